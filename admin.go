@@ -33,8 +33,7 @@ func init() {
 	caddy.RegisterModule(new(adminAPI))
 }
 
-// adminAPI shows in Caddy's admin API which policies are served, and why a request
-// gets what it gets:
+// adminAPI shows in Caddy's admin API which policies are served, and why a request gets what it gets:
 //
 //	GET  /robots_policy/              the policies, and the catalogue of crawlers in use
 //	GET  /robots_policy/explain       what happens to a request: agent, url, optionally the client's address
@@ -45,9 +44,7 @@ func init() {
 //	POST /robots_policy/enforce       limits enforcement until the next reload of Caddy: mode
 //
 // Where there are several policies, the parameter policy takes the name of one.
-type adminAPI struct {
-	logger *zap.Logger
-}
+type adminAPI struct{ logger *zap.Logger }
 
 func (*adminAPI) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "admin.api.robots_policy", New: func() caddy.Module { return new(adminAPI) }}
@@ -196,8 +193,7 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts, "catalogue": catalogue})
 }
 
-// enforce is the off switch: it limits what all handlers do about crawlers, whatever
-// their policies say.
+// enforce is the off switch: it limits what all handlers do about crawlers, whatever their policies say.
 func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 	word := r.URL.Query().Get("mode")
 	if err := checkValue("mode", word, enforceValues); err != nil {
@@ -208,7 +204,7 @@ func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 	if mode == policy.ModeBlock {
 		limit = policy.ModeUnset
 	}
-	handlers := running.override(limit)
+	handlers := override(limit)
 	a.logger.Warn("enforcement limited through the admin API until the next reload of Caddy",
 		zap.String("mode", word), zap.Int("handlers", handlers))
 	return respondJSON(w, http.StatusOK, map[string]any{"mode": word, "handlers": handlers})
@@ -220,10 +216,8 @@ func chosenDocuments(r *http.Request) ([]*source.Document, error) {
 	if name == "" {
 		return all, nil
 	}
-	for _, d := range all {
-		if d.Name == name {
-			return []*source.Document{d}, nil
-		}
+	if i := slices.IndexFunc(all, func(d *source.Document) bool { return d.Name == name }); i >= 0 {
+		return all[i : i+1], nil
 	}
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
@@ -271,8 +265,7 @@ func namesOf(ds []*source.Document) string {
 	return strings.Join(names, ", ")
 }
 
-// Violations are those of the last week, unless the request says otherwise, and at
-// most maxViolations rows.
+// Violations are those of the last week, unless the request says otherwise, and at most maxViolations rows.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000

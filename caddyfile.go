@@ -28,31 +28,25 @@ func init() {
 
 const decideDirective = "robots_policy_decide"
 
-// parseCaddyfile reads the directive with its matcher, if it has one. A single
-// argument is always the policy file, also when it begins with "/", as with
-// Caddy's own root directive.
+// parseCaddyfile reads the directive with its matcher, if it has one. A single argument is always the policy file,
+// also when it begins with "/", as with Caddy's own root directive.
 func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next()
 	name := h.Val()
+	var matchers caddy.ModuleMap
 	switch n := h.CountRemainingArgs(); {
 	case n == 0:
 		return nil, h.Err("robots_policy needs a policy file, as in: robots_policy site-policy.yaml")
 	case n > 2:
 		return nil, h.Errf("too many arguments: %s takes a matcher, if need be, and a policy file", name)
-	case n == 1:
-		h.Reset()
-		handler := new(Handler)
-		if err := handler.UnmarshalCaddyfile(h.Dispenser); err != nil {
+	case n == 2:
+		var err error
+		if matchers, err = h.ExtractMatcherSet(); err != nil {
 			return nil, err
 		}
-		return h.NewRoute(nil, handler), nil
-	}
-	matchers, err := h.ExtractMatcherSet()
-	if err != nil {
-		return nil, err
-	}
-	if h.Next(); h.CountRemainingArgs() > 1 {
-		return nil, h.Err("the first of two arguments is a matcher, such as @name or /path/*; the second is the policy file")
+		if h.Next(); h.CountRemainingArgs() > 1 {
+			return nil, h.Err("the first of two arguments is a matcher, such as @name or /path/*; the second is the policy file")
+		}
 	}
 	h.Reset()
 	handler := new(Handler)
@@ -85,8 +79,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //
 // which it needs.
 //
-// The policy file is not read here: a configuration may be adapted on a machine
-// other than the one that runs it.
+// The policy file is not read here: a configuration may be adapted on a machine other than the one that runs it.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	decides := d.Val() == decideDirective

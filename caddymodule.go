@@ -38,26 +38,21 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// Handler publishes a policy for crawlers: it serves `/robots.txt`, adds the
-// `Robots-Tag`, `X-Robots-Tag` and `Content-Usage` headers to every response,
-// rewrites the robots meta elements of HTML pages, and refuses crawlers that the
-// policy blocks.
+// Handler publishes a policy for crawlers: it serves `/robots.txt`, adds the `Robots-Tag`, `X-Robots-Tag` and
+// `Content-Usage` headers to every response, rewrites the robots meta elements of HTML pages, and refuses crawlers
+// that the policy blocks.
 //
-// The policy file says what is allowed; this configuration says how the server
-// applies it. A policy with an error does not load, and the configuration that was
-// running stays.
+// The policy file says what is allowed; this configuration says how the server applies it. A policy with an error
+// does not load, and the configuration that was running stays.
 type Handler struct {
-	// The policy, a YAML file. A relative path starts at Caddy's working directory.
-	// Global placeholders are replaced.
+	// The policy, a YAML file. A relative path starts at Caddy's working directory. Global placeholders are replaced.
 	//
-	// `https://…` is a file on a web server, which is requested once a minute. The
-	// last good version is saved in Caddy's storage and used while the server fails.
-	// `storage:KEY` is a file in Caddy's storage, where `caddy robots-policy publish`
-	// puts it for a fleet of servers.
+	// `https://…` is a file on a web server, which is requested once a minute. The last good version is saved in
+	// Caddy's storage and used while the server fails. `storage:KEY` is a file in Caddy's storage, where `caddy
+	// robots-policy publish` puts it for a fleet of servers.
 	//
-	// With `{http.request.host}` in the name each host has a file of its own, loaded
-	// on the first request. `{http.request.host.labels.N}` stands for one label of
-	// the host, counted from the right.
+	// With `{http.request.host}` in the name each host has a file of its own, loaded on the first request.
+	// `{http.request.host.labels.N}` stands for one label of the host, counted from the right.
 	Policy string `json:"policy,omitempty"`
 
 	// The policy of hosts that have no file of their own. Without it, requests for
@@ -68,70 +63,60 @@ type Handler struct {
 	// or `block`. The policy decides up to that. Default: `block`.
 	Enforce string `json:"enforce,omitempty"`
 
-	// How a crawler is refused: `respond` writes the response that the policy
-	// describes; `error` raises an error with its status, and the site's error
-	// routes decide what the crawler gets. Default: `respond`.
+	// How a crawler is refused: `respond` writes the response that the policy describes; `error` raises an error with
+	// its status, and the site's error routes decide what the crawler gets. Default: `respond`.
 	Refuse string `json:"refuse,omitempty"`
 
-	// What to do with requests for `/robots.txt`: `replace` answers from the policy;
-	// `merge` adds the robots.txt of the upstream, fetched through the handlers that
-	// follow, where the policy says nothing; `off` passes them on. Default:
-	// `replace`.
+	// What to do with requests for `/robots.txt`: `replace` answers from the policy; `merge` adds the robots.txt of
+	// the upstream, fetched through the handlers that follow, where the policy says nothing; `off` passes them on.
+	// Default: `replace`.
 	RobotsTxt string `json:"robots_txt,omitempty"`
 
 	// How long clients and caches may use `/robots.txt`, at most `24h` (RFC 9309
 	// section 2.4). With `0` they revalidate it each time. Default: `1h`.
 	RobotsTxtMaxAge *caddy.Duration `json:"robots_txt_max_age,omitempty"`
 
-	// The headers to add: `robots-tag`, `x-robots-tag` and `content-usage`, or only
-	// `off`. Default: all three.
+	// The headers to add: `robots-tag`, `x-robots-tag` and `content-usage`, or only `off`. Default: all three.
 	Headers []string `json:"headers,omitempty"`
 
-	// Gives each crawler, in headers and pages, only what the policy says to it, and
-	// adds `Vary: User-Agent` to every response. For policies that exempt a crawler
-	// from what holds for everyone, which shared headers cannot express. Default:
-	// false.
+	// Gives each crawler, in headers and pages, only what the policy says to it, and adds `Vary: User-Agent` to every
+	// response. For policies that exempt a crawler from what holds for everyone, which shared headers cannot express.
+	// Default: false.
 	Tailored bool `json:"tailored,omitempty"`
 
-	// What to do with the robots meta elements of pages: `merge` keeps the stricter
-	// of the page's own and the policy's; `replace` removes the page's own; `off`
-	// leaves pages alone. Default: `merge`.
+	// What to do with the robots meta elements of pages: `merge` keeps the stricter of the page's own and the
+	// policy's; `replace` removes the page's own; `off` leaves pages alone. Default: `merge`.
 	Meta string `json:"meta,omitempty"`
 
-	// How many bytes of a page are held back and searched for its head. Robots meta
-	// elements further down stay as they are, and the log says so once. At most 16
-	// MiB. Default: 65536.
+	// How many bytes of a page are held back and searched for its head. Robots meta elements further down stay as
+	// they are, and the log says so once. At most 16 MiB. Default: 65536.
 	MetaLimit int `json:"meta_limit,omitempty"`
 
-	// How often to check the policy for changes. A negative duration means only when
-	// Caddy loads a configuration (`caddy reload --force`). A policy with an error is
-	// rejected, and the last good one stays. Default: `2s` for files, `5s` for the
-	// storage, `1m` for the web.
+	// How often to check the policy for changes. A negative duration means only when Caddy loads a configuration
+	// (`caddy reload --force`). A policy with an error is rejected, and the last good one stays. Default: `2s` for
+	// files, `5s` for the storage, `1m` for the web.
 	Reload caddy.Duration `json:"reload,omitempty"`
 
-	// How clients prove that they are the crawler they claim to be: `lists`
-	// (operators' address lists, fetched daily), `dns` (forward-confirmed reverse
-	// DNS) and `signatures` (Web Bot Auth, with keys fetched from the operators); or
-	// only `embedded`, which fetches nothing and uses the address lists that were
-	// current when this version was built; or only `off`. The client's address is
-	// the one that Caddy determines: set `trusted_proxies`. Default: `embedded`.
+	// How clients prove that they are the crawler they claim to be: `lists` (operators' address lists, fetched
+	// daily), `dns` (forward-confirmed reverse DNS) and `signatures` (Web Bot Auth, with keys fetched from the
+	// operators); or only `embedded`, which fetches nothing and uses the address lists that were current when this
+	// version was built; or only `off`. The client's address is the one that Caddy determines: set `trusted_proxies`.
+	// Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
 	// Address ranges, in CIDR notation, from which lists and keys may be fetched
 	// although they are not public, for crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
-	// Decides for another server, which asks about the requests that it has received at
-	// the path `/decide`: `nginx` for its auth_request, `forward` for Traefik's
-	// ForwardAuth and Caddy's forward_auth, `envoy` for its ext_authz over HTTP with
-	// `/decide` as the path prefix. Only servers that `trusted_proxies` lists may ask,
-	// and request `/robots.txt` and the documents of rights registers from here. Default:
-	// none; the requests are those of clients.
+	// Decides for another server, which asks about the requests that it has received at the path `/decide`: `nginx`
+	// for its auth_request, `forward` for Traefik's ForwardAuth and Caddy's forward_auth, `envoy` for its ext_authz
+	// over HTTP with `/decide` as the path prefix. Only servers that `trusted_proxies` lists may ask, and request
+	// `/robots.txt` and the documents of rights registers from here. Default: none; the requests are those of
+	// clients.
 	Decide string `json:"decide,omitempty"`
 
-	// Audits of the site through its public address, as `caddy robots-policy audit`
-	// does them. What is found goes to the log, to metrics and, as the event
-	// `robots_policy.audited`, to the events app. Default: none.
+	// Audits of the site through its public address, as `caddy robots-policy audit` does them. What is found goes to
+	// the log, to metrics and, as the event `robots_policy.audited`, to the events app. Default: none.
 	Audit *auditor.Config `json:"audit,omitempty"`
 
 	ctx      caddy.Context
@@ -168,8 +153,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.applyDefaults(); err != nil {
 		return err
 	}
-	if err := registerMetrics(ctx.GetMetricsRegistry()); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
+	if err := recorders.Register(ctx, collectors()...); err != nil {
+		return err
 	}
 	methods, err := identity.ParseMethods(h.Verify, h.VerifyFrom)
 	if err != nil {
@@ -180,7 +165,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.handler = handler.New(h.options(ctx.Logger()))
-	running.add(h.handler)
+	running.Store(h.handler, nil)
 	h.policies, err = policies.Open(ctx, source.Options{
 		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.lastOfUpstream(), Short: h.handler.Short,
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.verifier),
@@ -236,8 +221,7 @@ func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
 	return s.Site
 }
 
-// lastOfUpstream returns what finds the robots.txt of a host's upstream, nil if it is not
-// merged.
+// lastOfUpstream returns what finds the robots.txt of a host's upstream, nil if it is not merged.
 func (h *Handler) lastOfUpstream() func(host string) *robotstxt.File {
 	if h.RobotsTxt != "merge" {
 		return nil
@@ -265,17 +249,15 @@ func (h *Handler) Describe() routecheck.Description {
 
 func (h *Handler) SetEveryPage(every bool) { h.handler.SetEveryPage(every) }
 
-// Cleanup releases the policy and verification. Requests that are still running
-// keep theirs.
+// Cleanup releases the policy and verification. Requests that are still running keep theirs.
 func (h *Handler) Cleanup() error {
 	routecheck.OnStop(h.ctx)
-	running.remove(h.handler)
+	stopRunning(h.handler)
 	h.verifier.Close()
 	return h.policies.Close()
 }
 
-// checkDecide returns an error for a setting of what only the server that sends the page
-// can do.
+// checkDecide returns an error for a setting of what only the server that sends the page can do.
 func (h *Handler) checkDecide() error {
 	if err := checkValue("decide", h.Decide, decideValues); err != nil {
 		return err
@@ -294,8 +276,7 @@ func (h *Handler) checkDecide() error {
 	return nil
 }
 
-// applyDefaults checks the settings and fills in the defaults, which are thus the
-// same for JSON as for the Caddyfile.
+// applyDefaults checks the settings and fills in the defaults, which are thus the same for JSON as for the Caddyfile.
 func (h *Handler) applyDefaults() error {
 	if h.Decide != "" {
 		if err := h.checkDecide(); err != nil {
@@ -313,9 +294,7 @@ func (h *Handler) applyDefaults() error {
 		{"robots_txt", &h.RobotsTxt, robotsTxtValues, "replace"},
 		{"meta", &h.Meta, metaValues, "merge"},
 	} {
-		if *s.value == "" {
-			*s.value = s.def
-		}
+		*s.value = cmp.Or(*s.value, s.def)
 		if err := checkValue(s.name, *s.value, s.values); err != nil {
 			return err
 		}
@@ -327,10 +306,7 @@ func (h *Handler) applyDefaults() error {
 	if err := checkMaxAge(time.Duration(*h.RobotsTxtMaxAge)); err != nil {
 		return err
 	}
-	if h.MetaLimit == 0 {
-		h.MetaLimit = metainject.DefaultMaxHead
-	}
-	if h.MetaLimit < minMetaLimit || h.MetaLimit > metainject.MostMaxHead {
+	if h.MetaLimit = cmp.Or(h.MetaLimit, metainject.DefaultMaxHead); h.MetaLimit < minMetaLimit || h.MetaLimit > metainject.MostMaxHead {
 		return fmt.Errorf("invalid meta_limit %d: must be from 1KiB to 16MiB", h.MetaLimit)
 	}
 	return checkHeaders(h.Headers)
@@ -380,14 +356,9 @@ func headerChannels(names []string) robotstag.Channels {
 	}
 	var channels robotstag.Channels
 	for _, name := range names {
-		switch name {
-		case "robots-tag":
-			channels |= robotstag.RobotsTag
-		case "x-robots-tag":
-			channels |= robotstag.XRobotsTag
-		case "content-usage":
-			channels |= robotstag.ContentUsage
-		}
+		channels |= map[string]robotstag.Channels{
+			"robots-tag": robotstag.RobotsTag, "x-robots-tag": robotstag.XRobotsTag, "content-usage": robotstag.ContentUsage,
+		}[name]
 	}
 	return channels
 }

@@ -33,19 +33,16 @@ func init() {
 //
 // It can be used with any directive, and does not depend on a policy file.
 type MatchCrawler struct {
-	// The crawlers to match, each a product token, `category:KIND` (by main
-	// purpose), `operator:NAME`, `purpose:NAME`, `signed:HOST` for requests that are signed
-	// with the keys of a host, `any` for the whole catalogue, or `unknown` for clients that
-	// look automated and are not in it.
+	// The crawlers to match, each a product token, `category:KIND` (by main purpose), `operator:NAME`,
+	// `purpose:NAME`, `signed:HOST` for requests that are signed with the keys of a host, `any` for the whole
+	// catalogue, or `unknown` for clients that look automated and are not in it.
 	Crawlers []string `json:"crawlers,omitempty"`
 
-	// What must be known of the client beside its User-Agent: `claimed` requires
-	// nothing more; `verified` proof that it is that crawler; `not-impostor` no proof
-	// that it is not; `impostor` such proof. Default: `claimed`.
+	// What must be known of the client beside its User-Agent: `claimed` requires nothing more; `verified` proof that
+	// it is that crawler; `not-impostor` no proof that it is not; `impostor` such proof. Default: `claimed`.
 	Identity string `json:"identity,omitempty"`
 
-	// How clients prove their identity, like the handler's `verify`. Default:
-	// `embedded`.
+	// How clients prove their identity, like the handler's `verify`. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
 	// Like the handler's `verify_from`. Default: none.
@@ -146,9 +143,8 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalogue, e
 	return c.Merge(rows...)
 }
 
-// likelyMeant returns what a word that looks like an unknown token was probably meant
-// to be, or "". A misspelt identity would silently not be required, and a kind without
-// "category:" would match nothing.
+// likelyMeant returns what a word that looks like an unknown token was probably meant to be, or "". A misspelt
+// identity would silently not be required, and a kind without "category:" would match nothing.
 func likelyMeant(word string) string {
 	if kind := strings.ToLower(word); crawlers.Kind(kind).Valid() {
 		return "category:" + kind
@@ -223,8 +219,7 @@ func (m *MatchCrawler) Match(r *http.Request) bool {
 	return automated
 }
 
-// identified reports whether the client has the identity that the matcher asks for,
-// as the crawler of a number.
+// identified reports whether the client has the identity that the matcher asks for, as the crawler of a number.
 func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
 	if m.Identity == "claimed" {
 		return true
@@ -239,8 +234,7 @@ func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
 	return who != policy.Impostor
 }
 
-// recognize appends to found the indices of the crawlers that a request is from, see
-// [identity.Judged].
+// recognize appends to found the indices of the crawlers that a request is from, see [identity.Judged].
 func (m *MatchCrawler) recognize(found []int, r *http.Request) []int {
 	named := m.recognizer.RecognizeEach(found, r.Header["User-Agent"])
 	proof := m.verifier.Recognize(server{}, r, m.identities, len(named) > 0, func(c *crawlers.Crawler) bool {
@@ -292,8 +286,7 @@ func (m *MatchCrawler) parseArgs(words []string) error {
 //	    verify_from <ranges...>
 //	}
 //
-// A crawler is a product token, category:KIND, operator:NAME, purpose:NAME, signed:HOST,
-// any, or unknown.
+// A crawler is a product token, category:KIND, operator:NAME, purpose:NAME, signed:HOST, any, or unknown.
 func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()

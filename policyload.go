@@ -63,10 +63,9 @@ func (l *lines) take(policy string) string {
 	return english.Some(slices.Compact(slices.Clone(places)), 3)
 }
 
-// warnOnLoad returns a function that warns, once, of a policy that refuses impostors
-// on a handler that does not detect any, of one whose rules demand an identity that nothing
-// proves, or only address lists that will expire, or signatures that nobody checks, and of one
-// that enforces nothing where the configuration requests enforcement.
+// warnOnLoad returns a function that warns, once, of a policy that refuses impostors on a handler that does not
+// detect any, of one whose rules demand an identity that nothing proves, or only address lists that will expire, or
+// signatures that nobody checks, and of one that enforces nothing where the configuration requests enforcement.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
 	var warned, ineffective, unprovable, unsigned logsample.Once
 	requested, _ := policy.ParseMode(enforce)
@@ -100,8 +99,7 @@ func signerIn(rules []policy.Rule) string {
 	return ""
 }
 
-// unproven says why rules that demand a verified identity apply to nobody, or will, and
-// where these rules are.
+// unproven says why rules that demand a verified identity apply to nobody, or will, and where these rules are.
 func unproven(s *source.Snapshot, verifier *identity.Verifier) (why string, places []string) {
 	if verifier == nil {
 		return `nothing is verified here (verify off), so it applies to nobody; write "verify lists dns"`, demandProof(s, func(*policy.Rule) bool { return true })

@@ -3,7 +3,6 @@
 package robotspolicy
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,42 +17,24 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// running are the handlers of the configurations that are loaded. Caddy gives the admin
-// API no other way to them.
-var running handlers
+// running has the handlers of the configurations that are loaded. Caddy gives the admin API no other way to them.
+var running sync.Map
 
-type handlers struct {
-	mu  sync.Mutex
-	all map[*handler.Handler]bool
-}
-
-func (s *handlers) add(h *handler.Handler) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[*handler.Handler]bool{}
-	}
-	s.all[h] = true
-}
-
-func (s *handlers) remove(h *handler.Handler) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all[h] {
-		delete(s.all, h)
+// stopRunning ends the limit on a handler, if it was running.
+func stopRunning(h *handler.Handler) {
+	if _, ok := running.LoadAndDelete(h); ok {
 		h.SetOverride(policy.ModeUnset)
 	}
 }
 
-// override limits what all handlers enforce, until a new configuration is loaded.
-// ModeUnset lifts the limit. It returns how many handlers there are.
-func (s *handlers) override(m policy.Mode) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for h := range s.all {
-		h.SetOverride(m)
+// override limits what all handlers enforce, until a new configuration is loaded; ModeUnset lifts the limit. It
+// returns how many handlers there are.
+func override(m policy.Mode) (n int) {
+	for h := range running.Range {
+		h.(*handler.Handler).SetOverride(m)
+		n++
 	}
-	return len(s.all)
+	return n
 }
 
 // Caddy makes new handlers and matchers with each configuration, and they have no way to
@@ -63,19 +44,4 @@ var metrics = handler.NewMetrics()
 // collectors are the metrics of handlers, and of packages that register none themselves.
 func collectors() []prometheus.Collector {
 	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, optional.Metric, cataloguestore.Collector, fleet.Metric, metrics)
-}
-
-// registerMetrics adds the metrics to a registry, which may be nil. All handlers of a
-// configuration share one.
-func registerMetrics(r *prometheus.Registry) error {
-	if r == nil {
-		return nil
-	}
-	for _, c := range collectors() {
-		var already prometheus.AlreadyRegisteredError
-		if err := r.Register(c); err != nil && (!errors.As(err, &already) || already.ExistingCollector != c) {
-			return err
-		}
-	}
-	return nil
 }

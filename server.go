@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -49,9 +48,8 @@ func (server) InErrorRoute(r *http.Request) bool {
 	return r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 }
 
-// IsInclude implements handler.Server. Caddy's templates request a part of a page
-// (httpInclude) with the headers of the crawler that requested the page. A client can
-// send the header too, but never a request without a target.
+// IsInclude implements handler.Server. Caddy's templates request a part of a page (httpInclude) with the headers of
+// the crawler that requested the page. A client can send the header too, but never a request without a target.
 func (server) IsInclude(r *http.Request) bool {
 	if r.Header["Caddy-Templates-Include"] == nil {
 		return false
@@ -92,8 +90,8 @@ func (server) Publisher(d *handler.Decision) func(*http.Request) {
 			}
 		}
 	}
-	p := published{d}
-	replace, field := caddy.ReplacerFunc(p.replace), zap.Object("robots_policy", p)
+	replace := func(key string) (any, bool) { return placeholder(d, key) }
+	field := zap.Object("robots_policy", fields{d})
 	return func(r *http.Request) {
 		ctx := r.Context()
 		if repl, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
@@ -110,58 +108,42 @@ func (server) Publisher(d *handler.Decision) func(*http.Request) {
 
 const placeholderPrefix = "http.robots_policy."
 
-var placeholderNames = []string{"crawler", "operator", "kind", "verified", "decision", "action", "rule"}
-
-// published is a decision as Caddy's placeholders and log fields show it.
-type published struct{ *handler.Decision }
-
-func (p published) placeholder(name string) (value string, ok bool) {
-	switch name {
-	case "crawler":
-		return p.Crawler().Token, true
-	case "operator":
-		return p.Crawler().Operator, true
-	case "kind":
-		return p.Crawler().Kind, true
-	case "verified":
-		return p.Identity().String(), true
-	case "decision":
-		return p.Verdict(), true
-	case "action":
-		return p.Action(), true
-	case "rule":
-		return p.Rule(), true
-	}
-	return "", false
+var placeholders = []struct {
+	name string
+	of   func(*handler.Decision) string
+}{
+	{"crawler", func(d *handler.Decision) string { return d.Crawler().Token }},
+	{"operator", func(d *handler.Decision) string { return d.Crawler().Operator }},
+	{"kind", func(d *handler.Decision) string { return d.Crawler().Kind }},
+	{"verified", func(d *handler.Decision) string { return d.Identity().String() }},
+	{"decision", (*handler.Decision).Verdict},
+	{"action", (*handler.Decision).Action},
+	{"rule", (*handler.Decision).Rule},
 }
 
-func (p published) replace(key string) (any, bool) {
+// placeholder returns the value of a placeholder for a decision, which is empty for nil.
+func placeholder(d *handler.Decision, key string) (value any, ok bool) {
 	name, ok := strings.CutPrefix(key, placeholderPrefix)
-	if !ok {
-		return nil, false
-	}
-	value, ok := p.placeholder(name)
-	return value, ok
-}
-
-// emptyPlaceholders is a caddy.ReplacerFunc for requests by anyone but a known
-// crawler. It is one function for all of them, so that it costs nothing.
-func emptyPlaceholders(key string) (any, bool) {
-	name, ok := strings.CutPrefix(key, placeholderPrefix)
-	if !ok {
-		return nil, false
-	}
-	if slices.Contains(placeholderNames, name) {
-		return "", true
+	for _, p := range placeholders {
+		if ok && p.name == name && d != nil {
+			return p.of(d), true
+		} else if ok && p.name == name {
+			return "", true
+		}
 	}
 	return nil, false
 }
 
-// MarshalLogObject writes the fields of an access log line.
-func (p published) MarshalLogObject(e zapcore.ObjectEncoder) error {
-	for _, name := range placeholderNames {
-		if value, _ := p.placeholder(name); value != "" {
-			e.AddString(name, value)
+// emptyPlaceholders is for requests by anyone but a known crawler: one function for all of them, which costs nothing.
+func emptyPlaceholders(key string) (any, bool) { return placeholder(nil, key) }
+
+// fields are those of a decision in an access log line.
+type fields struct{ *handler.Decision }
+
+func (f fields) MarshalLogObject(e zapcore.ObjectEncoder) error {
+	for _, p := range placeholders {
+		if value := p.of(f.Decision); value != "" {
+			e.AddString(p.name, value)
 		}
 	}
 	return nil

@@ -31,8 +31,8 @@ func testHandler(tb testing.TB, enforce string) *Handler {
 		tb.Fatal(err)
 	}
 	h.handler = handler.New(h.options(zap.NewNop()))
-	running.add(h.handler)
-	tb.Cleanup(func() { running.remove(h.handler) })
+	running.Store(h.handler, nil)
+	tb.Cleanup(func() { stopRunning(h.handler) })
 	return h
 }
 
@@ -84,12 +84,12 @@ func TestOverride(t *testing.T) {
 		}
 		return w.Code
 	}
-	defer running.override(policy.ModeUnset)
+	defer override(policy.ModeUnset)
 	for _, c := range []struct {
 		mode policy.Mode
 		want int
 	}{{policy.ModeUnset, 403}, {policy.ModeLog, 200}, {policy.ModeOff, 200}, {policy.ModeUnset, 403}} {
-		if n := running.override(c.mode); n < 2 {
+		if n := override(c.mode); n < 2 {
 			t.Errorf("%d handlers", n)
 		}
 		if got := status(one); got != c.want {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acap reads the ACAP 1.0 records of a robots.txt and answers as a
-// crawler that conforms to them would. It is for tests of what is rendered, and
-// for importing files.
+// Package acap reads the ACAP 1.0 records of a robots.txt and answers as a crawler that conforms to them would. It is
+// for tests of what is rendered, and for importing files.
 package acap
 
 import (
@@ -80,15 +79,13 @@ type Request struct {
 	Action, Path string // take-down or re-crawl, and one resource
 }
 
-// Problem is a line that violates section 3. It is left out, unless it is a prohibition with something
-// superfluous.
+// Problem is a line that violates section 3. It is left out, unless it is a prohibition with something superfluous.
 type Problem struct {
 	Line    int
 	Message string
 }
 
-// fold is a pattern as it is compared: in normal form, without case (section 2.8), and relative to the
-// document root.
+// fold is a pattern as it is compared: in normal form, without case (section 2.8), and relative to the document root.
 func fold(pattern string) (pathpattern.Pattern, bool) {
 	if pattern != "" && pattern[0] != '/' && pattern[0] != '*' {
 		pattern = "/" + pattern

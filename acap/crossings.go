@@ -108,8 +108,7 @@ func (s *fieldSolver) join(i, j int) {
 	s.addAt(p.pattern, q.pattern, true, condition, from, func(m pathpattern.Pattern) bool { return decides(m, &p) && decides(m, &q) })
 }
 
-// needBoth reports whether each of two permissions overrides a prohibition where both match that the
-// other does not.
+// needBoth reports whether each of two permissions overrides a prohibition where both match that the other does not.
 func (s *fieldSolver) needBoth(a, b *claim) bool {
 	mine, other := false, false
 	for k := range s.claims[:s.given] {

@@ -101,8 +101,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		}
 	}
 	if u == policy.Crawl && w.other && everyone {
-		// Other covers what is not explicitly permitted (section 2.5.6), but in the
-		// policy never crawl.
+		// Other covers what is not explicitly permitted (section 2.5.6), but in the policy never crawl.
 		s.add(pathpattern.All, true, "", nil)
 	}
 	s.given = len(s.claims)

@@ -239,8 +239,7 @@ func joinQualifiers(words []string) []string {
 	return joined
 }
 
-// qualifiers reads qualifiers. It takes until-recrawl of section 2.4.1.2 for until-recrawled of
-// section 2.5.3.1.
+// qualifiers reads qualifiers. It takes until-recrawl of section 2.4.1.2 for until-recrawled of section 2.5.3.1.
 func qualifiers(u policy.Usage, words []string) (*policy.Qualifiers, error) {
 	q := &policy.Qualifiers{}
 	seen := map[string]bool{}

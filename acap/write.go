@@ -252,8 +252,7 @@ func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	return all
 }
 
-// requests are the action requests of rules (section 2.6). They stand before sub-records, which cannot
-// have any.
+// requests are the action requests of rules (section 2.6). They stand before sub-records, which cannot have any.
 func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 	if w.p.Spec().Publish.ActionRequests != policy.On {
 		return nil

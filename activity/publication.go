@@ -44,8 +44,7 @@ func (p *Publication) Identify() {
 // Label is what people call it.
 func (p *Publication) Label() string { return Label(p.ID, p.Number) }
 
-// Label is what people call a publication: v3, v3.1 or, if it was not counted, the start of
-// its ID.
+// Label is what people call a publication: v3, v3.1 or, if it was not counted, the start of its ID.
 func Label(id, number string) string {
 	if number == "" {
 		return fmt.Sprintf("%.8s", id)

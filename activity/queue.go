@@ -18,9 +18,8 @@ type Queue[T any] struct {
 	once    sync.Once
 }
 
-// NewQueue starts a queue for up to size items. Each is passed to take, which is
-// never called concurrently; tick is called about once every interval, between
-// items, and once more when the queue is closed.
+// NewQueue starts a queue for up to size items. Each is passed to take, which is never called concurrently; tick is
+// called about once every interval, between items, and once more when the queue is closed.
 func NewQueue[T any](size int, interval time.Duration, take func(T), tick func()) *Queue[T] {
 	q := &Queue[T]{
 		items:   make(chan T, size),
@@ -48,8 +47,7 @@ func (q *Queue[T]) Offer(v T) bool {
 // Dropped is how many items found the queue full.
 func (q *Queue[T]) Dropped() uint64 { return q.dropped.Load() }
 
-// Close passes on what is queued and stops. Record may be called during and after
-// it.
+// Close passes on what is queued and stops. Record may be called during and after it.
 func (q *Queue[T]) Close() {
 	q.once.Do(func() { close(q.closing) })
 	<-q.done

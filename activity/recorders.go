@@ -29,9 +29,8 @@ type OrderedPublisher interface {
 	Ordered()
 }
 
-// Recorders are the recorders that handlers pass visits to. They change while requests
-// are served. The zero value has none; it is safe for concurrent use, and a nil
-// *Recorders records nothing.
+// Recorders are the recorders that handlers pass visits to. They change while requests are served. The zero value has
+// none; it is safe for concurrent use, and a nil *Recorders records nothing.
 type Recorders struct {
 	mu      sync.Mutex
 	added   []*addedRecorder                 // guarded by mu
@@ -152,8 +151,7 @@ func (rs *Recorders) publish(pass func(Publisher)) {
 	}
 }
 
-// Dropped calls each with the name of every recorder and how many visits it has
-// dropped.
+// Dropped calls each with the name of every recorder and how many visits it has dropped.
 func (rs *Recorders) Dropped(each func(name string, n uint64)) {
 	for _, r := range rs.all() {
 		if d, ok := r.Recorder.(interface{ Dropped() uint64 }); ok {

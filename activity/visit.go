@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Version is the version of the fields of [Visit], as the log writes them. A
-// field that is added does not change it; one that is renamed or gets another
-// meaning does.
+// Version is the version of the fields of [Visit], as the log writes them. A field that is added does not change it;
+// one that is renamed or gets another meaning does.
 const Version = 1
 
 // Identity is what verification found about the client of a visit.
@@ -38,16 +37,13 @@ const (
 	WouldLimit  Decision = "would_limit"  // allowed; over a limit in dry run (enforce: log)
 )
 
-// KindUnknown is the kind of clients that look automated and are not in the
-// catalogue.
+// KindUnknown is the kind of clients that look automated and are not in the catalogue.
 const KindUnknown = "unknown"
 
-// AuditProduct is the product in the User-Agent of every request that the command
-// `audit` makes.
+// AuditProduct is the product in the User-Agent of every request that the command `audit` makes.
 const AuditProduct = "caddy-robots-policy-audit"
 
-// Visit is one decided request of a crawler, or of a client that looks like one.
-// It never holds the client's address.
+// Visit is one decided request of a crawler, or of a client that looks like one. It never holds the client's address.
 type Visit struct {
 	Time time.Time
 	Host string // in lower case and has no port
@@ -89,9 +85,8 @@ func Text(s string) string {
 	return strings.Clone(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// Recorder takes visits. Record is called while a response is being finished, so it
-// must not wait. A recorder that stores a visit's strings copies them: they may be
-// parts of the request.
+// Recorder takes visits. Record is called while a response is being finished, so it must not wait. A recorder that
+// stores a visit's strings copies them: they may be parts of the request.
 type Recorder interface {
 	Record(v Visit)
 }

@@ -104,8 +104,7 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	return f
 }
 
-// reportNotRefused reports a page that a crawler got although the policy blocks it, and whether a
-// cache served it.
+// reportNotRefused reports a page that a crawler got although the policy blocks it, and whether a cache served it.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
 		a.add(finding(codeCachedOther, p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself refuses", cacheFix+" (docs/operations.md, Behind a CDN)"))

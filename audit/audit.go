@@ -4,9 +4,8 @@
 // and a few pages through the public address, says what each channel tells a crawler,
 // and reports where the channels contradict each other or a policy.
 //
-// An audit is polite. It obeys robots.txt under its own product token, sends one request
-// a second, says who it is, and connects to private addresses only if the URL itself
-// names one.
+// An audit is polite. It obeys robots.txt under its own product token, sends one request a second, says who it is,
+// and connects to private addresses only if the URL itself names one.
 package audit
 
 import (
@@ -32,8 +31,7 @@ type Options struct {
 	Merged bool     // says that robots.txt may have more rules than the policy: the upstream's
 	As     []string // product tokens of crawlers to request pages as, besides the audit's own name
 	Pages  int      // bounds the pages to look at; 0 means DefaultPages
-	// Transport sends the requests; nil means one that refuses private addresses unless the URL
-	// names one.
+	// Transport sends the requests; nil means one that refuses private addresses unless the URL names one.
 	Transport http.RoundTripper
 	Wait      func(context.Context, time.Duration) error // waits between two requests; nil sleeps
 	Now       func() time.Time                           // the time; nil means time.Now
@@ -241,8 +239,7 @@ func (a *auditor) probe(u *url.URL) *url.URL {
 // maxRefetches bounds the requests for pages past caches.
 const maxRefetches = 8
 
-// refetch requests a page past caches. It returns nil if robots.txt prohibits that, or after
-// maxRefetches.
+// refetch requests a page past caches. It returns nil if robots.txt prohibits that, or after maxRefetches.
 func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 	probe := a.probe(p.url)
 	if a.refetchs > maxRefetches || !a.mayFetch(probe) {

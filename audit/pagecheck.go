@@ -196,8 +196,7 @@ func (a *auditor) policyHas(u *url.URL, name string) bool {
 	return want.Has(name)
 }
 
-// pageRules are the robots control rules of one channel, by product token in lower case; "" is
-// for every crawler.
+// pageRules are the robots control rules of one channel, by product token in lower case; "" is for every crawler.
 type pageRules map[string]robotsrule.Set
 
 func (p pageRules) add(token, rules string) {

@@ -18,8 +18,7 @@ import (
 
 const maxSitemapURLs = 1000
 
-// sitemapPages returns the pages of the site's first readable sitemap, and reports those that
-// robots.txt closes.
+// sitemapPages returns the pages of the site's first readable sitemap, and reports those that robots.txt closes.
 func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 	named := a.rules.sitemaps
 	if len(named) == 0 {

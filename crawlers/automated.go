@@ -12,9 +12,8 @@ import (
 	"unicode"
 )
 
-// Automated reports whether a User-Agent looks like that of an automated client,
-// and the name to count it by: the product that gives it away. It goes by rules and
-// not by the catalogue:
+// Automated reports whether a User-Agent looks like that of an automated client, and the name to count it by: the
+// product that gives it away. It goes by rules and not by the catalogue:
 //
 //   - there is no User-Agent at all ("(none)");
 //   - it begins with the name of an HTTP library or a command-line client;
@@ -71,8 +70,7 @@ func automated(ua string) (name string, ok bool) {
 // browserProduct is what the headers of browsers begin with.
 const browserProduct = "Mozilla/"
 
-// clues are three letters of each word that saysAutomated looks for, that headers of
-// browsers do not have.
+// clues are three letters of each word that saysAutomated looks for, that headers of browsers do not have.
 var clues = [...]string{"bot", "awl", "pid", "scr", "dle", "mjs", "upp", "ywr", "niu", "hth", "tch", "nit", "cke", "hiv", "xer"}
 
 var clueBits = func() (set [64]uint64) {
@@ -115,8 +113,7 @@ func isClue(s string) bool {
 	return false
 }
 
-// printable drops the characters of a name that control how text is shown, so that it
-// looks like no other.
+// printable drops the characters of a name that control how text is shown, so that it looks like no other.
 func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -271,9 +268,8 @@ func isPlatform(product string) bool {
 	return false
 }
 
-// automatons are names, one a line, of programs that say in no other way that they are
-// automated: services that call a site for their customers, tools, and crawlers of which
-// nothing else is known.
+// automatons are names, one a line, of programs that say in no other way that they are automated: services that call
+// a site for their customers, tools, and crawlers of which nothing else is known.
 //
 //go:embed automatons.txt
 var automatons string

@@ -45,10 +45,9 @@ func NamesBrowser(token string) bool {
 // three crawlers whose previews sites already support.
 const applePreview = " facebookexternalhit/1.1 Facebot Twitterbot/1.0"
 
-// OnDevicePreview reports whether the User-Agent lines of a request are those of an app
-// that fetches link previews from its user's own device: Apple Messages, WhatsApp, and
-// apps that call themselves WhatsApp to the same end. The addresses of such requests
-// are the users', so they prove nothing about the crawlers in the User-Agent.
+// OnDevicePreview reports whether the User-Agent lines of a request are those of an app that fetches link previews
+// from its user's own device: Apple Messages, WhatsApp, and apps that call themselves WhatsApp to the same end. The
+// addresses of such requests are the users', so they prove nothing about the crawlers in the User-Agent.
 func OnDevicePreview(userAgents []string) bool {
 	if len(userAgents) != 1 {
 		return false

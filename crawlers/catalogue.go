@@ -29,9 +29,8 @@ var builtin = sync.OnceValues(func() (*Catalogue, error) { return load(embedded)
 // installed is the catalogue that replaces the embedded one in this process.
 var installed atomic.Pointer[Catalogue]
 
-// Embedded returns the catalogue that is part of the program. The first call reads it,
-// which takes some milliseconds; the others share it. The error is always nil in a build
-// whose tests pass.
+// Embedded returns the catalogue that is part of the program. The first call reads it, which takes some milliseconds;
+// the others share it. The error is always nil in a build whose tests pass.
 func Embedded() (*Catalogue, error) { return builtin() }
 
 // Default returns the catalogue in use: the one that was installed, or else the embedded
@@ -85,15 +84,13 @@ func (c *Catalogue) Lookup(token string) (*Crawler, bool) {
 	return c.crawlers[i], true
 }
 
-// Index returns the position of the crawler whose product token is token, in any
-// letter case.
+// Index returns the position of the crawler whose product token is token, in any letter case.
 func (c *Catalogue) Index(token string) (int, bool) {
 	i, ok := c.byToken[foldString(token)]
 	return i, ok
 }
 
-// OfKind returns the crawlers whose primary kind is k: those that
-// `category:KIND` means.
+// OfKind returns the crawlers whose primary kind is k: those that `category:KIND` means.
 func (c *Catalogue) OfKind(k Kind) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return cr.Kind == k })
 }
@@ -110,9 +107,8 @@ func (c *Catalogue) Operators() []string {
 	return slices.Compact(names)
 }
 
-// Search returns what a person may mean by a name: the crawler with that very
-// token, or else every crawler of which the token, the operator, a string in
-// the User-Agent or a kind contains it, in any letter case.
+// Search returns what a person may mean by a name: the crawler with that very token, or else every crawler of which
+// the token, the operator, a string in the User-Agent or a kind contains it, in any letter case.
 func (c *Catalogue) Search(name string) []*Crawler {
 	if cr, ok := c.Lookup(name); ok {
 		return []*Crawler{cr}
@@ -155,9 +151,8 @@ func (c *Catalogue) filter(keep func(*Crawler) bool) []*Crawler {
 	return found
 }
 
-// Patterns returns what to look for in a User-Agent. Each Index is that of
-// [Catalogue.At]. The policy file's crawlers come first, so that they win where
-// they share a string with a built-in one.
+// Patterns returns what to look for in a User-Agent. Each Index is that of [Catalogue.At]. The policy file's crawlers
+// come first, so that they win where they share a string with a built-in one.
 func (c *Catalogue) Patterns() []Pattern {
 	patterns := make([]Pattern, 0, len(c.crawlers))
 	for _, fromPolicy := range []bool{true, false} {
@@ -201,8 +196,7 @@ var WellKnown = []string{
 	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User",
 }
 
-// SortWellKnown puts the well-known ones among some names first, and leaves the others in
-// their order.
+// SortWellKnown puts the well-known ones among some names first, and leaves the others in their order.
 func SortWellKnown(names []string) {
 	rank := func(name string) int {
 		if i := slices.Index(WellKnown, name); i >= 0 {

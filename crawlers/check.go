@@ -58,8 +58,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 	return errs
 }
 
-// checkFacts calls add with what is wrong with the fields that a policy file can set too,
-// by their names there.
+// checkFacts calls add with what is wrong with the fields that a policy file can set too, by their names there.
 func checkFacts(c *Crawler, add func(field string, err error)) {
 	if err := CheckPattern(c.Token); err != nil {
 		add("token", err)

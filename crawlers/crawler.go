@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crawlers knows the crawlers of the web: a curated catalogue of their
-// product tokens, operators and purposes, and a recogniser that finds those
-// tokens in a User-Agent header.
+// Package crawlers knows the crawlers of the web: a curated catalogue of their product tokens, operators and
+// purposes, and a recogniser that finds those tokens in a User-Agent header.
 //
-// The catalogue says what an operator documents. It is only ever asked for
-// exact names, so a crawler that is not in it is simply not known: it is never
-// recognised, never belongs to a category and is never refused.
+// The catalogue says what an operator documents. It is only ever asked for exact names, so a crawler that is not in
+// it is simply not known: it is never recognised, never belongs to a category and is never refused.
 //
 // A token counts only where it stands by itself in the User-Agent, never as a
 // part of a longer word and never inside a URL. See [Recognizer].
@@ -20,8 +18,7 @@ type Crawler struct {
 	// (RFC 9309 §2.2.1), in the operator's spelling.
 	Token    string
 	Operator string // the organisation that runs the crawler
-	// Kind is the primary kind. It is empty for a crawler of the policy file
-	// that names none.
+	// Kind is the primary kind. It is empty for a crawler of the policy file that names none.
 	Kind  Kind
 	Kinds []Kind // the further kinds, without Kind
 	// UserAgents are the strings that announce the crawler in a User-Agent,
@@ -54,9 +51,8 @@ type Crawler struct {
 // empty; no request can be verified then.
 type Verification struct {
 	AddressLists []string // the URLs of published address lists
-	// ReverseDNS are the host names that the addresses resolve to: a suffix that
-	// begins with a dot (".googlebot.com"), or a name in which one `*` stands
-	// for a part without dots ("google-proxy-*.google.com").
+	// ReverseDNS are the host names that the addresses resolve to: a suffix that begins with a dot
+	// (".googlebot.com"), or a name in which one `*` stands for a part without dots ("google-proxy-*.google.com").
 	ReverseDNS []string
 	WebBotAuth string // the origin of the operator's key directory (draft-ietf-webbotauth-httpsig-protocol)
 }
@@ -69,9 +65,8 @@ func (v Verification) IsEmpty() bool {
 // Is reports whether k is the primary or a further kind of the crawler.
 func (c *Crawler) Is(k Kind) bool { return c.Kind == k || slices.Contains(c.Kinds, k) }
 
-// DualUse reports whether the crawler is said to collect for AI training
-// without that being its primary kind. A rule for `category:ai-training` does
-// not speak to it.
+// DualUse reports whether the crawler is said to collect for AI training without that being its primary kind. A rule
+// for `category:ai-training` does not speak to it.
 func (c *Crawler) DualUse() bool {
 	return c.Kind != KindAITraining && (slices.Contains(c.Kinds, KindAITraining) || c.TrainingControl != "")
 }

@@ -13,8 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// fileVersion is the version of the catalogue files that [Parse] reads and [Export]
-// writes.
+// fileVersion is the version of the catalogue files that [Parse] reads and [Export] writes.
 const fileVersion = "1"
 
 // Parse reads a whole catalogue from one file. name is what errors call it; each error
@@ -61,8 +60,7 @@ func (c *Catalogue) unrecognized(places map[*Crawler]string) (errs []error) {
 	return errs
 }
 
-// browserNames finds names that browsers have: readers of the site would be taken for
-// crawlers.
+// browserNames finds names that browsers have: readers of the site would be taken for crawlers.
 func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	for _, c := range rows {
 		for _, s := range c.Patterns() {

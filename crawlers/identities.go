@@ -73,8 +73,7 @@ func collectIdentities(c, base *Catalogue) *Identities {
 	return id
 }
 
-// CatalogueLists returns the URLs of address lists that the catalogue in use has and the
-// embedded one does not.
+// CatalogueLists returns the URLs of address lists that the catalogue in use has and the embedded one does not.
 func (id *Identities) CatalogueLists() []string { return id.catalogueLists }
 
 // OwnLists returns the URLs of address lists that only the policy has.
@@ -83,8 +82,7 @@ func (id *Identities) OwnLists() []string { return id.ownLists }
 // ByList returns the crawler that alone uses the address list with this URL, or nil.
 func (id *Identities) ByList(url string) *Crawler { return id.lists[url] }
 
-// ByDirectory returns the crawlers whose requests are signed with the keys of a
-// directory, named as in the catalogue.
+// ByDirectory returns the crawlers whose requests are signed with the keys of a directory, named as in the catalogue.
 func (id *Identities) ByDirectory(url string) []*Crawler { return id.directories[url] }
 
 // Directories returns the URLs of all key directories, in order.

@@ -25,9 +25,8 @@ const (
 	KindAcademic    Kind = "academic"
 )
 
-// KindUnclassified is the kind of crawlers about which no source establishes what they
-// fetch pages for. It is no category: a policy can name such a crawler, and it is
-// counted, but no rule for a category speaks to it.
+// KindUnclassified is the kind of crawlers about which no source establishes what they fetch pages for. It is no
+// category: a policy can name such a crawler, and it is counted, but no rule for a category speaks to it.
 const KindUnclassified Kind = "unclassified"
 
 // KindOnDevice is a further kind of link previews that an app fetches from its user's
@@ -66,8 +65,7 @@ func Kinds() []Kind {
 // Valid reports whether k is one of [Kinds].
 func (k Kind) Valid() bool { return slices.Contains(Kinds(), k) }
 
-// Description says in one line what crawlers of the kind do. It is empty for a
-// kind that does not exist.
+// Description says in one line what crawlers of the kind do. It is empty for a kind that does not exist.
 func (k Kind) Description() string {
 	if k == KindUnclassified {
 		return "nothing published says what it fetches pages for, so no category includes it"
@@ -94,8 +92,7 @@ const (
 	HonoursNo Honours = "no"
 	// HonoursPartly: it follows some of it, or only in some cases.
 	HonoursPartly Honours = "partly"
-	// HonoursUserTriggered: somebody asks for each fetch, so the operator holds
-	// that robots.txt does not apply.
+	// HonoursUserTriggered: somebody asks for each fetch, so the operator holds that robots.txt does not apply.
 	HonoursUserTriggered Honours = "user-triggered"
 	// HonoursUnknown: the operator says nothing.
 	HonoursUnknown Honours = "unknown"

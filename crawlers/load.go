@@ -76,8 +76,7 @@ func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: %w", p.name, n.Line, fmt.Errorf(format, args...)))
 }
 
-// parse returns the crawlers of one catalogue file. Anything unknown, repeated or of the
-// wrong shape is an error.
+// parse returns the crawlers of one catalogue file. Anything unknown, repeated or of the wrong shape is an error.
 func (p *fileParser) parse(data []byte) []*Crawler {
 	doc, err := decode(data)
 	if err != nil {

@@ -15,8 +15,7 @@ type Row struct {
 	// Operator and Kind are left as they were when empty.
 	Operator string
 	Kind     Kind
-	// UserAgent is the string to recognise where it is not the token. When
-	// empty, what was recognised before is.
+	// UserAgent is the string to recognise where it is not the token. When empty, what was recognised before is.
 	UserAgent string
 	// Follows and Purposes are left as they were when nil.
 	Follows  []string

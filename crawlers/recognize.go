@@ -10,8 +10,7 @@ import (
 
 // Pattern is a string to look for in a User-Agent header.
 type Pattern struct {
-	// Token is what to look for. It may hold spaces, slashes and dots; see
-	// [CheckPattern].
+	// Token is what to look for. It may hold spaces, slashes and dots; see [CheckPattern].
 	Token string
 	Index int // what to answer when it is found
 }
@@ -66,9 +65,8 @@ type tail struct {
 	indices []int // of the patterns, in the order given
 }
 
-// NewRecognizer returns a recogniser of patterns. Where two patterns have the
-// same token, the first one's Index is the answer of [Recognizer.Recognize]. A
-// pattern that [CheckPattern] refuses is never found.
+// NewRecognizer returns a recogniser of patterns. Where two patterns have the same token, the first one's Index is
+// the answer of [Recognizer.Recognize]. A pattern that [CheckPattern] refuses is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
 	r := &Recognizer{id: recognizers.Add(1), groups: make(map[string]group, len(patterns))}
 	for _, p := range patterns {
@@ -131,8 +129,7 @@ func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
 	return index, length > 0
 }
 
-// longest returns the Index of the longest token, its length or 0, and whether ua is not
-// ASCII.
+// longest returns the Index of the longest token, its length or 0, and whether ua is not ASCII.
 func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
@@ -143,9 +140,8 @@ func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 	return index, length, s.foreign()
 }
 
-// RecognizeEach appends to dst the Index of every token in the User-Agent header
-// lines, but those within longer ones, in the order in which they begin, and
-// returns the extended slice. An Index that dst holds already is not appended
+// RecognizeEach appends to dst the Index of every token in the User-Agent header lines, but those within longer ones,
+// in the order in which they begin, and returns the extended slice. An Index that dst holds already is not appended
 // again. It allocates when dst is too small, and for a browser that it does not remember.
 func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
 	if len(uas) == 1 && len(dst) == 0 {
@@ -185,9 +181,8 @@ func (r *Recognizer) each(dst []int, ua string) (_ []int, foreign bool) {
 	return dst, s.foreign()
 }
 
-// RecognizeMany appends to dst the Index of every token in ua, those within
-// longer ones too, in the order in which they begin, and returns the extended
-// slice. An Index that dst holds already is not appended again. It allocates
+// RecognizeMany appends to dst the Index of every token in ua, those within longer ones too, in the order in which
+// they begin, and returns the extended slice. An Index that dst holds already is not appended again. It allocates
 // only when dst is too small.
 func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
 	dst, foreign := r.many(dst, ua)
@@ -292,8 +287,7 @@ func (t *tail) foundAt(ua string, begin, i int) bool {
 	return ends(ua, begin, i)
 }
 
-// isVersion reports whether a hyphen or underscore at i begins a version, such as
-// -1.2 or _v3.
+// isVersion reports whether a hyphen or underscore at i begins a version, such as -1.2 or _v3.
 func isVersion(ua string, i int) bool {
 	if ua[i] != '-' && ua[i] != '_' || i+1 == len(ua) {
 		return false
@@ -311,8 +305,7 @@ func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	return index, length, ok
 }
 
-// all appends the indices of all tails that ua has at i, of tokens that begin at
-// begin.
+// all appends the indices of all tails that ua has at i, of tokens that begin at begin.
 func (g group) all(dst []int, ua string, begin, i int) []int {
 	g.each(ua, begin, i, func(t *tail) {
 		for _, index := range t.indices {
@@ -340,8 +333,7 @@ func (g group) each(ua string, begin, i int, found func(t *tail)) {
 	}
 }
 
-// narrow returns the tails that have c at d. All are longer than d and alike up
-// to d.
+// narrow returns the tails that have c at d. All are longer than d and alike up to d.
 func (g group) narrow(d int, c byte) group {
 	lo := sort.Search(len(g), func(k int) bool { return g[k].text[d] >= c })
 	n := sort.Search(len(g)-lo, func(k int) bool { return g[lo+k].text[d] > c })

@@ -15,8 +15,7 @@ type scanner struct {
 	all   uint64 // the bits of all bytes so far
 }
 
-// foreign reports, once the last position has been reached, whether the User-Agent is not
-// ASCII.
+// foreign reports, once the last position has been reached, whether the User-Agent is not ASCII.
 func (s *scanner) foreign() bool { return s.all&0x8080808080808080 != 0 }
 
 // next returns the next position after a delimiter, or the length of ua. It
@@ -72,8 +71,7 @@ func (r *Recognizer) mayBeShort(ua string, i int) bool {
 	return r.shortWords[k/64]>>(k%64)&1 != 0
 }
 
-// shortKey is a hash, below 1024 and without case, of up to three bytes of a word
-// before the first that is not plain.
+// shortKey is a hash, below 1024 and without case, of up to three bytes of a word before the first that is not plain.
 func shortKey(word string) uint32 {
 	k := uint32(word[0] & 0x1f)
 	for i := 1; i < len(word) && class[word[i]]&isPlain != 0; i++ {
@@ -82,10 +80,9 @@ func shortKey(word string) uint32 {
 	return k * 0x9e3779b1 >> 22
 }
 
-// stopBytes returns a word with the highest bit of each byte set whose byte in x
-// is less than a hyphen, one of ":;<=[{", or a slash that no digit follows. Among
-// them are all bytes that may stand right before a token, and few others of a
-// User-Agent.
+// stopBytes returns a word with the highest bit of each byte set whose byte in x is less than a hyphen, one of
+// ":;<=[{", or a slash that no digit follows. Among them are all bytes that may stand right before a token, and few
+// others of a User-Agent.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101
@@ -102,9 +99,8 @@ func stopBytes(x uint64) uint64 {
 	return stops&^(stops>>8) | ^slash&letter&high&^x // no token begins with a stop
 }
 
-// followsProduct reports whether a slash at i comes between a product name, which
-// is a word without dots, and a letter or underscore: "Mozilla/GPTBot", but not
-// "example.com/gptbot".
+// followsProduct reports whether a slash at i comes between a product name, which is a word without dots, and a
+// letter or underscore: "Mozilla/GPTBot", but not "example.com/gptbot".
 func followsProduct(ua string, i int) bool {
 	if c := fold[ua[i+1]]; c != '_' && (c < 'a' || c > 'z') {
 		return false
@@ -135,8 +131,7 @@ func lastBytes(s string) uint64 {
 	return x
 }
 
-// key mixes the first four bytes of s, ignoring the letter case. Its upper bits
-// are the good ones.
+// key mixes the first four bytes of s, ignoring the letter case. Its upper bits are the good ones.
 func key(s string) uint32 {
 	_ = s[3]
 	four := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24

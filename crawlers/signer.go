@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// SignerPrefix begins the name of whoever signs requests with the keys of a host, such as
-// signed:browserbase.com.
+// SignerPrefix begins the name of whoever signs requests with the keys of a host, such as signed:browserbase.com.
 const SignerPrefix = "signed:"
 
 // IsSigner reports whether a token names a signer.

@@ -59,9 +59,8 @@ func byteTables() (class, fold [256]byte) {
 // letters, hyphens and underscores only.
 func ValidToken(s string) bool { return s != "" && ReadAs(s) == s }
 
-// ReadAs returns what a reader that follows RFC 9309 §2.2.1 to the letter makes of
-// token: it stops at the first character that is no letter, hyphen or
-// underscore. AI2Bot becomes AI, which is another crawler's name or nobody's.
+// ReadAs returns what a reader that follows RFC 9309 §2.2.1 to the letter makes of token: it stops at the first
+// character that is no letter, hyphen or underscore. AI2Bot becomes AI, which is another crawler's name or nobody's.
 func ReadAs(token string) string {
 	for i := range len(token) {
 		c := fold[token[i]]
@@ -72,8 +71,7 @@ func ReadAs(token string) string {
 	return token
 }
 
-// CheckPattern returns an error that says why s can never be found in a
-// User-Agent, or nil.
+// CheckPattern returns an error that says why s can never be found in a User-Agent, or nil.
 func CheckPattern(s string) error {
 	switch {
 	case s == "":
@@ -95,8 +93,7 @@ func CheckPattern(s string) error {
 	return nil
 }
 
-// letters are characters of other scripts that look like letters of ASCII, before each of
-// them the letter.
+// letters are characters of other scripts that look like letters of ASCII, before each of them the letter.
 const letters = "AАΑ BВΒ CСϹ EЕΕ HНΗ IІΙ JЈ KКΚ MМΜ NΝ OОΟ PРΡ QԚ SЅ TТΤ UՍ VѴ WԜ XХΧ YҮΥ ZΖ " +
 	"aаɑα cсϲ dԁ eе gɡ hһ iіı jјϳ lӏ nո oоο pрρ qԛ sѕ uս vѵν wԝ xх yуγ -‐‑‒–—− _ˍ"
 
@@ -110,9 +107,8 @@ var lookAlikes = func() map[rune]byte {
 	return m
 }()
 
-// plain returns what somebody who looks at a User-Agent reads: letters that look like
-// those of ASCII become them, what cannot be seen goes, and every other character that is
-// not of ASCII, or a byte that is none, becomes a space.
+// plain returns what somebody who looks at a User-Agent reads: letters that look like those of ASCII become them,
+// what cannot be seen goes, and every other character that is not of ASCII, or a byte that is none, becomes a space.
 func plain(ua string) string {
 	var b strings.Builder
 	for _, c := range ua {

@@ -111,13 +111,11 @@ func isPort(s string) bool {
 	return err == nil
 }
 
-// NormalizeHost returns the name that the host of a request means, whatever is
-// written around it: lower case, A-labels, without brackets, ports and the final
-// dot of a fully qualified name. IPv6 addresses are in brackets and in the form of
-// RFC 5952. It does not allocate for a name that is in that form already.
+// NormalizeHost returns the name that the host of a request means, whatever is written around it: lower case,
+// A-labels, without brackets, ports and the final dot of a fully qualified name. IPv6 addresses are in brackets and
+// in the form of RFC 5952. It does not allocate for a name that is in that form already.
 //
-// Caddy does not look at a host like that: to it, "www.example.com." is another
-// host. See matchedHost.
+// Caddy does not look at a host like that: to it, "www.example.com." is another host. See matchedHost.
 func NormalizeHost(s string) string {
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		inner, _, _ = strings.Cut(inner, "]")
@@ -144,9 +142,8 @@ func NormalizeHost(s string) string {
 	return strings.ToLower(strings.TrimRight(s, "[]."))
 }
 
-// matchedHost is the part of the host of a request that Caddy's host matcher
-// compares with the names of sites, letter case aside: what net.SplitHostPort
-// finds before the port, or else the host without one pair of brackets.
+// matchedHost is the part of the host of a request that Caddy's host matcher compares with the names of sites, letter
+// case aside: what net.SplitHostPort finds before the port, or else the host without one pair of brackets.
 func matchedHost(s string) string {
 	colon := strings.LastIndexByte(s, ':')
 	if colon >= 0 {
@@ -163,10 +160,9 @@ func matchedHost(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// OtherHost returns the host that a request may be for besides the one that
-// Caddy's host matcher sees, by which Decide goes. A site that answers for every
-// host may take "www.example.com." or "www.example.com:80:80" for www.example.com.
-// Nearly all hosts mean one thing; then ok is false and nothing is allocated.
+// OtherHost returns the host that a request may be for besides the one that Caddy's host matcher sees, by which
+// Decide goes. A site that answers for every host may take "www.example.com." or "www.example.com:80:80" for
+// www.example.com. Nearly all hosts mean one thing; then ok is false and nothing is allocated.
 func OtherHost(host string) (name string, ok bool) {
 	matched := matchedHost(host)
 	if isPlainHost(matched) {
@@ -179,8 +175,7 @@ func OtherHost(host string) (name string, ok bool) {
 	return name, true
 }
 
-// isPlainHost reports whether a host without port is a name or an IPv4 address
-// that nothing is written around.
+// isPlainHost reports whether a host without port is a name or an IPv4 address that nothing is written around.
 func isPlainHost(s string) bool {
 	if s == "" || s[len(s)-1] == '.' {
 		return s == ""
@@ -235,8 +230,7 @@ type hostClass struct {
 	hosts []int32 // by which rules name them, the narrowest first; the last is noHost
 }
 
-// intern returns the number of a host that rules name. The classes of the names
-// below it are made on the way.
+// intern returns the number of a host that rules name. The classes of the names below it are made on the way.
 func (x *hostIndex) intern(h Host) int32 {
 	if id, ok := x.ids[h]; ok {
 		return id
@@ -329,8 +323,7 @@ func (x *hostIndex) class(host string) *hostClass {
 		return &x.none
 	}
 	host = matchedHost(host)
-	// A host that is too long for a rule may lie below one that is not: Caddy's
-	// wildcards take labels of any length.
+	// A host that is too long for a rule may lie below one that is not: Caddy's wildcards take labels of any length.
 	const enough = maxHost + 2
 	long := len(host) > 2*enough
 	if long {

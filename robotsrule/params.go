@@ -106,10 +106,9 @@ func isKey(name string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.*") == ""
 }
 
-// FromParams reads the parameters of a Robots-Tag member. It never fails. A bare rule with any value, even
-// false, is the rule. A number may be a Decimal, which is truncated, or text; a date a Date, a String or a
-// Token. Unknown rules and values stay with their type, except that a Date and a Display String become
-// Strings, which RFC 8941 has.
+// FromParams reads the parameters of a Robots-Tag member. It never fails. A bare rule with any value, even false, is
+// the rule. A number may be a Decimal, which is truncated, or text; a date a Date, a String or a Token. Unknown rules
+// and values stay with their type, except that a Date and a Display String become Strings, which RFC 8941 has.
 func FromParams(p *httpsfv.Params) Set {
 	var set Set
 	if p == nil {

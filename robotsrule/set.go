@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotsrule holds the robots control rules of one audience (noindex,
-// nosnippet, max-snippet and so on) as one value, and combines two of them to
-// the most restrictive.
+// Package robotsrule holds the robots control rules of one audience (noindex, nosnippet, max-snippet and so on) as
+// one value, and combines two of them to the most restrictive.
 //
 // "Robots control rules" is the term of the IANA registry of draft-illyes-repext-03, which defines only noindex
 // and nosnippet, combined by "union". The others are those that search engines document for robots meta elements

@@ -115,8 +115,7 @@ func Version(etag string) string {
 	return version
 }
 
-// gzipHeader is of RFC 1952 section 2.3: deflate, no flags, no time, slowest
-// compression, system unknown.
+// gzipHeader is of RFC 1952 section 2.3: deflate, no flags, no time, slowest compression, system unknown.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255}
 
 // deflate compresses data into blocks that end on a byte (RFC 1951).

@@ -87,8 +87,7 @@ func (l *line) written(p pathpattern.Pattern) (text string, ok bool) {
 	return text, text != ""
 }
 
-// mayReplace reports whether whoever obeys m also obeys l, and readers that understand m
-// understand l.
+// mayReplace reports whether whoever obeys m also obeys l, and readers that understand m understand l.
 func (l *line) mayReplace(m *line) bool {
 	return l.sharesScope(m) && (l.pattern.IsPlain() || !m.pattern.IsPlain())
 }
@@ -104,8 +103,7 @@ func (l *line) coversTexts(m *line) bool {
 	})
 }
 
-// between reports whether a line of the other kind of n bytes loses to one of long bytes and
-// wins over one of short.
+// between reports whether a line of the other kind of n bytes loses to one of long bytes and wins over one of short.
 func between(n, short, long int, allow bool) bool {
 	if allow { // a tie allows
 		return n > short && n <= long

@@ -12,12 +12,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Merge renders the robots.txt of a policy and a host with another file below it: where the policy
-// states nothing for a crawler and a path, the group of the other file decides that the crawler would
-// have obeyed. Every crawler that the other file names gets a group with the lines of both, the other's
-// after a comment. Crawl-delays, Content-Usage, Content-Signal and App-Directives are added where the
-// policy states none, and sitemaps always; a Note names what is left out. With a problem that is an
-// error the result must not be published.
+// Merge renders the robots.txt of a policy and a host with another file below it: where the policy states nothing for
+// a crawler and a path, the group of the other file decides that the crawler would have obeyed. Every crawler that
+// the other file names gets a group with the lines of both, the other's after a comment. Crawl-delays, Content-Usage,
+// Content-Signal and App-Directives are added where the policy states none, and sitemaps always; a Note names what is
+// left out. With a problem that is an error the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	d, problems, notes := newLayout(p).drawMerged(host, o.Short, other)
 	v := d.vary(p, host, o)

@@ -39,8 +39,7 @@ type mergedSites struct {
 	last    atomic.Pointer[filledMerge]
 }
 
-// filledMerge is what was last served to a host: filling in very many sitemaps costs more than
-// all the rest.
+// filledMerge is what was last served to a host: filling in very many sitemaps costs more than all the rest.
 type filledMerge struct {
 	site  *site
 	other *robotstxt.File

@@ -218,8 +218,7 @@ func (o *nameOrder) deepest(gr *group) (n int) {
 	return n
 }
 
-// split makes groups of tokens of one depth each, in that order. The purposes of a group go to
-// its first part.
+// split makes groups of tokens of one depth each, in that order. The purposes of a group go to its first part.
 func (o *nameOrder) split(all []*group) (parts []*group) {
 	for _, gr := range all {
 		rest := *gr

@@ -101,8 +101,7 @@ func (p *purpose) makeUsageStrict(of *policy.Policy) {
 	}
 }
 
-// addPurposes adds the lines of purposes after the User-agent lines of a group: most readers do
-// not know them.
+// addPurposes adds the lines of purposes after the User-agent lines of a group: most readers do not know them.
 func (g *grouping) addPurposes(all []purpose) {
 	for _, p := range all {
 		gr := g.byKey[keyOf(p.lines)]

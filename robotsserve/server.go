@@ -15,8 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// DefaultMaxAge is how long a robots.txt may be cached, and MaxMaxAge the most that RFC 9309
-// section 2.4 recommends.
+// DefaultMaxAge is how long a robots.txt may be cached, and MaxMaxAge the most that RFC 9309 section 2.4 recommends.
 const (
 	DefaultMaxAge = time.Hour
 	MaxMaxAge     = 24 * time.Hour
@@ -80,8 +79,7 @@ type site struct {
 	*served
 }
 
-// NewServer returns a server of a policy. It serves whatever Render renders: look at the problems
-// of Check first.
+// NewServer returns a server of a policy. It serves whatever Render renders: look at the problems of Check first.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	s := &Server{p: p, o: o, varies: varies(p), hosts: map[policy.Host]*sites{}, other: newSites("")}
 	if o.MaxAge == 0 {

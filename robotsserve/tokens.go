@@ -13,10 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Two kinds of groups are not for crawlers. A control token, such as Google-Extended, stands for what
-// an operator may use for AI training: it must not "crawl" what the policy disallows it to crawl or to
-// train-ai. A usage token (draft-kelley-aipref-training-preference-signal-00) stands for one usage by
-// everyone.
+// Two kinds of groups are not for crawlers. A control token, such as Google-Extended, stands for what an operator may
+// use for AI training: it must not "crawl" what the policy disallows it to crawl or to train-ai. A usage token
+// (draft-kelley-aipref-training-preference-signal-00) stands for one usage by everyone.
 
 // controls gives control tokens units of their own where training is disallowed.
 func (g *grouping) controls(units []unit) []unit {
@@ -110,8 +109,7 @@ func (g *grouping) addUsageTokens() {
 	}
 }
 
-// isUsageToken reports whether a group of a merged file is that of a usage token, which is made
-// from both files.
+// isUsageToken reports whether a group of a merged file is that of a usage token, which is made from both files.
 func (g *grouping) isUsageToken(token string) bool {
 	return slices.ContainsFunc(g.p.Spec().Publish.UsageTokens[:], func(t string) bool { return strings.EqualFold(t, token) })
 }
@@ -122,9 +120,8 @@ type source struct {
 	below *robotstxt.Group
 }
 
-// tokenLines makes the lines of a token's group, which disallow what any source disallows, as decide
-// says. Where the patterns cross in too many ways for that, the lines are stricter, and in the end
-// disallow everything.
+// tokenLines makes the lines of a token's group, which disallow what any source disallows, as decide says. Where the
+// patterns cross in too many ways for that, the lines are stricter, and in the end disallow everything.
 func (g *grouping) tokenLines(sources []source, decide func(pathpattern.Pattern) policy.Decision) ([]line, []Loss) {
 	var patterns []pathpattern.Pattern
 	for _, v := range sources {

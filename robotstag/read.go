@@ -323,8 +323,7 @@ func readsBack(text string, rules robotsrule.Set) bool {
 
 func lastComma(line string) int { return strings.LastIndexByte(line, ',') }
 
-// eachLine calls read with each line up to readLimit bytes. A longer line is cut where cut says, which is
-// reported.
+// eachLine calls read with each line up to readLimit bytes. A longer line is cut where cut says, which is reported.
 func eachLine(lines []string, field string, cut func(string) int, read func(string, []Problem) []Problem) (problems []Problem) {
 	left := readLimit
 	for _, line := range lines {

@@ -35,8 +35,7 @@ const maxElements = 20
 // maxSamples bounds the paths of hosts for which headers are tried.
 const maxSamples = 1000
 
-// check says what the channels cannot carry, for every host that the policy
-// tells apart.
+// check says what the channels cannot carry, for every host that the policy tells apart.
 func (s *Site) check() []policy.Problem {
 	problems := append(slices.Clip(s.Policy.Problems()), robotsserve.Check(s.Policy, robotsserve.Options{})...)
 	samples, left := s.samples(), maxSamples
@@ -184,8 +183,7 @@ func publicRegisters(p *policy.Publish) string {
 // maxRegisterHosts bounds the hosts for which registers are checked.
 const maxRegisterHosts = 50
 
-// checkRights says once where registers are stricter than the policy, and where two
-// would say different things.
+// checkRights says once where registers are stricter than the policy, and where two would say different things.
 func (s *Site) checkRights() (problems []policy.Problem) {
 	publish := &s.File.Spec.Publish
 	on := publicRegisters(publish)

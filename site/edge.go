@@ -18,8 +18,7 @@ type Verdict struct {
 	AnyCase  bool             // Decision disallows the path in another letter case only
 }
 
-// Refused reports whether the policy objects to the request, whatever Mode says
-// to do about it.
+// Refused reports whether the policy objects to the request, whatever Mode says to do about it.
 func (v Verdict) Refused() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
 // Purposes finds the purposes that the User-Agent lines of a request name and the
@@ -38,14 +37,12 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 	return found
 }
 
-// Edge decides about a request of a crawler; the query has the host and the target
-// as the client sent them, and its usage is not looked at. They are evaluated in
-// every way in which servers may read them (see policy.OtherHost and
-// pathpattern.Readings) and with and without letter case: crawling is disallowed if it
-// is for one of them, and of several the one with the strictest mode decides. Only crawlers that the policy
-// knows are ever refused, and never /robots.txt, /.well-known/ and the licence,
-// from which they learn the rules. An impostor gets the mode for impostors where
-// that is stricter.
+// Edge decides about a request of a crawler; the query has the host and the target as the client sent them, and its
+// usage is not looked at. They are evaluated in every way in which servers may read them (see policy.OtherHost and
+// pathpattern.Readings) and with and without letter case: crawling is disallowed if it is for one of them, and of
+// several the one with the strictest mode decides. Only crawlers that the policy knows are ever refused, and never
+// /robots.txt, /.well-known/ and the licence, from which they learn the rules. An impostor gets the mode for
+// impostors where that is stricter.
 func (s *Site) Edge(q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
 	if q.Crawler == 0 {
@@ -103,8 +100,7 @@ type licence struct {
 	path string // empty: nowhere on the site
 }
 
-// licenceOf reads the URL of the policy's licence. A licence at the root of a
-// site does not open the root.
+// licenceOf reads the URL of the policy's licence. A licence at the root of a site does not open the root.
 func licenceOf(text string) licence {
 	u, err := url.Parse(text)
 	if err != nil || text == "" || u.EscapedPath() == "" || u.EscapedPath() == "/" {
@@ -126,8 +122,7 @@ func (s *Site) RecognizeAll(ids []policy.CrawlerID, userAgents []string) []polic
 	return ids
 }
 
-// whoAsks returns the crawlers that an agent stands for: one by its product token, or
-// those that a User-Agent names.
+// whoAsks returns the crawlers that an agent stands for: one by its product token, or those that a User-Agent names.
 func (s *Site) whoAsks(agent string) []policy.CrawlerID {
 	if id := s.Policy.Crawler(agent); id != 0 {
 		return []policy.CrawlerID{id}
@@ -135,10 +130,9 @@ func (s *Site) whoAsks(agent string) []policy.CrawlerID {
 	return s.RecognizeAll(nil, []string{agent})
 }
 
-// EdgeOfAll decides about a request that names several crawlers: the strictest of
-// the decisions about each, and the first of equally strict ones. It returns the
-// query that led to it, or q for no crawler. identify verifies the client as one of
-// them.
+// EdgeOfAll decides about a request that names several crawlers: the strictest of the decisions about each, and the
+// first of equally strict ones. It returns the query that led to it, or q for no crawler. identify verifies the
+// client as one of them.
 func (s *Site) EdgeOfAll(ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) (policy.Query, Verdict) {
 	var strictest Verdict
 	by := q

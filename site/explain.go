@@ -22,9 +22,8 @@ type Question struct {
 	Agent string // a User-Agent, or a product token alone
 	URL   *url.URL
 	Now   time.Time
-	// Verify, if not nil, checks the client against what the crawler's operator
-	// publishes, and returns the evidence in words. Without it the client is not
-	// verified.
+	// Verify, if not nil, checks the client against what the crawler's operator publishes, and returns the evidence
+	// in words. Without it the client is not verified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
 	Merges bool // reports that robots.txt is merged with that of the upstream server, which Explain does not know
 	Short  bool // reports that robots.txt is served as robotsserve.Options.Short says
@@ -39,9 +38,8 @@ type Explanation struct {
 	// about any of them applies, which is that about Crawler.
 	Others []string `json:"also_names,omitempty"`
 	Meant  string   `json:"did_you_mean,omitempty"` // a crawler of a similar name, where Crawler is nil
-	// MayCrawl is false if the policy disallows crawling in one of the ways in which
-	// the target may be read (see Edge). A client that is not recognised is never
-	// refused.
+	// MayCrawl is false if the policy disallows crawling in one of the ways in which the target may be read (see
+	// Edge). A client that is not recognised is never refused.
 	MayCrawl bool      `json:"may_crawl"`
 	Reason   *Reason   `json:"reason,omitempty"`  // for MayCrawl; nil where no rule decides
 	Despite  []Despite `json:"despite,omitempty"` // permissions that do not override Reason
@@ -285,8 +283,7 @@ func (s *Site) reason(d policy.Decision) Reason {
 	return Reason{Place: s.Place(d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
 }
 
-// explainEdge says what the server does about a query. The other crawlers that its
-// request names may limit it, too.
+// explainEdge says what the server does about a query. The other crawlers that its request names may limit it, too.
 func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities map[policy.CrawlerID]policy.Identity) Channel {
 	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {

@@ -7,8 +7,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Identity says how a crawler can be verified, and what happens to the request
-// of a client of each identity.
+// Identity says how a crawler can be verified, and what happens to the request of a client of each identity.
 type Identity struct {
 	// By is what its operator publishes: some of "address lists", "reverse DNS" and
 	// "signatures". If it is empty, every client of that name is unknown.
@@ -26,8 +25,7 @@ type Outcome struct {
 	Summary  string `json:"summary"`
 }
 
-// explainIdentity returns nil for clients that are not recognised and for tokens
-// that no request carries.
+// explainIdentity returns nil for clients that are not recognised and for tokens that no request carries.
 func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	if q.Crawler == 0 || s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
 		return nil

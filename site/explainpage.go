@@ -59,16 +59,14 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	return c
 }
 
-// pageQueries are what is asked for headers and elements: in whichever way the
-// target is read, and without the purposes that a client names, because they speak
-// to everybody.
+// pageQueries are what is asked for headers and elements: in whichever way the target is read, and without the
+// purposes that a client names, because they speak to everybody.
 func (s *Site) pageQueries(q policy.Query) iter.Seq2[reader, policy.Query] {
 	q.Purposes = nil
 	return s.queries(s.targetOf(q.Host, q.Path), q)
 }
 
-// sources are the reasons for what headers and elements say to the query's
-// crawler, by its name and to everyone.
+// sources are the reasons for what headers and elements say to the query's crawler, by its name and to everyone.
 func (s *Site) sources(q policy.Query) (sources []robotstag.Source) {
 	for p, own := range s.pageQueries(q) {
 		everyone := own
@@ -99,8 +97,7 @@ func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
 	return all
 }
 
-// headerDiffers says where the headers cannot say to this crawler what the policy
-// decides for it.
+// headerDiffers says where the headers cannot say to this crawler what the policy decides for it.
 func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []string) {
 	var own robotsrule.Set
 	for p, q := range s.pageQueries(q) {

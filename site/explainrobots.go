@@ -137,8 +137,7 @@ func (s *Site) byEdge(d policy.Decision) string {
 	return "only enforce: block makes the server refuse it"
 }
 
-// explainDirectives adds the reasons for application directives and for a
-// crawl-delay.
+// explainDirectives adds the reasons for application directives and for a crawl-delay.
 func (s *Site) explainDirectives(c *Channel, q policy.Query) {
 	for _, app := range s.Policy.Apps() {
 		if d := s.Policy.AppDirective(q, app); d != nil {
@@ -177,8 +176,7 @@ func (s *Site) obeys(c *Channel, token string) {
 	}
 }
 
-// explainACAP adds the ACAP records that apply, and says where their readers get
-// another answer than the policy's.
+// explainACAP adds the ACAP records that apply, and says where their readers get another answer than the policy's.
 func (s *Site) explainACAP(c *Channel, q policy.Query) {
 	if !acap.Published(s.Policy) {
 		return

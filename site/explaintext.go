@@ -65,8 +65,7 @@ func (id *Identity) write(b *strings.Builder) {
 	}
 }
 
-// quoted is a line of a list in YAML. A path may end in a colon, and only there
-// does such a line need quotes.
+// quoted is a line of a list in YAML. A path may end in a colon, and only there does such a line need quotes.
 func quoted(line string) string {
 	if !strings.HasSuffix(line, ":") {
 		return line
@@ -131,8 +130,7 @@ func (r *Reason) String() string {
 	return fmt.Sprintf("%s, rule %q, %s", r.Place, r.Rule, r.Says)
 }
 
-// Despite is a permission that matches what is disallowed and does not override
-// the prohibition that decides.
+// Despite is a permission that matches what is disallowed and does not override the prohibition that decides.
 type Despite struct {
 	Reason
 	Why string `json:"why"`
@@ -140,9 +138,8 @@ type Despite struct {
 
 const maxDespite = 3
 
-// despite lists the permissions that fail to open what is disallowed, the
-// narrowest first, with what keeps each from overriding the narrowest prohibition
-// that stands.
+// despite lists the permissions that fail to open what is disallowed, the narrowest first, with what keeps each from
+// overriding the narrowest prohibition that stands.
 func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	r := p.Reasons(q)
 	if len(r.Standing) == 0 {

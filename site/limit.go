@@ -48,8 +48,7 @@ func (s *Site) Limits(dst []Limit, q policy.Query) []Limit {
 	return dst
 }
 
-// LimitsOfAll appends to dst the limits of each crawler that a request names, as
-// EdgeOfAll decides about all of them.
+// LimitsOfAll appends to dst the limits of each crawler that a request names, as EdgeOfAll decides about all of them.
 func (s *Site) LimitsOfAll(dst []Limit, ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) []Limit {
 	if !s.limits {
 		return dst
@@ -77,9 +76,8 @@ func (s *Site) MaxMode() policy.Mode {
 	return mode
 }
 
-// limitMode is what is done about requests over a rule's limit. A limit is for the edge
-// only, so it is enforced unless its rule says otherwise, or the whole policy is in dry
-// run.
+// limitMode is what is done about requests over a rule's limit. A limit is for the edge only, so it is enforced
+// unless its rule says otherwise, or the whole policy is in dry run.
 func (s *Site) limitMode(r *policy.Rule) policy.Mode {
 	switch {
 	case r.Enforce != policy.ModeUnset:
@@ -114,8 +112,7 @@ func (l Limit) String() string {
 
 const passes = "the request passes"
 
-// explainLimits says which limits hold for a request that is explained as one of the
-// crawler asked about.
+// explainLimits says which limits hold for a request that is explained as one of the crawler asked about.
 func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID) {
 	blocking := 0
 	for _, l := range limits {
@@ -141,8 +138,7 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 	}
 }
 
-// LimitTexts says who is limited at the edge: a text for each limit and for each
-// crawl-delay that is enforced.
+// LimitTexts says who is limited at the edge: a text for each limit and for each crawl-delay that is enforced.
 func (s *Site) LimitTexts() (all []string) {
 	line := func(r *policy.Rule, l Limit) {
 		dryRun := ""

@@ -81,8 +81,7 @@ func (l *Loss) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the losses in words: "refused", "not to be indexed and to be shown without a
-// snippet".
+// String is the losses in words: "refused", "not to be indexed and to be shown without a snippet".
 func (l Loss) String() string { return l.words(func(i int) string { return losses[i].text }, " and ") }
 
 // Intended is the line that says in a rule that the losses are meant.
@@ -105,8 +104,7 @@ var usageLoss = map[policy.Usage]Loss{
 	policy.Present: LossSnippet, policy.PresentSnippet: LossSnippet, policy.PresentLink: LossLink,
 }
 
-// LossOf is what a search engine loses by the disallowing of a usage: 0 for what does not
-// concern search results.
+// LossOf is what a search engine loses by the disallowing of a usage: 0 for what does not concern search results.
 func LossOf(u policy.Usage) Loss { return usageLoss[u] }
 
 // Lost is what a search engine loses at one page.
@@ -116,9 +114,8 @@ type Lost struct {
 	Rule     *policy.Rule // one of the new policy's that Loss comes from, or else Intended
 }
 
-// SearchLoss returns what a search engine loses at a host and path when the policy of now
-// takes the place of that of old, which is nil for none. The queries have the crawler as
-// each policy knows it.
+// SearchLoss returns what a search engine loses at a host and path when the policy of now takes the place of that of
+// old, which is nil for none. The queries have the crawler as each policy knows it.
 //
 // It is newly refused, disallowed, told not to index or not to show a snippet or a link, or
 // limited, at once or when a date has passed. An impostor loses nothing, nor does a crawler

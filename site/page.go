@@ -17,8 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// Page is what the responses for some paths of a host carry. It is shared by
-// them and must not be changed.
+// Page is what the responses for some paths of a host carry. It is shared by them and must not be changed.
 type Page struct {
 	Values   *robotstag.Values // nil: no headers
 	Elements *metainject.Set   // nil: no elements
@@ -143,8 +142,7 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	return page
 }
 
-// appendMatches appends a section to a key: the patterns that match a path, and a
-// zero byte.
+// appendMatches appends a section to a key: the patterns that match a path, and a zero byte.
 func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, work *pathpattern.Work) []byte {
 	index.MatchesWithin(path, work, func(id uint32) {
 		key = binary.AppendUvarint(key, uint64(id)+1)
@@ -189,8 +187,7 @@ func (ps *pages) appendMore(key []byte, begin int, more []string, work *pathpatt
 	return key, rest
 }
 
-// hasSection reports whether one of the sections of key, which all end in a zero
-// byte, is section.
+// hasSection reports whether one of the sections of key, which all end in a zero byte, is section.
 func hasSection(key, section []byte) bool {
 	for len(key) > 0 {
 		end := bytes.IndexByte(key, 0) + 1

@@ -56,8 +56,7 @@ func (r *registers) build(host string) *hostRights {
 	return h
 }
 
-// TDMRep returns the policy's tdmrep.json for a host, as rules and as it is served;
-// nil if there is none.
+// TDMRep returns the policy's tdmrep.json for a host, as rules and as it is served; nil if there is none.
 func (s *Site) TDMRep(host string) (*tdmrep.File, *rights.Document) {
 	h := s.registers.of(host)
 	return h.TDMRep, h.tdmrep
@@ -87,8 +86,7 @@ func (s *Site) RegisterPath(target string) string {
 // LicenceLink is the Link field that names the licence on a host; "" for none.
 func (s *Site) LicenceLink(host string) string { return s.registers.link(host) }
 
-// Rights is what the response fields and meta elements of registers say about some
-// paths of a host.
+// Rights is what the response fields and meta elements of registers say about some paths of a host.
 type Rights struct {
 	TDMRep tdmrep.Declaration
 	Link   string // the value of a Link field; "" for none

@@ -17,8 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Site is a loaded policy file. It does not change, but for what it keeps to
-// answer faster, and may be shared.
+// Site is a loaded policy file. It does not change, but for what it keeps to answer faster, and may be shared.
 type Site struct {
 	File   *policyfile.File
 	Policy *policy.Policy
@@ -79,9 +78,8 @@ func (s *Site) Page(host, path string, now time.Time) *Page {
 	return s.pages.page(false, 0, host, path, now)
 }
 
-// Tailored returns what a response carries that is for one crawler alone (0 for
-// any that the policy does not know): only what the policy says to it, so that
-// exemptions show. Such responses vary by User-Agent.
+// Tailored returns what a response carries that is for one crawler alone (0 for any that the policy does not know):
+// only what the policy says to it, so that exemptions show. Such responses vary by User-Agent.
 func (s *Site) Tailored(crawler policy.CrawlerID, host, path string, now time.Time) *Page {
 	return s.pages.page(true, crawler, host, path, now)
 }
@@ -108,8 +106,7 @@ func audiences(r *policy.Rule) []string {
 	return names
 }
 
-// Verification is what is published about a crawler, by which it differs from
-// impostors.
+// Verification is what is published about a crawler, by which it differs from impostors.
 func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 	if id <= 0 || int(id) > len(s.facts) {
 		return crawlers.Verification{}

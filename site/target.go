@@ -11,14 +11,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxPath is how many bytes of a request target are compared with patterns. The
-// edge takes a longer one for a path that is blocked, if any is to the crawler;
-// pages under it carry the strictest rules there are.
+// MaxPath is how many bytes of a request target are compared with patterns. The edge takes a longer one for a path
+// that is blocked, if any is to the crawler; pages under it carry the strictest rules there are.
 const MaxPath = 16 << 10
 
-// target is what a request may be for: each of the hosts with each of the paths, and
-// each of these without letter case. What holds for one of them holds for the
-// request.
+// target is what a request may be for: each of the hosts with each of the paths, and each of these without letter
+// case. What holds for one of them holds for the request.
 type target struct {
 	host  string
 	other string // another host that host may stand for, or ""
@@ -35,9 +33,8 @@ type projection struct {
 	folded *policy.Policy // without, as Caddy's path matchers and many applications do; see policy.Folded
 }
 
-// targetOf reads the host and the target of a request as it was sent, in every way
-// in which Caddy and the servers behind it may. It does not allocate for ordinary
-// requests.
+// targetOf reads the host and the target of a request as it was sent, in every way in which Caddy and the servers
+// behind it may. It does not allocate for ordinary requests.
 func (p projection) targetOf(host, path string) target {
 	t := target{host: host}
 	if p.exact.HasHosts() {
@@ -104,8 +101,7 @@ func (t target) queries(q policy.Query) iter.Seq[policy.Query] {
 	}
 }
 
-// open reports whether a target is open to every crawler, in whichever way it is
-// read. Letter case counts.
+// open reports whether a target is open to every crawler, in whichever way it is read. Letter case counts.
 func (s *Site) open(t target) bool {
 	if t.cut || !s.opens(t.host, t.path) {
 		return false

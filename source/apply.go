@@ -32,9 +32,8 @@ const (
 	recovered      // the source has the served version again
 )
 
-// update reads a source and applies what has changed, and reports it. With all set, a
-// new state is applied at once, and given to the stores that do not watch too. It is
-// called with loading held, and releases it.
+// update reads a source and applies what has changed, and reports it. With all set, a new state is applied at once,
+// and given to the stores that do not watch too. It is called with loading held, and releases it.
 func (d *Document) update(ctx context.Context, o *Options, src *source, all bool) Outcome {
 	out := d.readAndApply(ctx, o, src, all)
 	o.report(src, out) // without loading, as a handler of the event may load a configuration
@@ -78,9 +77,8 @@ func (d *Document) settling(src *source, found content, err error) bool {
 // undecidedRetry is after how long the guard is asked again if it could not decide.
 const undecidedRetry = time.Minute
 
-// apply applies a state of the source. A new version is compiled and given to the
-// stores that watch, or to all; if it has an error, or there is none, they keep the
-// version that they have.
+// apply applies a state of the source. A new version is compiled and given to the stores that watch, or to all; if it
+// has an error, or there is none, they keep the version that they have.
 func (d *Document) apply(o *Options, src *source, found content, err error, all bool) Outcome {
 	before := d.Current()
 	state := src.state(found, err)
@@ -132,8 +130,7 @@ func (d *Document) reject(state string, found content, err error, known bool) Ou
 	return Outcome{Before: now, Now: now, Err: err, news: rejected}
 }
 
-// unchanged is the outcome for a source that holds the current version, still or
-// again.
+// unchanged is the outcome for a source that holds the current version, still or again.
 func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Outcome {
 	d.serves(found)
 	if all {
@@ -181,8 +178,7 @@ func (d *Document) setError(err error) {
 	d.err = err
 }
 
-// publish makes a version the current one and gives it to the stores that watch, or to
-// all.
+// publish makes a version the current one and gives it to the stores that watch, or to all.
 func (d *Document) publish(s *Snapshot, all bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -51,10 +51,9 @@ func newDocument(name string) *Document {
 // Current returns the version that is served, nil before the first one.
 func (d *Document) Current() *Snapshot { return d.current.Load() }
 
-// open makes sure that there is a version for a user that is about to join. The source
-// is read even if the document is in use by a configuration that is about to be
-// replaced, as its version may be out of date. A policy with an error rejects the new
-// configuration; a network failure does not.
+// open makes sure that there is a version for a user that is about to join. The source is read even if the document
+// is in use by a configuration that is about to be replaced, as its version may be out of date. A policy with an
+// error rejects the new configuration; a network failure does not.
 func (d *Document) open(ctx context.Context, u *user) error {
 	fromLastGood := u.src.startsFromLastGood && u.watch
 	if fromLastGood && d.Current() != nil {
@@ -141,8 +140,7 @@ func (d *Document) join(u *user) {
 	d.users.join(u, d.poll)
 }
 
-// poll reads the source once and applies what has changed. It returns when to poll
-// again.
+// poll reads the source once and applies what has changed. It returns when to poll again.
 func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 	u, interval := d.active()
 	if u == nil || interval == 0 {
@@ -176,8 +174,7 @@ func nextPoll(interval time.Duration, failures int, remote bool) time.Duration {
 	return interval - rand.N(interval/5+1)
 }
 
-// Reload reads the source now and gives the result to every store, also to those that
-// do not watch.
+// Reload reads the source now and gives the result to every store, also to those that do not watch.
 func (d *Document) Reload(ctx context.Context) Outcome {
 	u, _ := d.active()
 	if u == nil {

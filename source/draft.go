@@ -60,9 +60,8 @@ func (d *Document) Draft(ctx context.Context) (*Draft, error) {
 	return within(ctx, "reading the draft", func() (*Draft, error) { return u.src.stored.draft(ctx) })
 }
 
-// SaveDraft saves a draft, or deletes it for nil, if the draft in the storage is still the
-// one whose ID is replaces. Its errors are ErrOvertaken, errReadOnly and, for everything
-// else, ErrStorage.
+// SaveDraft saves a draft, or deletes it for nil, if the draft in the storage is still the one whose ID is replaces.
+// Its errors are ErrOvertaken, errReadOnly and, for everything else, ErrStorage.
 func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft) error {
 	u, _ := d.active()
 	if u == nil || u.src.stored == nil {

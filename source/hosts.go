@@ -31,9 +31,8 @@ const (
 
 var errBusy = errors.New("too many policies are being loaded at once")
 
-// Hosts is the policies of a hostTemplate, such as
-// /etc/policies/{host}.yaml. A file is loaded on the first request for a host that
-// has it, and then watched. Hosts that share a file share its policy.
+// Hosts is the policies of a hostTemplate, such as /etc/policies/{host}.yaml. A file is loaded on the first request
+// for a host that has it, and then watched. Hosts that share a file share its policy.
 type Hosts struct {
 	template *hostTemplate
 	lookups  *rate.Limiter
@@ -49,9 +48,8 @@ type Hosts struct {
 	dirErr error // why the directory cannot be read now
 }
 
-// closedText is the policy of a host whose file has an error and was never good:
-// crawlers stay away, as they do while robots.txt is unreachable (RFC 9309 section
-// 2.3.1.4).
+// closedText is the policy of a host whose file has an error and was never good: crawlers stay away, as they do while
+// robots.txt is unreachable (RFC 9309 section 2.3.1.4).
 const closedText = `version: 1
 rules:
   - name: the policy file of this host has an error

@@ -36,10 +36,9 @@ func (h *Hosts) Reload(ctx context.Context) bool {
 	return err == nil
 }
 
-// sweep polls all files that are loaded, many at once, and looks up those that were
-// missing. Files that take long are left to finish on their own. It reports whether
-// a new state has yet to settle. With all set, new states are applied at once, and
-// the sweep waits for every file until ctx ends.
+// sweep polls all files that are loaded, many at once, and looks up those that were missing. Files that take long are
+// left to finish on their own. It reports whether a new state has yet to settle. With all set, new states are applied
+// at once, and the sweep waits for every file until ctx ends.
 func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	if h.sweeping.Acquire(ctx, 1) != nil {
 		return false
@@ -110,8 +109,7 @@ func (h *Hosts) startPoll(ctx context.Context, f *hostFile) bool {
 	return false
 }
 
-// pollFile reads a file and applies what has changed. It reports whether a new state
-// has yet to settle.
+// pollFile reads a file and applies what has changed. It reports whether a new state has yet to settle.
 func (h *Hosts) pollFile(ctx context.Context, o *Options, f *hostFile, all bool) (soon bool) {
 	out := f.update(ctx, o, f.src, all)
 	if out.missing {
@@ -123,9 +121,8 @@ func (h *Hosts) pollFile(ctx context.Context, o *Options, f *hostFile, all bool)
 	return out.settle > 0
 }
 
-// sweepMisses forgets missing files, so that the next request looks them up again.
-// Those that are asked for all the time are looked up here, so that their requests
-// do not have to wait.
+// sweepMisses forgets missing files, so that the next request looks them up again. Those that are asked for all the
+// time are looked up here, so that their requests do not have to wait.
 func (h *Hosts) sweepMisses(ctx context.Context, root *os.Root, all bool) {
 	var inUse []string
 	h.mu.Lock()

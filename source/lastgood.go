@@ -19,8 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/wholefile"
 )
 
-// lastGood is the last good version of a policy as it is saved, for a start without
-// its source.
+// lastGood is the last good version of a policy as it is saved, for a start without its source.
 type lastGood struct {
 	Source  string    `json:"source"`
 	Saved   time.Time `json:"saved"`
@@ -28,9 +27,8 @@ type lastGood struct {
 	Counted counted   `json:"counted"`
 }
 
-// How many policies stay saved that no site uses now, as file names can change with every
-// deployment, and for how long all of them do: servers that share the directory mark those
-// that they use every day.
+// How many policies stay saved that no site uses now, as file names can change with every deployment, and for how
+// long all of them do: servers that share the directory mark those that they use every day.
 const (
 	maxLastGood  = 64
 	lastGoodUse  = 24 * time.Hour
@@ -64,8 +62,7 @@ func (o *Options) saveLastGood(src *source, found content) {
 	}
 }
 
-// markLastGood marks the saved version of a document as used, for other servers. It is
-// called with loading held.
+// markLastGood marks the saved version of a document as used, for other servers. It is called with loading held.
 func (d *Document) markLastGood(u *user) {
 	file, now := u.lastGoodFile(u.src), time.Now()
 	if file == "" || u.ReadOnly || now.Sub(d.marked) < lastGoodUse {

@@ -14,17 +14,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
-// Pool shares what stores load: however many of them use a policy, it is read and
-// compiled once. It is a Prometheus collector of the state of the policies. The zero
-// value is ready to use.
+// Pool shares what stores load: however many of them use a policy, it is read and compiled once. It is a Prometheus
+// collector of the state of the policies. The zero value is ready to use.
 type Pool struct {
 	documents refcount.Pool[*Document] // by key of the source
 	hosts     refcount.Pool[*Hosts]    // by template
 }
 
-// Documents returns the documents that are loaded, in the order of their names. If
-// there are two of one name, while a configuration with another storage takes over,
-// it returns that of the running configuration.
+// Documents returns the documents that are loaded, in the order of their names. If there are two of one name, while a
+// configuration with another storage takes over, it returns that of the running configuration.
 func (p *Pool) Documents() (loaded []*Document) {
 	all := p.documents.All()
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })

@@ -26,9 +26,8 @@ func (c *counted) String() string {
 	return fmt.Sprintf("%d.%d", c.Number, c.Minor)
 }
 
-// count numbers a version. A policy in a storage has the number that it got when it was
-// published; the versions of others are counted as they come. Another program or catalogue
-// under the same policy counts after a dot.
+// count numbers a version. A policy in a storage has the number that it got when it was published; the versions of
+// others are counted as they come. Another program or catalogue under the same policy counts after a dot.
 func (o *Options) count(src *source, s *Snapshot) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // nothing would remember it
@@ -93,8 +92,7 @@ func (s *Snapshot) Publication() *activity.Publication {
 	}).(*activity.Publication)
 }
 
-// Running are the policies that configurations which run apply now, those of hosts that are
-// loaded too.
+// Running are the policies that configurations which run apply now, those of hosts that are loaded too.
 func (p *Pool) Running() (all []*Snapshot) {
 	for _, d := range p.documents.All() {
 		if u, _ := d.active(); u != nil && d.Current() != nil {
@@ -111,8 +109,7 @@ func (p *Pool) Running() (all []*Snapshot) {
 	return all
 }
 
-// InForce are the publications of the policies for all hosts that configurations which
-// run apply now.
+// InForce are the publications of the policies for all hosts that configurations which run apply now.
 func (p *Pool) InForce() (all []*activity.Publication) {
 	for _, d := range p.documents.All() {
 		if u, _ := d.active(); u != nil && d.Current() != nil {

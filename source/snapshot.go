@@ -49,9 +49,8 @@ func Compile(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{})
 }
 
-// compileAccepted is Compile for a text that was accepted before. A test of the policy
-// that fails now, because a date has passed or the catalogue of crawlers is newer, is a
-// warning.
+// compileAccepted is Compile for a text that was accepted before. A test of the policy that fails now, because a date
+// has passed or the catalogue of crawlers is newer, is a warning.
 func compileAccepted(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{Accepted: true})
 }

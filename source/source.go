@@ -65,10 +65,9 @@ func readPolicy(r io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, policyfile.MaxSize+1))
 }
 
-// bounded returns from a read after readTimeout, even if the read itself does not: a
-// file on a dead network mount can block for ever, and some storages ignore their
-// context. While such a read is still running, no other one begins, so it costs one
-// goroutine.
+// bounded returns from a read after readTimeout, even if the read itself does not: a file on a dead network mount can
+// block for ever, and some storages ignore their context. While such a read is still running, no other one begins, so
+// it costs one goroutine.
 func bounded(read func(context.Context, any) (content, error)) func(context.Context, any) (content, error) {
 	running := semaphore.NewWeighted(1)
 	return func(ctx context.Context, last any) (content, error) {
@@ -84,8 +83,7 @@ func bounded(read func(context.Context, any) (content, error)) func(context.Cont
 	}
 }
 
-// within waits for f until ctx ends, as f may ignore a context, or not take one. A panic
-// in f is an error.
+// within waits for f until ctx ends, as f may ignore a context, or not take one. A panic in f is an error.
 func within[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
 	type result struct {
 		value T

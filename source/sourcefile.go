@@ -31,9 +31,8 @@ const (
 	rereadFile = time.Minute
 )
 
-// newFileSource returns the source of an absolute path. The path is resolved on every
-// read, so it does not matter whether an editor writes into the file or replaces it, or
-// whether a symbolic link on the way changes.
+// newFileSource returns the source of an absolute path. The path is resolved on every read, so it does not matter
+// whether an editor writes into the file or replaces it, or whether a symbolic link on the way changes.
 func newFileSource(path string) *source {
 	return &source{
 		name: path, key: "file " + path, interval: fileInterval, minInterval: 50 * time.Millisecond, settle: fileSettle,
@@ -44,8 +43,7 @@ func newFileSource(path string) *source {
 	}
 }
 
-// readFile reads a file with the functions of package os, or those of an os.Root. name is
-// what messages call it.
+// readFile reads a file with the functions of package os, or those of an os.Root. name is what messages call it.
 func readFile(name, path string, stat func(string) (os.FileInfo, error), open func(string, int, os.FileMode) (*os.File, error), last any) (content, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -79,8 +77,7 @@ func withRemedy(err error) error {
 // openRead opens without blocking: the file may have become a pipe since os.Stat.
 const openRead = os.O_RDONLY | syscall.O_NONBLOCK
 
-// checkRegular returns an error unless a file is a regular one. Reading a pipe or a
-// device may never end.
+// checkRegular returns an error unless a file is a regular one. Reading a pipe or a device may never end.
 func checkRegular(name string, info os.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		remedy := ""

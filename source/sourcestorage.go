@@ -18,9 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// Storage stores values that several servers may share, such as Caddy's storage. Errors
-// about a key that does not exist are fs.ErrNotExist. A storage that is a fmt.Stringer is
-// the same as others with that description.
+// Storage stores values that several servers may share, such as Caddy's storage. Errors about a key that does not
+// exist are fs.ErrNotExist. A storage that is a fmt.Stringer is the same as others with that description.
 type Storage interface {
 	Load(ctx context.Context, key string) ([]byte, error)
 	Store(ctx context.Context, key string, value []byte) error
@@ -38,9 +37,8 @@ type storedPolicy struct {
 
 const storageInterval = 5 * time.Second
 
-// newStorageSource returns the source of a key. A storage is identified by its
-// description, as each configuration has an instance of its own for the same storage.
-// Without one, it is not taken for any other.
+// newStorageSource returns the source of a key. A storage is identified by its description, as each configuration has
+// an instance of its own for the same storage. Without one, it is not taken for any other.
 func newStorageSource(storage Storage, key string) *source {
 	where, instance := fmt.Sprintf("%T", storage), ""
 	if n, ok := storage.(fmt.Stringer); ok {
@@ -73,9 +71,8 @@ func (s *storedPolicy) read(ctx context.Context, _ any) (content, error) {
 	return content{data: data[:min(len(data), policyfile.MaxSize+1)]}, err
 }
 
-// NewReader returns a function that returns the value of a key, nil if there is none. It
-// gives up after some seconds, even where the storage ignores its context; while such a
-// read is still running, no other one begins.
+// NewReader returns a function that returns the value of a key, nil if there is none. It gives up after some seconds,
+// even where the storage ignores its context; while such a read is still running, no other one begins.
 func NewReader(storage Storage, key string) func(context.Context) ([]byte, error) {
 	read := bounded(func(ctx context.Context, _ any) (content, error) {
 		data, err := storage.Load(ctx, key)
@@ -94,26 +91,22 @@ func NewReader(storage Storage, key string) func(context.Context) ([]byte, error
 var (
 	// errReadOnly: the source is not in a storage.
 	errReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
-	// ErrOvertaken: the storage holds another version than the one that was meant to
-	// be replaced.
+	// ErrOvertaken: the storage holds another version than the one that was meant to be replaced.
 	ErrOvertaken = errors.New("another version was published in the meantime")
 	// ErrStorage: the storage failed while the version was read or written.
 	ErrStorage = errors.New("storage error")
-	// ErrLockStays: the version was published, and the lock in the storage was not
-	// released.
+	// ErrLockStays: the version was published, and the lock in the storage was not released.
 	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
 )
 
-// PublishTo writes a text at a key of a storage, if the storage holds the version whose
-// SHA-256 is replaces, or nothing if that is empty. Its errors are ErrOvertaken,
-// ErrLockStays and, for everything else, ErrStorage.
+// PublishTo writes a text at a key of a storage, if the storage holds the version whose SHA-256 is replaces, or
+// nothing if that is empty. Its errors are ErrOvertaken, ErrLockStays and, for everything else, ErrStorage.
 func PublishTo(ctx context.Context, storage Storage, key, replaces, text string, by Signed) error {
 	s := &storedPolicy{storage, key}
 	return s.publish(ctx, []string{replaces}, text, by)
 }
 
-// HistoryOf lists what was published at a key of a storage and what that replaced, newest
-// first.
+// HistoryOf lists what was published at a key of a storage and what that replaced, newest first.
 func HistoryOf(ctx context.Context, storage Storage, key string) ([]Published, error) {
 	return (&storedPolicy{storage, key}).history(ctx)
 }
@@ -188,8 +181,7 @@ func nextNumber(history []Published) int {
 	return history[0].Number + 1
 }
 
-// Signed says who published a version or saved a draft, and why. The zero value is not
-// known.
+// Signed says who published a version or saved a draft, and why. The zero value is not known.
 type Signed struct {
 	By       string   `json:"by,omitempty"`
 	Note     string   `json:"note,omitempty"`
@@ -257,10 +249,9 @@ func (d *Document) Writable() bool {
 	return u != nil && u.src.stored != nil
 }
 
-// Publish writes a new text of the policy to the storage and serves it, if the guard
-// allows it and the storage still holds the version whose SHA-256 is replaces, or one
-// that this server has rejected. The versions that it replaces stay in History. The
-// caller has checked the policy's own tests.
+// Publish writes a new text of the policy to the storage and serves it, if the guard allows it and the storage still
+// holds the version whose SHA-256 is replaces, or one that this server has rejected. The versions that it replaces
+// stay in History. The caller has checked the policy's own tests.
 func (d *Document) Publish(ctx context.Context, replaces, text string, by Signed) (Outcome, error) {
 	u, _ := d.active()
 	if u == nil {

@@ -49,8 +49,7 @@ func newWebPolicy(text string) (*webPolicy, error) {
 	return &webPolicy{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}, err
 }
 
-// checkRedirect follows a few redirects, but none to another server: only the one in
-// the configuration is trusted.
+// checkRedirect follows a few redirects, but none to another server: only the one in the configuration is trusted.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -86,8 +85,7 @@ func (w *webPolicy) read(ctx context.Context, _ any) (content, error) {
 	return content{data: data}, nil
 }
 
-// isHTML recognises a login page, or an error page with status 200. A policy never
-// begins with "<".
+// isHTML recognises a login page, or an error page with status 200. A policy never begins with "<".
 func isHTML(contentType string, data []byte) bool {
 	media, _, _ := mime.ParseMediaType(contentType)
 	return media == "text/html" || media == "application/xhtml+xml" || bytes.HasPrefix(bytes.TrimSpace(data), []byte("<"))

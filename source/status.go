@@ -163,8 +163,7 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It has no state of its own, so that counters
-// survive a reload.
+// Collect implements prometheus.Collector. It has no state of its own, so that counters survive a reload.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	seen := map[string]bool{} // a duplicate series would void the whole scrape
 	for _, d := range p.Documents() {

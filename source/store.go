@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source turns the bytes of a policy into snapshots, watches for changes and
-// keeps the last good version.
+// Package source turns the bytes of a policy into snapshots, watches for changes and keeps the last good version.
 //
 //	Store         what one handler uses: the policy of a host
 //	  Document    a policy with its source: read, check, compile, publish
@@ -45,9 +44,8 @@ type Options struct {
 	// of the source, negative (ReloadOff) never.
 	Reload  time.Duration
 	Storage Storage // has the policies of storage:KEY
-	// LastGood is a directory for the last good version of a policy, which is served
-	// after a restart while the source has an error. Empty: none is saved. Storages of one
-	// type that are not a fmt.Stringer need a directory each.
+	// LastGood is a directory for the last good version of a policy, which is served after a restart while the source
+	// has an error. Empty: none is saved. Storages of one type that are not a fmt.Stringer need a directory each.
 	LastGood string
 	// Strict makes an error of the source an error of Open, whatever was saved. Only a
 	// policy from the network may start from its last good version.
@@ -59,17 +57,14 @@ type Options struct {
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
 	Upstream func(host string) *robotstxt.File
-	// Short reports whether the handler leaves out of robots.txt crawlers that it refuses;
-	// nil stands for no.
+	// Short reports whether the handler leaves out of robots.txt crawlers that it refuses; nil stands for no.
 	Short func() bool
 	// OnLoad, if not nil, is called with each policy that is loaded for all hosts. It must
 	// not call methods of the pool or of its documents, which wait for it.
 	OnLoad func(*Snapshot)
-	// Emit, if not nil, is called with the events robots_policy.reloaded and
-	// robots_policy.reload_failed.
+	// Emit, if not nil, is called with the events robots_policy.reloaded and robots_policy.reload_failed.
 	Emit func(event string, data map[string]any)
-	// Running, if not nil, reports whether the store is in use: until then its source is
-	// not watched.
+	// Running, if not nil, reports whether the store is in use: until then its source is not watched.
 	Running func() bool
 	Logger  *zap.Logger // nil: nothing is logged
 
@@ -90,9 +85,8 @@ type Store struct {
 	closers  []func()
 }
 
-// Open loads the policy, or the directory of per-host policies, and watches it
-// until Close. Stores of one pool share what they load. An error means that the policy
-// has an error, or cannot be read and there is no last good one.
+// Open loads the policy, or the directory of per-host policies, and watches it until Close. Stores of one pool share
+// what they load. An error means that the policy has an error, or cannot be read and there is no last good one.
 func (p *Pool) Open(ctx context.Context, o Options) (*Store, error) {
 	o.pool = p
 	if o.Logger == nil {
@@ -174,8 +168,7 @@ func (s *Store) openHosts(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Get returns the policy of a host, nil if it has none. An error means that the
-// policy is not known now.
+// Get returns the policy of a host, nil if it has none. An error means that the policy is not known now.
 func (s *Store) Get(ctx context.Context, host string) (*Snapshot, error) {
 	if s.hosts != nil {
 		if l, err := s.hosts.Get(ctx, host); l != nil || err != nil {
@@ -225,8 +218,7 @@ const (
 	// StoragePrefix is what the name of a policy in Caddy's storage begins with.
 	StoragePrefix = "storage:"
 
-	// LastGood is where in a storage the last known good policies are. No
-	// policy can be published there.
+	// LastGood is where in a storage the last known good policies are. No policy can be published there.
 	LastGood = "robots_policy/last_good"
 
 	// Catalogue is where the catalogue of crawlers is. No policy can be published there.
@@ -236,9 +228,8 @@ const (
 // caddysOwn is what Caddy and CertMagic keep at the top of a storage.
 var caddysOwn = []string{"acme", "certificates", "ech", "instance.uuid", "keys", "last_clean.json", "locks", "ocsp", "pki", "rate_limit"}
 
-// StorageKey returns the key that a policy's name gives. Keys that lead out of the
-// storage, and those under which Caddy keeps other things, are errors; upper and
-// lower case are the same there, as they are for some file systems.
+// StorageKey returns the key that a policy's name gives. Keys that lead out of the storage, and those under which
+// Caddy keeps other things, are errors; upper and lower case are the same there, as they are for some file systems.
 func StorageKey(name string) (string, error) {
 	key := strings.TrimPrefix(name, StoragePrefix)
 	if !fs.ValidPath(key) || key == "." || strings.ContainsAny(key, "\\\x00") {
@@ -257,9 +248,8 @@ func IsWebAddress(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
-// WebAddress reads the address of a policy on the web. Plain HTTP is for this
-// machine only: anyone on the network path could change the policy. An address with a
-// password is an error.
+// WebAddress reads the address of a policy on the web. Plain HTTP is for this machine only: anyone on the network
+// path could change the policy. An address with a password is an error.
 func WebAddress(name string) (*url.URL, error) {
 	u, err := url.Parse(name)
 	switch {

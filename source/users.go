@@ -71,8 +71,7 @@ func (us *users) leave(u *user) {
 	}
 }
 
-// interval returns the shortest interval that a user wants, 0 if none watches. It is
-// called with mu held.
+// interval returns the shortest interval that a user wants, 0 if none watches. It is called with mu held.
 func (us *users) interval() time.Duration {
 	var shortest time.Duration
 	for _, u := range us.all {
@@ -83,8 +82,7 @@ func (us *users) interval() time.Duration {
 	return shortest
 }
 
-// active returns the newest user that runs, nil if there is none, and the interval at
-// which to poll.
+// active returns the newest user that runs, nil if there is none, and the interval at which to poll.
 func (us *users) active() (*user, time.Duration) {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
@@ -106,8 +104,7 @@ func (us *users) Short() bool {
 	return !slices.ContainsFunc(us.all, func(u *user) bool { return u.Short == nil || !u.Short() })
 }
 
-// Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
-// nil.
+// Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or nil.
 func (us *users) Upstream(host string) *robotstxt.File {
 	for _, upstream := range us.upstreams() {
 		if other := upstream(host); other != nil {
@@ -132,8 +129,7 @@ func (us *users) upstreams() (all []func(host string) *robotstxt.File) {
 // runs nothing is read and no event is emitted: it may only be validated.
 const startupPoll = 20 * time.Millisecond
 
-// watch calls poll, and again each time the duration that poll returned has passed,
-// until ctx ends.
+// watch calls poll, and again each time the duration that poll returned has passed, until ctx ends.
 func watch(ctx context.Context, poll func(context.Context) time.Duration) {
 	wait := startupPoll
 	for {

@@ -68,9 +68,8 @@ func detect(start []byte) (Parser, error) {
 	return best, nil
 }
 
-// unescape appends to b what a text stands for, with the escapes of JSON, which nginx
-// can write too, and those of nginx and Apache: \xHH and the letters of C. A damaged
-// escape stays as it is.
+// unescape appends to b what a text stands for, with the escapes of JSON, which nginx can write too, and those of
+// nginx and Apache: \xHH and the letters of C. A damaged escape stays as it is.
 func unescape(b, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {

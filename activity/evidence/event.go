@@ -3,11 +3,10 @@
 // Package evidence writes an event log that shows what was published when, which crawler
 // read which of it, and what it fetched against it.
 //
-// The log is a directory of one file for each day (UTC). Each line is an [Event] as
-// JSON and holds the SHA-256 of the line before it, across files, so that a line
-// that is changed, removed or put in breaks the chain. With a key, the end of the chain is
-// signed each time lines are written. This proves that the lines are whole and in order
-// since they were signed. It does not prove when they were written.
+// The log is a directory of one file for each day (UTC). Each line is an [Event] as JSON and holds the SHA-256 of the
+// line before it, across files, so that a line that is changed, removed or put in breaks the chain. With a key, the
+// end of the chain is signed each time lines are written. This proves that the lines are whole and in order since
+// they were signed. It does not prove when they were written.
 package evidence
 
 import (
@@ -57,8 +56,7 @@ type Event struct {
 	Seq  uint64    `json:"seq"` // 1, 2, 3, … over all files
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`
-	// Prev is the SHA-256 of the line before, in hexadecimal; of the first line of a
-	// log it is empty.
+	// Prev is the SHA-256 of the line before, in hexadecimal; of the first line of a log it is empty.
 	Prev string `json:"prev"`
 
 	Crawler  string            `json:"crawler,omitempty"`

@@ -132,8 +132,7 @@ func (l *Log) turnDay() {
 	}
 }
 
-// flush writes what is pending. A failure is noted once, with how often it was tried until
-// it worked again.
+// flush writes what is pending. A failure is noted once, with how often it was tried until it worked again.
 func (l *Log) flush() {
 	err := l.write()
 	switch {
@@ -152,8 +151,7 @@ func (l *Log) flush() {
 	}
 }
 
-// write writes what is pending to the day's file, and signs it. After an error the file ends
-// with a whole line.
+// write writes what is pending to the day's file, and signs it. After an error the file ends with a whole line.
 func (l *Log) write() error {
 	if len(l.pending) == 0 && (l.options.Key == nil || l.signed == l.seq) {
 		return nil
@@ -268,12 +266,10 @@ func (l *Log) expire() {
 	}
 }
 
-// maxLine bounds a line: a published text may have 1 MiB, and JSON can make it six
-// times as long.
+// maxLine bounds a line: a published text may have 1 MiB, and JSON can make it six times as long.
 const maxLine = 8 << 20
 
-// eachLine calls each with the number and the text of every whole line of a file. end is
-// where the last of them ends.
+// eachLine calls each with the number and the text of every whole line of a file. end is where the last of them ends.
 func eachLine(name string, each func(n int, line []byte) error) (end int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -296,8 +292,7 @@ func eachLine(name string, each func(n int, line []byte) error) (end int64, err 
 	}
 }
 
-// readLine reads a line. The last one may lack its line end while the log is being written;
-// it is not read then.
+// readLine reads a line. The last one may lack its line end while the log is being written; it is not read then.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

@@ -93,9 +93,8 @@ const (
 	maxTexts    = 512     // robots.txt in which lines are looked up
 )
 
-// Open opens or creates a log. It goes on with the chain where it ended; a last
-// line that was cut by a crash is removed. It fails if another process writes to the
-// directory.
+// Open opens or creates a log. It goes on with the chain where it ended; a last line that was cut by a crash is
+// removed. It fails if another process writes to the directory.
 func Open(dir string, o Options) (*Log, error) {
 	o.Days = cmp.Or(o.Days, defaultDays)
 	o.quotas = cmp.Or(o.quotas, &defaultQuotas)
@@ -275,8 +274,7 @@ func (l *Log) count(reason string, err error) {
 	l.options.Report(reason, err)
 }
 
-// add appends an event to the file of the current day, and reports whether there was room
-// for it.
+// add appends an event to the file of the current day, and reports whether there was room for it.
 func (l *Log) add(e *Event) bool {
 	l.watchClock()
 	l.turnDay()

@@ -95,8 +95,7 @@ type omission struct {
 	reason string
 }
 
-// Omissions count the events that were left out. The zero value is ready to use, and safe
-// for concurrent use.
+// Omissions count the events that were left out. The zero value is ready to use, and safe for concurrent use.
 type Omissions struct {
 	total atomic.Uint64
 	some  atomic.Bool // there is something in by

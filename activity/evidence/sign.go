@@ -16,8 +16,7 @@ import (
 	"path/filepath"
 )
 
-// Signature is the file beside a day's file. It signs what the file has up to a line; a
-// later one replaces it.
+// Signature is the file beside a day's file. It signs what the file has up to a line; a later one replaces it.
 type Signature struct {
 	File      string `json:"file"`
 	Seq       uint64 `json:"seq"`  // of the line
@@ -91,8 +90,7 @@ func Fingerprint(public string) string {
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// ReadKey reads an Ed25519 private key: PEM of PKCS #8, as
-// `openssl genpkey -algorithm ed25519` writes it.
+// ReadKey reads an Ed25519 private key: PEM of PKCS #8, as `openssl genpkey -algorithm ed25519` writes it.
 func ReadKey(name string) (ed25519.PrivateKey, error) {
 	key, err := readPEM(name)
 	if private, ok := key.(ed25519.PrivateKey); ok || err != nil {
@@ -101,8 +99,7 @@ func ReadKey(name string) (ed25519.PrivateKey, error) {
 	return nil, errors.New(name + " is not an Ed25519 private key; make one with: openssl genpkey -algorithm ed25519 -out " + name)
 }
 
-// ReadPublicKey reads an Ed25519 public key, as `openssl pkey -pubout` writes it, or that of
-// a private key.
+// ReadPublicKey reads an Ed25519 public key, as `openssl pkey -pubout` writes it, or that of a private key.
 func ReadPublicKey(name string) (ed25519.PublicKey, error) {
 	switch key, err := readPEM(name); key := key.(type) {
 	case ed25519.PublicKey:

@@ -164,9 +164,8 @@ func askAuthority(ctx context.Context, url, hash string) ([]byte, error) {
 	return s.Token, nil
 }
 
-// Check returns when the token says that the hash was there, and the name of the authority.
-// With roots the authority's certificate must be issued by one of them; without, nothing shows
-// whose it is.
+// Check returns when the token says that the hash was there, and the name of the authority. With roots the
+// authority's certificate must be issued by one of them; without, nothing shows whose it is.
 func (s *Timestamp) Check(roots *x509.CertPool) (at time.Time, authority string, err error) {
 	p, err := pkcs7.Parse(s.Token)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Checked is a log of several, with its check and the answer to a question, nil if there is
-// none.
+// Checked is a log of several, with its check and the answer to a question, nil if there is none.
 type Checked struct {
 	Dir    string
 	Answer *Answer

@@ -66,8 +66,7 @@ func (c *Check) Result() Result {
 // errLine is a line that is not an event.
 var errLine = errors.New("is not an event")
 
-// Read calls each with every event of a log, in order, with the hash of its line and
-// the file it is in.
+// Read calls each with every event of a log, in order, with the hash of its line and the file it is in.
 func Read(dir string, each func(file string, e *Event, hash string) error) error {
 	all, err := days(dir)
 	if err != nil {
@@ -121,9 +120,8 @@ func (c *checking) gap(e *Event, format string, args ...any) {
 	}
 }
 
-// Verify checks the chain of a log, its signatures and its time stamps. With a key the
-// signatures must be by that key, and with roots the stamps by an authority that one of them
-// vouches for.
+// Verify checks the chain of a log, its signatures and its time stamps. With a key the signatures must be by that
+// key, and with roots the stamps by an authority that one of them vouches for.
 func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, error) {
 	c := &checking{Check: &Check{}, dir: dir, key: key, first: 1, roots: roots}
 	err := Read(dir, func(file string, e *Event, hash string) error {

@@ -196,8 +196,7 @@ func (w *worker) store(ctx context.Context) error {
 	return err
 }
 
-// stored is the client of a row, which names a crawler. No request is from a token that only robots.txt
-// has.
+// stored is the client of a row, which names a crawler. No request is from a token that only robots.txt has.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {

@@ -107,8 +107,7 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 	}
 	inner = a.kinds(inner)
 	if a.query.Limit > 0 && !a.query.timed() {
-		// Rows of another span and of the journals can change the order; four times as
-		// many leave room for that.
+		// Rows of another span and of the journals can change the order; four times as many leave room for that.
 		order := "n"
 		if a.query.Violating {
 			order = "v"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores totals of visits in an embedded SQLite database: what
-// crawlers did, by hour and day, within bounds of rows, bytes and days. It holds
-// no client addresses.
+// Package store stores totals of visits in an embedded SQLite database: what crawlers did, by hour and day, within
+// bounds of rows, bytes and days. It holds no client addresses.
 //
-// Visits are summed in memory. Once a second the sums of that second are appended
-// to a journal file; once a minute a minute's sums are merged into the database
-// and its journal is deleted. A process that is killed loses at most the last
-// second. One process at a time writes to a directory; any number read it, and add to
-// what the database says what the journals hold.
+// Visits are summed in memory. Once a second the sums of that second are appended to a journal file; once a minute a
+// minute's sums are merged into the database and its journal is deleted. A process that is killed loses at most the
+// last second. One process at a time writes to a directory; any number read it, and add to what the database says
+// what the journals hold.
 package store
 
 import (
@@ -20,20 +18,17 @@ import (
 
 // Options bound what a store holds. A zero field has its default.
 type Options struct {
-	// RowsPerHour is how many rows with paths an hour has, 50,000. What is beyond
-	// is summed under [OtherPath]; the rows with the most requests stay. A day has
-	// as many.
+	// RowsPerHour is how many rows with paths an hour has, 50,000. What is beyond is summed under [OtherPath]; the
+	// rows with the most requests stay. A day has as many.
 	RowsPerHour int
 	Hours       time.Duration // for how long hourly totals are stored, 90 days
 	Days        time.Duration // for how long daily totals are stored, 396 days
-	// MaxBytes is how large the database may become, 512 MiB. When it is reached, the
-	// oldest hours with paths go first, except those of the last week, then days with
-	// paths, then the other totals.
+	// MaxBytes is how large the database may become, 512 MiB. When it is reached, the oldest hours with paths go
+	// first, except those of the last week, then days with paths, then the other totals.
 	MaxBytes int64
 	Queue    int              // how many visits may wait to be summed, 16,384
 	Now      func() time.Time // the clock, time.Now
-	// Report is called with an error when writing begins to fail, and with nil when
-	// it works again. It may be nil.
+	// Report is called with an error when writing begins to fail, and with nil when it works again. It may be nil.
 	Report func(error)
 	// Shrinking is called, once a day at most, when rows are deleted because the
 	// database has size bytes and may have limit. It may be nil.

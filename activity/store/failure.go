@@ -17,8 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
-// ErrDamaged says that a database is not what was written. [PutAside] makes room for a new
-// one.
+// ErrDamaged says that a database is not what was written. [PutAside] makes room for a new one.
 var ErrDamaged = errors.New("the database is damaged")
 
 const lockName = "lock.db"

@@ -55,8 +55,7 @@ func setMeta(ctx context.Context, q querier, name string, v int64) error {
 	return err
 }
 
-// merge adds sums to the totals, and records in the same transaction that the
-// journals up to seq are in them.
+// merge adds sums to the totals, and records in the same transaction that the journals up to seq are in them.
 func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -237,10 +236,9 @@ func (m *merging) totals() error {
 const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verified') AND crawler IN" +
 	" (SELECT crawler FROM crawlers WHERE kind = (SELECT id FROM strings WHERE text = 'search')))"
 
-// fold sums up, without their paths, the rows of one hour or day beyond keep, the
-// ones with the fewest requests, once there are more than limit. What was sent to a fleet's
-// database, whole, stays there as it is. Of what was sent in part, the rows that are
-// summed up stay as rows of nothing until those have been sent, too.
+// fold sums up, without their paths, the rows of one hour or day beyond keep, the ones with the fewest requests, once
+// there are more than limit. What was sent to a fleet's database, whole, stays there as it is. Of what was sent in
+// part, the rows that are summed up stay as rows of nothing until those have been sent, too.
 func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, other, revision int64) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests > 0", at).Scan(&n); err != nil || n <= limit {

@@ -8,8 +8,7 @@ import "github.com/robotspolicy/caddy-robots-policy/activity"
 // up both: each would be a row in the totals that are kept for a year.
 const maxNames = 10_000
 
-// other stands for the hosts, and for the names of clients of unknown kind, that have no
-// rows of their own.
+// other stands for the hosts, and for the names of clients of unknown kind, that have no rows of their own.
 const other = "(other)"
 
 // names bounds the pairs of a host and a crawler in an hour.

@@ -46,8 +46,7 @@ func columnList(s string) []string {
 
 func (t *outgoingTable) texts() []string { return append(columnList(t.keys), columnList(t.others)...) }
 
-// columns are those of a row as it is sent. A change of the key, or of what a column
-// means, needs another table.
+// columns are those of a row as it is sent. A change of the key, or of what a column means, needs another table.
 func (t *outgoingTable) columns() []string {
 	all := append([]string{"node", "store", "row_key", "revision"}, t.texts()...)
 	if t.bucket != "" {
@@ -74,8 +73,7 @@ func (t *outgoingTable) begin(ctx context.Context, db querier, p pendingBucket) 
 	return err
 }
 
-// end says that a bucket has arrived, and deletes the rows of nothing that were only there to
-// be sent.
+// end says that a bucket has arrived, and deletes the rows of nothing that were only there to be sent.
 func (t *outgoingTable) end(ctx context.Context, db querier, p pendingBucket) error {
 	if _, err := db.ExecContext(ctx, "UPDATE outbox SET sent = ? WHERE name = ? AND bucket = ?", p.changed, t.name, p.bucket); err != nil {
 		return err
@@ -112,9 +110,8 @@ func (r *Reader) Sends(ctx context.Context) (bool, error) {
 	return n != 0, err
 }
 
-// rowKey tells the rows of a table apart. A server that gets another name goes on replacing
-// its own rows: a container has a new one each time. The number of the database is not known
-// to clients, who can make up texts.
+// rowKey tells the rows of a table apart. A server that gets another name goes on replacing its own rows: a container
+// has a new one each time. The number of the database is not known to clients, who can make up texts.
 func (o origin) rowKey(key []string) uint64 {
 	h := sha256.New()
 	for _, s := range append([]string{strconv.FormatInt(o.store, 10)}, key...) {
@@ -124,8 +121,7 @@ func (o origin) rowKey(key []string) uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// write calls add with each row of a bucket that was changed since it was sent, as a line for
-// the fleet's database.
+// write calls add with each row of a bucket that was changed since it was sent, as a line for the fleet's database.
 func (t *outgoingTable) write(ctx context.Context, db querier, o origin, p pendingBucket, add func(line []byte) error) error {
 	var columns, joins []string
 	for i, c := range t.texts() {

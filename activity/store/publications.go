@@ -36,8 +36,7 @@ type Document struct {
 	Text                       string
 }
 
-// Publish records that a publication came into force, unless it is known. It waits for the
-// disk.
+// Publish records that a publication came into force, unless it is known. It waits for the disk.
 func (s *Store) Publish(ctx context.Context, p *activity.Publication) error {
 	return s.insertNew(ctx, "publications", p.ID[:12], p.Number, p.Name, p.SHA256[:12], p.Time.Unix(), p.Text)
 }
@@ -134,8 +133,7 @@ type Read struct {
 	Requests    int64
 }
 
-// Label is what people call the publication that was in force then or, if that is not known,
-// the version of the text.
+// Label is what people call the publication that was in force then or, if that is not known, the version of the text.
 func (r *Read) Label() string {
 	if r.Publication == "" {
 		return fmt.Sprintf("%.8s", r.Version)
@@ -143,8 +141,7 @@ func (r *Read) Label() string {
 	return activity.Label(r.Publication, r.Number)
 }
 
-// Reads lists who read which robots.txt, the latest first. An empty crawler or
-// version stands for every one.
+// Reads lists who read which robots.txt, the latest first. An empty crawler or version stands for every one.
 func (r *Reader) Reads(ctx context.Context, crawler, version string) ([]Read, error) {
 	var all map[journal.Read]*journal.Times
 	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
@@ -234,9 +231,8 @@ func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 	return list, nil
 }
 
-// Delete removes all rows of a crawler or of a host, or of the one at the other if
-// both are given, and the texts that nothing names any more. Nothing of them remains in the
-// files, and the database shrinks.
+// Delete removes all rows of a crawler or of a host, or of the one at the other if both are given, and the texts that
+// nothing names any more. Nothing of them remains in the files, and the database shrinks.
 func (s *Store) Delete(ctx context.Context, crawler, host string) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

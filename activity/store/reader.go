@@ -16,8 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// Reader answers questions about a store, also while another process writes to it.
-// It is safe for concurrent use.
+// Reader answers questions about a store, also while another process writes to it. It is safe for concurrent use.
 type Reader struct {
 	dir string
 	db  *sql.DB
@@ -70,17 +69,14 @@ func (d Dimension) hours() int64 {
 type Query struct {
 	// From and To bound the span, in whole hours: From is included, To is not.
 	From, To time.Time
-	// Only selects the rows that have one of the values in a dimension, which may not
-	// be one of time.
+	// Only selects the rows that have one of the values in a dimension, which may not be one of time.
 	Only       map[Dimension][]string
 	PathPrefix string      // selects the rows whose path begins with it
 	By         []Dimension // the dimensions of the answer's rows
-	// Limit is how many rows to return, those with the most requests; 0 is all.
-	// Where By has one of time, rows come in the order of time, and Limit is not
-	// looked at.
+	// Limit is how many rows to return, those with the most requests; 0 is all. Where By has one of time, rows come
+	// in the order of time, and Limit is not looked at.
 	Limit int
-	// Violating leaves out rows without violations. Rows come by the number of
-	// violations then.
+	// Violating leaves out rows without violations. Rows come by the number of violations then.
 	Violating bool
 	// Rough allows a row that a server sent to ClickHouse more than once to count each
 	// time: for an order of what is most, which takes a fraction of the time then.

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// clock notices when the wall clock jumps. Rows are only deleted for their age
-// after it has run evenly for an hour: one that is ahead by years for a minute
-// must not delete everything.
+// clock notices when the wall clock jumps. Rows are only deleted for their age after it has run evenly for an hour:
+// one that is ahead by years for a minute must not delete everything.
 type clock struct {
 	wall   time.Time
 	mono   time.Time
@@ -40,8 +39,7 @@ func (c *clock) tick(now time.Time) {
 
 func (c *clock) steady() bool { return c.evenly >= steadyTime }
 
-// retain rolls past days up and deletes what is too old, if the clock can be
-// believed, and what is too much.
+// retain rolls past days up and deletes what is too old, if the clock can be believed, and what is too much.
 func (s *Store) retain(ctx context.Context, now time.Time, steady bool) error {
 	if err := s.roll(ctx, now.Unix()/86400); err != nil {
 		return fmt.Errorf("summing up past days: %w", err)
@@ -164,14 +162,12 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// coarser is to how much of RowsPerHour older hours and days are summed up before any of
-// their paths are given up.
+// coarser is to how much of RowsPerHour older hours and days are summed up before any of their paths are given up.
 const coarser = 20
 
-// shrink makes the database smaller while it is too large: published texts beyond an eighth
-// of the size go first, then hours with paths from more than a week ago. Then days, and
-// hours before yesterday, become coarser: only the busiest paths stay. Then the oldest days
-// with paths go, then the other hours with paths, then the totals without.
+// shrink makes the database smaller while it is too large: published texts beyond an eighth of the size go first,
+// then hours with paths from more than a week ago. Then days, and hours before yesterday, become coarser: only the
+// busiest paths stay. Then the oldest days with paths go, then the other hours with paths, then the totals without.
 func (s *Store) shrink(ctx context.Context) error {
 	size, err := sizeOf(ctx, s.db)
 	if err != nil || size <= s.options().MaxBytes {

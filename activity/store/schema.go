@@ -15,9 +15,8 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// schemaVersion is PRAGMA user_version: the format of the database and of the journals
-// beside it. A database of the format before is changed when a writer opens it; others are
-// not opened.
+// schemaVersion is PRAGMA user_version: the format of the database and of the journals beside it. A database of the
+// format before is changed when a writer opens it; others are not opened.
 const schemaVersion = 6
 
 // migration changes a database of the format before: format 5 did not know what a fleet's
@@ -34,9 +33,8 @@ var migration = func() string {
 	return b.String()
 }()
 
-// table is one of the four tables of totals. Its rows name their texts by the number that
-// strings gives them. The clustering order serves the screens, which ask for a span of
-// time, and the deletion of the oldest rows.
+// table is one of the four tables of totals. Its rows name their texts by the number that strings gives them. The
+// clustering order serves the screens, which ask for a span of time, and the deletion of the oldest rows.
 type table struct {
 	name, bucket string // bucket is the column of the time
 	hours        int64  // in a bucket
@@ -86,9 +84,8 @@ CREATE TABLE documents (
 	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (publication, host, version));
 CREATE TABLE lost (hour INTEGER PRIMARY KEY, visits INTEGER NOT NULL, ` + changedColumn + `);
 `
-	// The outbox says of each hour or day of a table, or of a whole table under 0, which
-	// revision changed it last and up to which it was sent; begun is 1 from when sending it
-	// begins, as some of it may have arrived.
+	// The outbox says of each hour or day of a table, or of a whole table under 0, which revision changed it last and
+	// up to which it was sent; begun is 1 from when sending it begins, as some of it may have arrived.
 	outboxTable = `
 CREATE TABLE outbox (
 	name TEXT NOT NULL, bucket INTEGER NOT NULL, changed INTEGER NOT NULL, begun INTEGER NOT NULL, sent INTEGER NOT NULL,
@@ -111,8 +108,7 @@ func (t table) insert() string {
 	return fmt.Sprintf("INSERT INTO %s (%s, %s, %s, changed)", t.name, t.bucket, t.texts, countColumns)
 }
 
-// addExcluded ends a statement that inserts rows: their counts are added to those of the
-// rows that are there.
+// addExcluded ends a statement that inserts rows: their counts are added to those of the rows that are there.
 const addExcluded = " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
 	" violations = violations + excluded.violations, queries = queries + excluded.queries, unread = unread + excluded.unread," +
 	" changed = max(changed, excluded.changed)"

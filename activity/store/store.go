@@ -44,9 +44,8 @@ type mergeResult struct {
 	err      error
 }
 
-// Open opens or creates the store in a directory, and merges what a process that
-// was killed left in its journals. It fails if another process writes to the
-// directory, and with [ErrDamaged] if a file is not what was written.
+// Open opens or creates the store in a directory, and merges what a process that was killed left in its journals. It
+// fails if another process writes to the directory, and with [ErrDamaged] if a file is not what was written.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o.setDefaults()
 	if err := checkWritable(dir); err != nil {
@@ -205,8 +204,7 @@ func (s *Store) flush() (err error) {
 	return err
 }
 
-// startMerge hands the sums since the last merge to a goroutine, while new ones go
-// to a new journal.
+// startMerge hands the sums since the last merge to a goroutine, while new ones go to a new journal.
 func (s *Store) startMerge() error {
 	s.lastMerge = time.Now()
 	add, seq := s.minute, s.seq

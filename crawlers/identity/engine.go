@@ -21,8 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
-// Bounds on what one policy can make the server fetch and store: lists, and prefixes
-// of each.
+// Bounds on what one policy can make the server fetch and store: lists, and prefixes of each.
 const (
 	maxPolicyLists    = 32
 	maxPolicyPrefixes = 20_000

@@ -19,8 +19,7 @@ import (
 // with these facts, and a sentence that says why.
 type Explainer = func(crawlers.Verification) (policy.Identity, string)
 
-// ExplainEmbedded explains an address by the embedded address lists among urls. It
-// uses no network.
+// ExplainEmbedded explains an address by the embedded address lists among urls. It uses no network.
 func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	lists := verify.NewLists(urls, verify.ListOptions{})
 	return func(facts crawlers.Verification) (policy.Identity, string) {

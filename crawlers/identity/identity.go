@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity decides whether a client is the crawler it claims to be, and which
-// crawler it is if only its signature or address says so. It serves requests from what
-// crawlers/verify and crawlers/webbotauth fetch: all verifiers with the same methods
-// share that, so that it survives when one takes over from another.
+// Package identity decides whether a client is the crawler it claims to be, and which crawler it is if only its
+// signature or address says so. It serves requests from what crawlers/verify and crawlers/webbotauth fetch: all
+// verifiers with the same methods share that, so that it survives when one takes over from another.
 package identity
 
 import (
@@ -33,8 +32,7 @@ type Server interface {
 	TrustsProxy(r *http.Request) bool
 	// Original returns the request target and URL as the client sent them.
 	Original(r *http.Request) (target string, u *url.URL)
-	// Vars returns what is noted about a request until it ends, nil if there is no place
-	// for it.
+	// Vars returns what is noted about a request until it ends, nil if there is no place for it.
 	Vars(r *http.Request) map[string]any
 }
 
@@ -47,10 +45,9 @@ type Verifier struct {
 	close   sync.Once
 }
 
-// New returns a verifier that uses the lists of the embedded catalogue, and those of
-// the policies that it is asked about. It returns nil if verification is off. Close it
-// when done. logger returns the logger to use now, as verifiers with the same methods
-// share what they fetch; nil: nothing is logged.
+// New returns a verifier that uses the lists of the embedded catalogue, and those of the policies that it is asked
+// about. It returns nil if verification is off. Close it when done. logger returns the logger to use now, as
+// verifiers with the same methods share what they fetch; nil: nothing is logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {
 		return nil
@@ -93,9 +90,8 @@ func (v *Verifier) Close() {
 	})
 }
 
-// Identify returns whether a request comes from the crawler with these facts, which
-// are those of a policy or catalogue with these identities. What is not cached is
-// looked up in the background, for the next request.
+// Identify returns whether a request comes from the crawler with these facts, which are those of a policy or
+// catalogue with these identities. What is not cached is looked up in the background, for the next request.
 func (v *Verifier) Identify(s Server, r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
 	if v == nil || facts.IsEmpty() {
 		return policy.Unknown
@@ -163,9 +159,8 @@ func Judged[T any](p Proof, named []T, of func(*crawlers.Crawler) (T, bool)) []T
 	return append(slices.Clip(named), signer)
 }
 
-// Recognize returns what a request proves: by a signature of an operator, or by an address
-// on a list that an operator publishes for one crawler alone. named says whether the
-// User-Agent names a crawler, and isNamed which.
+// Recognize returns what a request proves: by a signature of an operator, or by an address on a list that an operator
+// publishes for one crawler alone. named says whether the User-Agent names a crawler, and isNamed which.
 func (v *Verifier) Recognize(s Server, r *http.Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p Proof) {
 	if v == nil {
 		return p
@@ -247,8 +242,7 @@ func (v *Verifier) checkSignature(s Server, r *http.Request, directory string) w
 	return result
 }
 
-// clientScheme returns the scheme that the client used, as far as a trusted proxy says
-// so.
+// clientScheme returns the scheme that the client used, as far as a trusted proxy says so.
 func clientScheme(s Server, r *http.Request) string {
 	if r.TLS != nil || s.TrustsProxy(r) && r.Header.Get("X-Forwarded-Proto") == "https" {
 		return "https"

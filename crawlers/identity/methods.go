@@ -13,11 +13,9 @@ import (
 
 var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
 
-// Methods says how clients are verified: the values of `verify` and `verify_from`.
-// The zero value verifies nothing.
+// Methods says how clients are verified: the values of `verify` and `verify_from`. The zero value verifies nothing.
 type Methods struct {
-	// Enabled is false for `verify off`. The embedded address lists are used
-	// whenever it is true.
+	// Enabled is false for `verify off`. The embedded address lists are used whenever it is true.
 	Enabled       bool
 	Lists         bool           // fetches the address lists that operators publish
 	DNS           bool           // looks the client's address up (forward-confirmed reverse DNS)
@@ -74,8 +72,7 @@ func (v *Verifier) Lacks(facts crawlers.Verification) (method string, builtIn bo
 	})
 }
 
-// DetectsImpostors reports whether impostors are detected for longer than the
-// embedded address lists are fresh.
+// DetectsImpostors reports whether impostors are detected for longer than the embedded address lists are fresh.
 func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
 
 // askable returns the facts about addresses that can be checked with the methods, and

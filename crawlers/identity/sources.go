@@ -138,8 +138,7 @@ func (s *sources) lookedUp(err error) {
 	}
 }
 
-// recordLookup counts a lookup. It reports whether the resolver is failing and
-// whether to log that.
+// recordLookup counts a lookup. It reports whether the resolver is failing and whether to log that.
 func (s *sources) recordLookup(err error, now time.Time) (failing, log bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

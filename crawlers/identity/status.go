@@ -12,8 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// Status is the state of everything that clients are verified by, as the admin API
-// shows it.
+// Status is the state of everything that clients are verified by, as the admin API shows it.
 type Status struct {
 	Lists       []ListStatus      `json:"address_lists"`
 	DNS         *DNSStatus        `json:"dns,omitempty"` // absent if DNS is not used
@@ -140,8 +139,7 @@ func listsOf(inUse []*engine) (all []knownList) {
 	return slices.CompactFunc(all, func(a, b knownList) bool { return a.URL == b.URL })
 }
 
-// directoriesOf returns the key directories of all engines, once each, ordered by URL:
-// the one that was fetched last.
+// directoriesOf returns the key directories of all engines, once each, ordered by URL: the one that was fetched last.
 func directoriesOf(inUse []*engine) (all []webbotauth.DirectoryStatus) {
 	for _, e := range inUse {
 		if e.signatures != nil {

@@ -29,8 +29,7 @@ type segments struct {
 	version uint64
 	built   time.Time
 	all     []segment
-	// filter is a set of the keys of all addresses. Most visitors are not in it, which
-	// saves the search.
+	// filter is a set of the keys of all addresses. Most visitors are not in it, which saves the search.
 	filter [1 << 10]uint64
 }
 
@@ -71,10 +70,9 @@ type segment struct {
 	urls []string
 }
 
-// Find returns the URLs of the lists that an address is on, in no particular order. It
-// only uses lists that are fresh and complete. It never waits: after a change of the
-// lists it rebuilds its index in the background. The slice must not be changed. A nil
-// *Lists finds nothing.
+// Find returns the URLs of the lists that an address is on, in no particular order. It only uses lists that are fresh
+// and complete. It never waits: after a change of the lists it rebuilds its index in the background. The slice must
+// not be changed. A nil *Lists finds nothing.
 func (l *Lists) Find(a netip.Addr) []string {
 	if l == nil {
 		return nil

@@ -14,8 +14,7 @@ import (
 // probeInterval is how often at most a resolver is probed.
 const probeInterval = time.Second
 
-// probes are addresses whose names have not changed in years, with the ends of those
-// names.
+// probes are addresses whose names have not changed in years, with the ends of those names.
 var probes = []struct{ addr, suffix string }{
 	{"8.8.8.8", "dns.google"},
 	{"1.1.1.1", "one.one.one.one"},
@@ -37,24 +36,21 @@ type health struct {
 	period  int       // counts the probes that were not
 }
 
-// now is the time and the period of an answer that has just come; working is false while
-// probes fail.
+// now is the time and the period of an answer that has just come; working is false while probes fail.
 func (h *health) now() (at time.Time, period int, working bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return time.Now(), h.period, !h.failing
 }
 
-// believes reports whether a negative answer of a time and its period counts. It is
-// dropped if that will never be so.
+// believes reports whether a negative answer of a time and its period counts. It is dropped if that will never be so.
 func (h *health) believes(at time.Time, period int) (believed, dropped bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.period == period && !h.failing && !h.correct.Before(at), h.period != period
 }
 
-// probe looks up well-known addresses; a little later in the background, if that was begun
-// lately.
+// probe looks up well-known addresses; a little later in the background, if that was begun lately.
 func (h *health) probe(ctx context.Context) {
 	h.mu.Lock()
 	began := time.Now()
@@ -87,8 +83,7 @@ func (h *health) probeLater() {
 	h.probe(ctx)
 }
 
-// answers reports whether the resolver knows the name of one of the probes, and that this
-// resolves back.
+// answers reports whether the resolver knows the name of one of the probes, and that this resolves back.
 func (h *health) answers(ctx context.Context) (ok bool) {
 	defer func() { _ = recover() }() // as in names.confirm: the resolver stays untrusted
 	for _, p := range probes {

@@ -20,8 +20,7 @@ import (
 type ListOptions struct {
 	Client *http.Client     // fetches the lists; by default one that follows up to three redirects, to https only
 	Now    func() time.Time // the clock; time.Now by default
-	// Report, if not nil, is called after every fetch, one call at a time. It must
-	// not call Stop.
+	// Report, if not nil, is called after every fetch, one call at a time. It must not call Stop.
 	Report func(ListStatus)
 }
 
@@ -30,8 +29,7 @@ const (
 	maxLists = 5000
 	// maxAge is how long a list is fresh. Only a fresh list can rule an address out.
 	maxAge = 7 * 24 * time.Hour
-	// maxVerifyAge is how long a list verifies addresses, fetched or embedded: addresses in
-	// clouds change owners.
+	// maxVerifyAge is how long a list verifies addresses, fetched or embedded: addresses in clouds change owners.
 	maxVerifyAge = 30 * maxAge
 )
 
@@ -66,17 +64,15 @@ type ListStatus struct {
 	Prefixes int       // the number of prefixes
 	Snapshot bool      // true for an embedded list
 	Fresh    bool      // true while the list is recent enough to rule addresses out
-	// Incomplete says why the list cannot be trusted to name every address of the
-	// crawler; it is empty if nothing suggests that. An incomplete list verifies
-	// addresses but never rules one out.
+	// Incomplete says why the list cannot be trusted to name every address of the crawler; it is empty if nothing
+	// suggests that. An incomplete list verifies addresses but never rules one out.
 	Incomplete string
 	Err        error     // the error of the last fetch, or nil
 	Failing    time.Time // the time of the first failed fetch in a row; zero while Err is nil
 }
 
-// Lists holds published address lists, each once, however many users it has. It
-// starts with the embedded lists and refreshes them in the background between Start
-// and Stop. It is safe for concurrent use, and asking it never waits.
+// Lists holds published address lists, each once, however many users it has. It starts with the embedded lists and
+// refreshes them in the background between Start and Stop. It is safe for concurrent use, and asking it never waits.
 type Lists struct {
 	options ListOptions
 	sources sync.Map      // *source by URL
@@ -133,10 +129,9 @@ func NewLists(urls []string, options ListOptions) *Lists {
 	return l
 }
 
-// Acquire adds lists, or adds a reference to those that are there already. Lists
-// with more than limit prefixes are rejected when they are fetched. The error is
-// ErrTooManyLists, and nothing is acquired then. Each call needs a call of Release
-// with the same URLs.
+// Acquire adds lists, or adds a reference to those that are there already. Lists with more than limit prefixes are
+// rejected when they are fetched. The error is ErrTooManyLists, and nothing is acquired then. Each call needs a call
+// of Release with the same URLs.
 func (l *Lists) Acquire(urls []string, limit int) error {
 	urls = unique(urls)
 	l.mu.Lock()
@@ -175,8 +170,7 @@ func (l *Lists) Acquire(urls []string, limit int) error {
 	return nil
 }
 
-// Release removes a reference to each of these lists. A list without references is
-// dropped.
+// Release removes a reference to each of these lists. A list without references is dropped.
 func (l *Lists) Release(urls []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,10 +210,9 @@ func (l *Lists) all() []*source {
 	return all
 }
 
-// Start begins to refresh the lists in the background and returns at once. It does
-// nothing if they are being refreshed already. Keep one Lists across configuration
-// reloads: each Start fetches every list, and operators ask not to do that more than
-// once an hour.
+// Start begins to refresh the lists in the background and returns at once. It does nothing if they are being
+// refreshed already. Keep one Lists across configuration reloads: each Start fetches every list, and operators ask
+// not to do that more than once an hour.
 func (l *Lists) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

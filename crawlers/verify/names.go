@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// Resolver is the part of *net.Resolver that is needed. "Not found" must be a
-// *net.DNSError that says so.
+// Resolver is the part of *net.Resolver that is needed. "Not found" must be a *net.DNSError that says so.
 type Resolver interface {
 	LookupAddr(ctx context.Context, addr string) (names []string, err error)
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -33,9 +32,8 @@ type DNSOptions struct {
 const (
 	// lookupTimeout is for all lookups of one address together.
 	lookupTimeout = 2 * time.Second
-	// maxLookups is how many addresses are looked up at a time. A sixteenth of them can
-	// be in one /24 (IPv4) or /64 (IPv6), and a quarter in one /16 or /48. Beyond that the
-	// answer is unknown.
+	// maxLookups is how many addresses are looked up at a time. A sixteenth of them can be in one /24 (IPv4) or /64
+	// (IPv6), and a quarter in one /16 or /48. Beyond that the answer is unknown.
 	maxLookups = 64
 	// cacheSize is how many answers are cached.
 	cacheSize = 10_000
@@ -48,8 +46,7 @@ const (
 	keepSilent = time.Minute
 	// keepStale is how long a yes is used after that while no newer answer can be had.
 	keepStale = 24 * time.Hour
-	// rateFactor times as many lookups as may be in flight may begin in rateWindow,
-	// however fast the resolver is.
+	// rateFactor times as many lookups as may be in flight may begin in rateWindow, however fast the resolver is.
 	rateFactor = 16
 	rateWindow = 4 * time.Second
 	// maxNames is how many matching names of one address are looked up.
@@ -96,9 +93,8 @@ func newNames(o DNSOptions) *names {
 	}
 }
 
-// ask reports whether an address has a name that matches one of the patterns and
-// resolves back to it. It waits for the resolver until ctx is done; cached answers
-// are returned even if it is done already.
+// ask reports whether an address has a name that matches one of the patterns and resolves back to it. It waits for
+// the resolver until ctx is done; cached answers are returned even if it is done already.
 func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answer, string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,8 +131,7 @@ func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answe
 	return e.answer, e.host
 }
 
-// believe reports whether a negative answer counts. One that came while the resolver did
-// not work is asked for again.
+// believe reports whether a negative answer counts. One that came while the resolver did not work is asked for again.
 func (n *names) believe(e *entry) bool {
 	if e.counts {
 		return true
@@ -148,8 +143,7 @@ func (n *names) believe(e *entry) bool {
 	return e.counts
 }
 
-// usable reports whether the answer counts: it has not expired, or it is a yes that
-// has not been refreshed yet.
+// usable reports whether the answer counts: it has not expired, or it is a yes that has not been refreshed yet.
 func (e *entry) usable(now time.Time) bool {
 	return now.Before(e.expires) || e.answer == yes && now.Before(e.at.Add(keepYes+keepStale))
 }
@@ -189,9 +183,8 @@ func blocks(a netip.Addr) [2]block {
 	return [2]block{{network, maxLookups / 16}, {around, maxLookups / 4}}
 }
 
-// reserve reserves a lookup, unless too many are in flight in total, or are in flight
-// or have begun lately for the address's networks: one network must not use up the
-// lookups of all.
+// reserve reserves a lookup, unless too many are in flight in total, or are in flight or have begun lately for the
+// address's networks: one network must not use up the lookups of all.
 func (n *names) reserve(a netip.Addr) bool {
 	if n.inFlight >= maxLookups {
 		return false
@@ -266,9 +259,8 @@ func (n *names) store(e *entry, a netip.Addr, found entry) {
 	e.expires = now.Add(keep)
 }
 
-// confirm is forward-confirmed reverse DNS. The error says why the answer is silent.
-// A panic caused by a response becomes one: in this goroutine it would end the
-// program.
+// confirm is forward-confirmed reverse DNS. The error says why the answer is silent. A panic caused by a response
+// becomes one: in this goroutine it would end the program.
 func (n *names) confirm(ctx context.Context, patterns []string, a netip.Addr) (found answer, name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -309,9 +301,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound && !dns.IsTimeout && !dns.IsTemporary
 }
 
-// hostMatches matches a name in lower case with a pattern of crawlers.Verification: a
-// suffix that begins with a dot, or a name in which one star stands for a part
-// without dots.
+// hostMatches matches a name in lower case with a pattern of crawlers.Verification: a suffix that begins with a dot,
+// or a name in which one star stands for a part without dots.
 func hostMatches(pattern, host string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {

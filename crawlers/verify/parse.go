@@ -31,19 +31,15 @@ type parsed struct {
 	problem  string    // says why the list may lack addresses; empty if nothing suggests that
 }
 
-// parseList reads a published address list. Operators publish them in four forms: the
-// JSON that Google introduced and draft-illyes-webbotauth-jafar describes, that JSON
-// within an HTML page, RFC 8805 geofeed, and plain lines.
+// parseList reads a published address list. Operators publish them in four forms: the JSON that Google introduced and
+// draft-illyes-webbotauth-jafar describes, that JSON within an HTML page, RFC 8805 geofeed, and plain lines.
 //
-// Invalid entries are ignored, as draft-illyes-aipref-jafar-00 demands for JSON
-// prefixes that do not have exactly one of ipv4Prefix and ipv6Prefix. So are prefixes
-// that are not public or too wide to be true. But a list with such entries, or one
-// that is a web page, is reported as incomplete. Unlike in that draft, formatVersion,
-// synctoken and a well-formed creationTime are optional, and a bare address counts as
-// a prefix. The prefixes of all services count.
+// Invalid entries are ignored, as draft-illyes-aipref-jafar-00 demands for JSON prefixes that do not have exactly one
+// of ipv4Prefix and ipv6Prefix. So are prefixes that are not public or too wide to be true. But a list with such
+// entries, or one that is a web page, is reported as incomplete. Unlike in that draft, formatVersion, synctoken and a
+// well-formed creationTime are optional, and a bare address counts as a prefix. The prefixes of all services count.
 //
-// A list without any usable prefix is an error, and so are lines of which most are
-// invalid.
+// A list without any usable prefix is an error, and so are lines of which most are invalid.
 func parseList(data []byte) (parsed, error) {
 	var p parsed
 	if len(data) > maxListBytes {
@@ -128,8 +124,7 @@ var (
 	prefixesName = regexp.MustCompile(`(?i)"prefixes"`)
 )
 
-// documentInHTML finds the JSON in a page: the innermost object around the first
-// "prefixes".
+// documentInHTML finds the JSON in a page: the innermost object around the first "prefixes".
 func documentInHTML(page []byte) (*document, error) {
 	text := html.UnescapeString(htmlTag.ReplaceAllString(string(page), " "))
 	mention := prefixesName.FindStringIndex(text)
@@ -160,8 +155,7 @@ func firstColumns(data []byte) []string {
 	return texts
 }
 
-// usable returns the prefixes that can be a crawler's, and no more than there are
-// texts.
+// usable returns the prefixes that can be a crawler's, and no more than there are texts.
 func usable(texts []string) []netip.Prefix {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {

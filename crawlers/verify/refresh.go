@@ -25,8 +25,7 @@ const (
 	// retryWait is the time after a failure, doubled with each one up to the
 	// interval. JAFAR (draft-illyes-aipref-jafar-00) forbids less.
 	retryWait = time.Hour
-	// fetchTimeout is for one whole fetch. Lists are fetched concurrently, so a slow one
-	// does not delay the others.
+	// fetchTimeout is for one whole fetch. Lists are fetched concurrently, so a slow one does not delay the others.
 	fetchTimeout = 30 * time.Second
 	// maxWait caps the max-age of a response.
 	maxWait = 7 * 24 * time.Hour
@@ -36,8 +35,7 @@ const (
 	maxFetches = 8
 )
 
-// refresher decides which list is fetched when, and stores the results. Each fetch
-// runs in a goroutine of its own.
+// refresher decides which list is fetched when, and stores the results. Each fetch runs in a goroutine of its own.
 type refresher struct {
 	lists   *Lists
 	results chan fetched // has room for all concurrent fetches
@@ -53,8 +51,7 @@ type fetched struct {
 	err      error
 }
 
-// refresh fetches each list when it is due, until ctx is done and all fetches have
-// ended.
+// refresh fetches each list when it is due, until ctx is done and all fetches have ended.
 func (l *Lists) refresh(ctx context.Context) {
 	r := &refresher{lists: l, results: make(chan fetched, maxFetches)}
 	for i, s := range l.all() {
@@ -98,8 +95,7 @@ func (l *Lists) limitOf(s *source) int {
 	return s.maxPrefixes
 }
 
-// next returns the source that is due first, or nil if none can be fetched before a
-// fetch in progress ends.
+// next returns the source that is due first, or nil if none can be fetched before a fetch in progress ends.
 func (r *refresher) next() *source {
 	if r.running == maxFetches {
 		return nil
@@ -113,8 +109,7 @@ func (r *refresher) next() *source {
 	return next
 }
 
-// take stores the result of a fetch and schedules the next one. After a failure the
-// old list stays, with the error.
+// take stores the result of a fetch and schedules the next one. After a failure the old list stays, with the error.
 func (r *refresher) take(f fetched) {
 	l, s := r.lists, f.source
 	s.busy = false
@@ -229,9 +224,8 @@ type shrunken struct {
 	since time.Time
 }
 
-// guard rejects a list that has lost more than half of its entries, until it has been
-// served for confirmFor: it may be a mistake, which would make impostors of real
-// crawlers. It may change meanwhile, but not shrink again.
+// guard rejects a list that has lost more than half of its entries, until it has been served for confirmFor: it may
+// be a mistake, which would make impostors of real crawlers. It may change meanwhile, but not shrink again.
 func (s *source) guard(old, new *list, now time.Time) error {
 	if !new.shrankFrom(old) {
 		s.shrunk = nil
@@ -248,9 +242,8 @@ func (s *source) guard(old, new *list, now time.Time) error {
 	return fmt.Errorf("%s has shrunk from %d prefixes to %d; using the old list until the new one has been served for a day", s.url, old.Prefixes, new.Prefixes)
 }
 
-// shrankFrom reports whether a list lost more than half of old in one address family:
-// it has less than half as many ranges and covers less than half of the old ones. A
-// list of fewer but wider ranges has not shrunk.
+// shrankFrom reports whether a list lost more than half of old in one address family: it has less than half as many
+// ranges and covers less than half of the old ones. A list of fewer but wider ranges has not shrunk.
 func (c *list) shrankFrom(old *list) bool {
 	for _, is6 := range []bool{false, true} {
 		had, has, covered := 0, 0, 0

@@ -38,9 +38,8 @@ func delivered(url string) *list {
 	return first
 }
 
-// Renew takes over the lists that came with another catalogue, where they are newer than
-// what is known. One that has lost more than half of its entries is not used, while the
-// one before still verifies.
+// Renew takes over the lists that came with another catalogue, where they are newer than what is known. One that has
+// lost more than half of its entries is not used, while the one before still verifies.
 func (l *Lists) Renew() {
 	for _, s := range l.all() {
 		before, now := s.current.Load(), delivered(s.url)

@@ -3,10 +3,9 @@
 // Package verify finds out whether a client that claims to be a crawler is that
 // crawler. There are three answers: verified, impostor and unknown.
 //
-// It uses what operators publish: lists of their addresses, which [Lists] refreshes in
-// the background, and host names that their addresses resolve to and that resolve back
-// to them. It needs the address of the client itself. Behind a proxy the caller has to
-// determine that first, or every crawler would be an impostor.
+// It uses what operators publish: lists of their addresses, which [Lists] refreshes in the background, and host names
+// that their addresses resolve to and that resolve back to them. It needs the address of the client itself. Behind a
+// proxy the caller has to determine that first, or every crawler would be an impostor.
 package verify
 
 import (
@@ -16,19 +15,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Status says whether a client is the crawler it claims to be. The zero value is
-// [Unknown].
+// Status says whether a client is the crawler it claims to be. The zero value is [Unknown].
 type Status uint8
 
 const (
-	// Unknown: nothing is published, or not everything could be checked. It must not
-	// be held against the client.
+	// Unknown: nothing is published, or not everything could be checked. It must not be held against the client.
 	Unknown Status = iota
-	// Verified: the address is on a published list, or has a published name that
-	// resolves back to it.
+	// Verified: the address is on a published list, or has a published name that resolves back to it.
 	Verified
-	// Impostor: everything that is published could be checked and rules the address
-	// out.
+	// Impostor: everything that is published could be checked and rules the address out.
 	Impostor
 )
 
@@ -63,17 +58,15 @@ func New(lists *Lists, options DNSOptions) *Verifier {
 	return &Verifier{lists: lists, names: newNames(options)}
 }
 
-// Check reports whether an address is one of the crawler with these facts. It waits
-// for the resolver no longer than [DNSOptions.Timeout] and until ctx is done; the
-// answer is [Unknown] then. If ctx is done already it does not wait at all: it answers
-// from the cache and looks the address up in the background.
+// Check reports whether an address is one of the crawler with these facts. It waits for the resolver no longer than
+// [DNSOptions.Timeout] and until ctx is done; the answer is [Unknown] then. If ctx is done already it does not wait
+// at all: it answers from the cache and looks the address up in the background.
 //
-// Address lists and reverse DNS are alternatives: one of them verifies. An impostor is
-// ruled out by each that is published. A list rules an address out only if it is fresh
-// (see [ListOptions.MaxAge]) and complete (see [ListStatus.Incomplete]) and has other
-// addresses of the same family. DNS does so only if the resolver has been seen to
-// work. A matching name that does not resolve at all rules nothing out by itself,
-// since some operators do not maintain the forward records.
+// Address lists and reverse DNS are alternatives: one of them verifies. An impostor is ruled out by each that is
+// published. A list rules an address out only if it is fresh (see [ListOptions.MaxAge]) and complete (see
+// [ListStatus.Incomplete]) and has other addresses of the same family. DNS does so only if the resolver has been seen
+// to work. A matching name that does not resolve at all rules nothing out by itself, since some operators do not
+// maintain the forward records.
 func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr netip.Addr) Result {
 	addr = addr.Unmap().WithZone("")
 	if !isPublic(addr) {

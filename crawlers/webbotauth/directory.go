@@ -75,8 +75,7 @@ func (d *directories) close() {
 	d.wait.Wait()
 }
 
-// key returns a key of a directory. If it is not cached, key fetches the directory and
-// waits until ctx is done.
+// key returns a key of a directory. If it is not cached, key fetches the directory and waits until ctx is done.
 func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKey, error) {
 	key, done, err := d.look(url, id)
 	if done == nil || key != nil {
@@ -91,8 +90,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 	return key, err
 }
 
-// look returns a cached key, or an error and the channel of a fetch in progress. It
-// starts a fetch if one is due.
+// look returns a cached key, or an error and the channel of a fetch in progress. It starts a fetch if one is due.
 func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,8 +20,7 @@ import (
 
 const mediaType = "application/http-message-signatures-directory+json"
 
-// fetcher fetches directories over https, from public addresses, without a proxy and
-// without following redirects.
+// fetcher fetches directories over https, from public addresses, without a proxy and without following redirects.
 type fetcher struct{ client *http.Client }
 
 func newFetcher(o Options) *fetcher {
@@ -37,9 +36,8 @@ func newFetcher(o Options) *fetcher {
 	}}
 }
 
-// fetch returns what is at the address of a key directory, with its keys, and how long it
-// may be cached. A panic caused by a response becomes an error: in the fetching goroutine
-// it would end the program.
+// fetch returns what is at the address of a key directory, with its keys, and how long it may be cached. A panic
+// caused by a response becomes an error: in the fetching goroutine it would end the program.
 func (f *fetcher) fetch(ctx context.Context, url string) (d document, keep time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -97,8 +95,7 @@ func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.D
 	return data, keep, nil
 }
 
-// checkType accepts the media type of directories and, except at the well-known path,
-// those of a JWK Set or a card.
+// checkType accepts the media type of directories and, except at the well-known path, those of a JWK Set or a card.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
 	switch {
@@ -140,9 +137,8 @@ func resolve(text string) (location, error) {
 	return where, nil
 }
 
-// normalPath normalizes a path: escapes in upper case and only where they are needed,
-// no dot segments. A directory is only ever one that the caller names, so it is enough
-// that no two of an operator's are alike.
+// normalPath normalizes a path: escapes in upper case and only where they are needed, no dot segments. A directory is
+// only ever one that the caller names, so it is enough that no two of an operator's are alike.
 func normalPath(path string) string {
 	u, err := url.Parse("https://bot.example" + pathpattern.NormalizePath(path))
 	if err != nil {

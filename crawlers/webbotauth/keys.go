@@ -38,8 +38,7 @@ type publicKey struct {
 	from, to time.Time // zero: no limit
 }
 
-// thumbprint returns the keyid of a key: its SHA-256 thumbprint (RFC 7638, RFC 8037
-// section 2).
+// thumbprint returns the keyid of a key: its SHA-256 thumbprint (RFC 7638, RFC 8037 section 2).
 func thumbprint(key ed25519.PublicKey) string {
 	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(key) + `"}`))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -164,8 +163,7 @@ func parseDocument(data []byte, url string) (d document, err error) {
 	return d, err
 }
 
-// text reads a string, or a list of strings. What is of another type, too long or not
-// printable is ignored.
+// text reads a string, or a list of strings. What is of another type, too long or not printable is ignored.
 func text(data json.RawMessage) string {
 	var words []string
 	if json.Unmarshal(data, &words) != nil {

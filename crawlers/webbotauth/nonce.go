@@ -13,11 +13,10 @@ import (
 // maxNonces bounds the nonces of all signers together, some 30 MB.
 const maxNonces = 400_000
 
-// nonces remembers used nonces until their signatures expire. When it is full it
-// forgets the oldest ones of the signer with the most, and no longer accepts
-// signatures of that signer from before the ones it forgot. So a stranger who can make
-// one signer sign neither pushes out a nonce to use it again, nor keeps new signatures
-// of any signer from being accepted.
+// nonces remembers used nonces until their signatures expire. When it is full it forgets the oldest ones of the
+// signer with the most, and no longer accepts signatures of that signer from before the ones it forgot. So a stranger
+// who can make one signer sign neither pushes out a nonce to use it again, nor keeps new signatures of any signer
+// from being accepted.
 type nonces struct {
 	mu      sync.Mutex
 	signers map[string]*signerNonces // by key directory
@@ -88,8 +87,7 @@ func (n *nonces) remove(s *signerNonces, which func(nonceTimes) bool) {
 	n.count += len(s.used)
 }
 
-// forget removes at least an eighth of the nonces of the signer with the most, the
-// oldest first.
+// forget removes at least an eighth of the nonces of the signer with the most, the oldest first.
 func (n *nonces) forget() {
 	var signer string
 	var largest *signerNonces

@@ -72,9 +72,8 @@ type signature struct {
 	value            []byte
 }
 
-// parseSignature reads the parameters of a signature and builds its base (draft section
-// 5.2, RFC 9421 section 2.5). It fails for a form that the draft does not allow or
-// that is not supported.
+// parseSignature reads the parameters of a signature and builds its base (draft section 5.2, RFC 9421 section 2.5).
+// It fails for a form that the draft does not allow or that is not supported.
 func parseSignature(m *message, label string, list httpsfv.InnerList) (*signature, error) {
 	s := new(signature)
 	if item, ok := member(m.signatures, label).(httpsfv.Item); ok {
@@ -98,8 +97,7 @@ func parseSignature(m *message, label string, list httpsfv.InnerList) (*signatur
 	return s, err
 }
 
-// parameters reads created, expires, keyid and nonce, and rejects algorithms other than
-// Ed25519.
+// parameters reads created, expires, keyid and nonce, and rejects algorithms other than Ed25519.
 func (s *signature) parameters(p *httpsfv.Params) error {
 	seconds := func(name string) (time.Time, error) {
 		v, _ := p.Get(name)
@@ -132,9 +130,8 @@ func (s *signature) parameters(p *httpsfv.Params) error {
 	return nil
 }
 
-// agentOf returns the key directory that a signature names: the member of
-// Signature-Agent that it covers under its own label. A signature that covers a single
-// member may use another key for it, as the vectors of
+// agentOf returns the key directory that a signature names: the member of Signature-Agent that it covers under its
+// own label. A signature that covers a single member may use another key for it, as the vectors of
 // draft-meunier-webbotauth-httpsig-protocol do.
 func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) {
 	var covered []httpsfv.Item

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webbotauth verifies requests that crawlers sign: HTTP Message Signatures
-// (RFC 9421) with Ed25519, as specified for bots in
-// draft-ietf-webbotauth-httpsig-protocol-01.
+// Package webbotauth verifies requests that crawlers sign: HTTP Message Signatures (RFC 9421) with Ed25519, as
+// specified for bots in draft-ietf-webbotauth-httpsig-protocol-01.
 //
-// In the draft the signer is whoever publishes the key at a URL that the request
-// names. This package answers another question: did an operator whose key directory is
-// known sign this request? So no URL in a request is ever fetched, only the directory
-// that the caller names, and a request that names another one proves nothing.
+// In the draft the signer is whoever publishes the key at a URL that the request names. This package answers another
+// question: did an operator whose key directory is known sign this request? So no URL in a request is ever fetched,
+// only the directory that the caller names, and a request that names another one proves nothing.
 package webbotauth
 
 import (
@@ -62,8 +60,7 @@ type Options struct {
 	// an intranet's. There are none by default.
 	AllowedRanges []netip.Prefix
 	Now           func() time.Time // the clock; time.Now by default
-	// Report, if not nil, is called after each fetch of a directory. It must not call
-	// Close.
+	// Report, if not nil, is called after each fetch of a directory. It must not call Close.
 	Report func(DirectoryStatus)
 
 	// Forgot, if not nil, is called when so many nonces are live that the oldest ones
@@ -92,8 +89,7 @@ func New(o Options) *Verifier {
 	return &Verifier{options: o, directories: newDirectories(o), nonces: nonces{max: maxNonces, forgot: o.Forgot}}
 }
 
-// Close ends all fetches and waits for them. Check may be called afterwards and uses
-// the cached keys.
+// Close ends all fetches and waits for them. Check may be called afterwards and uses the cached keys.
 func (v *Verifier) Close() { v.directories.close() }
 
 // Directories returns the state of each key directory that was used, ordered by URL.
@@ -130,15 +126,13 @@ var (
 	errForgotten   = errors.New("too many nonces are in use to rule out that this one has been used before")
 )
 
-// Check reports whether the operator with this key directory signed a request. The
-// directory is an origin, whose keys are at the well-known path, or the https URL of a
-// JWK Set or a Signature Agent Card, which is fetched with its query and compared without it (draft section
-// 5.5). Check waits for keys until ctx is done. If ctx is done already it uses the
-// cached keys and fetches others in the background.
+// Check reports whether the operator with this key directory signed a request. The directory is an origin, whose keys
+// are at the well-known path, or the https URL of a JWK Set or a Signature Agent Card, which is fetched with its
+// query and compared without it (draft section 5.5). Check waits for keys until ctx is done. If ctx is done already
+// it uses the cached keys and fetches others in the background.
 //
-// A signature with a nonce is accepted once (draft section 5.2.3), so call Check once
-// per request. Without a nonce, anyone who sees a signature can repeat it to the same
-// authority until it expires.
+// A signature with a nonce is accepted once (draft section 5.2.3), so call Check once per request. Without a nonce,
+// anyone who sees a signature can repeat it to the same authority until it expires.
 func (v *Verifier) Check(ctx context.Context, r Request, directory string) Result {
 	if !Signed(r.Header) {
 		return Result{}
@@ -218,6 +212,5 @@ func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list 
 	return Result{Status: Verified, KeyID: s.keyID, Card: v.Card(where.url)}
 }
 
-// testKeyID is the thumbprint of the Ed25519 key of RFC 9421 appendix B.1.4, whose
-// private part is published there.
+// testKeyID is the thumbprint of the Ed25519 key of RFC 9421 appendix B.1.4, whose private part is published there.
 const testKeyID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upstream fetches and caches the robots.txt and the tdmrep.json of the
-// sites behind a handler, so that they can be merged with the policy's. They are
-// fetched through the handlers that follow.
+// Package upstream fetches and caches the robots.txt and the tdmrep.json of the sites behind a handler, so that they
+// can be merged with the policy's. They are fetched through the handlers that follow.
 package upstream
 
 import (
@@ -32,8 +31,7 @@ const (
 // upstream's was not known: it may allow more than the two merged would.
 const UnknownMaxAge = time.Minute
 
-// Bounds on the cache, because a client can make up hosts. The cache has two
-// generations, each with these bounds.
+// Bounds on the cache, because a client can make up hosts. The cache has two generations, each with these bounds.
 const (
 	maxHosts   = 128
 	maxBytes   = 1 << 20
@@ -93,12 +91,10 @@ func New[T any](kind Kind[T], server Server, logger *zap.Logger, logOnce func(ke
 	return &Cache[T]{kind: kind, server: server, logger: logger, logOnce: logOnce, slots: semaphore.NewWeighted(maxFetches)}
 }
 
-// Get returns the file of the site that a request for it is for, or nil if the site
-// has none. It is fetched through next when it is older than a minute. known is false
-// if the site has not answered yet, for example because it fails. One request fetches
-// while the others get the last known file, or wait for the fetch if there is none.
-// While fetching fails, the last known file stays in use. before is the file that the
-// site had before this one, or nil.
+// Get returns the file of the site that a request for it is for, or nil if the site has none. It is fetched through
+// next when it is older than a minute. known is false if the site has not answered yet, for example because it fails.
+// One request fetches while the others get the last known file, or wait for the fetch if there is none. While
+// fetching fails, the last known file stays in use. before is the file that the site had before this one, or nil.
 func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known bool) {
 	key, ok := c.siteKey(r)
 	if !ok {
@@ -151,17 +147,15 @@ func (c *Cache[T]) Last(host string) *T {
 // fetch fetches the file of a site. It continues when the client disconnects, since
 // other requests wait for the result too.
 func (c *Cache[T]) fetch(r *http.Request, next Next) ([]byte, error) {
-	// A deadline would count as a failure of the whole upstream in Caddy's passive
-	// health checks and take the site down over a slow file. A canceled request
-	// does not.
+	// A deadline would count as a failure of the whole upstream in Caddy's passive health checks and take the site
+	// down over a slow file. A canceled request does not.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer time.AfterFunc(fetchTimeout, cancel).Stop()
 	return c.request(ctx, r, next)
 }
 
-// store ends a fetch and keeps its result. c.mu is held, but not while the file is
-// parsed.
+// store ends a fetch and keeps its result. c.mu is held, but not while the file is parsed.
 func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host string) {
 	var found *file[T]
 	if err == nil {

@@ -24,9 +24,8 @@ import (
 // errNone means that the upstream has no such file, as opposed to a failure.
 var errNone = errors.New("there is no such file")
 
-// errDenied means that the upstream does not answer every client. A file that it
-// served earlier stays in use: it may have denied the client whose request happened
-// to fetch, because Caddy proxies in the name of that client.
+// errDenied means that the upstream does not answer every client. A file that it served earlier stays in use: it may
+// have denied the client whose request happened to fetch, because Caddy proxies in the name of that client.
 var errDenied = errors.New("access denied")
 
 var (
@@ -36,10 +35,9 @@ var (
 	errTruncated = errors.New("the response was cut off")
 )
 
-// request requests a file of the upstream from the following handlers, until ctx is
-// done. An error that wraps errNone is a definite answer (RFC 9309 section 2.3.1.3),
-// any other a failure (section 2.3.1.4). The client's request is changed in place
-// during the call, because placeholders are bound to its address.
+// request requests a file of the upstream from the following handlers, until ctx is done. An error that wraps errNone
+// is a definite answer (RFC 9309 section 2.3.1.3), any other a failure (section 2.3.1.4). The client's request is
+// changed in place during the call, because placeholders are bound to its address.
 func (c *Cache[T]) request(ctx context.Context, client *http.Request, next Next) (data []byte, err error) {
 	rec := &recorder{header: http.Header{}}
 	saved := *client
@@ -79,8 +77,7 @@ func statusError(status int) error {
 	return fmt.Errorf("%w: %w", errNone, err)
 }
 
-// recorder is a ResponseWriter that buffers a response up to the size that crawlers
-// read.
+// recorder is a ResponseWriter that buffers a response up to the size that crawlers read.
 type recorder struct {
 	header   http.Header
 	status   int
@@ -111,8 +108,7 @@ func (rec *recorder) Write(b []byte) (int, error) {
 // Flush implements http.Flusher, which proxies call.
 func (rec *recorder) Flush() { rec.WriteHeader(http.StatusOK) }
 
-// file returns the file in the response. Of one that is too large it is what cut leaves,
-// which may be nil.
+// file returns the file in the response. Of one that is too large it is what cut leaves, which may be nil.
 func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut func([]byte) []byte) ([]byte, error) {
 	switch {
 	case rec.status == 0:
@@ -185,10 +181,9 @@ func decode(body []byte, coding string) ([]byte, error) {
 	return body, nil
 }
 
-// looksLikeRobots reports whether a body is a robots.txt rather than a page that an
-// application serves for every path. The Content-Type alone does not tell: markup is
-// never a robots.txt, and a body that is not labelled as plain text must contain a
-// User-agent line.
+// looksLikeRobots reports whether a body is a robots.txt rather than a page that an application serves for every
+// path. The Content-Type alone does not tell: markup is never a robots.txt, and a body that is not labelled as plain
+// text must contain a User-agent line.
 func looksLikeRobots(contentType string, body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	if bytes.HasPrefix(start, []byte("<")) {

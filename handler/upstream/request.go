@@ -22,8 +22,7 @@ type Next interface {
 
 // Server is what the server around a handler knows of a request.
 type Server interface {
-	// Original returns the target and the URL of a request as the client sent it, before
-	// any rewrite.
+	// Original returns the target and the URL of a request as the client sent it, before any rewrite.
 	Original(r *http.Request) (target string, u *url.URL)
 	// TrustsProxy reports whether the request came through a proxy whose X-Forwarded-Host
 	// and X-Forwarded-Proto are true.
@@ -40,11 +39,9 @@ type Server interface {
 // maxHostField bounds the fields that identify a site.
 const maxHostField = 300
 
-// newRequest returns the request for a file of the upstream. The response is
-// served to every client, so nothing specific to the client at hand goes into the
-// request: not its headers, query, cookies, or spelling of the host. What a trusted
-// proxy says about the site stays, and so does the query of a rewrite if the client
-// sent none.
+// newRequest returns the request for a file of the upstream. The response is served to every client, so nothing
+// specific to the client at hand goes into the request: not its headers, query, cookies, or spelling of the host.
+// What a trusted proxy says about the site stays, and so does the query of a rewrite if the client sent none.
 func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request) *http.Request {
 	query := ""
 	_, original := c.server.Original(client)
@@ -100,9 +97,8 @@ func (c *Cache[T]) siteKey(r *http.Request) (string, bool) {
 	return key, true
 }
 
-// siteHost returns the host of a request in the one spelling that stands for the
-// site. The port is kept only if the site listens on it and it is not the default:
-// with another port some upstreams redirect.
+// siteHost returns the host of a request in the one spelling that stands for the site. The port is kept only if the
+// site listens on it and it is not the default: with another port some upstreams redirect.
 func siteHost(r *http.Request) string {
 	host := policy.NormalizeHost(r.Host)
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -116,9 +112,8 @@ func siteHost(r *http.Request) string {
 	return host
 }
 
-// siteFields yields the fields in which a trusted proxy names the site that the
-// client asked for, ordered by name. Fields about the client do not count, since the
-// response is for every client.
+// siteFields yields the fields in which a trusted proxy names the site that the client asked for, ordered by name.
+// Fields about the client do not count, since the response is for every client.
 func (c *Cache[T]) siteFields(r *http.Request) iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		if !c.server.TrustsProxy(r) {
@@ -132,9 +127,8 @@ func (c *Cache[T]) siteFields(r *http.Request) iter.Seq2[string, []string] {
 	}
 }
 
-// canFetch reports whether a request can be used to fetch the site's file. In an
-// error route the following handlers serve the error page. And if a rewrite has
-// added to the client's query, the two cannot be separated.
+// canFetch reports whether a request can be used to fetch the site's file. In an error route the following handlers
+// serve the error page. And if a rewrite has added to the client's query, the two cannot be separated.
 func (c *Cache[T]) canFetch(r *http.Request) bool {
 	if c.server.InErrorRoute(r) {
 		return false

@@ -52,8 +52,7 @@ func (t *TDMRepFile) Merged(ours *tdmrep.File) (both *rights.Document, notes []s
 	return both, notes, !exact
 }
 
-// looksLikeJSON reports whether a body is JSON rather than a page that an application
-// serves for every path.
+// looksLikeJSON reports whether a body is JSON rather than a page that an application serves for every path.
 func looksLikeJSON(_ string, body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	return bytes.HasPrefix(start, []byte("[")) || bytes.HasPrefix(start, []byte("{"))

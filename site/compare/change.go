@@ -53,8 +53,7 @@ type Change struct {
 	Purpose  string `json:"purpose,omitempty"` // the clients name it
 	// Hosts are those on which it changes, "" for any that neither policy names; nil means all.
 	Hosts []string `json:"hosts,omitempty"`
-	// Paths are patterns, the shortest first. Except are patterns within them where this does not
-	// change.
+	// Paths are patterns, the shortest first. Except are patterns within them where this does not change.
 	Paths   []string `json:"paths,omitempty"`
 	Except  []string `json:"except,omitempty"`
 	Already []string `json:"already,omitempty"` // parts of Paths where it was so before

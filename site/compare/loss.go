@@ -204,8 +204,7 @@ func (l *Losses) OnHosts(crawler string) bool {
 	return !l.Complete || slices.ContainsFunc(l.Found, func(f Found) bool { return f.Host != "" && strings.EqualFold(f.Crawler, crawler) })
 }
 
-// Unrequested lists crawlers that only robots.txt names and that lose what no other crawler of their
-// operators does.
+// Unrequested lists crawlers that only robots.txt names and that lose what no other crawler of their operators does.
 func (l *Losses) Unrequested() (tokens []string) {
 	type page struct {
 		operator string

@@ -175,8 +175,7 @@ func (c *comparison) candidates(regions, patterns []pathpattern.Pattern) []pathp
 // maxCrossings bounds the patterns that crossings returns.
 const maxCrossings = 5000
 
-// crossings returns patterns for what two of the patterns have in common of which neither
-// covers the other.
+// crossings returns patterns for what two of the patterns have in common of which neither covers the other.
 func (c *comparison) crossings(some, others []pathpattern.Pattern) (all []pathpattern.Pattern) {
 	for _, p := range some {
 		for _, q := range others {

@@ -19,8 +19,7 @@ func (s *side) patterns(ids []int) []pathpattern.Pattern {
 	return all
 }
 
-// closed finds where x has a prohibition of at least a mode that stands, and y has
-// none.
+// closed finds where x has a prohibition of at least a mode that stands, and y has none.
 func (c *comparison) closed(x, y *side, least policy.Mode) (all []pathpattern.Pattern) {
 	for d := range x.statements {
 		st := &x.statements[d]

@@ -120,8 +120,7 @@ func (s *side) standing(r pathpattern.Pattern, least policy.Mode) (int, bool) {
 	return 0, false
 }
 
-// state is the decision about paths that match a region and of the side's patterns
-// only those that cover it.
+// state is the decision about paths that match a region and of the side's patterns only those that cover it.
 type state struct {
 	verdict policy.Verdict
 	limits  string
@@ -238,8 +237,7 @@ func (c *comparison) lines(s *subject, host string) (all []record) {
 	return all
 }
 
-// spokenOf lists patterns of rules of either policy, and what two of them have in
-// common.
+// spokenOf lists patterns of rules of either policy, and what two of them have in common.
 func (c *comparison) spokenOf(patterns func(*policy.Rule) []pathpattern.Pattern) []pathpattern.Pattern {
 	var all []pathpattern.Pattern
 	for _, p := range []*policy.Policy{c.old, c.now} {

@@ -77,8 +77,7 @@ func Create(dir string, seq int64) (*Journal, error) {
 // New returns a journal that writes to an empty file.
 func New(f File) *Journal { return &Journal{file: f} }
 
-// Append writes sums as a batch. After an error, such as of a full disk, the file has
-// the batches from before.
+// Append writes sums as a batch. After an error, such as of a full disk, the file has the batches from before.
 func (j *Journal) Append(s *Sums) error {
 	body, err := s.encode(make([]byte, 8))
 	if err != nil {

@@ -53,8 +53,7 @@ func (c *Counts) Add(d Counts) {
 	c.Unread += d.Unread
 }
 
-// Read says that a crawler read a version of the robots.txt of a host, and which publication
-// was in force.
+// Read says that a crawler read a version of the robots.txt of a host, and which publication was in force.
 type Read struct {
 	Host, Crawler, Version, Publication, Number string
 }
@@ -73,8 +72,7 @@ func (t *Times) Add(u Times) {
 	t.Count += u.Count
 }
 
-// Sums are totals in memory. They hold at most twice as many rows with paths of their own
-// as their limit.
+// Sums are totals in memory. They hold at most twice as many rows with paths of their own as their limit.
 type Sums struct {
 	limit int
 	paths int // rows with paths of their own
@@ -83,9 +81,8 @@ type Sums struct {
 	Lost  map[int64]int64 // visits that were not recorded, by the hour
 }
 
-// NewSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the
-// fewest requests are summed up under [OtherPath], until limit rows are left; rows of
-// verified search crawlers last.
+// NewSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the fewest requests are summed
+// up under [OtherPath], until limit rows are left; rows of verified search crawlers last.
 func NewSums(limit int) *Sums {
 	return &Sums{limit: limit, Rows: map[Key]*Counts{}, Reads: map[Read]*Times{}, Lost: map[int64]int64{}}
 }
@@ -169,10 +166,9 @@ func (k *Key) foldOrder() int {
 	return 1
 }
 
-// trim leaves limit rows, those of verified search crawlers first and then those that have
-// the most requests, and sums up the others without their paths. A path that is requested
-// often survives, as each trim takes from it at most what the smallest of the remaining
-// rows has.
+// trim leaves limit rows, those of verified search crawlers first and then those that have the most requests, and
+// sums up the others without their paths. A path that is requested often survives, as each trim takes from it at most
+// what the smallest of the remaining rows has.
 func (s *Sums) trim() {
 	all := make([]row, 0, len(s.Rows))
 	for k, c := range s.Rows {

@@ -82,9 +82,8 @@ func (w *Watcher) takeRelease(ctx context.Context) error {
 // maxJudged bounds the policies that a new catalogue is tried with.
 const maxJudged = 200
 
-// Effects returns what a catalogue changes for the policies that run, a text for each that
-// it changes. The error says why a person has to decide: search loses something, something
-// that is closed opens, or it cannot be judged.
+// Effects returns what a catalogue changes for the policies that run, a text for each that it changes. The error says
+// why a person has to decide: search loses something, something that is closed opens, or it cannot be judged.
 func Effects(before, after *crawlers.Catalogue, running []*source.Snapshot) (effects []string, err error) {
 	if len(running) > maxJudged {
 		return nil, fmt.Errorf("%d policies run, and it is tried with up to %d; %s", len(running), maxJudged, byHand)

@@ -18,9 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Key is the public key of released catalogues, as golang.org/x/mod/sumdb/note writes it.
-// Releases of this program are built with
-// -ldflags "-X github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore.Key=KEY".
+// Key is the public key of released catalogues, as golang.org/x/mod/sumdb/note writes it. Releases of this program
+// are built with -ldflags "-X github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore.Key=KEY".
 var Key string
 
 // Released is the address of the newest catalogue.
@@ -100,8 +99,7 @@ func NewKey() (private, public string, err error) {
 	return note.GenerateKey(rand.Reader, "caddy-robots-policy")
 }
 
-// Sign returns a catalogue with its signature, by a private key of
-// golang.org/x/mod/sumdb/note.
+// Sign returns a catalogue with its signature, by a private key of golang.org/x/mod/sumdb/note.
 func Sign(text []byte, key string) ([]byte, error) {
 	signer, err := note.NewSigner(key)
 	if err != nil {

@@ -61,8 +61,7 @@ type Status struct {
 	Checked  time.Time `json:"checked,omitzero"` // when the storage was last read
 	// Why the catalogue of the storage is not used; absent if it is, or if there is none.
 	Error string `json:"error,omitempty"`
-	// With `catalogue auto`: when the released catalogue was last fetched, and why it is not
-	// taken.
+	// With `catalogue auto`: when the released catalogue was last fetched, and why it is not taken.
 	Fetched time.Time `json:"fetched,omitzero"`
 	Refused string    `json:"refused,omitempty"`
 	Warning string    `json:"warning,omitempty"` // says that the catalogue is old
@@ -83,9 +82,8 @@ func CurrentStatus() Status {
 	return s
 }
 
-// New installs the catalogue of a storage before policies are loaded. A storage that
-// cannot be read, or hangs, stops nothing: the catalogue in use stays. With an address, the
-// released catalogue is fetched from it, once a day.
+// New installs the catalogue of a storage before policies are loaded. A storage that cannot be read, or hangs, stops
+// nothing: the catalogue in use stays. With an address, the released catalogue is fetched from it, once a day.
 func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher {
 	w := &Watcher{
 		read: source.NewReader(storage, source.Catalogue), storage: storage, address: address, logger: logger, state: optional.NewState("catalogue"),
@@ -180,8 +178,7 @@ func Check(ctx context.Context) {
 	}
 }
 
-// check reads the storage and installs what it has. After an error the catalogue in use
-// stays.
+// check reads the storage and installs what it has. After an error the catalogue in use stays.
 func (w *Watcher) check(ctx context.Context) {
 	w.checking.Lock()
 	defer w.checking.Unlock()
@@ -269,8 +266,7 @@ func (w *Watcher) report(err error) {
 	w.state.Report(err)
 }
 
-// Collector exports the state of the catalogue at the time of a scrape. It is the same
-// for every configuration.
+// Collector exports the state of the catalogue at the time of a scrape. It is the same for every configuration.
 var Collector prometheus.Collector = collector{}
 
 type collector struct{}

@@ -26,24 +26,20 @@ func init() {
 	httpcaddyfile.RegisterGlobalOption("robots_policy", parseGlobalOption)
 }
 
-// App holds what all `robots_policy` handlers of a server share: the catalogue of crawlers,
-// and the recorders of what crawlers do. It is configured by the global option
-// `robots_policy`.
+// App holds what all `robots_policy` handlers of a server share: the catalogue of crawlers, and the recorders of what
+// crawlers do. It is configured by the global option `robots_policy`.
 type App struct {
 	// The recorders of visits, by name: `visits_log` writes one line per visit to the log
-	// `http.robots_policy.visits`, `evidence` writes an event log that shows when it was
-	// changed, `metrics` counts for Prometheus, and `activity` stores totals in a database
-	// (in builds with the console).
+	// `http.robots_policy.visits`, `evidence` writes an event log that shows when it was changed, `metrics` counts
+	// for Prometheus, and `activity` stores totals in a database (in builds with the console).
 	RecordersRaw caddy.ModuleMap `json:"recorders,omitempty" caddy:"namespace=robots_policy.recorders"`
 
-	// What other packages add to the global option, by name: `fleet` tells servers with the
-	// same storage what crawlers have read, and `console` has pages (in builds with the
-	// console).
+	// What other packages add to the global option, by name: `fleet` tells servers with the same storage what
+	// crawlers have read, and `console` has pages (in builds with the console).
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
-	// `auto` fetches the released catalogue of crawlers once a day, checks its signature and
-	// what it changes, and stores it for all servers with this storage. Default: the catalogue
-	// is that of the program or of the storage.
+	// `auto` fetches the released catalogue of crawlers once a day, checks its signature and what it changes, and
+	// stores it for all servers with this storage. Default: the catalogue is that of the program or of the storage.
 	Catalogue string `json:"catalogue,omitempty"`
 
 	// Where the released catalogue is fetched from. Default: the releases of this module.
@@ -59,8 +55,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy", New: func() caddy.Module { return new(App) }}
 }
 
-// Provision installs the catalogue of crawlers and loads the recorders, then the options,
-// which may use them.
+// Provision installs the catalogue of crawlers and loads the recorders, then the options, which may use them.
 func (a *App) Provision(ctx caddy.Context) error {
 	from, err := a.released()
 	if err != nil {
@@ -106,10 +101,9 @@ func (a *App) released() (string, error) {
 	return from, nil
 }
 
-// Start watches the catalogue, opens what recorders write to, and starts the options.
-// Provision does none of it: a configuration that is only validated must not lock the
-// directories of a running server. It waits a moment for what is opened in the
-// background, so that the first visits are recorded.
+// Start watches the catalogue, opens what recorders write to, and starts the options. Provision does none of it: a
+// configuration that is only validated must not lock the directories of a running server. It waits a moment for what
+// is opened in the background, so that the first visits are recorded.
 func (a *App) Start() error {
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// Latest holds the settings of the configurations that have started, the newest last.
-// There are two while one replaces the other; if the newer fails to start, those of the
-// older apply again. The zero value is ready to use.
+// Latest holds the settings of the configurations that have started, the newest last. There are two while one
+// replaces the other; if the newer fails to start, those of the older apply again. The zero value is ready to use.
 type Latest[T any] struct {
 	mu  sync.Mutex
 	all []*T

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package optional opens what sites can be served without: stores, logs, the console. They
-// are opened in the background. What fails, hangs or stops working is reported once and
-// tried again, at intervals that grow.
+// Package optional opens what sites can be served without: stores, logs, the console. They are opened in the
+// background. What fails, hangs or stops working is reported once and tried again, at intervals that grow.
 package optional
 
 import (
@@ -43,8 +42,7 @@ type Funcs[T io.Closer] struct {
 	Open func(p *Part[T], before error) (T, error)
 	// Opened is called when it is open, which may be again. It may be nil.
 	Opened func()
-	// Configure is called after Changed, with what is open. After an error it is opened
-	// again. It may be nil.
+	// Configure is called after Changed, with what is open. After an error it is opened again. It may be nil.
 	Configure func(T) error
 }
 
@@ -164,8 +162,7 @@ func (p *Part[T]) try(before error) (v T, err error) {
 	return p.funcs.Open(p, before)
 }
 
-// use is there for what is open until it is closed, which returns nil, or must be opened
-// again.
+// use is there for what is open until it is closed, which returns nil, or must be opened again.
 func (p *Part[T]) use(v T) error {
 	if p.funcs.Opened != nil && !p.stopped() {
 		p.funcs.Opened()
@@ -194,9 +191,8 @@ func (p *Part[T]) use(v T) error {
 	}
 }
 
-// Validating reports whether Caddy was started only to check a configuration (caddy
-// validate, caddy adapt --validate). Caddy does not tell its modules, so this looks at
-// the command line.
+// Validating reports whether Caddy was started only to check a configuration (caddy validate, caddy adapt
+// --validate). Caddy does not tell its modules, so this looks at the command line.
 func Validating() bool {
 	return len(os.Args) > 1 && (os.Args[1] == "validate" || os.Args[1] == "adapt")
 }

@@ -29,8 +29,7 @@ var states = struct {
 	all []*State
 }{}
 
-// NewState returns the state of a part that is expected to work. name is its name in the
-// log and in metrics.
+// NewState returns the state of a part that is expected to work. name is its name in the log and in metrics.
 func NewState(name string) *State { return add(&State{name: name}) }
 
 func add(s *State) *State {
@@ -68,8 +67,7 @@ func (s *State) Remove() {
 // errSlow is the state of a part that takes long, of which nothing else is known.
 var errSlow = errors.New("it does not answer: its disk, network file system or storage may hang")
 
-// Report says why the part does not work, or nil that it does. One error is logged until
-// it works again.
+// Report says why the part does not work, or nil that it does. One error is logged until it works again.
 func (s *State) Report(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

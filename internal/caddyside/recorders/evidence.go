@@ -24,9 +24,8 @@ import (
 
 func init() { caddy.RegisterModule(new(Evidence)) }
 
-// Evidence writes an event log that shows which robots.txt and policy were published,
-// who read them, and what was fetched against them. `caddy robots-policy
-// verify-evidence` checks that it was not changed.
+// Evidence writes an event log that shows which robots.txt and policy were published, who read them, and what was
+// fetched against them. `caddy robots-policy verify-evidence` checks that it was not changed.
 type Evidence struct {
 	// The directory of the log. One server at a time writes to it.
 	Directory string `json:"directory,omitempty"`
@@ -49,8 +48,7 @@ func (*Evidence) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.evidence", New: func() caddy.Module { return new(Evidence) }}
 }
 
-// evidenceLogs are the logs by directory. A log outlives reloads, and must not be open
-// twice.
+// evidenceLogs are the logs by directory. A log outlives reloads, and must not be open twice.
 var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *evidence.Log]{
 	Open: func(e *Evidence, p *optional.Part[*evidence.Log], before error) (*evidence.Log, error) {
 		key, err := e.readKey()
@@ -117,8 +115,7 @@ func (e *Evidence) readKey() (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// Start opens the log in the background, or changes its settings if the configuration
-// before has it open.
+// Start opens the log in the background, or changes its settings if the configuration before has it open.
 func (e *Evidence) Start() error {
 	e.log = evidenceLogs.Join(e.name, e)
 	return nil
@@ -198,8 +195,7 @@ func (e *Evidence) Status() (s evidence.Status) {
 
 func (*Evidence) Ordered() {}
 
-// Publish implements activity.Publisher. What comes while the log is not open comes again
-// when it is.
+// Publish implements activity.Publisher. What comes while the log is not open comes again when it is.
 func (e *Evidence) Publish(p *activity.Publication) {
 	if l, ok := e.log.Get(); ok {
 		l.Publish(p)

@@ -20,10 +20,9 @@ import (
 
 func init() { caddy.RegisterModule(new(Metrics)) }
 
-// Metrics counts visits and the bytes sent for them, for Prometheus:
-// `caddy_robots_policy_visits_total` and `caddy_robots_policy_visit_bytes_total`, by
-// crawler, identity and decision, and by host if asked for. Automated clients that the
-// policy does not know are counted as the crawler `unknown`.
+// Metrics counts visits and the bytes sent for them, for Prometheus: `caddy_robots_policy_visits_total` and
+// `caddy_robots_policy_visit_bytes_total`, by crawler, identity and decision, and by host if asked for. Automated
+// clients that the policy does not know are counted as the crawler `unknown`.
 type Metrics struct {
 	// Whether the counters have a label for the host. MaxHosts hosts get one of
 	// their own, in the order in which they are visited; the others are `other`.
@@ -32,9 +31,8 @@ type Metrics struct {
 	// How many hosts get a label of their own, at most 10000. Default: 200.
 	MaxHosts int `json:"max_hosts,omitempty"`
 
-	// How many series the two counters may have together, as the names of crawlers and
-	// hosts multiply. Visits beyond count for the crawler and the host `other`, and in
-	// `caddy_robots_policy_visits_folded_total`. Default: 20000.
+	// How many series the two counters may have together, as the names of crawlers and hosts multiply. Visits beyond
+	// count for the crawler and the host `other`, and in `caddy_robots_policy_visits_folded_total`. Default: 20000.
 	Series int `json:"series,omitempty"`
 
 	// The hosts that get a label of their own, instead of the first 200. Any client can
@@ -44,8 +42,7 @@ type Metrics struct {
 	only map[string]bool
 }
 
-// Bounds of the labels. Crawlers come from the catalogue and the policy, hosts from
-// requests.
+// Bounds of the labels. Crawlers come from the catalogue and the policy, hosts from requests.
 const (
 	maxCrawlerLabels = 1000
 	maxHostLabels    = 10_000
@@ -56,8 +53,7 @@ const (
 	minSeries         = 1000 // room for all identities and decisions of what is folded
 )
 
-// The counters are the same for every configuration, so that counting goes on across
-// reloads.
+// The counters are the same for every configuration, so that counting goes on across reloads.
 var (
 	visitsTotal = newVisitCounter("visits_total", "Requests of crawlers and other automated clients, by what was decided.")
 	visitBytes  = newVisitCounter("visit_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")
@@ -131,11 +127,16 @@ func (m *Metrics) Provision(ctx caddy.Context) error {
 			m.only[strings.ToLower(h)] = true
 		}
 	}
+	return Register(ctx, Collectors()...)
+}
+
+// Register adds metrics to the registry of a configuration, if it has one, unless they are there.
+func Register(ctx caddy.Context, collectors ...prometheus.Collector) error {
 	registry := ctx.GetMetricsRegistry()
 	if registry == nil {
 		return nil
 	}
-	for _, c := range Collectors() {
+	for _, c := range collectors {
 		var already prometheus.AlreadyRegisteredError
 		if err := registry.Register(c); err != nil && (!errors.As(err, &already) || already.ExistingCollector != c) {
 			return fmt.Errorf("registering metrics: %w", err)

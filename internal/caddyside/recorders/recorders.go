@@ -27,8 +27,7 @@ func RunningEvidence() *Evidence {
 	return e
 }
 
-// RunningStore returns the activity store of the running configuration, nil if it has
-// none.
+// RunningStore returns the activity store of the running configuration, nil if it has none.
 func RunningStore() ActivityStore {
 	s, _ := running.Get("activity").(ActivityStore)
 	return s
@@ -39,9 +38,8 @@ func RunningStore() ActivityStore {
 type ActivityStore interface {
 	// Violations returns the violations since a time, the most frequent first.
 	Violations(ctx context.Context, since time.Time, limit int) (*Violations, error)
-	// CheckReload returns an error if the version of a policy that is served must not be
-	// replaced: a source.UndecidedError if this is not known now, and may be later. name is
-	// that of the policy's source.
+	// CheckReload returns an error if the version of a policy that is served must not be replaced: a
+	// source.UndecidedError if this is not known now, and may be later. name is that of the policy's source.
 	CheckReload(ctx context.Context, name string, before, after *site.Site) error
 }
 
@@ -53,8 +51,7 @@ type Violations struct {
 	Lost       int64       `json:"lost"`      // visits that were not recorded
 }
 
-// Violation is what a crawler fetched although the robots.txt that it had read
-// disallows it.
+// Violation is what a crawler fetched although the robots.txt that it had read disallows it.
 type Violation struct {
 	Crawler  string `json:"crawler"`
 	Identity string `json:"identity"`

@@ -42,8 +42,7 @@ func (l *VisitsLog) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// visitsLogger stands for the name of the log, which users include in a log of their
-// own.
+// visitsLogger stands for the name of the log, which users include in a log of their own.
 type visitsLogger struct{}
 
 // CaddyModule returns the name as that of a module.
@@ -81,8 +80,7 @@ func (l *VisitsLog) write(v activity.Visit) {
 	}
 }
 
-// visitFields are the fields of a log line. Empty ones are left out, except those
-// that every line has.
+// visitFields are the fields of a log line. Empty ones are left out, except those that every line has.
 type visitFields activity.Visit
 
 func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {

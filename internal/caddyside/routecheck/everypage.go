@@ -10,8 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// EveryPage is a robots_policy handler that wants to know whether every request for a page
-// of its hosts gets to it.
+// EveryPage is a robots_policy handler that wants to know whether every request for a page of its hosts gets to it.
 type EveryPage interface{ SetEveryPage(every bool) }
 
 // passing are handlers after which a request goes on, or that end it without a page.

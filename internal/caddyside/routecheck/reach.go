@@ -17,10 +17,9 @@ import (
 // pages stand for the pages of a site. The home page alone may be a redirect.
 var pages = []string{"/", "/a-page.html", "/a/page/"}
 
-// walk follows a request through routes as Caddy does, to robots_policy. Where only a
-// request that really arrives could decide, as with a matcher that looks for files, it
-// takes the way that leads there.
-// Behind a handler that ends the request it looks on for the robots_policy.
+// walk follows a request through routes as Caddy does, to robots_policy. Where only a request that really arrives
+// could decide, as with a matcher that looks for files, it takes the way that leads there. Behind a handler that ends
+// the request it looks on for the robots_policy.
 type walk struct {
 	server   *caddyhttp.Server
 	request  *http.Request
@@ -139,8 +138,7 @@ func decidable(m any) bool {
 	})
 }
 
-// unreached warns of hosts whose robots_policy no request for robots.txt, or for a page,
-// gets to.
+// unreached warns of hosts whose robots_policy no request for robots.txt, or for a page, gets to.
 func unreached(server *caddyhttp.Server, policies []found) (all []Warning) {
 	policies = slices.DeleteFunc(policies, func(f found) bool { return !f.Robots })
 	for _, host := range hostsOf(policies) {

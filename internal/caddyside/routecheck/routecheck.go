@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routecheck warns of routes in which the robots_policy handler does not do
-// what their author expects: because requests for /robots.txt or for pages do not get to
-// it, because two handlers apply to one request, or because templates executes what the
-// handler writes.
+// Package routecheck warns of routes in which the robots_policy handler does not do what their author expects:
+// because requests for /robots.txt or for pages do not get to it, because two handlers apply to one request, or
+// because templates executes what the handler writes.
 package routecheck
 
 import (
@@ -48,8 +47,7 @@ func OnStart(ctx caddy.Context, logger *zap.Logger) error {
 	return app.(*caddyevents.App).On("started", s)
 }
 
-// OnStop checks the routes of a configuration that never started, as when caddy validate
-// has read it.
+// OnStop checks the routes of a configuration that never started, as when caddy validate has read it.
 func OnStop(ctx caddy.Context) {
 	if s, ok := pending.Load(ctx.Done()); ok {
 		s.(*starter).check()
@@ -262,8 +260,7 @@ func answers(handlers []caddyhttp.MiddlewareHandler) bool {
 	})
 }
 
-// namesRobots reports whether matchers match little else than /robots.txt by its
-// path.
+// namesRobots reports whether matchers match little else than /robots.txt by its path.
 func namesRobots(sets caddyhttp.MatcherSets) bool {
 	return slices.ContainsFunc(sets, func(set caddyhttp.MatcherSet) bool {
 		return slices.ContainsFunc(set, func(m any) bool {
@@ -330,9 +327,8 @@ const (
 	after    = "robots_policy answers /robots.txt before another route for it, which is never used; remove that route, or set robots_txt to merge or off"
 )
 
-// diverge returns the steps of two paths from where they part, and whether a request
-// that takes the first cannot take the second: after a terminal route, and in a group,
-// of whose routes only one is taken.
+// diverge returns the steps of two paths from where they part, and whether a request that takes the first cannot take
+// the second: after a terminal route, and in a group, of whose routes only one is taken.
 func diverge(a, b []step) (restA, restB []step, exclusive bool) {
 	n := 0
 	for n < len(a) && n < len(b) && a[n].list == b[n].list && a[n].index == b[n].index {

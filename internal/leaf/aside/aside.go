@@ -14,9 +14,8 @@ import (
 // Mark is in the names of files that were put aside, before the time.
 const Mark = ".damaged-"
 
-// Put renames files that belong together to names with the time, and returns the first of
-// the new names. A file that does not exist is skipped, and an older one that was put aside
-// is never replaced.
+// Put renames files that belong together to names with the time, and returns the first of the new names. A file that
+// does not exist is skipped, and an older one that was put aside is never replaced.
 func Put(now time.Time, names ...string) (first string, err error) {
 	suffix := Mark + now.UTC().Format("20060102T150405Z")
 	for _, name := range names {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logsample keeps what strangers send from flooding the log. Its memory is
-// bounded, whatever they send.
+// Package logsample keeps what strangers send from flooding the log. Its memory is bounded, whatever they send.
 package logsample
 
 import (
@@ -77,8 +76,7 @@ func (s *Sampler[K]) countOf(key K) *count {
 // maxOnce bounds the messages that a Once remembers.
 const maxOnce = 100
 
-// Once lets each message be logged once. After maxOnce different messages it
-// refuses all others.
+// Once lets each message be logged once. After maxOnce different messages it refuses all others.
 type Once struct {
 	mu   sync.Mutex
 	seen map[string]bool

@@ -53,8 +53,7 @@ func isPublic(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// MaxAge returns how long a response may be used (RFC 9111 §5.2.2.1). ok is false if its
-// Cache-Control does not say.
+// MaxAge returns how long a response may be used (RFC 9111 §5.2.2.1). ok is false if its Cache-Control does not say.
 func MaxAge(h http.Header) (age time.Duration, ok bool) {
 	for _, line := range h["Cache-Control"] {
 		for directive := range strings.SplitSeq(line, ",") {

@@ -16,8 +16,7 @@ type counted[T any] struct {
 	users int
 }
 
-// Acquire returns the value of a key, which create makes if nobody uses it yet. Release
-// it when done.
+// Acquire returns the value of a key, which create makes if nobody uses it yet. Release it when done.
 func (p *Pool[T]) Acquire(key string, create func() T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,8 +32,7 @@ func (p *Pool[T]) Acquire(key string, create func() T) T {
 	return c.value
 }
 
-// Release ends one use of a key. It reports whether that was the last one, after which
-// the pool forgets the value.
+// Release ends one use of a key. It reports whether that was the last one, after which the pool forgets the value.
 func (p *Pool[T]) Release(key string) (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

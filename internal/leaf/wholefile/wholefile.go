@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wholefile replaces files so that a reader, or a crash, finds the old one or the
-// new one and never a part.
+// Package wholefile replaces files so that a reader, or a crash, finds the old one or the new one and never a part.
 package wholefile
 
 import (
