@@ -38,7 +38,7 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	case r.refused():
 		a.add(a.refusal(at.String(), as, "robots.txt is refused to "+as.Name+" ("+r.outcome()+"), which then treats the whole site as open", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
-		a.add(finding(codeRobotsVaries, at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
+		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
 	}
 }
 
@@ -95,7 +95,7 @@ func (a *auditor) letIn(p *page) string {
 // refusal reports that a client which claims to be a crawler was refused. The server may know that
 // the claim is false: it is a fault only for crawlers that cannot be verified.
 func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
-	f := finding(codeRefused, at, as.crawlerName(), message, fix)
+	f := finding("refused", at, as.crawlerName(), message, fix)
 	if as.crawler == nil || !as.crawler.Verification.IsEmpty() {
 		f = f.as(Inconclusive)
 		f.Message += ". Inconclusive: the server may verify, and this request only claimed the name"
@@ -107,10 +107,10 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 // reportNotRefused reports a page that a crawler got although the policy blocks it, and whether a cache served it.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
-		a.add(finding(codeCachedOther, p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself refuses", cacheFix+" (docs/operations.md, Behind a CDN)"))
+		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself refuses", cacheFix+" (docs/operations.md, Behind a CDN)"))
 		return
 	}
-	a.add(finding(codeNotRefused, p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", and the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
+	a.add(finding("not-refused", p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", and the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
 }
 
 // checkVary reports pages that differ between crawlers without telling caches so.
@@ -123,7 +123,7 @@ func (a *auditor) checkVary() {
 		for _, as := range a.agents {
 			r := p.got[as.Name]
 			if r.ok() && r.storable() && !r.varies() && saysOther(a.read(own), a.read(r)) {
-				a.add(finding(codeVary, p.url.String(), as.crawlerName(), "the headers or meta elements differ for "+as.Name+", and no Vary: User-Agent tells caches so: one crawler gets what is meant for another", "send Vary: User-Agent, or the same to everyone"))
+				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta elements differ for "+as.Name+", and no Vary: User-Agent tells caches so: one crawler gets what is meant for another", "send Vary: User-Agent, or the same to everyone"))
 				break
 			}
 		}
@@ -161,7 +161,7 @@ func (a *auditor) checkCachedRefusal(ctx context.Context) {
 			}
 			second := a.fetch.get(ctx, first.requested, a.own)
 			if second.refused() && second.status != http.StatusTooManyRequests {
-				a.add(finding(codeCachedOther, p.url.String(), as.crawlerName(), "a cache stores the refusal of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
+				a.add(finding("cached-for-another", p.url.String(), as.crawlerName(), "a cache stores the refusal of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
 			}
 			return // one page shows how the cache works
 		}

@@ -114,7 +114,7 @@ func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	}
 	next.fetch.requests, next.fetch.interval = a.fetch.requests, a.fetch.interval
 	if report, _, err = next.run(ctx); report != nil {
-		report.Findings = append(report.Findings, finding(codeOtherHost, address.String(), "",
+		report.Findings = append(report.Findings, finding("other-host", address.String(), "",
 			fmt.Sprintf("the page redirects to %s, so that site was looked at", moved), ""))
 	}
 	return report, err
@@ -268,7 +268,7 @@ func (a *auditor) getPages(ctx context.Context) {
 			if p.inSitemap {
 				continue // reported by sitemapPages
 			}
-			a.add(finding(codeNotAudited, p.url.String(), "", "robots.txt does not let the audit read this page, so its headers and elements are unknown",
+			a.add(finding("not-audited", p.url.String(), "", "robots.txt does not let the audit read this page, so its headers and elements are unknown",
 				"to have it audited, add to robots.txt: User-agent: "+OwnToken+" and Allow: /"))
 			continue
 		}
@@ -305,7 +305,7 @@ func (a *auditor) listDocuments(ctx context.Context) {
 			continue
 		}
 		if media, _, err := mime.ParseMediaType(r.header.Get("Content-Type")); err == nil && slices.Contains(d.types, media) {
-			a.add(finding(codeDocument, u.String(), "", fmt.Sprintf("the site has %s, which no policy states and this program does not publish", d.path),
+			a.add(finding("other-document", u.String(), "", fmt.Sprintf("the site has %s, which no policy states and this program does not publish", d.path),
 				"see that it says what the policy says"))
 		}
 	}

@@ -40,7 +40,7 @@ func TestOtherDocuments(t *testing.T) {
 	}
 	var listed []string
 	for _, f := range report.Findings {
-		if f.Code == codeDocument {
+		if f.Code == "other-document" {
 			listed = append(listed, strings.TrimPrefix(f.URL, s.URL))
 		}
 	}

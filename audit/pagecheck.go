@@ -67,19 +67,19 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 	switch {
 	case r.ok():
 		if p.inSitemap && len(r.redirects) > 0 {
-			a.add(finding(codeSitemapMoved, at, "", "the sitemap lists a page that redirects to "+r.final.String(), "list the address that answers"))
+			a.add(finding("sitemap-redirect", at, "", "the sitemap lists a page that redirects to "+r.final.String(), "list the address that answers"))
 		}
 		return true
 	case r.refused():
-		f := finding(codeAuditRefused, at, "", "the server refused the audit: "+r.outcome(), "let "+OwnToken+" pass if the pages are to be audited")
+		f := finding("audit-refused", at, "", "the server refused the audit: "+r.outcome(), "let "+OwnToken+" pass if the pages are to be audited")
 		if a.o.Policy != nil {
 			f.Message += ". The policy never refuses crawlers that it does not know, so something in front of the server does; it may refuse crawlers that the policy allows too"
 		}
 		a.add(f)
 	case p.inSitemap:
-		a.add(finding(codeSitemapError, at, "", "the sitemap lists a page that does not answer: "+r.outcome(), "take it out of the sitemap"))
+		a.add(finding("sitemap-error", at, "", "the sitemap lists a page that does not answer: "+r.outcome(), "take it out of the sitemap"))
 	default:
-		a.add(finding(codePageError, at, "", "the page does not answer: "+r.outcome(), ""))
+		a.add(finding("page-error", at, "", "the page does not answer: "+r.outcome(), ""))
 	}
 	return false
 }
@@ -113,14 +113,14 @@ func (a *auditor) checkNoindex(p *page, s said, home bool) {
 		return names(tokens)
 	}
 	if len(hidden) > 0 {
-		a.add(finding(codeHiddenNoindex, at, one(hidden), "robots.txt keeps "+names(hidden)+" from reading the page, so the noindex there is never seen: the address can still be listed when others link to it", "let search engines read the page, and keep the noindex"))
+		a.add(finding("noindex-hidden", at, one(hidden), "robots.txt keeps "+names(hidden)+" from reading the page, so the noindex there is never seen: the address can still be listed when others link to it", "let search engines read the page, and keep the noindex"))
 	}
 	switch {
 	case len(unlisted) == 0:
 	case p.inSitemap:
-		a.add(finding(codeSitemapNoindex, at, one(unlisted), "the sitemap asks search engines to list the page, and the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or drop the noindex"))
+		a.add(finding("sitemap-noindex", at, one(unlisted), "the sitemap asks search engines to list the page, and the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or drop the noindex"))
 	case home && !a.policyHas(p.url, "noindex"):
-		a.add(finding(codeHomeNoindex, at, one(unlisted), "the home page tells "+names(unlisted)+" not to list it (noindex)", "drop the noindex, unless the site must not be found"))
+		a.add(finding("home-noindex", at, one(unlisted), "the home page tells "+names(unlisted)+" not to list it (noindex)", "drop the noindex, unless the site must not be found"))
 	}
 }
 
@@ -130,13 +130,13 @@ func (a *auditor) checkContradictions(p *page, r *response, s said) {
 		for _, c := range [][2]channel{{{"a header", s.x[""]}, {"the page", s.meta[""]}}, {{"the page", s.meta[""]}, {"a header", s.x[""]}}} {
 			strict, lax := c[0], c[1]
 			if strict.rules.Has(pair[0]) && !lax.rules.Has(pair[0]) && (lax.rules.Has(pair[1]) || lax.rules.Has("all")) {
-				a.add(finding(codeDisagree, at, "", fmt.Sprintf("%s says %s and %s says %s; search engines take the stricter", strict.name, pair[0], lax.name, pair[1]), "say the same in both"))
+				a.add(finding("channels-disagree", at, "", fmt.Sprintf("%s says %s and %s says %s; search engines take the stricter", strict.name, pair[0], lax.name, pair[1]), "say the same in both"))
 			}
 		}
 	}
 	for _, m := range s.elements {
 		if unknown := unknownRules(m.content); len(unknown) > 0 {
-			a.add(finding(codeUnknownRule, at, "", fmt.Sprintf("no crawler documents the rule %q in the robots meta elements", unknown[0]), "check its spelling"))
+			a.add(finding("unknown-rule", at, "", fmt.Sprintf("no crawler documents the rule %q in the robots meta elements", unknown[0]), "check its spelling"))
 			break
 		}
 	}
@@ -164,12 +164,12 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 		for key, v := range u {
 			if h := s.usage[key]; h != "" && h != v && !reported[key] {
 				reported[key] = true
-				a.add(finding(codeUsage, p.url.String(), "", fmt.Sprintf("the Content-Usage header says %s=%s and line %d of robots.txt says %s", key, h, l.number, shorten(l.key+": "+l.value)), "say the same in both"))
+				a.add(finding("usage-disagrees", p.url.String(), "", fmt.Sprintf("the Content-Usage header says %s=%s and line %d of robots.txt says %s", key, h, l.number, shorten(l.key+": "+l.value)), "say the same in both"))
 			}
 		}
 	}
 	if r.header.Get("Tdm-Reservation") == "1" && s.usage["train-ai"] == "y" {
-		a.add(finding(codeUsage, p.url.String(), "", "the header tdm-reservation reserves the rights for text and data mining, and Content-Usage allows AI training (train-ai=y)", "say the same in both"))
+		a.add(finding("usage-disagrees", p.url.String(), "", "the header tdm-reservation reserves the rights for text and data mining, and Content-Usage allows AI training (train-ai=y)", "say the same in both"))
 	}
 }
 

@@ -35,10 +35,10 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	want, prefs := a.wanted(u, r.agent)
 	s, names := a.read(r), r.agent.names()
 	if missing := want.Beyond(s.x.forCrawler(names)); !missing.IsEmpty() {
-		all = append(all, loss{codeHeadersLost, "the header X-Robots-Tag lacks " + missing.String()})
+		all = append(all, loss{"headers-lost", "the header X-Robots-Tag lacks " + missing.String()})
 	}
 	if missing := want.Beyond(s.meta.forCrawler(names)); !missing.IsEmpty() && r.isHTML() {
-		all = append(all, loss{codeMetaLost, "the robots meta elements lack " + missing.String()})
+		all = append(all, loss{"meta-lost", "the robots meta elements lack " + missing.String()})
 	}
 	lacks := usage{}
 	for key, v := range prefs {
@@ -47,7 +47,7 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 		}
 	}
 	if len(lacks) > 0 {
-		all = append(all, loss{codeUsageLost, "the header Content-Usage lacks " + lacks.String()})
+		all = append(all, loss{"usage-lost", "the header Content-Usage lacks " + lacks.String()})
 	}
 	return all
 }
@@ -75,7 +75,7 @@ func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agen
 	}
 	for _, l := range lost {
 		fix := "look for what removes or replaces it between the server and here: header rules of a CDN or proxy"
-		if l.code == codeMetaLost {
+		if l.code == "meta-lost" {
 			fix = "look for what rewrites pages between the server and here, and for compression that the server cannot read"
 		}
 		a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy asks for", fix))
@@ -96,10 +96,10 @@ func (a *auditor) reportCache(p *page, r *response, lost []loss) {
 		what[i] = l.what
 	}
 	if r.agent.Name == OwnToken {
-		a.add(finding(codePageStale, p.url.String(), "", "a cache serves an old version of the page"+because(r.cached())+": "+strings.Join(what, "; "), "clear the cache after a change of the policy, or shorten its lifetime"))
+		a.add(finding("page-stale", p.url.String(), "", "a cache serves an old version of the page"+because(r.cached())+": "+strings.Join(what, "; "), "clear the cache after a change of the policy, or shorten its lifetime"))
 		return
 	}
-	a.add(finding(codeCachedOther, p.url.String(), r.agent.crawlerName(), "a cache serves "+r.agent.Name+" the version of another client"+because(r.cached())+": "+strings.Join(what, "; "), cacheFix))
+	a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves "+r.agent.Name+" the version of another client"+because(r.cached())+": "+strings.Join(what, "; "), cacheFix))
 }
 
 const cacheFix = "let the cache obey Vary: User-Agent, or let only the server answer crawlers"

@@ -195,61 +195,26 @@ type Finding struct {
 	Fix      string   `json:"fix,omitempty"`
 }
 
-// The codes of findings.
-const (
-	codeUnreachable    = "robots-unreachable"
-	codeForbidden      = "robots-forbidden"
-	codeMissing        = "robots-missing"
-	codeRedirect       = "robots-redirect"
-	codeHTML           = "robots-html"
-	codeContentType    = "robots-content-type"
-	codeEncoding       = "robots-encoding"
-	codeTooLarge       = "robots-too-large"
-	codeSyntax         = "robots-syntax"
-	codeLighthouse     = "robots-lighthouse"
-	codeStale          = "robots-stale"
-	codeRewritten      = "robots-rewritten"
-	codeNotCompared    = "robots-not-compared"
-	codeChanged        = "robots-changed"
-	codeRobotsVaries   = "robots-varies"
-	codeSitemapBlocked = "sitemap-disallowed"
-	codeSitemapNoindex = "sitemap-noindex"
-	codeSitemapError   = "sitemap-error"
-	codeSitemapMoved   = "sitemap-redirect"
-	codeSitemapBad     = "sitemap-unreadable"
-	codeHomeNoindex    = "home-noindex"
-	codeHiddenNoindex  = "noindex-hidden"
-	codeDisagree       = "channels-disagree"
-	codeUsage          = "usage-disagrees"
-	codeUnknownRule    = "unknown-rule"
-	codeHeadersLost    = "headers-lost"
-	codeMetaLost       = "meta-lost"
-	codeUsageLost      = "usage-lost"
-	codePageStale      = "page-stale"
-	codeCachedOther    = "cached-for-another"
-	codeVary           = "vary-missing"
-	codeNotRefused     = "not-refused"
-	codeRefused        = "refused"
-	codeAuditRefused   = "audit-refused"
-	codePageError      = "page-error"
-	codeNotAudited     = "not-audited"
-	codeOtherHost      = "other-host"
-	codeDocument       = "other-document"
-)
-
 // severityOf is the usual severity of each code.
 var severityOf = map[string]Severity{
-	codeUnreachable: Fault, codeForbidden: Fault, codeMissing: Notice, codeRedirect: Fault, codeHTML: Fault, codeContentType: Fault,
-	codeEncoding: Fault, codeTooLarge: Fault, codeSyntax: Fault, codeLighthouse: Notice, codeStale: Fault, codeRewritten: Fault,
-	codeNotCompared: Fault, codeChanged: Notice, codeRobotsVaries: Fault, codeSitemapBlocked: Fault, codeSitemapNoindex: Fault, codeSitemapError: Fault,
-	codeSitemapMoved: Notice, codeSitemapBad: Fault, codeHomeNoindex: Fault, codeHiddenNoindex: Fault, codeDisagree: Fault,
-	codeUsage: Fault, codeUnknownRule: Notice, codeHeadersLost: Fault, codeMetaLost: Fault, codeUsageLost: Fault,
-	codePageStale: Fault, codeCachedOther: Fault, codeVary: Fault, codeNotRefused: Fault, codeRefused: Fault,
-	codeAuditRefused: Inconclusive, codePageError: Inconclusive, codeNotAudited: Notice, codeOtherHost: Notice, codeDocument: Notice,
+	"robots-unreachable": Fault, "robots-forbidden": Fault, "robots-redirect": Fault, "robots-html": Fault,
+	"robots-content-type": Fault, "robots-encoding": Fault, "robots-too-large": Fault, "robots-syntax": Fault,
+	"robots-stale": Fault, "robots-rewritten": Fault, "robots-not-compared": Fault, "robots-varies": Fault,
+	"sitemap-disallowed": Fault, "sitemap-noindex": Fault, "sitemap-error": Fault, "sitemap-unreadable": Fault,
+	"home-noindex": Fault, "noindex-hidden": Fault, "channels-disagree": Fault, "usage-disagrees": Fault,
+	"headers-lost": Fault, "meta-lost": Fault, "usage-lost": Fault, "page-stale": Fault,
+	"cached-for-another": Fault, "vary-missing": Fault, "not-refused": Fault, "refused": Fault,
+	"audit-refused": Inconclusive, "page-error": Inconclusive,
+	"robots-missing": Notice, "robots-lighthouse": Notice, "robots-changed": Notice, "sitemap-redirect": Notice,
+	"unknown-rule": Notice, "not-audited": Notice, "other-host": Notice, "other-document": Notice,
 }
 
 func finding(code, url, crawler, message, fix string) Finding {
-	return Finding{Severity: severityOf[code], Code: code, URL: url, Crawler: crawler, Message: message, Fix: fix}
+	severity, ok := severityOf[code]
+	if !ok {
+		panic("audit: unknown code " + code)
+	}
+	return Finding{Severity: severity, Code: code, URL: url, Crawler: crawler, Message: message, Fix: fix}
 }
 
 func (f Finding) as(s Severity) Finding {

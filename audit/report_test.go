@@ -12,9 +12,9 @@ import (
 func TestTextSaysTheSameOnce(t *testing.T) {
 	var r Report
 	for _, path := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g"} {
-		r.Findings = append(r.Findings, finding(codeUsageLost, "https://example.com"+path, "", "the header lacks train-ai=n", "look at the proxy"))
+		r.Findings = append(r.Findings, finding("usage-lost", "https://example.com"+path, "", "the header lacks train-ai=n", "look at the proxy"))
 	}
-	r.Findings = append(r.Findings, finding(codeUsageLost, "https://example.com/a", "", "the header lacks search=y", ""))
+	r.Findings = append(r.Findings, finding("usage-lost", "https://example.com/a", "", "the header lacks search=y", ""))
 	var b strings.Builder
 	if err := r.WriteText(&b); err != nil {
 		t.Fatal(err)

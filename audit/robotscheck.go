@@ -42,14 +42,14 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
 	switch {
 	case r.err == errTooManyRedirects:
-		f(codeRedirect, "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they then treat the whole site as open", "answer /robots.txt on this host, without a redirect")
+		f("robots-redirect", "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they then treat the whole site as open", "answer /robots.txt on this host, without a redirect")
 		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
-		f(codeUnreachable, "robots.txt cannot be fetched ("+r.outcome()+"): crawlers treat the whole site as closed until it can be fetched (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
+		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"): crawlers treat the whole site as closed until it can be fetched (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
 		return nil
 	case r.status == http.StatusNotFound || r.status == http.StatusGone:
-		missing := finding(codeMissing, at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
+		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
 		if a.o.Policy != nil {
 			missing = missing.as(Fault)
 			missing.Fix = "let the requests for /robots.txt through to the server that has the policy"
@@ -58,7 +58,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
-		f(codeForbidden, "robots.txt answers "+r.outcome()+": crawlers treat that as a site without rules (RFC 9309 section 2.3.1.3) and fetch everything", "let everyone read /robots.txt, including crawlers that are refused elsewhere")
+		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers treat that as a site without rules (RFC 9309 section 2.3.1.3) and fetch everything", "let everyone read /robots.txt, including crawlers that are refused elsewhere")
 		a.rules = readRobots(nil, nil)
 		return nil
 	}
@@ -82,27 +82,27 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 func (a *auditor) robotsResponse(r *response) (readable bool) {
 	at := a.robotsURL().String()
 	if n := len(r.redirects); n > 0 && r.final.Host != a.base.Host {
-		a.add(finding(codeRedirect, at, "", "robots.txt redirects to another host: "+r.final.String()+". Crawlers follow the redirect, and obey rules that were written for another site", "answer /robots.txt on this host"))
+		a.add(finding("robots-redirect", at, "", "robots.txt redirects to another host: "+r.final.String()+". Crawlers follow the redirect, and obey rules that were written for another site", "answer /robots.txt on this host"))
 	} else if n > 0 && r.final.Path != "/robots.txt" {
-		a.add(finding(codeRedirect, at, "", "robots.txt redirects to "+r.final.String(), "answer /robots.txt itself, without a redirect"))
+		a.add(finding("robots-redirect", at, "", "robots.txt redirects to "+r.final.String(), "answer /robots.txt itself, without a redirect"))
 	}
 	switch {
 	case r.looksLikeHTML():
-		a.add(finding(codeHTML, at, "", "there is a web page at the address of robots.txt: crawlers find no rules in it and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
+		a.add(finding("robots-html", at, "", "there is a web page at the address of robots.txt: crawlers find no rules in it and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
 		return false
 	case r.mediaType() != "text/plain":
 		what := fmt.Sprintf("the content type of robots.txt is %q", r.header.Get("Content-Type"))
 		if r.header.Get("Content-Type") == "" {
 			what = "robots.txt has no content type"
 		}
-		a.add(finding(codeContentType, at, "", what+"; RFC 9309 section 2.3 requires text/plain, and some crawlers read nothing else", "send Content-Type: text/plain; charset=utf-8"))
+		a.add(finding("robots-content-type", at, "", what+"; RFC 9309 section 2.3 requires text/plain, and some crawlers read nothing else", "send Content-Type: text/plain; charset=utf-8"))
 	}
 	if len(r.body) > rfc9309.Limit || r.truncated {
 		line := 1 + bytes.Count(r.body[:min(len(r.body), rfc9309.Limit)], []byte("\n"))
-		a.add(finding(codeTooLarge, at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it: use patterns in place of lists of pages"))
+		a.add(finding("robots-too-large", at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it: use patterns in place of lists of pages"))
 	}
 	if !utf8.Valid(r.body) || bytes.HasPrefix(r.body, []byte("\xff\xfe")) || bytes.HasPrefix(r.body, []byte("\xfe\xff")) || bytes.IndexByte(r.body, 0) >= 0 {
-		a.add(finding(codeEncoding, at, "", "robots.txt is not UTF-8, which RFC 9309 section 2.3 requires: crawlers misread lines or all of it", "save it as UTF-8"))
+		a.add(finding("robots-encoding", at, "", "robots.txt is not UTF-8, which RFC 9309 section 2.3 requires: crawlers misread lines or all of it", "save it as UTF-8"))
 		return false
 	}
 	return true
@@ -116,10 +116,10 @@ func (a *auditor) readRobots(data []byte) *robotsTxt {
 func (a *auditor) robotsLines() {
 	at := a.robotsURL().String()
 	if ps := a.rules.problems; len(ps) > 0 {
-		a.add(finding(codeSyntax, at, "", "crawlers skip or misread "+describeLines(ps), "correct or delete the lines"))
+		a.add(finding("robots-syntax", at, "", "crawlers skip or misread "+describeLines(ps), "correct or delete the lines"))
 	}
 	if ps := a.rules.unusual; len(ps) > 0 {
-		a.add(finding(codeLighthouse, at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "nothing, unless you want a clean report: delete the lines then"))
+		a.add(finding("robots-lighthouse", at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "nothing, unless you want a clean report: delete the lines then"))
 	}
 }
 
@@ -145,9 +145,9 @@ func (a *auditor) robotsFreshness(ctx context.Context) {
 	fresh := a.fetch.get(ctx, a.probe(at), a.own)
 	differs := fresh.ok() && !fresh.looksLikeHTML() && !bytes.Equal(fresh.body, a.robots.body)
 	if differs {
-		a.add(finding(codeStale, at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
+		a.add(finding("robots-stale", at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
 	} else if age, err := strconv.Atoi(a.robots.header.Get("Age")); err == nil && age > 24*60*60 {
-		a.add(finding(codeStale, at.String(), "", fmt.Sprintf("a cache serves a robots.txt that is %d hours old; RFC 9309 section 2.4 allows 24", age/3600), "let the cache respect Cache-Control"))
+		a.add(finding("robots-stale", at.String(), "", fmt.Sprintf("a cache serves a robots.txt that is %d hours old; RFC 9309 section 2.4 allows 24", age/3600), "let the cache respect Cache-Control"))
 	}
 	if a.o.Policy == nil {
 		return

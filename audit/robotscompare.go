@@ -32,15 +32,15 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	const fix = "look for what rewrites robots.txt between the server and here: a CDN's setting for robots.txt, a plugin, a file of the same name"
 	d, ok := a.decisionDifference(a.readRobots(file.Body), a.readRobots(served))
 	if d == "" && !ok {
-		return finding(codeNotCompared, at, "", "robots.txt is not what the policy publishes, and whether it says the same cannot be judged: both have too many rules to try them all", fix), false
+		return finding("robots-not-compared", at, "", "robots.txt is not what the policy publishes, and whether it says the same cannot be judged: both have too many rules to try them all", fix), false
 	}
 	if d != "" {
-		return finding(codeRewritten, at, "", "robots.txt is not what the policy publishes: "+d, fix), false
+		return finding("robots-rewritten", at, "", "robots.txt is not what the policy publishes: "+d, fix), false
 	}
 	if records := slices.DeleteFunc(missing, func(l string) bool { return !isRecord(l) }); len(records) > 0 {
-		return finding(codeRewritten, at, "", fmt.Sprintf("robots.txt lacks %s", countLines(records)), fix), false
+		return finding("robots-rewritten", at, "", fmt.Sprintf("robots.txt lacks %s", countLines(records)), fix), false
 	}
-	f := finding(codeChanged, at, "", fmt.Sprintf("robots.txt differs from what the policy publishes, but says the same about crawling; it has %s", countLines(added)), "")
+	f := finding("robots-changed", at, "", fmt.Sprintf("robots.txt differs from what the policy publishes, but says the same about crawling; it has %s", countLines(added)), "")
 	if len(added) == 0 {
 		f.Message = "robots.txt lacks comments of the policy's; it says the same"
 	}

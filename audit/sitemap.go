@@ -36,7 +36,7 @@ func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 				break
 			}
 			if len(a.rules.sitemaps) > 0 {
-				a.add(finding(codeSitemapBad, address, "", "the sitemap that robots.txt names cannot be read: "+err.Error(), "correct the Sitemap line, or serve the sitemap"))
+				a.add(finding("sitemap-unreadable", address, "", "the sitemap that robots.txt names cannot be read: "+err.Error(), "correct the Sitemap line, or serve the sitemap"))
 			}
 			return nil
 		}
@@ -73,7 +73,7 @@ func (a *auditor) closedSitemapPages(pages []*url.URL) {
 		}
 	}
 	if n > 0 {
-		a.add(finding(codeSitemapBlocked, first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt closes to search engines, by line "+a.rules.describe(line),
+		a.add(finding("sitemap-disallowed", first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt closes to search engines, by line "+a.rules.describe(line),
 			"take the pages out of the sitemap, or let search engines read them"))
 	}
 }
