@@ -42,8 +42,14 @@ const (
 	maxOlder      = 32      // versions of policies that this server does not serve
 )
 
-// missingAfter is after how many reads without a new message a server is missing.
-const missingAfter = 3
+// missingAfter is after how many reads without a new message a server is missing, and
+// forgetAfter how long it has written nothing when its key is deleted: servers in containers
+// may have a new name each time. It is looked up once in forgetEvery reads.
+const (
+	missingAfter = 3
+	forgetAfter  = 7 * 24 * time.Hour
+	forgetEvery  = 1000
+)
 
 // message is what a server writes to its key. Sequence differs each time: it shows that the
 // server is alive, whatever the clocks say.
@@ -289,20 +295,47 @@ func (x *exchange) read(ctx context.Context, f *Fleet) error {
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", k, err))
 		}
-		x.heard(node, m)
+		if silent := x.heard(node, m); silent%forgetEvery == missingAfter {
+			failed = append(failed, x.forget(ctx, f, node))
+		}
 	}
 	return errors.Join(err, errors.Join(failed...))
 }
 
-// heard notes what a server has written, nil if that cannot be read.
-func (x *exchange) heard(node string, m *message) {
+// forget deletes the key of a server that has written nothing for long, by the clock of the
+// storage: this server's own key was written a moment ago.
+func (x *exchange) forget(ctx context.Context, f *Fleet, node string) error {
+	gone, err := within(ctx, x, func(ctx context.Context) (gone bool, err error) {
+		own, err := f.storage.Stat(ctx, key(f.Node))
+		if err != nil {
+			return false, err
+		}
+		theirs, err := f.storage.Stat(ctx, key(node))
+		if err != nil || theirs.Modified.IsZero() || own.Modified.Sub(theirs.Modified) < forgetAfter {
+			return false, err
+		}
+		return true, f.storage.Delete(ctx, key(node))
+	})
+	if gone && err == nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.peers, node)
+	}
+	return err
+}
+
+// heard notes what a server has written, nil if that cannot be read, and returns in how many
+// reads there was nothing new.
+func (x *exchange) heard(node string, m *message) (silent int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := x.peers[node]
 	switch {
 	case p == nil && m != nil:
 		x.peers[node] = &peer{message: *m}
+		return 0
 	case p == nil:
+		return 0
 	case m != nil && m.Sequence != p.Sequence:
 		if p.silent >= missingAfter && p.seen {
 			caddy.Log().Named("robots_policy.fleet").Info("a server of the fleet is there again", zap.String("node", node))
@@ -313,6 +346,7 @@ func (x *exchange) heard(node string, m *message) {
 			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written for three intervals", zap.String("node", node))
 		}
 	}
+	return p.silent
 }
 
 // count is how many servers are alive, this one included, and how many were.

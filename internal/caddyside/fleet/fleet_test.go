@@ -4,7 +4,9 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -80,6 +82,45 @@ func TestHeartbeats(t *testing.T) {
 		x.heard("a", m)
 		if alive, missing := x.count(); alive != step.alive || missing != step.missing {
 			t.Errorf("step %d: %d alive, %d missing, want %d, %d", i, alive, missing, step.alive, step.missing)
+		}
+	}
+}
+
+// The key of a server that has written nothing for a week is deleted, by the clock of the
+// storage, once it was seen to be silent; one that writes seldom, or came back, keeps its own.
+func TestKeysOfServersThatAreGone(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	storage := &certmagic.FileStorage{Path: dir}
+	names := map[string]time.Duration{"gone": 8 * 24 * time.Hour, "off": 6 * 24 * time.Hour, "back": 30 * 24 * time.Hour}
+	data, err := (&message{Sequence: 7}).encode()
+	for node, age := range names {
+		at := time.Now().Add(-age)
+		err = errors.Join(err, storage.Store(ctx, key(node), data), os.Chtimes(filepath.Join(dir, key(node)), at, at))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, f := idle(t), &Fleet{Node: "a", storage: storage}
+	if err := x.write(ctx, f); err != nil {
+		t.Fatal(err)
+	}
+	for i := range missingAfter + 2 {
+		if i == 2 {
+			if data, err = (&message{Sequence: 8}).encode(); err == nil {
+				err = storage.Store(ctx, key("back"), data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.read(ctx, f); err != nil {
+			t.Fatal(err)
+		}
+		for node := range names {
+			if want := node != "gone" || i < missingAfter; storage.Exists(ctx, key(node)) != want || (x.peers[node] != nil) != want {
+				t.Errorf("read %d: the key of %s: there %t, want %t", i, node, !want, want)
+			}
 		}
 	}
 }
