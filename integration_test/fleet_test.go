@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
@@ -281,10 +283,58 @@ func TestExampleFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "../examples/fleet/run", "3")
-	cmd.Env = append(os.Environ(), "CADDY="+program, fmt.Sprint("PORTS=", freePorts(t, 12)))
+	cmd.Env = append(os.Environ(), "CADDY="+program, fmt.Sprint("PORTS=", freePorts(t, 13)))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "the totals are right\n") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The compose file gives each server all variables of the Caddyfile, and mounts what is there.
+func TestComposeOfTheFleet(t *testing.T) {
+	const dir = "../examples/fleet/"
+	var file struct {
+		Services map[string]struct {
+			Environment map[string]string
+			Volumes     []string
+			Build       struct{ Context, Dockerfile string }
+		}
+	}
+	text, err := os.ReadFile(dir + "compose.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err = os.ReadFile(dir + "Caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"node-1", "node-2", "node-3", "policy"} {
+		s := file.Services[name]
+		if s.Environment["NODE"] != name || s.Build.Context != "../.." {
+			t.Errorf("%s: %+v", name, s)
+		}
+		for k, v := range s.Environment {
+			// The module for Redis is not linked here; one of the tests' has another syntax.
+			t.Setenv(k, strings.ReplaceAll(v, "redis {\n  address redis:6379\n}", "test_redis redis:6379"))
+		}
+		if _, warnings, err := adapt(string(text)); err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v %v", name, err, warnings)
+		}
+		if _, err := os.Stat(dir + s.Build.Context + "/" + s.Build.Dockerfile); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, s := range file.Services {
+		for _, v := range s.Volumes {
+			if from, _, _ := strings.Cut(v, ":"); strings.HasPrefix(from, ".") {
+				if _, err := os.Stat(dir + from); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
 	}
 }
 
