@@ -89,7 +89,7 @@ type Handler struct {
 	Meta string `json:"meta,omitempty"`
 
 	// How many bytes of a page are held back and searched for its head. Robots meta elements further down stay as
-	// they are, and the log says so once. At most 16 MiB. Default: 65536.
+	// they are, and the log says so once. At most 16 MiB. Default: 131072.
 	MetaLimit int `json:"meta_limit,omitempty"`
 
 	// How often to check the policy for changes. A negative duration means only when Caddy loads a configuration
