@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,8 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
-// Evidence can be hundreds of megabytes, so it is sent while it is read, and not from one
-// of the places of the pages: a reader may be slow.
+// Evidence can be hundreds of megabytes, and a reader slow, so it has places of its own.
 var evidenceReaders = semaphore.NewWeighted(4)
 
 const (
@@ -25,9 +25,8 @@ const (
 	stalledTimeout  = 30 * time.Second // for a reader that takes nothing
 )
 
-// evidenceLines sends the events of the evidence log that are about one crawler, with
-// the texts that were published, one JSON object a line. If it fails after it has begun,
-// the last line says so.
+// evidenceLines sends the events that are about one crawler, and those of the policy. If it
+// fails after it has begun, the last line says so.
 func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 	if !evidenceReaders.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
@@ -63,7 +62,8 @@ func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e.Crawler != name && e.Type != evidence.TypePublished && e.Type != evidence.TypeServed && e.Type != evidence.TypeEnded || e.Host != "" && !v.allowed(e.Host) || e.Host == "" && v.may != nil {
+		ofPolicy := slices.Contains([]string{evidence.TypePublished, evidence.TypeServed, evidence.TypeEnded, evidence.TypeSigned}, e.Type)
+		if e.Crawler != name && !ofPolicy || e.Host != "" && !v.allowed(e.Host) || e.Host == "" && v.may != nil {
 			return nil
 		}
 		sent++
@@ -87,8 +87,7 @@ func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 type impatient struct{ http.ResponseWriter }
 
 func (w impatient) Write(b []byte) (int, error) {
-	// Without deadlines, as in HTTP/2 behind another server, the timeout of the download
-	// holds.
+	// Without deadlines, as in HTTP/2 behind another server, the timeout of the download holds.
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(stalledTimeout))
 	return w.ResponseWriter.Write(b)
 }

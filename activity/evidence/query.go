@@ -27,6 +27,7 @@ type Answer struct {
 	First      time.Time     `json:"first"` // of the log's events
 	Last       time.Time     `json:"last"`
 	Published  []Publication `json:"published"`  // in force within the time, in order
+	Acts       []Act         `json:"acts"`       // of people within the time, in order
 	Reads      []Reading     `json:"reads"`      // by the time of the first
 	Violations []Violations  `json:"violations"` // by the time of the first
 	Events     int64         `json:"events"`     // reads and violations that were asked about
@@ -40,6 +41,17 @@ type Publication struct {
 	Until  time.Time  `json:"until,omitzero"` // zero: it is in force at the end of the log
 	Served []Document `json:"served"`         // what crawlers got besides, by the time of the first
 	Log    string     `json:"log,omitempty"`  // of several, the one that says it
+}
+
+// Act is that somebody saved, approved or discarded a draft, published it, or went back.
+type Act struct {
+	Time   time.Time `json:"time"`
+	What   string    `json:"what"` // draft, approval, discard, publication or rollback
+	By     string    `json:"by"`
+	Note   string    `json:"note,omitempty"`
+	Name   string    `json:"name"`          // of the policy's source
+	SHA256 string    `json:"sha256"`        // of the text
+	Log    string    `json:"log,omitempty"` // of several, the one that says it
 }
 
 // Document is a document that crawlers got and that a publication does not list.
@@ -135,6 +147,10 @@ func (a *inquiry) event(e *Event) {
 	switch e.Type {
 	case TypePublished, TypeServed, TypeEnded:
 		a.publish(e)
+	case TypeSigned:
+		if a.within(e.Time) {
+			a.Acts = append(a.Acts, Act{Time: e.Time, What: e.Reason, By: e.By, Note: e.Note, Name: e.Name, SHA256: e.Policy})
+		}
 	case TypeOmitted:
 		if a.within(e.Time) && (a.Crawler == "" || strings.EqualFold(e.Crawler, a.Crawler)) {
 			a.Omitted += e.Count

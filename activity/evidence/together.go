@@ -33,6 +33,10 @@ func Together(logs []Checked) (*Answer, *Check) {
 			p.Log = l.Dir
 			a.Published = append(a.Published, p)
 		}
+		for _, act := range l.Answer.Acts {
+			act.Log = l.Dir
+			a.Acts = append(a.Acts, act)
+		}
 		for _, r := range l.Answer.Reads {
 			r.Log = l.Dir
 			a.Reads = append(a.Reads, r)
@@ -43,6 +47,7 @@ func Together(logs []Checked) (*Answer, *Check) {
 		}
 	}
 	slices.SortStableFunc(a.Published, func(x, y Publication) int { return x.From.Compare(y.From) })
+	slices.SortStableFunc(a.Acts, func(x, y Act) int { return x.Time.Compare(y.Time) })
 	slices.SortStableFunc(a.Reads, func(x, y Reading) int { return x.First.Compare(y.First) })
 	slices.SortStableFunc(a.Violations, func(x, y Violations) int { return x.First.Compare(y.First) })
 	for i := range a.Violations {

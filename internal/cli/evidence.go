@@ -132,6 +132,10 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 			}
 		}
 	}
+	line("\nWorked on by people: %s", none(len(a.Acts)))
+	for _, act := range a.Acts {
+		line("  %s: %s of %s by %s%s, sha256 %s%s", stamp(act.Time), act.What, act.Name, act.By, quoted(act.Note), act.SHA256, inLog(act.Log))
+	}
 	line("\nRead by crawlers: %s", none(len(a.Reads)))
 	for _, r := range a.Reads {
 		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, under %s%s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published), inLog(r.Log))
@@ -155,6 +159,14 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// quoted is a note after what it is about.
+func quoted(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (“" + note + "”)"
 }
 
 // inLog names the log that says something, where there are several.

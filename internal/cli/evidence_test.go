@@ -33,6 +33,8 @@ func TestEvidence(t *testing.T) {
 		Documents: []site.Document{{Name: site.RobotsTxt, Version: "r1", Text: "User-agent: *\nDisallow: /x\n# <script>\n"}},
 	}
 	p.Identify()
+	l.Sign("draft", "ann", "<b>less</b>", "site-policy.yaml", p.SHA256)
+	l.Sign("publication", "bob, ann", "", "site-policy.yaml", p.SHA256)
 	l.Publish(p)
 	visit := activity.Visit{Time: now, Host: "example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Robots: "r1", Publication: p.ID[:12]}
 	visit.RobotsTxt = true
@@ -56,6 +58,10 @@ Published:
     | User-agent: *
     | Disallow: /x
     | # <script>
+
+Worked on by people:
+  2026-11-20 12:00:00: draft of site-policy.yaml by ann (“<b>less</b>”), sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7
+  2026-11-20 12:00:00: publication of site-policy.yaml by bob, ann, sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7
 
 Read by crawlers:
   GPTBot (claimed, not verified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00, under v3.1
@@ -137,6 +143,7 @@ func TestEvidenceOfSeveralServers(t *testing.T) {
 		}
 		here := *p
 		here.Time = now
+		l.Sign("draft", fmt.Sprint("editor ", i), "", "site-policy.yaml", p.SHA256)
 		l.Publish(&here)
 		l.Record(activity.Visit{
 			Time: now, Host: "example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Robots: "r1", Publication: p.ID[:12],
@@ -148,7 +155,7 @@ func TestEvidenceOfSeveralServers(t *testing.T) {
 	}
 	out, stderr, err := execute(evidenceCommand(), "", dirs[1], dirs[0])
 	for _, want := range []string{
-		"The log covers 2026-11-20 12:00:00 to 2026-11-20 13:00:00", "under v3, says " + dirs[0],
+		"The log covers 2026-11-20 12:00:00 to 2026-11-20 13:00:00", "under v3, says " + dirs[0], "by editor 0, sha256 " + p.SHA256 + ", says " + dirs[0], "by editor 1, sha256 " + p.SHA256 + ", says " + dirs[1],
 		"on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:", "1 answered, 0 refused, says " + dirs[1],
 	} {
 		if err != nil || !strings.Contains(out, want) {
