@@ -118,6 +118,11 @@ func TestWords(t *testing.T) {
 			false,
 		},
 		{
+			"only registers of rights", base + "publish: {rsl: on}\n", base + "publish: {rsl: /l.xml, tdmrep: on}\n",
+			[]string{"everyone: rsl is now none (was /license.xml)", "everyone: rsl is now /l.xml (was none)", "everyone: tdmrep is now on (was none)"},
+			false,
+		},
+		{
 			"only what is done about it", base + "  - for: GPTBot\n    disallow:\n      crawl: /x\n    enforce: log\n",
 			base + "  - for: GPTBot\n    disallow:\n      crawl: /x\n    enforce: block\n",
 			[]string{"GPTBot: requests for /x are now refused"},

@@ -116,7 +116,7 @@ func (c *Change) may() (loss site.Loss) {
 }
 
 // notRules are the names of lines that are no rules of engines.
-var notRules = []string{"app-directives", "sitemap", "license"}
+var notRules = []string{"app-directives", "sitemap", "license", "rsl", "tdmrep"}
 
 // named are the crawlers of a change, including those of everyone else.
 func (c *Change) named() (all []string) {

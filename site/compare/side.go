@@ -319,5 +319,8 @@ func published(old, now *policy.Spec) (all []Change) {
 	}
 	compare("sitemap", old.Sitemaps, now.Sitemaps)
 	compare("license", []string{old.Publish.License}, []string{now.Publish.License})
+	compare("rsl", []string{old.Publish.RSL}, []string{now.Publish.RSL})
+	on := map[policy.Switch]string{policy.On: "on"}
+	compare("tdmrep", []string{on[old.Publish.TDMRep]}, []string{on[now.Publish.TDMRep]})
 	return all
 }
