@@ -18,9 +18,14 @@ func (e *editor) candidates(text string) (all []string) {
 			all = append(all, text)
 		}
 	}
-	if e.choice.Do == Slow {
+	switch e.choice.Do {
+	case Slow:
 		e.limits(text, add)
 		return all
+	case Snippet:
+		e.snippets(text, add)
+		return all
+	case Allow, Ask, Refuse:
 	}
 	opposite := "allow"
 	if e.choice.Do == Allow {
@@ -68,9 +73,12 @@ func (e *editor) rule() []pair {
 	if e.choice.Host != "" {
 		pairs = append(pairs, pair{key: "hosts", value: value(string(e.choice.Host))})
 	}
-	if e.choice.Do == Slow {
+	switch e.choice.Do {
+	case Slow:
 		pairs = append(pairs, pair{key: "limit", value: e.choice.Rate})
-	} else {
+	case Snippet:
+		pairs = append(pairs, pair{key: "robots-tag", value: e.tag()})
+	case Allow, Ask, Refuse:
 		pairs = append(pairs, pair{key: e.verb(), pairs: []pair{{key: e.usage(), value: value(e.choice.Path.String())}}})
 		if mode := e.mode(); mode != "" {
 			pairs = append(pairs, pair{key: "enforce", value: mode})
@@ -216,6 +224,57 @@ func (e *editor) limits(text string, add func(string, bool)) {
 	e.exact(d, func(r *yaml.Node) {
 		if k, _ := child(r, "limit"); e.choice.Rate == "none" && k != nil && says(r) == 1 && len(rules.Content) > 1 {
 			add(d.remove(rules, slices.Index(rules.Content, r), 1))
+		}
+	})
+	add(d.append(e.rule()))
+}
+
+const maxSnippet = "max-snippet"
+
+// snippet is the rule of search engines that was chosen.
+func (e *editor) snippet() string {
+	if e.choice.Rate == "none" {
+		return maxSnippet + ":-1"
+	}
+	return maxSnippet + ":" + e.choice.Rate
+}
+
+// tag is snippet as an entry of "robots-tag".
+func (e *editor) tag() string {
+	if e.choice.Path.String() == "/" {
+		return value(e.snippet())
+	}
+	return flow([]pair{{key: "paths", value: value(e.choice.Path.String())}, {key: "rules", value: value(e.snippet())}})
+}
+
+// snippets are the edits that set the length of a snippet.
+func (e *editor) snippets(text string, add func(string, bool)) {
+	d, ok := parse(text)
+	if !ok {
+		return
+	}
+	e.exact(d, func(r *yaml.Node) {
+		_, tags := child(r, "robots-tag")
+		if tags == nil {
+			add(d.add(r, pair{key: "robots-tag", value: e.tag()}))
+			return
+		}
+		replaced := false
+		for _, item := range items(tags) {
+			rules, here := item, e.choice.Path.String() == "/"
+			if item.Kind == yaml.MappingNode {
+				_, rules = child(item, "rules")
+				if _, paths := child(item, "paths"); paths != nil {
+					here = len(items(paths)) == 1 && same(items(paths)[0], e.choice.Path)
+				}
+			}
+			if here && rules != nil && strings.HasPrefix(rules.Value, maxSnippet) && !strings.Contains(rules.Value, ",") {
+				add(d.put(rules, value(e.snippet())))
+				replaced = true
+			}
+		}
+		if !replaced { // two lengths of one path would both hold
+			add(d.extend(tags, e.tag()))
 		}
 	})
 	add(d.append(e.rule()))

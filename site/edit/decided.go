@@ -3,6 +3,7 @@
 package edit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,6 +141,14 @@ func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *pol
 			found = rule.Limit.String()
 		}
 		if found == e.choice.Rate {
+			return "", rule
+		}
+		return "limited (" + found + ")", rule
+	}
+	if e.choice.Do == Snippet {
+		set, _, rule := p.EngineRule(q, maxSnippet)
+		found := cmp.Or(set.String(), maxSnippet+":-1")
+		if found == e.snippet() {
 			return "", rule
 		}
 		return "limited (" + found + ")", rule

@@ -31,14 +31,15 @@ type Action string
 
 // The actions.
 const (
-	Allow  Action = "allow"  // may crawl
-	Ask    Action = "ask"    // is asked not to, by robots.txt; the server answers
-	Refuse Action = "refuse" // is asked not to, and the server refuses
-	Slow   Action = "slow"   // may make so many requests
+	Allow   Action = "allow"   // may crawl
+	Ask     Action = "ask"     // is asked not to, by robots.txt; the server answers
+	Refuse  Action = "refuse"  // is asked not to, and the server refuses
+	Slow    Action = "slow"    // may make so many requests
+	Snippet Action = "snippet" // may show so many characters of a page
 )
 
 // Actions lists all actions.
-func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow} }
+func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow, Snippet} }
 
 // Choice is one decision about crawling, or another usage.
 type Choice struct {
@@ -49,22 +50,23 @@ type Choice struct {
 	Usage policy.Usage
 	Path  pathpattern.Pattern // "/" for the whole site, as for Slow
 	Host  policy.Host         // "" for every host
-	Rate  string              // of Slow, as a policy file writes it: "60/m", or "none"
+	// Rate is that of Slow, as a policy file writes it: "60/m", or "none"; or the characters of Snippet, or "none".
+	Rate string
 	// Intended waives the guard for search engines and link previews.
 	Intended bool
 }
 
-// NewChoice reads a choice as people write it: who is "GPTBot" or "category:seo", place
-// is a path or, for Slow, a rate; do may name a usage, as in "ask train-ai". An empty place is the whole site; an empty host every
-// host.
+// NewChoice reads a choice as people write it: who is "GPTBot" or "category:seo", place is a path
+// or, for Slow, a rate; do may name a usage or a number, as in "ask train-ai" and "snippet 160". An
+// empty place is the whole site; an empty host every host.
 func NewChoice(who string, do Action, place, host string, intended bool) (c Choice, err error) {
 	c = Choice{Who: policy.ParseAudience(who), Do: do, Path: pathpattern.MustParse("/"), Intended: intended}
 	if who == "" {
 		return c, errors.New("nobody is named; write everyone, the name of a crawler, or category:KIND")
 	}
 	switch {
-	case !slices.Contains(Actions(), do) && !strings.Contains(string(do), " "):
-		return c, fmt.Errorf("unknown action %q: must be allow, ask, refuse or slow", do)
+	case (!slices.Contains(Actions(), do) || do == Snippet) && !strings.Contains(string(do), " "):
+		return c, fmt.Errorf("unknown action %q: must be allow, ask, refuse, slow, or snippet and a number of characters", do)
 	case do == Slow && place != "none" && !rate.MatchString(place):
 		return c, fmt.Errorf("%q is no rate; write the requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
 	case do == Slow:
@@ -74,7 +76,12 @@ func NewChoice(who string, do Action, place, host string, intended bool) (c Choi
 			return c, fmt.Errorf("%q is no path: %w", place, err)
 		}
 	}
-	if what, usage, ok := strings.Cut(string(do), " "); ok {
+	switch what, usage, ok := strings.Cut(string(do), " "); {
+	case ok && Action(what) == Snippet:
+		if c.Do, c.Rate = Snippet, usage; !characters.MatchString(usage) {
+			return c, fmt.Errorf("%q is no length of a snippet; write a number of characters, such as 160, or none for no limit", usage)
+		}
+	case ok:
 		c.Do = Action(what)
 		if c.Usage, ok = policy.ParseUsage(usage); !ok || c.Usage == policy.Other || c.Do != Allow && c.Do != Ask {
 			return c, fmt.Errorf("unknown action %q: with a usage it must be allow or ask, such as: ask train-ai", do)
@@ -88,7 +95,10 @@ func NewChoice(who string, do Action, place, host string, intended bool) (c Choi
 	return c, nil
 }
 
-var rate = regexp.MustCompile(`^[1-9][0-9]{0,5}/[smhd]$`)
+var (
+	rate       = regexp.MustCompile(`^[1-9][0-9]{0,5}/[smhd]$`)
+	characters = regexp.MustCompile(`^([1-9][0-9]{0,4}|none)$`)
+)
 
 // Result is a policy file after an edit.
 type Result struct {
@@ -211,8 +221,12 @@ func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 // chosen reports whether a change is what was chosen, and no more.
 func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
 	about := e.usage()
-	if e.choice.Do == Slow {
+	switch e.choice.Do {
+	case Slow:
 		about = "limit"
+	case Snippet:
+		about = maxSnippet
+	case Allow, Ask, Refuse:
 	}
 	if len(c.Usages) != 1 || c.Usages[0] != about {
 		return false

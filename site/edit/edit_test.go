@@ -36,7 +36,14 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			line, _, _ := strings.Cut(string(b), "\n")
-			got := outcome(t, string(b), choice(t, strings.Fields(line)[2:]))
+			words := strings.Fields(line)[2:]
+			var r *edit.Result
+			if words[0] == "publish" {
+				r, err = edit.Publish("policy.yaml", string(b), words[1], words[2] == "on", now)
+			} else {
+				r, err = edit.Apply("policy.yaml", string(b), choice(t, words), now)
+			}
+			got := outcome(t, string(b), r, err)
 			golden := "testdata/" + name + ".golden"
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -71,10 +78,9 @@ func choice(t *testing.T, words []string) edit.Choice {
 	return c
 }
 
-func outcome(t *testing.T, text string, c edit.Choice) string {
+func outcome(t *testing.T, text string, r *edit.Result, err error) string {
 	t.Helper()
 	var b strings.Builder
-	r, err := edit.Apply("policy.yaml", text, c, now)
 	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
 		return "invalid:\n" + invalid.Diagnostics.Text()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
@@ -100,7 +102,7 @@ func randomChoice(r *rand.Rand, spec *policy.Spec, kind policytest.PatternKind) 
 		who = append(who, rule.For...)
 	}
 	who = append(who, policy.Audience{}, policy.Audience{Kind: policy.ForToken, Name: "CCBot"}, policy.Audience{Kind: policy.ForCategory, Name: "seo"})
-	c := edit.Choice{Who: who[r.IntN(len(who))], Do: edit.Actions()[r.IntN(4)], Path: policytest.NewPattern(r, kind), Intended: r.IntN(2) == 0}
+	c := edit.Choice{Who: who[r.IntN(len(who))], Do: edit.Actions()[r.IntN(5)], Path: policytest.NewPattern(r, kind), Intended: r.IntN(2) == 0}
 	if rule := spec.Rules[r.IntN(len(spec.Rules))]; len(rule.Statements) > 0 && r.IntN(2) == 0 {
 		c.Path = rule.Statements[r.IntN(len(rule.Statements))].Pattern
 	}
@@ -112,6 +114,9 @@ func randomChoice(r *rand.Rand, spec *policy.Spec, kind policytest.PatternKind) 
 	}
 	if c.Do == edit.Slow {
 		c.Rate = []string{"60/m", "10/h", "none"}[r.IntN(3)]
+	}
+	if c.Do == edit.Snippet {
+		c.Rate = []string{"50", "160", "none"}[r.IntN(3)]
 	}
 	return c
 }
@@ -131,7 +136,7 @@ type pair struct {
 func (p *pair) beside() (usages []string) {
 	for _, c := range p.result.Diff.Changes {
 		for _, u := range c.Usages {
-			if u != p.choice.Usage.String() && u != "limit" {
+			if u != p.choice.Usage.String() && u != "limit" && u != "max-snippet" {
 				usages = append(usages, u)
 			}
 		}
@@ -160,7 +165,7 @@ func (p *pair) check() bool {
 				}
 			}
 		}
-		if p.choice.Do != edit.Slow && !p.holds(token) {
+		if p.choice.Do != edit.Slow && p.isChosen(token) && !p.holds(token) {
 			return false
 		}
 	}
@@ -170,32 +175,38 @@ func (p *pair) check() bool {
 // asks compares the answers to a question before and after.
 func (p *pair) asks(q policytest.Question) bool {
 	p.asked++
+	if was, is := snippet(p.before, q), snippet(p.after, q); was != is && !p.lists(q, "max-snippet") {
+		p.t.Errorf("%+v: the snippet was %q, is %q, and the result does not say so: %+v", q, was, is, p.result.Diff.Changes)
+		return false
+	}
 	was, is := policytest.Decide(p.before, q), policytest.Decide(p.after, q)
 	// That it is allowed expressly is no other decision, and no request carries some names.
 	requested := q.Token != "" && !slices.ContainsFunc(p.after.Crawlers, func(c policy.Crawler) bool { return c.Token == q.Token && c.RobotsOnly })
 	if (was.Verdict == policy.Disallowed) == (is.Verdict == policy.Disallowed) && (was.Verdict != policy.Disallowed || was.Mode == is.Mode || !requested || q.Usage != policy.Crawl) {
 		return true
 	}
-	for _, c := range p.result.Diff.Changes {
+	if p.lists(q, q.Usage.String()) {
+		return true
+	}
+	p.t.Errorf("%+v: was %v %v, is %v %v, and the result does not say so: %+v", q, was.Verdict, was.Mode, is.Verdict, is.Mode, p.result.Diff.Changes)
+	return false
+}
+
+// lists reports whether the result says that something changes of what a question is about.
+func (p *pair) lists(q policytest.Question, what string) bool {
+	return slices.ContainsFunc(p.result.Diff.Changes, func(c compare.Change) bool {
 		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == "everyone" || c.Crawlers[0] == "everyone-else")
 		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
 		atPath := slices.ContainsFunc(c.Paths, func(text string) bool {
 			pattern, path := pathpattern.MustParse(text), pathpattern.NormalizePath(q.Path)
 			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // /A*A matches the A of %A9
 		})
-		if slices.Contains(c.Usages, q.Usage.String()) && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath {
-			return true
-		}
-	}
-	p.t.Errorf("%+v: was %v %v, is %v %v, and the result does not say so: %+v", q, was.Verdict, was.Mode, is.Verdict, is.Mode, p.result.Diff.Changes)
-	return false
+		return slices.Contains(c.Usages, what) && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath
+	})
 }
 
 // holds asks about the very place that was chosen, for one crawler.
 func (p *pair) holds(token string) bool {
-	if !p.isChosen(token) {
-		return true
-	}
 	host := "host.invalid"
 	if p.choice.Host != "" {
 		host = p.choice.Host.Example()
@@ -211,7 +222,19 @@ func (p *pair) holds(token string) bool {
 		path += "%01"
 	}
 	p.asked++
-	a := policytest.Decide(p.after, policytest.Question{Token: token, Host: host, Path: path, Usage: p.choice.Usage, Identity: policy.Verified, Now: now})
+	q := policytest.Question{Token: token, Host: host, Path: path, Usage: p.choice.Usage, Identity: policy.Verified, Now: now}
+	if p.choice.Do == edit.Snippet {
+		want := map[string]string{"none": ""}[p.choice.Rate]
+		if p.choice.Rate != "none" {
+			want = "max-snippet:" + p.choice.Rate
+		}
+		if found := snippet(p.after, q); found == want || unmet {
+			return true
+		}
+		p.t.Errorf("%s for %q on %s: %q, not %q", path, token, host, snippet(p.after, q), want)
+		return false
+	}
+	a := policytest.Decide(p.after, q)
 	closed := a.Verdict == policy.Disallowed
 	refused := closed && a.Mode == policy.ModeBlock
 	if p.choice.Usage != policy.Crawl { // silence is no permission, and nothing is refused
@@ -223,6 +246,18 @@ func (p *pair) holds(token string) bool {
 	}
 	p.t.Errorf("%s %s for %q on %s: %v %v", p.choice.Do, path, token, host, a.Verdict, a.Mode)
 	return false
+}
+
+// snippet is the shortest length of a snippet that holds for a question, "" for no limit.
+func snippet(spec *policy.Spec, q policytest.Question) string {
+	text, least := "", 1<<30
+	for _, e := range policytest.EngineRules(spec, q) {
+		s := e.Rule.String()
+		if n, err := strconv.Atoi(strings.TrimPrefix(s, "max-snippet:")); err == nil && n >= 0 && n < least {
+			text, least = s, n
+		}
+	}
+	return text
 }
 
 func (p *pair) isChosen(token string) bool {

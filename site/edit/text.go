@@ -211,22 +211,28 @@ func (d *document) set(n *yaml.Node, key, text string) (string, bool) {
 	if v == nil {
 		return d.add(n, pair{key: key, value: text})
 	}
-	end, ok := d.end(v)
+	return d.put(v, text)
+}
+
+// put replaces a value.
+func (d *document) put(n *yaml.Node, text string) (string, bool) {
+	end, ok := d.end(n)
 	if !ok {
 		return "", false
 	}
-	return d.replace(d.start(v), end, text), true
+	return d.replace(d.start(n), end, text), true
 }
 
 // extend adds a value to a list, or to the one value that stands for a list.
 func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 	end, ok := d.end(n)
 	switch {
-	case !ok || n.Kind == yaml.MappingNode:
+	case !ok || n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0:
 		return "", false
+	case n.Kind == yaml.MappingNode:
+		return d.put(n, "["+d.text[d.start(n):end]+", "+text+"]")
 	case n.Kind == yaml.ScalarNode:
-		from := d.start(n)
-		return d.replace(from, end, "["+value(n.Value)+", "+text+"]"), true
+		return d.put(n, "["+value(n.Value)+", "+text+"]")
 	case n.Style&yaml.FlowStyle != 0:
 		return d.replace(end-1, end-1, ", "+text), true
 	}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// Publish switches a register of rights, such as "tdmrep" or "rsl", on or off in the text of a
+// policy file without errors. Its errors are those of [Apply].
+func Publish(name, text, register string, on bool, now time.Time) (*Result, error) {
+	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
+	if before == nil {
+		return nil, &InvalidError{ds}
+	}
+	p := pair{key: register, value: map[bool]string{true: "on", false: "off"}[on]}
+	d, ok := parse(text)
+	if ok {
+		switch _, publish := child(d.root, "publish"); {
+		case publish == nil:
+			text = d.insertLines(len(text), block("", []pair{{key: "publish", pairs: []pair{p}}}))
+		case len(publish.Content) == 0:
+			text, ok = d.put(publish, flow([]pair{p}))
+		default:
+			if text, ok = d.set(publish, p.key, p.value); !ok { // it ends with a text of several lines
+				at := d.lineStart(d.start(publish.Content[0]))
+				text, ok = d.replace(at, at, strings.Repeat(" ", publish.Column-1)+p.key+": "+p.value+d.eol), true
+			}
+		}
+	}
+	e := &editor{known: ds}
+	after, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now})
+	ds = slices.DeleteFunc(ds, e.isKnown)
+	switch {
+	case !ok:
+		return nil, errors.New("the file is laid out in a way that cannot be edited for you; write publish: {" + p.key + ": " + p.value + "} by hand")
+	case after == nil:
+		return nil, &InvalidError{ds}
+	}
+	return &Result{Text: text, Site: after, Diagnostics: ds, Diff: compare.Sites(before, after, compare.Options{Now: now})}, nil
+}
