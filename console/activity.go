@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,6 +26,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -76,8 +79,7 @@ func (*Activity) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.activity", New: func() caddy.Module { return new(Activity) }}
 }
 
-// stores are the stores by directory. A store outlives reloads, and must not be open
-// twice.
+// stores are the stores by directory. A store outlives reloads, and must not be open twice.
 var stores = optional.NewPool("activity", optional.PoolFuncs[Activity, openStore]{
 	Open:   open,
 	Opened: recorders.Running().Changed,
@@ -232,56 +234,51 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			continue
 		}
+		if !slices.Contains(activityOptions, name) {
+			return d.Errf("unrecognized option '%s': must be %s", name, english.List(activityOptions, "or"))
+		}
 		if !d.AllArgs(&value) {
 			return d.Errf("%s takes one argument", name)
 		}
-		if err := a.set(name, value); err != nil {
-			return d.WrapErr(err)
+		if must := a.set(name, value); must != "" {
+			return d.Errf("invalid %s %q: must be %s", name, value, must)
 		}
 	}
 	return nil
 }
 
-func (a *Activity) set(name, value string) error {
-	switch name {
-	case "node":
+var activityOptions = []string{"rows_per_hour", "hours", "days", "max_size", "max_search_loss", "max_undecided", "clickhouse", "node"}
+
+// set sets an option, or says what its value must be.
+func (a *Activity) set(name, value string) (must string) {
+	number, err := strconv.ParseInt(value, 10, 64)
+	duration, err2 := caddy.ParseDuration(value)
+	size, err3 := humanize.ParseBytes(value)
+	switch {
+	case name == "node":
 		a.Node = value
-	case "rows_per_hour":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 {
-			return fmt.Errorf("invalid rows_per_hour %q: must be a number of 1 or more", value)
-		}
-		a.RowsPerHour = n
-	case "hours", "days":
-		d, err := caddy.ParseDuration(value)
-		if err != nil || d < time.Hour {
-			return fmt.Errorf("invalid %s %q: must be a duration of 1h or more, such as 90d", name, value)
-		}
-		if name == "hours" {
-			a.Hours = caddy.Duration(d)
-		} else {
-			a.Days = caddy.Duration(d)
-		}
-	case "max_size":
-		n, err := humanize.ParseBytes(value)
-		if err != nil || n < 1<<20 || n > 1<<50 {
-			return fmt.Errorf("invalid max_size %q: must be a size of 1MiB or more, such as 512MiB", value)
-		}
-		a.MaxBytes = int64(n)
-	case "max_search_loss", "max_undecided":
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < 0 {
-			return fmt.Errorf("invalid %s %q: must be a number of requests, such as 0", name, value)
-		}
-		if name == "max_undecided" {
-			a.MaxUndecided = n
-		} else {
-			a.MaxSearchLoss = &n
-		}
+	case name == "rows_per_hour" && (err != nil || number < 1 || number > math.MaxInt32):
+		return "a number of 1 or more"
+	case name == "rows_per_hour":
+		a.RowsPerHour = int(number)
+	case (name == "hours" || name == "days") && (err2 != nil || duration < time.Hour):
+		return "a duration of 1h or more, such as 90d"
+	case name == "hours":
+		a.Hours = caddy.Duration(duration)
+	case name == "days":
+		a.Days = caddy.Duration(duration)
+	case name == "max_size" && (err3 != nil || size < 1<<20 || size > 1<<50):
+		return "a size of 1MiB or more, such as 512MiB"
+	case name == "max_size":
+		a.MaxBytes = int64(size)
+	case (name == "max_search_loss" || name == "max_undecided") && (err != nil || number < 0):
+		return "a number of requests, such as 0"
+	case name == "max_undecided":
+		a.MaxUndecided = number
 	default:
-		return fmt.Errorf("unrecognized option '%s': must be rows_per_hour, hours, days, max_size, max_search_loss, max_undecided, clickhouse or node", name)
+		a.MaxSearchLoss = &number
 	}
-	return nil
+	return ""
 }
 
 // Record implements activity.Recorder.

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -22,8 +24,7 @@ type askData struct {
 	Agent, URL, Address string
 	Problem             string // with the question
 	*answered
-	Names    []string
-	Examples []action
+	Names []string
 }
 
 // Answered reports whether there is an answer.
@@ -56,31 +57,60 @@ type otherAnswer struct {
 
 func ask(v *view) (*page, error) {
 	d := &askData{Agent: strings.TrimSpace(v.Param("agent")), URL: strings.TrimSpace(v.Param("url")), Address: strings.TrimSpace(v.Param("address"))}
-	p := &page{template: "ask", Title: "Ask", Lead: "May this crawler fetch this page, and which line says so?", Data: d}
+	p := &page{template: "ask", Title: "Ask", Lead: "No policy is loaded.", Data: d}
 	host := v.MainHost()
-	for _, name := range []string{"Googlebot", "GPTBot"} {
-		d.Examples = append(d.Examples, action{"May " + name + " read the front page?", v.Link("ask", "agent", name, "url", "https://"+host+"/")})
-	}
-	for _, h := range v.Hosts() {
-		if h != host {
-			d.Examples = append(d.Examples, action{"What about " + h + "?", v.Link("ask", "agent", "Googlebot", "url", "https://"+h+"/")})
-			break
-		}
-	}
 	d.Names = v.names()
 	if v.Running == nil {
 		d.Problem = "No policy is loaded, so there is nothing to ask."
 		return p, nil
 	}
 	if d.Agent == "" && d.URL == "" {
+		p.Lead = v.askLead(host)
 		return p, nil
 	}
 	var err error
 	d.answered, err = v.answer(d.Agent, d.URL, d.Address)
 	if err != nil {
-		d.Problem, p.Status = err.Error(), http.StatusBadRequest
+		d.Problem, p.Status, p.Lead = err.Error(), http.StatusBadRequest, "This question has no answer."
+		return p, nil
 	}
+	p.Lead = d.lead()
 	return p, nil
+}
+
+// lead is the answer in a sentence.
+func (a *answered) lead() string {
+	who := "An unknown crawler"
+	if a.Crawler != nil {
+		who = shorten(a.Crawler.Token)
+	}
+	text := who + map[bool]string{true: " may crawl ", false: " may not crawl "}[a.MayCrawl] + shorten(a.Explanation.URL)
+	if a.Reason != nil {
+		text += fmt.Sprintf(", by the rule “%s” at %s", shorten(a.Reason.Rule), a.Reason.Place)
+	} else {
+		text += ": no rule closes it"
+	}
+	if a.Verdict == "refused" {
+		text += "; the server refuses it"
+	}
+	return text + "."
+}
+
+// askLead answers for the front page, before something is asked.
+func (v *view) askLead(host string) string {
+	open, closed := 0, []string{}
+	for _, o := range v.others("", &url.URL{Scheme: "https", Host: host, Path: "/"}) {
+		if o.Verdict == "allowed" {
+			open++
+		} else {
+			closed = append(closed, o.Name)
+		}
+	}
+	text := fmt.Sprintf("The front page of %s is open to %d of the %d crawlers that are asked about most", host, open, open+len(closed))
+	if len(closed) > 0 {
+		text += ", and closed to " + english.List(closed, "and")
+	}
+	return text + ". Ask about another crawler or page."
 }
 
 // wellKnown are crawlers that most publishers ask about first.
@@ -184,8 +214,7 @@ func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 	return all
 }
 
-// likely is the identity of a crawler that is who it says: verified if its operator
-// publishes anything to verify it by.
+// likely is the identity of a crawler that is who it says.
 func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	if v.Running.Site.Verification(id).IsEmpty() {
 		return policy.Unknown

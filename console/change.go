@@ -5,8 +5,8 @@ package console
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -47,16 +48,17 @@ type changeData struct {
 	baseText  string
 	baseKnown bool
 	Changes   []changeLine
-	Edit      *textDiff
+	Edit      *textdiff.Diff
 	Robots    []robotsDiff
 	Losses    *compare.Losses // of search engines, by comparison of the policies
 	Replay    *replayed
 	Days      []int
 	Publish   publishBox
 	Decision  decision
+	Rights    []reservation
 	Problem   string
 	Note      string
-	Keywords  []string
+	Keywords  string
 }
 
 // changeLine is who gains or loses what, in words.
@@ -65,7 +67,7 @@ type changeLine struct{ Effect, Text string }
 // robotsDiff is the robots.txt of a host before and after.
 type robotsDiff struct {
 	Host string
-	*textDiff
+	*textdiff.Diff
 }
 
 // publishBox is whether and how the draft can be published.
@@ -94,7 +96,7 @@ func change(v *view) (*page, error) {
 		return p, err
 	}
 	d.File, d.Base, d.Live = v.Running.File(), v.Running.SHA256, v.Running.SHA256
-	d.Keywords = keywords()
+	d.Keywords, d.Rights = keywords(), reservations(v.Running.Site)
 	if !d.Hidden {
 		d.Text = v.Running.Text
 	}
@@ -121,14 +123,15 @@ func change(v *view) (*page, error) {
 		return nil, err
 	}
 	p.Lead = d.lead()
-	act := map[string]func(*changeData) (*page, error){"publish": v.publish}
-	for _, name := range []string{"save", "approve", "discard"} {
-		act[name] = func(d *changeData) (*page, error) { return v.share(d, name) }
-	}
-	if act[do] == nil {
+	var done *page
+	switch do {
+	case "publish":
+		done, err = v.publish(d)
+	case "save", "approve", "discard":
+		done, err = v.share(d, do)
+	default:
 		return p, nil
 	}
-	done, err := act[do](d)
 	if err == nil {
 		return done, nil
 	}
@@ -157,8 +160,7 @@ func (d *changeData) lead() string {
 	return "No decision changes by this draft."
 }
 
-// openDraft takes the text of the form, of an upload, of a stored version, or the draft that
-// is saved, or the text in force, with lines added.
+// openDraft takes the text of the form, of a stored version, of the saved draft, or the one in force.
 func (v *view) openDraft(d *changeData) error {
 	d.SavedID = d.Saved.ID()
 	if v.r.Method == http.MethodPost {
@@ -234,7 +236,7 @@ func (v *view) versionOf(id string) (text string, ok bool, err error) {
 			return h.publications[i].Text, v.mayRead(h.publications[i].Text), nil
 		}
 	}
-	return "", false, nil
+	return "", false, v.publicationsError
 }
 
 // textOf is the text of the version that a draft started from.
@@ -259,31 +261,20 @@ func (v *view) check(d *changeData) error {
 	if err != nil {
 		return err
 	}
-	if at := v.r.PostFormValue("fix"); at != "" {
-		for _, x := range draft.Diagnostics {
-			if fmt.Sprintf("%d:%d", x.Pos.Line, x.Pos.Column) != at {
-				continue
-			}
-			if text, ok := fix(d.Text, x); ok {
-				d.Text = text
-				if draft, err = checkDraft(v.ctx, d.File, d.Text); err != nil {
-					return err
-				}
-				break
-			}
-		}
-		d.Same = d.Text == v.Running.Text
-	}
 	d.Draft = draft
 	inserted := map[int]bool{}
 	if !d.Hidden {
-		inserted = insertedLines(v.Running.Text, d.Text)
+		rows, _ := textdiff.Rows(v.Running.Text, d.Text)
+		for _, r := range rows {
+			inserted[r.NewNo] = r.Kind == "ins"
+		}
 		if !d.Same && !v.Running.first {
-			d.Edit = diffTexts(v.Running.Text, d.Text)
+			d.Edit = textdiff.Compare(v.Running.Text, d.Text)
 		}
 	}
 	d.setLines(inserted)
 	if draft.site != nil {
+		d.Rights = reservations(draft.site)
 		d.Robots = v.robotsDiffs(draft.site)
 		v.judge(d)
 	}
@@ -355,7 +346,7 @@ func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
 			continue
 		}
 		if len(all) < maxRobotsDiffs {
-			all = append(all, robotsDiff{host, diffTexts(string(before.Body), string(now.Body))})
+			all = append(all, robotsDiff{host, textdiff.Compare(string(before.Body), string(now.Body))})
 		}
 	}
 	return all
@@ -371,12 +362,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 		name = v.Running.File()
 	}
 	w.Header().Set("Content-Type", "application/byte-stream")
-	w.Header().Set("Content-Disposition", `attachment; filename=`+strconv.Quote(strings.Map(func(c rune) rune {
-		if c == '"' || c == '\\' || c < ' ' || c > '~' {
-			return '_'
-		}
-		return c
-	}, name)))
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	_, err := w.Write([]byte(v.r.PostFormValue("text")))
 	return err
 }
@@ -425,15 +411,5 @@ func shortenAll(names []string) (all []string) {
 	return all
 }
 
-// effectWord is what an effect of a change is called.
-func effectWord(effect string) string {
-	switch effect {
-	case "search":
-		return "Search engines lose"
-	case "loss":
-		return "Lose"
-	case "gain":
-		return "Gain"
-	}
-	return "Changes"
-}
+// effects are what the effects of changes are called.
+var effects = map[string]string{"search": "Search engines lose", "loss": "Lose", "gain": "Gain", "stated": "Changes", "edge": "Changes", "line": "Changes"}

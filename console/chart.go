@@ -54,8 +54,7 @@ var parts = []struct {
 	{"f-refused", "Refused", func(c *counts) int64 { return c.Refused }},
 }
 
-// newChart draws the bars of the period. Each leads to the page for its days, with the name of
-// a crawler if one is given.
+// newChart draws the bars of the period. Each leads to the page for its days.
 func (v *view) newChart(what string, buckets []bucket, name string) *chart {
 	s := v.steps()
 	c := &chart{Label: fmt.Sprintf("%s %s by verdict, %s. Each bar leads to its days, and the same is in the table below.", what, s.words, v.Period()), Rows: buckets, Of: v.Period()}
@@ -63,11 +62,9 @@ func (v *view) newChart(what string, buckets []bucket, name string) *chart {
 	if _, to := v.span(); to.After(v.Now) {
 		c.Note += " The last one is not over."
 	}
-	for i := range buckets {
-		c.Total.plus(buckets[i].counts)
-	}
 	var most int64 = 1
 	for i := range buckets {
+		c.Total.plus(buckets[i].counts)
 		most = max(most, buckets[i].All)
 	}
 	top := niceTop(most)
@@ -90,11 +87,11 @@ func (v *view) newChart(what string, buckets []bucket, name string) *chart {
 			c.Layers = append(c.Layers, layer{p.class, p.name, path.String()})
 		}
 	}
-	for i := 0; i < len(buckets); i += s.every {
-		c.X = append(c.X, buckets[i].Start.Format(s.label))
-	}
 	for i := range buckets {
 		b := &buckets[i]
+		if i%s.every == 0 {
+			c.X = append(c.X, b.Start.Format(s.label))
+		}
 		if s.width < 24*time.Hour || b.All == 0 {
 			continue // the store has nothing by the hour for a page of its own
 		}
@@ -131,7 +128,7 @@ type spark struct {
 	Dropped bool
 }
 
-func newSpark(days []int64, partial bool) spark {
+func newSpark(days []int64) spark {
 	const width, height, edge = 84.0, 20.0, 2.0
 	var most int64 = 1
 	texts := make([]string, len(days))
@@ -150,7 +147,7 @@ func newSpark(days []int64, partial bool) spark {
 	if len(days) > 31 {
 		s.Label = fmt.Sprintf("Requests a day, the last %d days, at most %s", len(days), english.Number(most))
 	}
-	if n := len(points); partial && n > 1 {
+	if n := len(points); n > 1 {
 		s.Points, s.Part = strings.Join(points[:n-1], " "), points[n-2]+" "+points[n-1]
 	} else {
 		s.Points = strings.Join(points, " ")

@@ -76,29 +76,23 @@ func (c *ClickHouse) unmarshal(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&c.URL) {
 		return d.Err("clickhouse takes one argument, the address of its HTTP interface with the database as the path")
 	}
+	texts := map[string]*string{"user": &c.User, "password_file": &c.PasswordFile, "console_user": &c.ConsoleUser, "console_password_file": &c.ConsolePasswordFile}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		name, value := d.Val(), ""
-		if !d.AllArgs(&value) {
-			return d.Errf("%s takes one argument", name)
-		}
-		switch name {
-		case "user":
-			c.User = value
-		case "password_file":
-			c.PasswordFile = value
-		case "console_user":
-			c.ConsoleUser = value
-		case "console_password_file":
-			c.ConsolePasswordFile = value
-		case "every":
-			every, err := caddy.ParseDuration(value)
-			if err != nil || every < time.Second {
-				return d.Errf("invalid every %q: must be a duration of 1s or more, such as 30s", value)
-			}
-			c.Every = caddy.Duration(every)
-		default:
+		switch {
+		case texts[name] == nil && name != "every":
 			return d.Errf("unrecognized option '%s' of clickhouse: must be user, password_file, console_user, console_password_file or every", name)
+		case !d.AllArgs(&value):
+			return d.Errf("%s takes one argument", name)
+		case name != "every":
+			*texts[name] = value
+			continue
 		}
+		every, err := caddy.ParseDuration(value)
+		if err != nil || every < time.Second {
+			return d.Errf("invalid every %q: must be a duration of 1s or more, such as 30s", value)
+		}
+		c.Every = caddy.Duration(every)
 	}
 	return nil
 }
@@ -115,8 +109,7 @@ func (a *Activity) fleet(report func(error)) store.Fleet {
 	return f
 }
 
-// queries answers for the fleet or for a server of it, or for this server where there is no
-// fleet; nil while the store is not open.
+// queries answers for the fleet, a server of it, or this server; nil while the store is not open.
 func (a *Activity) queries(node string) store.Queries {
 	if a.ClickHouse != nil {
 		return &store.FleetReader{Client: a.ClickHouse.reads(), Node: node}

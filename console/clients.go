@@ -24,6 +24,8 @@ type client struct {
 	Days                 []int64
 	Spark                spark
 	Meter                meter
+	Path                 string // that an unknown client asked for most
+	PathN                int64
 	counts
 }
 
@@ -192,7 +194,7 @@ func (v *view) addDays(clients []*client) error {
 		seen[x.Name] = x
 	}
 	for _, c := range clients {
-		c.Spark = newSpark(c.Days, true)
+		c.Spark = newSpark(c.Days)
 		c.Spark.Dropped = s.width == 24*time.Hour && v.since.IsZero() && fell(c)
 		c.First, c.Last = seen[c.Name].First, seen[c.Name].Last
 		if c.Impostor || v.may != nil { // the store knows when a name was seen on any host

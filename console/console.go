@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -25,7 +26,7 @@ func init() { caddy.RegisterModule(new(Console)) }
 // are, and what they may do beyond showing this server's own policies and store.
 type Console struct {
 	// Where the pages are, an address of this machine or a unix socket, such as
-	// `unix//run/caddy/console.sock|0600`, or `off` for the admin API alone.
+	// `unix//run/caddy/console.sock|0600`, or `off`.
 	// Default: localhost:2020.
 	Listen string `json:"listen,omitempty"`
 
@@ -132,47 +133,36 @@ func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.Err("console takes one argument, an address such as localhost:2020, and a block")
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		if err := c.set(d); err != nil {
-			return d.WrapErr(err)
+		name, value := d.Val(), ""
+		switch {
+		case name == "roles":
+			if c.Roles == nil {
+				c.Roles = map[string][]string{}
+			}
+			for nesting := d.Nesting(); d.NextBlock(nesting); {
+				role := d.Val()
+				c.Roles[role] = append(c.Roles[role], d.RemainingArgs()...)
+			}
+			if len(c.Roles) == 0 {
+				return d.Err("roles takes a block with viewer, editor and publisher")
+			}
+		case name == "write":
+			if c.Write = true; d.NextArg() {
+				return d.Err("write takes no arguments")
+			}
+		case !slices.Contains([]string{"title", "user", "approval"}, name):
+			return d.Errf("unrecognized option '%s': must be title, write, user, roles or approval", name)
+		case !d.AllArgs(&value):
+			return d.Errf("%s takes one argument", name)
+		case name == "title":
+			c.Title = value
+		case name == "user":
+			c.User = value
+		case len(value) != 1 || value < "1" || value > "9":
+			return d.Err("approval takes the number of people that a publication takes, from 1 to 9")
+		default:
+			c.Approval = int(value[0] - '0')
 		}
-	}
-	return nil
-}
-
-// set reads one option.
-func (c *Console) set(d *caddyfile.Dispenser) error {
-	switch name := d.Val(); name {
-	case "title":
-		if !d.AllArgs(&c.Title) {
-			return errors.New("title takes one argument")
-		}
-	case "write":
-		if c.Write = true; d.NextArg() {
-			return errors.New("write takes no arguments")
-		}
-	case "user":
-		if !d.AllArgs(&c.User) {
-			return errors.New("user takes a placeholder, such as {http.auth.user.id}")
-		}
-	case "roles":
-		if c.Roles == nil {
-			c.Roles = map[string][]string{}
-		}
-		for nesting := d.Nesting(); d.NextBlock(nesting); {
-			role := d.Val()
-			c.Roles[role] = append(c.Roles[role], d.RemainingArgs()...)
-		}
-		if len(c.Roles) == 0 {
-			return errors.New("roles takes a block with viewer, editor and publisher")
-		}
-	case "approval":
-		n := ""
-		if !d.AllArgs(&n) || len(n) != 1 || n < "1" || n > "9" {
-			return errors.New("approval takes the number of people that a publication takes, from 1 to 9")
-		}
-		c.Approval = int(n[0] - '0')
-	default:
-		return fmt.Errorf("unrecognized option '%s': must be title, write, user, roles or approval", name)
 	}
 	return nil
 }

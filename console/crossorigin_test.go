@@ -14,7 +14,7 @@ import (
 // A form that a page of another site sends is refused before anything is computed; links
 // from there work.
 func TestFormsOfOtherSites(t *testing.T) {
-	s := &server{admin: true, logger: caddy.Log()}
+	s := &server{local: true, logger: caddy.Log()}
 	for _, tt := range []struct {
 		method, path string
 		header       [2]string

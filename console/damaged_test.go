@@ -39,7 +39,7 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &server{admin: true, logger: caddy.Log()}
+	s := &server{local: true, logger: caddy.Log()}
 	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	until := func(what string, ok func() bool) {
 		t.Helper()

@@ -5,63 +5,134 @@ package console
 import (
 	"cmp"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
-// decision is one decision about a crawler that goes into the draft.
+// decision is one decision that goes into the draft.
 type decision struct {
-	Who, Do, Place, On string
-	Intended           bool
-	Problem            string   // why it is not in the draft
-	Unmet              []string // crawlers for which it does not hold
+	Who, Do, Place, Much, On string
+	Intended                 bool
+	Problem                  string   // why it is not in the draft
+	Unmet                    []string // crawlers for which it does not hold
 }
+
+// choices are what the form decides, by the values that it sends.
+var choices = [][2]string{
+	{"allow", "Allow"}, {"ask", "Ask not to (robots.txt)"}, {"refuse", "Refuse"}, {"slow", "Slow down"}, {"snippet", "Set the length of snippets"},
+	{"ask train-ai", "Reserve rights: no AI training"}, {"ask ai-use", "Reserve rights: no AI use"},
+}
+
+// Choices is for the template.
+func (*changeData) Choices() [][2]string { return choices }
 
 // decideIn makes the decision of the form, or of a link, in the text of the draft.
 func (v *view) decideIn(d *changeData) {
-	get := v.Param
-	if v.r.Method == "POST" {
-		get = v.r.PostFormValue
+	get, do := v.Param, ""
+	if v.r.Method == http.MethodPost {
+		get, do = v.r.PostFormValue, v.r.PostFormValue("do")
 	}
 	c := &d.Decision
-	c.Who, c.Do = strings.TrimSpace(get("who")), cmp.Or(get("choose"), string(edit.Refuse))
-	c.Place, c.On, c.Intended = strings.TrimSpace(get("place")), get("on"), get("intended") != ""
-	if d.Hidden || v.r.Method == "POST" && get("do") != "decide" || v.r.Method != "POST" && get("choose") == "" {
-		return
-	}
-	if c.Do == string(edit.Slow) && (c.Place == "" || c.Place == "/") {
-		c.Place = "60/m"
-	}
-	choice, err := edit.NewChoice(c.Who, edit.Action(c.Do), c.Place, c.On, c.Intended)
-	if err != nil {
-		c.Problem = err.Error()
-		return
-	}
-	r, err := edit.Apply(d.File, d.Text, choice, v.Now)
-	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
-		i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })
-		c.Problem = invalid.Diagnostics[max(i, 0)].Message
-		return
-	}
-	if err != nil {
-		c.Problem = err.Error()
-		return
-	}
-	if r.Text == d.Text {
-		c.Problem = "the draft decides so already"
-	}
-	d.Text = r.Text
-	for i := range r.Unmet {
-		c.Unmet = append(c.Unmet, r.Unmet[i].String())
+	c.Who, c.Do, c.On, c.Intended = strings.TrimSpace(get("who")), cmp.Or(get("choose"), string(edit.Refuse)), get("on"), get("intended") != ""
+	c.Place, c.Much = strings.TrimSpace(get("place")), strings.TrimSpace(get("much"))
+	switch {
+	case d.Hidden:
+	case do == "rights":
+		c.Do = string(edit.Refuse)
+		v.reserveIn(d, get)
+	case do == "decide", v.r.Method == http.MethodGet && get("choose") != "":
+		what, place := c.Do, c.Place
+		switch edit.Action(what) {
+		case edit.Slow:
+			c.Much = cmp.Or(c.Much, "60/m")
+			place = c.Much
+		case edit.Snippet:
+			c.Much = cmp.Or(c.Much, "160")
+			what += " " + c.Much
+		case edit.Allow, edit.Ask, edit.Refuse:
+		}
+		choice, err := edit.NewChoice(c.Who, edit.Action(what), place, c.On, c.Intended)
+		if err != nil {
+			c.Problem = err.Error()
+			return
+		}
+		before := d.Text
+		v.put(d)(edit.Apply(d.File, d.Text, choice, v.Now))
+		if c.Problem == "" && d.Text == before {
+			c.Problem = "the draft decides so already"
+		}
 	}
 }
 
-// DecideLink opens a draft with one decision about a crawler, or a category; "" where the
-// text may not be shown.
+// put takes over an edit of the draft, or says why it cannot be made.
+func (v *view) put(d *changeData) func(r *edit.Result, err error) {
+	return func(r *edit.Result, err error) {
+		if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
+			i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })
+			err = errors.New(invalid.Diagnostics[max(i, 0)].Message)
+		}
+		if err != nil {
+			d.Decision.Problem = err.Error()
+			return
+		}
+		d.Text = r.Text
+		for i := range r.Unmet {
+			d.Decision.Unmet = append(d.Decision.Unmet, r.Unmet[i].String())
+		}
+	}
+}
+
+// reservation is a switch of the form that reserves rights.
+type reservation struct {
+	Name, Text string
+	On         bool // in the draft
+	Stays      bool // it is taken back in the text
+}
+
+// reservations are the usages that the form reserves for everyone, and the registers that can say so.
+func reservations(s *site.Site) []reservation {
+	spec := s.Policy.Spec()
+	reserved := func(u policy.Usage) bool {
+		return s.Policy.Decide(policy.Query{Path: "/", Usage: u}).Verdict == policy.Disallowed
+	}
+	return []reservation{
+		{"train-ai", "No AI may be trained with the site", reserved(policy.TrainAI), true},
+		{"ai-use", "No AI may use the site for its answers", reserved(policy.AIUse), true},
+		{"tdmrep", "TDMRep says so (/.well-known/tdmrep.json, headers and pages)", spec.Publish.TDMRep == policy.On, false},
+		{"rsl", "RSL says so (/license.xml, robots.txt and headers)", spec.Publish.RSL != "", false},
+	}
+}
+
+// reserveIn puts into the draft what the form that reserves rights says.
+func (v *view) reserveIn(d *changeData, get func(string) string) {
+	s, _ := site.LoadWith(d.File, []byte(d.Text), policyfile.Options{Now: v.Now, Accepted: true})
+	if s == nil {
+		d.Decision.Problem = "the draft has errors; correct them first"
+		return
+	}
+	for _, r := range reservations(s) {
+		switch on := get(r.Name) != ""; {
+		case on == r.On || r.Stays && !on:
+		case r.Stays:
+			choice, err := edit.NewChoice("everyone", edit.Action("ask "+r.Name), "/", "", false)
+			if err != nil {
+				d.Decision.Problem = err.Error()
+				return
+			}
+			v.put(d)(edit.Apply(d.File, d.Text, choice, v.Now))
+		default:
+			v.put(d)(edit.Publish(d.File, d.Text, r.Name, on, v.Now))
+		}
+	}
+}
+
+// DecideLink opens a draft with one decision; "" where the text may not be shown.
 func (v *view) DecideLink(do, who, place, on string) string {
 	if !v.showsText() || who == "" {
 		return ""
@@ -77,8 +148,7 @@ type decideLinks struct {
 
 type decideLink struct{ Text, Href string }
 
-// decideLinks offers a decision for the crawler of a cell and for its category, in the
-// section of the cell.
+// decideLinks offers decisions for the crawler of a cell and for its category.
 func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 	on := ""
 	if s.Whole || v.Host != "" {
@@ -92,7 +162,7 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 	}
 	for _, subject := range subjects {
 		l := decideLinks{Label: subject[0]}
-		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Refuse", "refuse"}} {
+		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Refuse", "refuse"}, {"Slow down", "slow"}} {
 			if href := v.DecideLink(do[1], subject[1], s.Path, on); href != "" {
 				l.Links = append(l.Links, decideLink{do[0], href})
 			}

@@ -21,8 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// The bounds of a draft. Checking one costs processor time and memory in proportion to
-// its length, so there is one at a time.
+// The bounds of a draft. Checking one costs time and memory, so there is one at a time.
 const (
 	maxDraft     = 512 << 10
 	maxForm      = maxDraft + 64<<10
@@ -134,10 +133,9 @@ func newDraft(name, text string) *draft {
 	return d
 }
 
-// withLine adds a line under a key at the top level of a policy file, and the key if it
-// is missing.
+// withLine adds a line under a key at the top level of a policy file, and the key if need be.
 func withLine(text, key, line string) string {
-	all := lines(text)
+	all := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
 	at := slices.IndexFunc(all, func(l string) bool { return strings.HasPrefix(l, key+":") })
 	if at < 0 {
 		return strings.TrimRight(text, "\n") + "\n\n" + key + ":\n" + line + "\n"
@@ -152,41 +150,4 @@ func withLine(text, key, line string) string {
 		}
 	}
 	return strings.Join(slices.Insert(all, end, strings.Split(line, "\n")...), "\n") + "\n"
-}
-
-// fix replaces what a diagnostic points at by what it proposes.
-func fix(text string, x policyfile.Diagnostic) (string, bool) {
-	word, ok := wordAt(x)
-	if !ok {
-		return text, false
-	}
-	all := strings.SplitAfter(text, "\n")
-	if x.Pos.Line < 1 || x.Pos.Line > len(all) {
-		return text, false
-	}
-	r := []rune(all[x.Pos.Line-1])
-	at := x.Pos.Column - 1
-	all[x.Pos.Line-1] = string(r[:at]) + x.DidYouMean + string(r[at+len([]rune(word)):])
-	return strings.Join(all, ""), true
-}
-
-// wordAt is the word of the file that a diagnostic proposes to replace: one that looks
-// like the proposal.
-func wordAt(x policyfile.Diagnostic) (string, bool) {
-	r := []rune(x.Line)
-	at := x.Pos.Column - 1
-	if x.DidYouMean == "" || at < 0 || at >= len(r) || strings.ContainsAny(x.DidYouMean, " \n\"'{}[]#") {
-		return "", false
-	}
-	end := at
-	for end < len(r) && !strings.ContainsRune(" \t\r\n,:[]{}\"'#", r[end]) {
-		end++
-	}
-	return string(r[at:end]), end > at
-}
-
-// fixable reports whether a diagnostic has a fix that a button can apply.
-func fixable(x policyfile.Diagnostic) bool {
-	_, ok := wordAt(x)
-	return ok
 }

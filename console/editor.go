@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -72,32 +73,16 @@ func diagnosticsJSON(w http.ResponseWriter, v *view) error {
 	return json.NewEncoder(w).Encode(rows)
 }
 
-// keywords are the keys of a policy file, which the editor completes.
-var keywords = sync.OnceValue(func() []string {
-	var schema any
-	if json.Unmarshal(policyfile.Schema(), &schema) != nil {
-		return nil
-	}
-	found := map[string]bool{}
-	collectKeys(schema, found)
-	return slices.Sorted(maps.Keys(found))
-})
+var schemaKey = regexp.MustCompile(`(?m)^ *"([a-z-]+)": \{$`)
 
-// collectKeys adds the names of the properties of a JSON Schema.
-func collectKeys(node any, found map[string]bool) {
-	switch n := node.(type) {
-	case map[string]any:
-		if properties, ok := n["properties"].(map[string]any); ok {
-			for name := range properties {
-				found[name] = true
-			}
-		}
-		for _, child := range n {
-			collectKeys(child, found)
-		}
-	case []any:
-		for _, child := range n {
-			collectKeys(child, found)
-		}
+// keywords are the keys of a policy file, which the editor completes.
+var keywords = sync.OnceValue(func() string {
+	found := map[string]bool{}
+	for _, m := range schemaKey.FindAllSubmatch(policyfile.Schema(), -1) {
+		found[string(m[1])] = true
 	}
-}
+	for _, name := range []string{"allowed", "disallowed", "items", "not", "path", "properties"} {
+		delete(found, name) // of the schema itself
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), " ")
+})

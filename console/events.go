@@ -28,8 +28,7 @@ type update struct {
 	Alarms   int    `json:"alarms"`
 }
 
-// events streams updates until the configuration or the request ends. Nothing is sent
-// while nothing changes.
+// events streams what changes until the configuration or the request ends.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		http.Error(w, "This stream can only be read.", http.StatusMethodNotAllowed)

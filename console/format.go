@@ -18,13 +18,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// functions are what templates call. Numbers and times are marked up so that the
-// script can show them as the browser's locale does.
+// functions are what templates call. The script shows numbers and times as the browser's locale does.
 var functions = template.FuncMap{
 	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "date": dateOf, "breakable": breakable, "version": shortVersion,
 	"kind": kindName, "shorten": shorten, "verdict": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },
 	"identity": identityOf, "dict": dict, "int": func(n int64) int { return int(n) }, "neg": func(n int) int { return -n },
-	"line": lineIn, "sentence": sentence, "fixable": fixable, "effect": effectWord,
+	"line": lineIn, "sentence": sentence, "effect": func(e string) string { return effects[e] }, "total": requestsOf,
 }
 
 // dict makes a map of names and values in turn, for templates with several arguments.
@@ -115,8 +114,7 @@ func kindName(kind string) string {
 // maxShown is how many characters of a text from strangers are shown.
 const maxShown = 120
 
-// shorten leaves out the middle of a long text, and shows control characters as
-// spaces.
+// shorten leaves out the middle of a long text, and shows control characters as spaces.
 func shorten(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' {
@@ -133,8 +131,7 @@ func shorten(s string) string {
 
 var breaks = regexp.MustCompile(`\.|-|[a-z][A-Z]`)
 
-// breakable is a host or the name of a crawler that narrow columns can break between its
-// parts.
+// breakable is a name that narrow columns can break between its parts.
 func breakable(s string) template.HTML {
 	return template.HTML(breaks.ReplaceAllStringFunc(template.HTMLEscapeString(shorten(s)), func(part string) string {
 		return part[:1] + "<wbr>" + part[1:]

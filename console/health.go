@@ -4,6 +4,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -19,27 +20,24 @@ import (
 
 // healthData is what the page of the machinery shows.
 type healthData struct {
-	Notices  []notice
-	This     []policyRow
-	Lists    []listRow
-	Good     int // lists that are not shown, as all is well
-	DNS      *identity.DNSStatus
-	Dropped  []droppedBy
-	Storage  *storage
-	Sources  []sourceRow
-	Evidence string
-	Write    bool
-	Nodes    []fleetNode
-	// NodesError is why they are not known.
-	NodesError string
+	Notices    []notice
+	Policies   []policyRow
+	Lists      []listRow
+	Good       int // lists that are not shown, as all is well
+	DNS        *identity.DNSStatus
+	Dropped    []droppedBy
+	Storage    *storage
+	Evidence   string
+	Write      bool
+	Nodes      []fleetNode
+	NodesError string // why they are not known
 }
 
-// policyRow is a policy on this server.
+// policyRow is a policy on this server, or a folder of them, and where it comes from.
 type policyRow struct {
-	Name, SHA256 string
-	Since        time.Time
-	Rules, Sites int
-	Older        int
+	source.Status
+	Kind     string
+	Writable bool
 }
 
 // listRow is a list of addresses or a directory of keys.
@@ -63,17 +61,8 @@ type storage struct {
 	Percent  string
 }
 
-// sourceRow is where a policy comes from.
-type sourceRow struct {
-	Name, Kind, Every string
-	Checked           time.Time
-	Problem           string
-	Applied, Rejected uint64
-	Writable          bool
-}
-
 func health(v *view) (*page, error) {
-	d := &healthData{Write: v.options.Write && v.admin}
+	d := &healthData{Write: v.options.Write && v.local}
 	for _, n := range v.notices() {
 		if n.Screen == "health" {
 			d.Notices = append(d.Notices, n)
@@ -88,7 +77,7 @@ func health(v *view) (*page, error) {
 	for _, h := range policies.Pool.AllHosts() {
 		s := h.Status()
 		if v.may == nil {
-			d.Sources = append(d.Sources, sourceRow{Name: h.Name(), Kind: "a file for each host", Every: s.Reload, Applied: s.Reloads.Applied, Rejected: s.Reloads.Rejected})
+			d.Policies = append(d.Policies, policyRow{Status: source.Status{Policy: s.Policy, Reload: s.Reload, Reloads: s.Reloads, Error: s.Error}, Kind: "a file for each host"})
 		}
 	}
 	if v.may == nil {
@@ -96,53 +85,64 @@ func health(v *view) (*page, error) {
 		recorders.Running().Dropped(func(name string, n uint64) { d.Dropped = append(d.Dropped, droppedBy{name, n}) })
 		d.addStorage(v)
 	}
-	p.Lead = d.lead()
+	p.Lead = d.lead(v)
+	if len(d.Lists) > maxLists && v.Param("lists") == "" {
+		d.Good, d.Lists = len(d.Lists)-maxLists, d.Lists[:maxLists]
+	}
 	return p, nil
 }
 
-func (d *healthData) lead() string {
-	text := plural(len(d.This), "policy is", "policies are") + " loaded on this server"
-	var lost uint64
-	for _, r := range d.Dropped {
-		lost += r.Visits
+// lead is what was found in a sentence, and how much was looked at.
+func (d *healthData) lead(v *view) string {
+	loaded := 0
+	for i := range d.Policies {
+		loaded += min(len(d.Policies[i].SHA256), 1)
 	}
-	if lost == 0 {
-		text += ", nothing was lost"
+	text := plural(loaded, "policy is", "policies are") + " loaded. "
+	if v.may != nil {
+		return text + "The console of the server shows recorders, lists and storage, which are of all its sites."
 	}
-	stale := 0
+	text += v.recorded() + ". "
+	stale, used := 0, 0
 	for _, l := range d.Lists {
-		if l.State == "stale" {
-			stale++
-		}
+		used += map[bool]int{true: 1}[l.State != "not fetched"]
+		stale += map[bool]int{true: 1}[l.State == "stale"]
 	}
-	if stale > 0 {
-		return text + ". " + plural(stale, "list is", "lists are") + " out of date."
+	switch {
+	case stale > 0:
+		text += fmt.Sprintf("%d of %s are out of date.", stale, plural(used, "list of addresses or keys", "lists of addresses and keys"))
+	case used > 0:
+		text += "None of " + plural(used, "list of addresses or keys", "lists of addresses and keys") + " is out of date."
+	default:
+		text += "No list of addresses is in use, so no crawler is verified by one."
 	}
-	if len(d.Notices) == 0 && d.NodesError == "" && !slices.ContainsFunc(d.Nodes, func(n fleetNode) bool { return n.Silent }) {
-		return text + ". Everything works."
+	return text
+}
+
+// recorded says whether visits were lost.
+func (v *view) recorded() string {
+	var all int
+	var lost uint64
+	recorders.Running().Dropped(func(_ string, n uint64) { all, lost = all+1, lost+n })
+	switch {
+	case all == 0:
+		return "Nothing is recorded"
+	case lost > 0:
+		return plural(lost, "visit was", "visits were") + " not recorded since Caddy started"
 	}
-	return text + "."
+	return plural(all, "recorder has", "recorders have") + " lost no visit since Caddy started"
 }
 
 func (d *healthData) addDocument(doc *source.Document) {
-	s := doc.Status()
-	d.This = append(d.This, policyRow{
-		Name: doc.Name, SHA256: s.SHA256, Since: s.Since, Rules: s.Rules, Sites: s.Sites, Older: len(s.Older),
-	})
-	x := sourceRow{Name: doc.Name, Kind: "a file", Checked: s.Checked, Every: "only when Caddy reloads", Applied: s.Reloads.Applied, Rejected: s.Reloads.Rejected}
+	row := policyRow{Status: doc.Status(), Kind: "a file"}
 	switch {
 	case strings.HasPrefix(doc.Name, source.StoragePrefix):
-		x.Kind, x.Writable = "Caddy's storage", true
+		row.Kind, row.Writable = "Caddy's storage", true
 	case source.IsWebAddress(doc.Name):
-		x.Kind = "a file on a web server"
+		row.Kind = "a file on a web server"
 	}
-	if s.Reload != "off" {
-		x.Every = "every " + s.Reload
-	}
-	if s.Error != "" {
-		x.Problem = firstLine(s.Error)
-	}
-	d.Sources = append(d.Sources, x)
+	row.Error = firstLine(row.Error)
+	d.Policies = append(d.Policies, row)
 }
 
 // maxLists bounds the lists that are spelled out; those with a problem come first.
@@ -176,10 +176,6 @@ func (d *healthData) addLists(v *view) {
 	}
 	rank := map[string]int{"stale": 0, "good": 1, "built in": 2, "not fetched": 3}
 	slices.SortStableFunc(d.Lists, func(a, b listRow) int { return rank[a.State] - rank[b.State] })
-	if len(d.Lists) > maxLists && v.Param("lists") == "" {
-		d.Good = len(d.Lists) - maxLists
-		d.Lists = d.Lists[:maxLists]
-	}
 }
 
 // timeOf is the zero time for nil.

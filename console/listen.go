@@ -19,12 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 )
 
-func init() { caddy.RegisterModule(new(adminPages)) }
-
-// Browsers cannot open the admin API: since 2.11 Caddy answers no request that a browser
-// marks as a navigation or as one for a stylesheet. So the console has an address of its
-// own on this machine, guarded as the admin API is: by the Host header against DNS
-// rebinding, and by Origin and a token where something is written.
+// Caddy's admin API answers no browser, so the console has an address of its own on this machine,
+// guarded in the same way: by the Host header, and by Origin and a token where something is written.
 
 const (
 	defaultListen = "localhost:2020"
@@ -96,7 +92,7 @@ func (c *Console) listen(p *optional.Part[*listener], _ error) (*listener, error
 		return nil, errors.New("the console needs an address of a stream")
 	}
 	port := fmt.Sprint(a.StartPort)
-	s := &listener{server: &server{admin: true, done: c.ctx.Done(), logger: c.logger}, hosts: map[string]bool{}}
+	s := &listener{server: &server{local: true, done: c.ctx.Done(), logger: c.logger}, hosts: map[string]bool{}}
 	for _, h := range []string{"localhost", "127.0.0.1", "::1", a.Host} {
 		s.hosts[net.JoinHostPort(h, port)] = true
 	}
@@ -139,36 +135,3 @@ func (l *listener) Close() error {
 	}
 	return nil
 }
-
-// adminPath is where the pages are in Caddy's admin API.
-const adminPath = "/robots_policy/console/"
-
-// adminPages serves the pages in Caddy's admin API, for all hosts.
-type adminPages struct {
-	server *server
-}
-
-// CaddyModule returns the Caddy module information.
-func (*adminPages) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: "admin.api.robots_policy_console", New: func() caddy.Module { return new(adminPages) }}
-}
-
-// Provision implements caddy.Provisioner.
-func (a *adminPages) Provision(ctx caddy.Context) error {
-	a.server = &server{admin: true, done: ctx.Done(), logger: ctx.Logger()}
-	return nil
-}
-
-// Routes implements caddy.AdminRouter.
-func (a *adminPages) Routes() []caddy.AdminRoute {
-	handler := caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
-		a.server.ServeHTTP(w, r)
-		return nil
-	})
-	return []caddy.AdminRoute{{Pattern: adminPath, Handler: handler}}
-}
-
-var (
-	_ caddy.Provisioner = (*adminPages)(nil)
-	_ caddy.AdminRouter = (*adminPages)(nil)
-)

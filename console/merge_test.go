@@ -11,35 +11,6 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Both changes of a text are made; only lines that both have changed ask.
-func TestMergeTexts(t *testing.T) {
-	const base = "a\nb\nc\nd\n"
-	for _, c := range []struct{ name, mine, theirs, want string }{
-		{"apart", "a\nB\nc\nd\n", "a\nb\nc\nD\n", "a\nB\nc\nD\n"},
-		{"nothing of mine", base, "a\nb\n", "a\nb\n"},
-		{"nothing of theirs", "x\n", base, "x\n"},
-		{"the same", "a\nx\nd\n", "a\nx\nd\n", "a\nx\nd\n"},
-		{"both add at the end", base + "mine\n", base + "theirs\n", base + "theirs\nmine\n"},
-		{"both add at the start", "mine\n" + base, "theirs\n" + base, "theirs\nmine\n" + base},
-		{"one changes what the other adds to", "a\nb\nc\nD\n", base + "e\n", "a\nb\nc\nD\ne\n"},
-		{"the other way round", base + "e\n", "a\nb\nc\nD\n", "a\nb\nc\nD\ne\n"},
-		{"one adds before what the other changes", "a\nx\nb\nc\nd\n", "a\nB\nc\nd\n", "a\nx\nB\nc\nd\n"},
-		{"one deletes, the other adds elsewhere", "a\nd\n", base + "e\n", "a\nd\ne\n"},
-		{"both change a line", "a\nb\nC\nd\n", "a\nb\nX\nd\n", ""},
-		{"one deletes what the other changes", "a\nd\n", "a\nB\nc\nd\n", ""},
-	} {
-		got, clashes := mergeTexts(base, c.mine, c.theirs, func(string) string { return "" })
-		if len(clashes) > 0 != (c.want == "") || len(clashes) == 0 && got != c.want {
-			t.Errorf("%s: %q, clashes %+v", c.name, got, clashes)
-		}
-		for choice, want := range map[string]string{"mine": c.mine, "theirs": c.theirs} {
-			if got, _ := mergeTexts(base, c.mine, c.theirs, func(string) string { return choice }); len(clashes) > 0 && got != want {
-				t.Errorf("%s, %s: %q", c.name, choice, got)
-			}
-		}
-	}
-}
-
 // TestTwoEditors lets a second editor put a change onto the version, and onto the draft, that
 // the first has made in the meantime.
 func TestTwoEditors(t *testing.T) {

@@ -5,6 +5,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"maps"
 	"slices"
 	"strings"
@@ -22,8 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// notice is something that is wrong: an alarm if crawlers or readers notice it now, a
-// warning if they will.
+// notice is something that is wrong: an alarm if it is noticed now, a warning if it will be.
 type notice struct {
 	ID      string
 	Alarm   bool
@@ -49,8 +49,11 @@ func (v *view) findNotices() []notice {
 	return all
 }
 
-// findNoticesBeside finds them while the page is computed.
+// findNoticesBeside finds them while the page is computed, if that does not choose a policy.
 func (v *view) findNoticesBeside() {
+	if v.Running == nil {
+		return
+	}
 	go func() {
 		defer func() { _ = recover() }() // a panic is that of the page, which calls notices, too
 		v.notices()
@@ -71,8 +74,7 @@ func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	return alarms, warnings
 }
 
-// failingTests reports whether a test of a running policy fails: in a policy that was
-// accepted before, that is a warning.
+// failingTests reports whether a test of a running policy fails, which is a warning there.
 func failingTests(ds policyfile.Diagnostics) bool {
 	return slices.ContainsFunc(ds, func(d policyfile.Diagnostic) bool { return d.Code == "expectation-no-longer-holds" })
 }
@@ -138,49 +140,46 @@ func firstLine(s string) string {
 	return line
 }
 
+// searchEngines is a question about verified search engines.
+func (v *view) searchEngines(from, to time.Time, by ...store.Dimension) store.Query {
+	q := store.Query{From: from, To: to, By: by, Only: map[store.Dimension][]string{store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}}}
+	if v.may != nil {
+		q.Only[store.ByHost] = v.may
+	}
+	return q
+}
+
 // searchNotices says which verified search engines were refused in the last day.
 func (v *view) searchNotices() (all []notice) {
 	if v.store == nil {
 		return nil
 	}
-	q := store.Query{
-		From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByCrawler, store.ByRule, store.ByHost},
-		Only: map[store.Dimension][]string{
-			store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}, store.ByDecision: {string(activity.Refused)},
-		},
-	}
-	if v.may != nil {
-		q.Only[store.ByHost] = v.may
-	}
-	rows, err := v.totals(q)
+	rows, err := v.totals(v.searchEngines(v.Now.Add(-24*time.Hour), v.Now.Add(time.Hour), store.ByCrawler, store.ByRule, store.ByHost, store.ByDecision))
 	if err != nil {
-		return nil
+		return []notice{{
+			Heading: "Whether search engines are refused is not known", Text: "What is stored cannot be read: " + sentence(firstLine(err.Error())),
+			Actions: []action{{"See the storage", v.Link("health", "#", "store")}},
+		}}
 	}
-	type lost struct {
-		n           int64
-		rule, hosts string
-	}
-	by := map[string]*lost{}
-	var order []string
+	lost := map[string]int64{}
+	var most []store.Row // of each crawler
 	for _, r := range rows {
-		rule := r.Values[store.ByRule]
-		if v.intended(rule) {
+		v.searched += r.Requests
+		if r.Values[store.ByDecision] != string(activity.Refused) || v.intended(r.Values[store.ByRule]) {
 			continue
 		}
-		name := r.Values[store.ByCrawler]
-		if by[name] == nil {
-			by[name] = &lost{rule: rule, hosts: r.Values[store.ByHost]}
-			order = append(order, name)
+		if lost[r.Values[store.ByCrawler]] == 0 {
+			most = append(most, r)
 		}
-		by[name].n += r.Requests
+		lost[r.Values[store.ByCrawler]] += r.Requests
 	}
-	for _, name := range order {
-		l := by[name]
+	for _, r := range most {
+		name, host, rule := r.Values[store.ByCrawler], r.Values[store.ByHost], r.Values[store.ByRule]
 		all = append(all, notice{
 			Alarm: true, Screen: "", Heading: name + ", a search engine, is being refused",
 			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were refused, most on %s, by the rule “%s”. Pages that it cannot fetch leave its index.",
-				plural(l.n, "request", "requests"), name, shorten(l.hosts), shorten(l.rule)),
-			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+l.hosts+v.samplePath(name, l.hosts))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
+				plural(lost[name], "request", "requests"), name, shorten(host), shorten(rule)),
+			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+host+v.samplePath(name, host))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
 		})
 	}
 	return all
@@ -310,21 +309,20 @@ func (v *view) recorderNotices() (all []notice) {
 	return all
 }
 
-// inOrder says what was checked and found right.
-func (v *view) inOrder() (all []string) {
-	if v.Running != nil {
-		all = append(all, "The policy is loaded")
-	}
-	if alarms, _ := v.count(func(n *notice) bool { return n.Screen == "" }); v.store != nil && alarms == 0 {
-		all = append(all, "No verified search engine was refused today")
-	}
-	if v.Running != nil {
+// inOrder says what was checked and found right, and what that check looked at.
+func (v *view) inOrder() (all []template.HTML) {
+	add := func(format string, args ...any) { all = append(all, template.HTML(fmt.Sprintf(format, args...))) }
+	if v.Running != nil && !v.Running.first {
+		add("%s is in force since %s", template.HTMLEscapeString(v.Running.File()), minute(v.Running.Since))
 		if tests := len(v.Running.Spec().Expect); tests > 0 && !failingTests(v.Running.Warnings) {
-			all = append(all, "All "+plural(tests, "test", "tests")+" of the policy pass")
+			add("%s of the policy passed then", plural(tests, "test", "tests"))
 		}
 	}
-	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "health" }); v.may == nil && alarms+warnings == 0 {
-		all = append(all, "Lists and recorders work")
+	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "" }); alarms+warnings == 0 && v.searched > 0 {
+		add("%s of verified search engines in the last 24 hours: none was refused against what the policy intends", plural(v.searched, "request", "requests"))
+	}
+	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "health" }); v.may == nil && alarms+warnings == 0 && v.store != nil {
+		add("%s", v.recorded())
 	}
 	return all
 }
@@ -335,13 +333,7 @@ func (v *view) absenceNotices() (all []notice) {
 		return nil
 	}
 	day := v.Now.Truncate(24 * time.Hour)
-	q := store.Query{
-		From: day.AddDate(0, 0, -6), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByDay, store.ByCrawler},
-		Only: map[store.Dimension][]string{store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}},
-	}
-	if v.may != nil {
-		q.Only[store.ByHost] = v.may
-	}
+	q := v.searchEngines(day.AddDate(0, 0, -6), day.AddDate(0, 0, 1), store.ByDay, store.ByCrawler)
 	rows, err := v.totals(q)
 	if err != nil {
 		return nil

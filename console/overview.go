@@ -5,7 +5,9 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
@@ -15,7 +17,7 @@ import (
 type overviewData struct {
 	Notices    []notice
 	More       int // notices that are not shown
-	InOrder    []string
+	InOrder    []template.HTML
 	Total      counts
 	Trend      string
 	Chart      *chart
@@ -174,12 +176,9 @@ func trend(now, before int64, days int) string {
 const shownTop = 8
 
 func (d *overviewData) top(clients []*client) {
-	sorted := slices.SortedFunc(slices.Values(clients), func(a, b *client) int {
-		return cmp.Or(cmp.Compare(b.All, a.All), cmp.Compare(a.Name, b.Name))
-	})
-	for i, c := range sorted {
+	for i, c := range clients { // the busiest first
 		if i < shownTop {
-			c.Meter = newMeter(&c.counts, sorted[0].All)
+			c.Meter = newMeter(&c.counts, clients[0].All)
 			d.Top = append(d.Top, *c)
 			continue
 		}
@@ -210,24 +209,18 @@ func (v *view) violators(d *overviewData, clients []*client) error {
 	if err != nil {
 		return err
 	}
-	at := map[string]int{}
-	for _, r := range rows {
-		c := by[r.Values[store.ByCrawler]]
-		if c == nil || r.Violations == 0 {
-			continue
+	rules := map[string][]ruleCount{}
+	for _, r := range rows { // the most violations first
+		if name := r.Values[store.ByCrawler]; r.Violations > 0 && len(rules[name]) < 3 {
+			rules[name] = append(rules[name], ruleCount{r.Values[store.ByRule], r.Values[store.ByDecision], r.Violations})
 		}
-		i, ok := at[c.Name]
-		if !ok {
-			i = len(d.Violators)
-			at[c.Name] = i
-			d.Violators = append(d.Violators, violator{client: c})
-		}
-		d.Violators[i].Rules = append(d.Violators[i].Rules, ruleCount{r.Values[store.ByRule], r.Values[store.ByDecision], r.Violations})
 	}
-	slices.SortFunc(d.Violators, func(a, b violator) int { return cmp.Compare(b.Violations, a.Violations) })
+	for name, c := range by {
+		d.Violators = append(d.Violators, violator{c, rules[name]})
+	}
+	slices.SortFunc(d.Violators, func(a, b violator) int {
+		return cmp.Or(cmp.Compare(b.Violations, a.Violations), strings.Compare(a.Name, b.Name))
+	})
 	d.Violators = d.Violators[:min(len(d.Violators), 5)]
-	for i := range d.Violators {
-		d.Violators[i].Rules = d.Violators[i].Rules[:min(3, len(d.Violators[i].Rules))]
-	}
 	return nil
 }

@@ -50,7 +50,7 @@ expect:
 `
 
 // startCaddy runs a Caddy with a policy in the storage, a store with a made-up week, and
-// the console, and returns the pages of the admin API.
+// the console, and returns the pages of this machine.
 func startCaddy(t *testing.T, policy string) *server {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,7 +92,7 @@ http://127.0.0.1:0 {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = caddy.Stop() })
-	return &server{admin: true, logger: caddy.Log()}
+	return &server{local: true, logger: caddy.Log()}
 }
 
 func get(t *testing.T, s *server, path string) *httptest.ResponseRecorder {

@@ -39,7 +39,7 @@ type person struct {
 	role role
 }
 
-// localName is what whoever uses the address of this machine, or the admin API, is called.
+// localName is what whoever uses the address of this machine is called.
 const localName = "localhost"
 
 // defaultUser is the placeholder that Caddy's authentication sets.
@@ -48,7 +48,7 @@ const defaultUser = "{http.auth.user.id}"
 // who says who sent a request. On a site that is what the placeholder of the option says,
 // and never a header of the request unless the option names it.
 func (s *server) who(r *http.Request, o *Console) person {
-	if s.admin {
+	if s.local {
 		return person{localName, publisher}
 	}
 	p := person{}
@@ -90,7 +90,7 @@ func (v *view) lacks(r role) string {
 // SignedIn says on each page of a site who looks at it, and that it is for reading if it is.
 func (v *view) SignedIn() string {
 	switch {
-	case v.admin:
+	case v.local:
 		return ""
 	case v.person.Name == "":
 		return "Nobody is signed in: these pages are for reading."
@@ -110,16 +110,15 @@ var tokenKey = func() (key [32]byte) {
 
 const tokenPeriod = 6 * time.Hour
 
-// token is what a form that writes must send back: a page of another site cannot read
-// it. It holds for the version that the page shows, and for who asked for the page.
+// token is what a form that writes must send back, for a version and a person: a page of another
+// site cannot read it.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// mayWrite reports why a request must not do what takes a role: nil if it may. It must
-// come from a page of this origin, with the token of its form.
+// mayWrite reports why a request must not do what takes a role. It must come from a form of this origin.
 func (v *view) mayWrite(r role, version string) error {
 	if why := v.lacks(r); why != "" {
 		return failed(http.StatusForbidden, "%s", why)

@@ -69,8 +69,7 @@ func (v *view) readOnly(d *changeData) string {
 	return v.lacks(editor)
 }
 
-// previousText is the text of the version before the one in force, which was published in
-// the same way. It is not empty if there is one.
+// previousText is the text of the version before the one in force, "" if it is not known.
 func (v *view) previousText() string {
 	if all := v.published(); len(all) > 1 && all[0].SHA256 == v.Running.SHA256 {
 		return all[1].Text
@@ -83,8 +82,7 @@ func outsideWords(may []string) string {
 	return "the draft changes what holds for other hosts than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or let the directive robots_policy_console have `hosts *`."
 }
 
-// guard says what search engines lose by the draft: bad is empty if they lose nothing, and
-// good is what shows it.
+// guard says what search engines lose by the draft; bad is empty if that is nothing, and good shows it.
 func (d *changeData) guard() (good, bad string) {
 	r := d.Replay
 	switch {

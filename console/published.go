@@ -24,7 +24,7 @@ type publishedData struct {
 	Behind   int
 
 	MoreReaders string // link
-	Audits      []audited
+	Audits      []auditor.Result
 	AuditHosts  []string
 	Done        *versionRow // was published just now
 	Undo        string      // the label of the version before it; empty: it cannot be undone
@@ -86,14 +86,10 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 	} else if n > 0 {
 		text += " Every crawler that reads robots.txt has read the newest." + v.unsent()
 	}
-	if _ = v.published(); v.publicationsError != nil {
-		text += " Who published what cannot be read now: " + firstLine(v.publicationsError.Error())
-	}
 	return text
 }
 
-// versionRows lists the versions, newest first, with those that were published from here
-// and that no crawler has seen.
+// versionRows lists the versions, newest first.
 func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[string]bool) {
 	if v.Param("all") == "" && len(h.publications) > maxVersions {
 		d.Older = len(h.publications) - maxVersions
@@ -133,8 +129,7 @@ func (v *view) done(d *publishedData) {
 	}
 }
 
-// readers lists which robots.txt each crawler read last, and returns the crawlers that read
-// it by what was in force.
+// readers lists what each crawler read last, and returns the crawlers by what they read.
 func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool, error) {
 	r := v.store
 	if r == nil {
@@ -197,31 +192,12 @@ func lag(d time.Duration) string {
 	return plural(int(d.Hours()/24), "day", "days")
 }
 
-// audited is what the last audit of an address found.
-type audited struct {
-	URL         string
-	Time, Since time.Time
-	Problem     string // the audit could not be carried out
-	Faults      int
-	Findings    []audit.Finding
-}
-
 // audits are the results of the audits of the hosts that may be seen.
-func (v *view) audits() (all []audited) {
-	for _, r := range auditor.Results() {
+func (v *view) audits() []auditor.Result {
+	return slices.DeleteFunc(auditor.Results(), func(r auditor.Result) bool {
 		u, err := url.Parse(r.URL)
-		if err != nil || !v.allowed(policy.NormalizeHost(u.Host)) || v.Host != "" && v.Host != policy.NormalizeHost(u.Host) {
-			continue
-		}
-		a := audited{URL: r.URL, Time: r.Time, Since: r.Since}
-		if r.Err != nil {
-			a.Problem = r.Err.Error()
-		} else {
-			a.Faults, a.Findings = r.Found.Faults(), r.Found.Findings
-		}
-		all = append(all, a)
-	}
-	return all
+		return err != nil || !v.allowed(policy.NormalizeHost(u.Host)) || v.Host != "" && v.Host != policy.NormalizeHost(u.Host)
+	})
 }
 
 // auditNotices says where the world sees something else than the policy says.
@@ -229,12 +205,12 @@ func (v *view) auditNotices() (all []notice) {
 	for _, a := range v.audits() {
 		see := []action{{"See what was found", v.Link("published", "#", "audit")}}
 		switch {
-		case a.Problem != "":
-			all = append(all, notice{Screen: "published", Since: a.Since, Heading: "The audit of " + a.URL + " could not be carried out", Text: sentence(a.Problem), Actions: see})
-		case a.Faults > 0:
-			text := plural(a.Faults, "fault", "faults") + " seen from outside."
-			if i := slices.IndexFunc(a.Findings, func(f audit.Finding) bool { return f.Severity == audit.Fault }); i >= 0 {
-				text += " " + sentence(a.Findings[i].Message)
+		case a.Err != nil:
+			all = append(all, notice{Screen: "published", Since: a.Since, Heading: "The audit of " + a.URL + " could not be carried out", Text: sentence(a.Err.Error()), Actions: see})
+		case a.Found.Faults() > 0:
+			text := plural(a.Found.Faults(), "fault", "faults") + " seen from outside."
+			if i := slices.IndexFunc(a.Found.Findings, func(f audit.Finding) bool { return f.Severity == audit.Fault }); i >= 0 {
+				text += " " + sentence(a.Found.Findings[i].Message)
 			}
 			all = append(all, notice{Alarm: true, Screen: "published", Since: a.Since, Heading: "Crawlers see something else than your policy says on " + a.URL, Text: text, Actions: see})
 		}

@@ -27,14 +27,12 @@ func (p *running) Spec() *policy.Spec { return p.Site.Policy.Spec() }
 // Version is what visits call the policy.
 func (p *running) Version() string { return p.SHA256[:12] }
 
-// File is the name of the policy's source without its folders, for places such as
-// site-policy.yaml:15.
+// File is the name of the policy's source without its folders.
 func (p *running) File() string {
 	return p.Name[strings.LastIndexByte(p.Name, '/')+1:]
 }
 
-// choose finds the policy that a page is about: the one that is asked for, that of the
-// chosen host, or the only one.
+// choose finds the policy that a page is about: by name, by the chosen host, or the only one.
 func (v *view) choose() (*running, error) {
 	name := v.q.Get("policy")
 	documents := policies.Pool.Documents()
@@ -83,8 +81,8 @@ func ofDocument(d *source.Document) *running {
 	return &running{Snapshot: d.Current(), Name: d.Name, document: d, merges: d.Merges()}
 }
 
-// waiting is a policy that says nothing, where there is none yet; nil if there is one. The
-// first policy is about every host, so that a site's own pages do not make it.
+// waiting is an empty policy where there is none yet; nil if there is one. A site's own pages do
+// not make the first, which is about every host.
 func (v *view) waiting() (*running, error) {
 	if v.may != nil {
 		return nil, nil
@@ -110,8 +108,7 @@ func namesHost(s *source.Snapshot, host string) bool {
 	})
 }
 
-// showsText reports whether the text of the policy may be shown: on a site only if it
-// names no host of another site.
+// showsText reports whether the text of the policy may be shown.
 func (v *view) showsText() bool {
 	if v.Running == nil {
 		return false

@@ -23,8 +23,7 @@ type section struct {
 // Key names the section in an address.
 func (s *section) Key() string { return s.Host + s.Path }
 
-// probe is a path that is asked about, for a pattern of the policy or for what no
-// pattern of its own names.
+// probe is a path that is asked about, and the pattern that it stands for.
 type probe struct{ path, shows string }
 
 // The bounds of the grid.
@@ -34,8 +33,7 @@ const (
 	maxProbes   = 24
 )
 
-// sections are the columns of the grid: the paths that the policy names, those that are
-// requested most, and the other hosts that have rules of their own.
+// sections are the columns of the grid: paths that the policy names, the busiest, and other hosts with rules.
 func (v *view) sections(u policy.Usage) []section {
 	host := v.MainHost()
 	patterns := v.patterns(u)
@@ -118,8 +116,7 @@ func folder(path string) string {
 	return path[:strings.LastIndexByte(path, '/')+1]
 }
 
-// probe chooses what to ask about: any page of the section, and one for each pattern
-// that lies in it and in no section of its own.
+// probe chooses what to ask about: any page of the section, and one for each pattern in it.
 func (s *section) probe(patterns, others []string) {
 	generic := s.Path
 	if strings.HasSuffix(generic, "/") {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"mime"
 	"net/http"
 	"net/url"
 	"path"
@@ -28,17 +29,16 @@ import (
 //go:embed templates/*.html static/console.css static/console.js
 var files embed.FS
 
-// server serves the pages: in the admin API for all hosts, or on a site for its own.
+// server serves the pages: at an address of this machine for all hosts, or on a site for its own.
 type server struct {
-	admin  bool     // in the admin API
-	hosts  []string // to show; empty: that of the request, or all in the admin API
+	local  bool     // at an address of this machine
+	hosts  []string // to show on a site; empty: that of the request
 	all    bool     // all hosts are shown on a site, too
 	done   <-chan struct{}
 	logger *zap.Logger
 }
 
-// Pages are computed a few at a time, so that many readers cannot take the processors
-// from the site.
+// Pages are computed a few at a time, so that readers cannot take the processors from the site.
 var rendering = semaphore.NewWeighted(2)
 
 const (
@@ -97,7 +97,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "You may not see these pages. The option console { roles } of the Caddyfile says who may.", http.StatusForbidden)
 		return
 	}
-	dir, name := path.Split(r.URL.Path)
+	_, name := path.Split(r.URL.Path)
 	switch _, isScreen := screens[name]; {
 	case name == "console.css", name == "console.js":
 		serveStatic(w, r, name)
@@ -109,7 +109,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.evidenceLines(w, r)
 	case downloads[name] != nil:
 		s.download(w, r, name)
-	case dir == "/" || !s.admin:
+	case !s.local:
 		// The directory itself without its slash: links are relative to it.
 		w.Header().Set("Location", "./"+url.PathEscape(name)+"/")
 		w.WriteHeader(http.StatusFound)
@@ -123,28 +123,15 @@ func serveStatic(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Header().Set("Content-Type", map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}[path.Ext(name)])
-		_, _ = w.Write(compressed()[name]) // the reader has gone
+		w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+		text, _ := files.ReadFile("static/" + name) // it is in the program
+		z := gzip.NewWriter(w)
+		_, err := z.Write(text)
+		_ = errors.Join(err, z.Close()) // the reader has gone
 		return
 	}
 	http.ServeFileFS(w, r, files, "static/"+name)
 }
-
-// compressed are the stylesheet and the script as most browsers take them.
-var compressed = sync.OnceValue(func() map[string][]byte {
-	all := map[string][]byte{}
-	for _, name := range []string{"console.css", "console.js"} {
-		text, err := files.ReadFile("static/" + name)
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, err2 := z.Write(text)
-		if err := errors.Join(err, err2, z.Close()); err != nil {
-			panic(err) // they are in the program
-		}
-		all[name] = b.Bytes()
-	}
-	return all
-})
 
 // statusError is an error with the status to answer.
 type statusError struct {
@@ -158,9 +145,8 @@ func failed(status int, format string, args ...any) error {
 	return statusError{status, fmt.Errorf(format, args...)}
 }
 
-// limited answers with what f writes. It calls f with a deadline, once there is a place
-// among the pages that are being computed; reading the form and sending the answer need
-// none, as they depend on the client.
+// limited answers with what f writes, which has a deadline and waits for a place. Reading the form and
+// sending the answer need none, as they depend on the client.
 func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.ResponseWriter, *view) error) {
 	if r.Method == http.MethodPost {
 		if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
@@ -176,15 +162,14 @@ func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.Res
 	case err != nil:
 		s.fail(w, r, err)
 	default:
-		if !s.admin && !s.all && strings.HasPrefix(out.Header().Get("Content-Type"), "text/html") {
+		if !s.local && !s.all && strings.HasPrefix(out.Header().Get("Content-Type"), "text/html") {
 			out.body = *bytes.NewBuffer(withoutDirectories(out.body.Bytes()))
 		}
 		out.send()
 	}
 }
 
-// withoutDirectories leaves out where policies are on this machine, which those who read the
-// pages of one site need not know.
+// withoutDirectories leaves out where policies are on this machine.
 func withoutDirectories(text []byte) []byte {
 	for _, p := range policies.Pool.Documents() {
 		text = withoutDirectory(text, p.Name)
@@ -203,8 +188,7 @@ func withoutDirectory(text []byte, name string) []byte {
 	return bytes.ReplaceAll(text, []byte(template.HTMLEscapeString(dir)), nil)
 }
 
-// buffered is a response that is sent once it is whole, so that a reader who is slow holds
-// up nobody.
+// buffered is a response that is sent once it is whole, so that a slow reader holds up nobody.
 type buffered struct {
 	http.ResponseWriter
 	status int
@@ -255,7 +239,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Del("Content-Disposition") // of a download
 	text := []byte(err.Error())
-	if !s.admin && !s.all {
+	if !s.local && !s.all {
 		text = withoutDirectories(text)
 	}
 	http.Error(w, string(text), status)
@@ -292,8 +276,7 @@ func (s *server) download(w http.ResponseWriter, r *http.Request, name string) {
 	s.limited(w, r, downloads[name])
 }
 
-// templates are the pages, each with the layout. They are parsed for the first one that
-// is asked for, as most programs with the console linked show none.
+// templates are the pages, each with the layout, parsed when the first is asked for.
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	all := map[string]*template.Template{}

@@ -44,7 +44,7 @@ func (s *stalled) Read([]byte) (int, error) {
 
 // Clients that read or send slowly hold none of the places in which pages are computed.
 func TestStalledClientsHoldNoPlace(t *testing.T) {
-	s := &server{admin: true, logger: caddy.Log()}
+	s := &server{local: true, logger: caddy.Log()}
 	const clients = 3
 	released := make(chan struct{})
 	var all, reached sync.WaitGroup
@@ -79,6 +79,7 @@ func TestEvidenceDownload(t *testing.T) {
 		l.Record(activity.Visit{Time: time.Now(), Crawler: "GPTBot", Host: host, Path: "/x", Violation: true})
 		l.Record(activity.Visit{Time: time.Now(), Crawler: "CCBot", Host: host, Path: "/x", Violation: true})
 	}
+	l.Sign(actPublish, "ann", "a note", "site.yaml", "2")
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +88,8 @@ func TestEvidenceDownload(t *testing.T) {
 		w := get(t, s, "evidence.jsonl?name=GPTBot")
 		return w.Code, strings.Split(strings.TrimSpace(w.Body.String()), "\n")
 	}
-	all, site := &server{admin: true, logger: caddy.Log()}, &server{hosts: []string{"a.example"}, logger: caddy.Log()}
-	if status, lines := download(all); status != http.StatusOK || len(lines) != 4 {
+	all, site := &server{local: true, logger: caddy.Log()}, &server{hosts: []string{"a.example"}, logger: caddy.Log()}
+	if status, lines := download(all); status != http.StatusOK || len(lines) != 5 || !strings.Contains(strings.Join(lines, ""), `"by":"ann","note":"a note"`) {
 		t.Errorf("status %d: %q", status, lines)
 	}
 	if status, lines := download(site); status != http.StatusOK || len(lines) != 2 || strings.Contains(strings.Join(lines, ""), "b.example") {
@@ -108,7 +109,7 @@ func TestEvidenceDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = f.Close()
-	if _, lines := download(all); len(lines) != 5 || !strings.Contains(lines[4], `{"error":"this file is not whole`) {
+	if _, lines := download(all); len(lines) != 6 || !strings.Contains(lines[5], `{"error":"this file is not whole`) {
 		t.Errorf("a damaged log: %q", lines)
 	}
 	for _, name := range files {

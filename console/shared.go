@@ -31,8 +31,7 @@ const (
 	actGoBack   = "rollback"
 )
 
-// sharedDraft is the draft that is saved beside the policy, nil for none or if its text may
-// not be shown here.
+// sharedDraft is the draft that is saved beside the policy, nil if there is none to show.
 func (v *view) sharedDraft() (*source.Draft, error) {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return nil, nil
@@ -47,8 +46,7 @@ func (v *view) sharedDraft() (*source.Draft, error) {
 	return draft, nil
 }
 
-// mayRead reports whether a text of the policy may be shown: on a site only if it has rules
-// for no other site's host.
+// mayRead reports whether a text of the policy may be shown.
 func (v *view) mayRead(text string) bool {
 	if v.may == nil {
 		return true
@@ -57,9 +55,8 @@ func (v *view) mayRead(text string) bool {
 	return f != nil && v.onlyNames(f.Spec)
 }
 
-// staysInside reports whether a draft decides nothing new outside the hosts of a site's
-// pages: all that it says of others, rules for every host included, is as before, and no
-// decision that changes is about them. Tests about others stay, too.
+// staysInside reports whether a draft decides nothing new, and drops no test, outside the hosts of a
+// site's pages.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
 		return true
@@ -172,8 +169,7 @@ func (v *view) publish(d *changeData) (*page, error) {
 	if slices.ContainsFunc(v.published(), func(p source.Published) bool { return p.Text == d.Text }) {
 		action = actGoBack
 	}
-	// What has begun is finished, whether or not the browser waits for it; Publish has
-	// limits of its own.
+	// What has begun is finished, whether or not the browser waits; Publish has limits of its own.
 	o, err := v.Running.document.Publish(context.WithoutCancel(v.ctx), d.Base, d.Text, by)
 	switch {
 	case errors.Is(err, source.ErrOvertaken):

@@ -19,8 +19,7 @@ func runningActivity() *Activity {
 	return a
 }
 
-// runningStore returns the store of the running configuration, nil if it has none: that of
-// the fleet, or of a server of it, where there is one.
+// runningStore is the store of the running configuration, or of its fleet; nil if it has none.
 func runningStore(node string) store.Queries {
 	if a := runningActivity(); a != nil {
 		return a.queries(node)
@@ -53,9 +52,7 @@ var answers = struct {
 	by map[string]*answer
 }{by: map[string]*answer{}}
 
-// totals answers a question, with nothing where there is no store. An answer is used
-// again for a moment, as many readers ask the same; a question that is asked while its
-// answer is being computed waits for it.
+// totals answers a question. An answer, also one that is being computed, is used again for a moment.
 func (v *view) totals(q store.Query) ([]store.Row, error) {
 	if v.store == nil {
 		return nil, nil

@@ -82,9 +82,8 @@ func (h *history) live() *numbered {
 	return nil
 }
 
-// isCurrent reports whether a version of robots.txt is the one that its host serves now: as
-// the policy renders it or, where the upstream's is merged, as crawlers got it last under the
-// publication in force.
+// isCurrent reports whether a robots.txt is the one that its host serves: as it is rendered or, where
+// the upstream's is merged, as crawlers got it last.
 func (v *view) isCurrent(h *history, host, version string) bool {
 	current, ok := h.current[host]
 	switch live := h.live(); {
@@ -137,7 +136,7 @@ func versionText(w http.ResponseWriter, v *view) error {
 	switch kind, id := v.Param("kind"), v.Param("id"); kind {
 	case "policy":
 		if !v.showsText() {
-			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites: see it in the admin API")
+			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites: see it in the console of the server")
 		}
 		for i := range h.publications {
 			if h.publications[i].Policy == id && v.mayRead(h.publications[i].Text) {

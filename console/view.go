@@ -38,8 +38,9 @@ type view struct {
 	store store.Queries // nil: this server has none
 	node  string        // of a fleet; "": all
 
-	Running *running        // the policy that the page is about; nil: none is loaded
-	notices func() []notice // computed once
+	Running  *running        // the policy that the page is about; nil: none is loaded
+	notices  func() []notice // computed once
+	searched int64           // requests of verified search engines that these are about
 
 	// Read once for a page.
 	versions         *history // nil: not read yet
@@ -77,7 +78,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 		v.dates()
 	}
 	switch {
-	case s.admin || s.all:
+	case s.local || s.all:
 	case len(s.hosts) > 0:
 		v.may = s.hosts
 	default:
@@ -144,6 +145,14 @@ func (v *view) Unseen() string {
 	return strings.TrimSpace(text + v.unsent())
 }
 
+// HistoryError says that who published what could not be read.
+func (v *view) HistoryError() string {
+	if v.publicationsError == nil {
+		return ""
+	}
+	return "Who published what, and when, cannot be read now: " + sentence(firstLine(v.publicationsError.Error()))
+}
+
 // query is a question about the chosen hosts and period.
 func (v *view) query(by ...store.Dimension) store.Query {
 	q := store.Query{By: by, Only: map[store.Dimension][]string{}}
@@ -169,8 +178,7 @@ func (v *view) Period() string {
 	return "last " + strconv.Itoa(v.Days) + " days"
 }
 
-// Link is the address of a page for the same host and period, with parameters: names
-// and values in turn.
+// Link is the address of a page for the same host and period, with names and values in turn.
 func (v *view) Link(screen string, parameters ...string) string {
 	q := url.Values{}
 	if v.Host != "" {
@@ -207,8 +215,7 @@ func (v *view) Link(screen string, parameters ...string) string {
 // maxRows bounds a list on a page.
 const maxRows = 100
 
-// pageOf is the part of a long list that a parameter of the address names by its first
-// entry, and the link to the next part, empty if there is none.
+// pageOf is the part of a long list that the address asks for, and the link to the next part.
 func pageOf[T any](v *view, all []T, parameter string, size int) ([]T, string) {
 	first, _ := strconv.Atoi(v.Param(parameter))
 	first = max(0, min(first, len(all)))
@@ -273,23 +280,12 @@ type tab struct {
 
 // Tabs are the entries of the navigation.
 func (p *page) Tabs() []tab {
-	all := []tab{
-		{Name: "", Title: "Overview"},
-		{Name: "who-may", Title: "Who may"},
-		{Name: "who-came", Title: "Who came"},
-		{Name: "ask", Title: "Ask"},
-		{Name: "change", Title: "What would change"},
-		{Name: "published", Title: "Published"},
-		{Name: "health", Title: "Health"},
-	}
-	at := p.screen
-	if at == "crawler" {
-		at = "who-came"
-	}
-	for i := range all {
-		all[i].Current = all[i].Name == at
-		name := all[i].Name
-		all[i].Alarms, all[i].Warnings = p.count(func(n *notice) bool { return n.Screen == name })
+	var all []tab
+	for _, t := range [][2]string{
+		{"", "Overview"}, {"who-may", "Who may"}, {"who-came", "Who came"}, {"ask", "Ask"}, {"change", "What would change"}, {"published", "Published"}, {"health", "Health"},
+	} {
+		alarms, warnings := p.count(func(n *notice) bool { return n.Screen == t[0] })
+		all = append(all, tab{t[0], t[1], t[0] == p.screen || t[0] == "who-came" && p.screen == "crawler", alarms, warnings})
 	}
 	return all
 }
@@ -308,8 +304,7 @@ func (v *view) SiteName() string {
 	return "robots_policy"
 }
 
-// Hosts are those that can be chosen: with visits in the last 90 days, and those that
-// the policy names.
+// Hosts are those that can be chosen: with visits, and those that the policy names.
 func (v *view) Hosts() []string {
 	if v.may != nil {
 		return v.may

@@ -21,7 +21,7 @@ type whoCameData struct {
 	Total        counts
 	Came         int // before the filters
 	Columns      []column
-	Unknown      []unknownClient
+	Unknown      []*client
 	UnknownTotal counts
 	Naming       *naming
 	Kinds        []crawlers.Kind
@@ -36,13 +36,6 @@ type column struct {
 	Key, Name, Class string
 	Sorted           string // ascending, descending, or empty
 	Link             string
-}
-
-// unknownClient is a program that the catalogue does not know.
-type unknownClient struct {
-	*client
-	Path  string // that it asked for most
-	PathN int64
 }
 
 // naming is the lines that make an unknown client a crawler of the policy.
@@ -73,16 +66,12 @@ func whoCame(v *view) (*page, error) {
 	for _, c := range unknown {
 		d.UnknownTotal.plus(c.counts)
 	}
-	unknown, d.MoreUnknown = pageOf(v, unknown, "unknown", maxUnknown)
-	if d.Unknown, err = v.unknownPaths(unknown); err != nil {
-		return nil, err
-	}
+	d.Unknown, d.MoreUnknown = pageOf(v, unknown, "unknown", maxUnknown)
 	d.Naming = v.naming(d.Unknown)
-	return p, nil
+	return p, v.addPaths(d.Unknown)
 }
 
-// whoCame returns the crawlers and impostors of the period, and the unknown clients.
-// With a path, only what began with it counts.
+// whoCame returns who came and asked for paths with a prefix, if one is given.
 func (v *view) whoCame() (all, unknown []*client, err error) {
 	clients, err := v.clients("", v.Param("path"))
 	if err != nil {
@@ -201,33 +190,24 @@ func (v *view) sort(d *whoCameData) {
 // maxUnknown bounds the table of unknown clients.
 const maxUnknown = 25
 
-// unknownPaths adds what each unknown client asked for most, from the last days.
-func (v *view) unknownPaths(unknown []*client) ([]unknownClient, error) {
-	list := make([]unknownClient, len(unknown))
-	for i, c := range unknown {
-		list[i].client = c
-	}
-	if len(unknown) == 0 {
-		return list, nil
-	}
+// addPaths adds what each unknown client asked for most, in the last days.
+func (v *view) addPaths(unknown []*client) error {
 	q := v.query(store.ByCrawler, store.ByPath)
-	q.From = maxTime(q.From, q.To.AddDate(0, 0, -7))
+	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -7)), 500
+	by := map[string]*client{}
 	for _, c := range unknown {
-		q.Only[store.ByCrawler] = append(q.Only[store.ByCrawler], c.Name)
+		q.Only[store.ByCrawler], by[c.Name] = append(q.Only[store.ByCrawler], c.Name), c
 	}
-	q.Limit = 500
+	if len(by) == 0 {
+		return nil
+	}
 	rows, err := v.totals(q)
-	if err != nil {
-		return nil, err
-	}
 	for _, r := range rows {
-		for i := range list {
-			if list[i].Name == r.Values[store.ByCrawler] && r.Requests > list[i].PathN {
-				list[i].Path, list[i].PathN = r.Values[store.ByPath], r.Requests
-			}
+		if c := by[r.Values[store.ByCrawler]]; c != nil && r.Requests > c.PathN {
+			c.Path, c.PathN = r.Values[store.ByPath], r.Requests
 		}
 	}
-	return list, nil
+	return err
 }
 
 func maxTime(a, b time.Time) time.Time {
@@ -237,12 +217,11 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// CanBeNamed reports whether the client has a name of its own. What is counted
-// together, such as "(other)", has none.
+// CanBeNamed reports whether the client has a name of its own, other than "(other)".
 func (c *client) CanBeNamed() bool { return !strings.HasPrefix(c.Name, "(") }
 
 // naming is what to write about the unknown client that was chosen, or the first.
-func (v *view) naming(unknown []unknownClient) *naming {
+func (v *view) naming(unknown []*client) *naming {
 	name := ""
 	for _, c := range unknown {
 		if c.CanBeNamed() && (name == "" || c.Name == v.Param("name")) {
@@ -277,8 +256,7 @@ func namingLines(name string) string {
 	return "crawlers:\n  # Add its operator and its kind if you know them: {operator: Example, kind: feed}\n  " + token + ": {" + fields + "}\n"
 }
 
-// whoCameCSV writes the table as a file. A cell that a spreadsheet would take for a
-// formula gets an apostrophe.
+// whoCameCSV writes the table as a file.
 func whoCameCSV(w http.ResponseWriter, v *view) error {
 	if v.store == nil {
 		return failed(http.StatusNotFound, "%w", errNoStore())

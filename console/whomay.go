@@ -19,7 +19,7 @@ import (
 // whoMayData is the grid of crawlers and sections.
 type whoMayData struct {
 	Sections []section
-	Groups   []gridGroup
+	Rows     []gridRow
 	Kinds    []crawlers.Kind
 	Usages   []policy.Usage
 	Usage    string
@@ -30,13 +30,9 @@ type whoMayData struct {
 	More     string // link to the next page
 }
 
-type gridGroup struct {
-	Kind string
-	Rows []gridRow
-}
-
 type gridRow struct {
 	asker
+	First bool // of its kind
 	Link  string
 	Cells []gridCell
 }
@@ -102,17 +98,15 @@ func whoMay(v *view) (*page, error) {
 // lead counts the crawlers of the page that may do everything, and nothing.
 func (d *whoMayData) lead() string {
 	all, none := 0, 0
-	for _, g := range d.Groups {
-		for _, r := range g.Rows {
-			open := 0
-			for _, c := range r.Cells {
-				open += map[string]int{"Allowed": 1, "Not stated": 1}[c.Verdict.Word]
-			}
-			if open == len(r.Cells) {
-				all++
-			} else if open == 0 {
-				none++
-			}
+	for _, r := range d.Rows {
+		open := 0
+		for _, c := range r.Cells {
+			open += map[string]int{"Allowed": 1, "Not stated": 1}[c.Verdict.Word]
+		}
+		if open == len(r.Cells) {
+			all++
+		} else if open == 0 {
+			none++
 		}
 	}
 	return fmt.Sprintf("Of %s here, %d may %s every section, %d none, and %d some. A cell opens the rule behind it.", plural(d.Shown, "crawler", "crawlers"), all, d.Usage, none, d.Shown-all-none)
@@ -134,11 +128,8 @@ func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
 		}
 		row.Cells = append(row.Cells, c)
 	}
-	if n := len(d.Groups); n == 0 || d.Groups[n-1].Kind != a.Kind {
-		d.Groups = append(d.Groups, gridGroup{Kind: a.Kind})
-	}
-	g := &d.Groups[len(d.Groups)-1]
-	g.Rows = append(g.Rows, row)
+	row.First = len(d.Rows) == 0 || d.Rows[len(d.Rows)-1].Kind != a.Kind
+	d.Rows = append(d.Rows, row)
 }
 
 func (v *view) cellLink(a *asker, s *section) string {
@@ -155,8 +146,7 @@ const (
 	impostors = "Impostors"
 )
 
-// rows are who the grid is about: crawlers that came or have a rule of their own, or the
-// whole catalogue, by kind.
+// rows are who the grid is about: crawlers that came or have a rule, or the whole catalogue.
 func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("kind")
 	came := v.came()
@@ -208,8 +198,7 @@ func (v *view) came() map[string]bool {
 	return all
 }
 
-// openCell explains one cell: what of the section is open and closed and by which rule,
-// and what every channel sends for it.
+// openCell explains a cell: what is open and closed by which rule, and what every channel sends.
 func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u policy.Usage) *cell {
 	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Traffic: v.sectionTraffic(&a, &s)}
 	shown := parts[0]

@@ -116,7 +116,7 @@ func (tr *truth) send(s *server, version int, had map[string]int, host string, c
 // truth, and all call the publications alike.
 func TestKnownTruth(t *testing.T) {
 	s := newServer(t, t.TempDir(), truthBase, nil)
-	admin := freeAddr(t)
+	admin, console := freeAddr(t), strings.Replace(freeAddr(t), "127.0.0.1", "localhost", 1)
 	s.load(s.caddyfile("admin "+admin+`
 metrics
 log {
@@ -129,7 +129,7 @@ robots_policy {
 	metrics hosts a.example b.example
 	activity DIR/activity
 	evidence DIR/evidence
-	console off
+	console `+console+`
 }`, map[string]string{"": "robots_policy POLICY {\nverify embedded\n}\nrespond hello"}))
 	stopped := false
 	defer func() {
@@ -181,7 +181,7 @@ robots_policy {
 		t.Errorf("the API: %d requests, %d undecided, %d lost, %d rows; want %d, %d, 0, %d", api.Requests, api.Undecided, api.Lost, len(violating), tr.requests, tr.unread, len(tr.violating))
 	}
 	// The console.
-	overview := adminGet(t, admin, "/robots_policy/console/?days=7")
+	overview := adminGet(t, console, "/?days=7")
 	for _, want := range []string{
 		fmt.Sprintf(`<data value="%d">`, tr.requests), fmt.Sprintf(`<strong>In all</strong><strong class="n"><data value="%d">`, tr.violations),
 		english(tr.unread) + " requests of crawlers cannot be judged",
@@ -190,7 +190,7 @@ robots_policy {
 			t.Errorf("the overview has no %q", want)
 		}
 	}
-	published := adminGet(t, admin, "/robots_policy/console/published")
+	published := adminGet(t, console, "/published")
 	readers := map[string]map[string]bool{}
 	for key := range tr.readers {
 		crawler, label, _ := strings.Cut(key, " ")

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aryann/difflib"
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/wholefile"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
@@ -72,9 +73,9 @@ Shows the lines of the policy file that change, and all that changes for crawler
 them; --write changes the file. Comments, order and layout stay as they are.
 
 WHO is everyone, the name of a crawler, category:KIND or operator:NAME. It may crawl PATH
-(allow), is asked not to by robots.txt (ask), is refused by the server (refuse), or may
-make so many requests (slow, with a RATE such as 60/m, or none). Without a PATH it is
-the whole site.
+(allow), is asked not to by robots.txt (ask), is refused by the server (refuse), may
+make so many requests (slow, with a RATE such as 60/m, or none), or may show so many
+characters of a page ("snippet 160"). Without a PATH it is the whole site.
 
 The exit code is 0 on success, 1 if the decision cannot be made so, or search engines
 would lose something and --yes is not given, and 2 if the command cannot be carried out as given.`
@@ -89,32 +90,22 @@ would lose something and --yes is not given, and 2 if the command cannot be carr
 	return cmd
 }
 
-// maxTable bounds the table that the library makes to compare lines.
-const maxTable = 4_000_000
-
 // writeEdit shows the lines that an edit changes, and what changes by them.
 func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error {
 	if r.Text == before {
 		_, err := fmt.Fprintln(w, "The policy decides so already; nothing changes.")
 		return err
 	}
-	old, now := strings.Split(before, "\n"), strings.Split(r.Text, "\n")
+	rows, ok := textdiff.Rows(before, r.Text)
+	if !ok {
+		fmt.Fprintln(w, "(too many lines to show)")
+	}
 	line := 1
-	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {
-		old, now, line = old[1:], now[1:], line+1
-	}
-	for len(old) > 0 && len(now) > 0 && old[len(old)-1] == now[len(now)-1] {
-		old, now = old[:len(old)-1], now[:len(now)-1]
-	}
-	changed := []difflib.DiffRecord{{Payload: fmt.Sprintf("(%d lines, too many to show)", len(now)), Delta: difflib.RightOnly}}
-	if len(old)*len(now) <= maxTable {
-		changed = difflib.Diff(old, now)
-	}
-	for _, d := range changed {
-		if d.Delta != difflib.Common {
-			fmt.Fprintf(w, "%4d %s %s\n", line, strings.TrimSpace(d.Delta.String()), strings.TrimSuffix(d.Payload, "\r"))
+	for _, row := range rows {
+		if text := cmp.Or(row.Old, row.New); row.Kind != "same" {
+			fmt.Fprintf(w, "%4d %s %s\n", line, map[string]string{"ins": "+", "del": "-"}[row.Kind], text)
 		}
-		if d.Delta != difflib.LeftOnly {
+		if row.Kind != "del" {
 			line++
 		}
 	}

@@ -31,7 +31,7 @@ func TestSet(t *testing.T) {
 		"on a host":      {args: "GPTBot ask / --host dev.example.com --write", after: before + "  - for: GPTBot\n    hosts: dev.example.com\n    disallow:\n      crawl: /\n"},
 		"against a test": {file: tested, args: "GPTBot ask --write", fails: true, has: []string{"expectation-failed", "nothing was written"}},
 		"no edit known":  {file: before + "  - {for: [category:ai-training], disallow: {crawl: /}}\n", args: "operator:OpenAI allow --write", fails: true, has: []string{"stays closed for GPTBot, by the rule on line 7"}},
-		"a wrong word":   {args: "GPTBot forbid", fails: true, has: []string{"must be allow, ask, refuse or slow"}},
+		"a wrong word":   {args: "GPTBot forbid", fails: true, has: []string{"must be allow, ask, refuse, slow, or snippet"}},
 		"no rate":        {args: "GPTBot slow 60", fails: true, has: []string{`"60" is no rate`, "such as 60/m"}},
 		"no path":        {args: "GPTBot ask news", fails: true, has: []string{`"news" is no path`}},
 		"a broken file":  {file: "version: 1\nrulez: []\n", args: "GPTBot ask", fails: true, has: []string{"rulez"}},

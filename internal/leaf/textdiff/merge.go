@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package textdiff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Clash is lines that two changes of a text have changed in different ways.
+type Clash struct {
+	Name                 string // of its choice
+	Before, Mine, Theirs string
+	Choice               string // mine, theirs or empty
+}
+
+// Merge makes both changes of a text. Where they clash, it takes what choice says of the clash: mine or
+// theirs. It returns false for texts that are too long.
+func Merge(base, mine, theirs string, choice func(name string) string) (string, []Clash, bool) {
+	b, m, t := lines(base), lines(mine), lines(theirs)
+	inMine, ok := matches(base, mine)
+	inTheirs, ok2 := matches(base, theirs)
+	if !ok || !ok2 {
+		return "", nil, false
+	}
+	var out []string
+	var clashes []Clash
+	i, j, k := 0, 0, 0
+	for i < len(b) || j < len(m) || k < len(t) {
+		if i < len(b) && inMine[i] == j && inTheirs[i] == k {
+			out = append(out, b[i])
+			i, j, k = i+1, j+1, k+1
+			continue
+		}
+		end := i // of lines that are not in all three
+		for end < len(b) && (inMine[end] < 0 || inTheirs[end] < 0) {
+			end++
+		}
+		toMine, toTheirs := len(m), len(t)
+		if end < len(b) {
+			toMine, toTheirs = inMine[end], inTheirs[end]
+		}
+		rows, ok := both(b[i:end], m[j:toMine], t[k:toTheirs])
+		if !ok {
+			c := Clash{Name: fmt.Sprintf("clash%d", len(clashes)+1), Before: strings.Join(b[i:end], "\n"), Mine: strings.Join(m[j:toMine], "\n"), Theirs: strings.Join(t[k:toTheirs], "\n")}
+			switch c.Choice = choice(c.Name); c.Choice {
+			case "mine":
+				rows = m[j:toMine]
+			case "theirs":
+				rows = t[k:toTheirs]
+			default:
+				c.Choice = ""
+			}
+			clashes = append(clashes, c)
+		}
+		out = append(out, rows...)
+		i, j, k = end, toMine, toTheirs
+	}
+	if len(out) == 0 {
+		return "", clashes, true
+	}
+	return strings.Join(out, "\n") + "\n", clashes, true
+}
+
+// both makes two changes of the same lines, if they are one, or one only adds lines around.
+func both(base, mine, theirs []string) ([]string, bool) {
+	switch n := len(base); {
+	case slices.Equal(mine, theirs), slices.Equal(base, theirs):
+		return mine, true
+	case slices.Equal(base, mine):
+		return theirs, true
+	case hasPrefix(mine, base):
+		return slices.Concat(theirs, mine[n:]), true
+	case hasPrefix(theirs, base):
+		return slices.Concat(mine, theirs[n:]), true
+	case hasSuffix(theirs, base):
+		return slices.Concat(theirs[:len(theirs)-n], mine), true
+	case hasSuffix(mine, base):
+		return slices.Concat(mine[:len(mine)-n], theirs), true
+	}
+	return nil, false
+}
+
+func hasPrefix(a, prefix []string) bool {
+	return len(a) >= len(prefix) && slices.Equal(a[:len(prefix)], prefix)
+}
+
+func hasSuffix(a, suffix []string) bool {
+	return len(a) >= len(suffix) && slices.Equal(a[len(a)-len(suffix):], suffix)
+}
+
+// matches are the places in b of the lines of a, -1 for those that it does not have.
+func matches(a, b string) (at []int, ok bool) {
+	rows, ok := Rows(a, b)
+	for _, r := range rows {
+		switch r.Kind {
+		case "same":
+			at = append(at, r.NewNo-1)
+		case "del":
+			at = append(at, -1)
+		}
+	}
+	return at, ok
+}

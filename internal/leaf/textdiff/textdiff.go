@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package textdiff compares texts by lines, and puts two changes of a text together.
+package textdiff
+
+import (
+	"strings"
+
+	"github.com/aryann/difflib"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+)
+
+// Row is a row of two texts side by side.
+type Row struct {
+	Kind         string // same, ins, del or fold
+	OldNo, NewNo int
+	Old, New     string // Old of a fold says what is left out
+}
+
+// Diff is two texts side by side, with long equal parts folded.
+type Diff struct {
+	Rows           []Row
+	Added, Removed int
+	Long           bool // too long to compare
+}
+
+// The bounds of a comparison.
+const (
+	maxTable = 4_000_000 // the library has a table of all pairs of lines
+	context  = 3
+	maxRows  = 400
+)
+
+// Compare compares two texts line by line.
+func Compare(before, now string) *Diff {
+	d := &Diff{}
+	all, ok := Rows(before, now)
+	if !ok {
+		d.Long = true
+		return d
+	}
+	near := make([]bool, len(all))
+	for i, r := range all {
+		switch r.Kind {
+		case "del":
+			d.Removed++
+		case "ins":
+			d.Added++
+		default:
+			continue
+		}
+		for k := max(0, i-context); k <= min(len(all)-1, i+context); k++ {
+			near[k] = true
+		}
+	}
+	for i := 0; i < len(all); {
+		n := i
+		for i < len(all) && !near[i] {
+			i++
+		}
+		if n = i - n; n > 0 {
+			d.Rows = append(d.Rows, Row{Kind: "fold", Old: english.Count(n, "line") + " in both"})
+			continue
+		}
+		d.Rows = append(d.Rows, all[i])
+		i++
+	}
+	if rest := len(d.Rows) - maxRows; rest > 0 {
+		d.Rows = append(d.Rows[:maxRows], Row{Kind: "fold", Old: "and " + english.Count(rest, "row") + " more"})
+	}
+	return d
+}
+
+// Rows are all rows of a comparison; false if the texts are too long for one.
+func Rows(before, now string) (rows []Row, ok bool) {
+	a, b := lines(before), lines(now)
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		n := len(rows) + 1
+		rows = append(rows, Row{Kind: "same", OldNo: n, NewNo: n, Old: a[0], New: a[0]})
+		a, b = a[1:], b[1:]
+	}
+	end := 0 // lines that are the same in both
+	for end < len(a) && end < len(b) && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	if (len(a)-end)*(len(b)-end) > maxTable {
+		return nil, false
+	}
+	oldNo, newNo := len(rows), len(rows)
+	records := difflib.Diff(a[:len(a)-end], b[:len(b)-end])
+	for _, line := range a[len(a)-end:] {
+		records = append(records, difflib.DiffRecord{Payload: line, Delta: difflib.Common})
+	}
+	for _, record := range records {
+		r := Row{Kind: map[difflib.DeltaType]string{difflib.Common: "same", difflib.LeftOnly: "del", difflib.RightOnly: "ins"}[record.Delta]}
+		if record.Delta != difflib.RightOnly {
+			oldNo++
+			r.OldNo, r.Old = oldNo, record.Payload
+		}
+		if record.Delta != difflib.LeftOnly {
+			newNo++
+			r.NewNo, r.New = newNo, record.Payload
+		}
+		rows = append(rows, r)
+	}
+	return rows, true
+}
+
+// lines splits a text; the last line end does not begin another line.
+func lines(s string) []string {
+	if s = strings.TrimSuffix(strings.ReplaceAll(s, "\r\n", "\n"), "\n"); s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
