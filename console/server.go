@@ -109,6 +109,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.evidenceLines(w, r)
 	case downloads[name] != nil:
 		s.download(w, r, name)
+	case name == "favicon.ico":
+		w.WriteHeader(http.StatusNoContent)
 	case !s.local:
 		// The directory itself without its slash: links are relative to it.
 		w.Header().Set("Location", "./"+url.PathEscape(name)+"/")
