@@ -109,7 +109,7 @@ func (f *fleetTest) traffic(d time.Duration) {
 // there.
 func TestFleetCountsTheTruth(t *testing.T) {
 	if !testkit.Long() {
-		t.Skip("it takes two minutes")
+		t.Skip("it takes three minutes")
 	}
 	t.Parallel()
 	away, stalled := 40*time.Second, 20*time.Second
@@ -193,6 +193,15 @@ http://%[6]s, http://www.example.com:%[7]s {
 		f.visit(1, "GPTBot", "/members/after-a-restart", true)
 	}
 	server.Run()
+	f.traffic(2 * time.Second)
+
+	f.slowest = 0
+	server.Hang()
+	f.traffic(away)
+	server.Resume()
+	if f.slowest > away*3/4 {
+		t.Errorf("a request took %s while ClickHouse hung", f.slowest)
+	}
 
 	f.slowest = 0
 	if err := redis.Signal(syscall.SIGSTOP); err != nil {

@@ -101,6 +101,19 @@ func (s *Server) Kill() {
 	s.cmd = nil
 }
 
+// Hang stops the server where it is, with its connections open, until Resume.
+func (s *Server) Hang() { s.signal("STOP") }
+
+// Resume ends Hang.
+func (s *Server) Resume() { s.signal("CONT") }
+
+func (s *Server) signal(name string) {
+	s.t.Helper()
+	if out, err := exec.Command("kill", "-"+name, strconv.Itoa(s.cmd.Process.Pid)).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
 func (s *Server) address() string { return fmt.Sprintf("http://127.0.0.1:%d", s.port) }
 
 // URL is the address of a database.
