@@ -16,45 +16,45 @@ import "slices"
 type Crawler struct {
 	// Token is the product token that stands for the crawler in robots.txt
 	// (RFC 9309 §2.2.1), in the operator's spelling.
-	Token    string
-	Operator string // the organisation that runs the crawler
+	Token    string `json:"token"`
+	Operator string `json:"operator,omitempty"` // the organisation that runs the crawler
 	// Kind is the primary kind. It is empty for a crawler of the policy file that names none.
-	Kind  Kind
-	Kinds []Kind // the further kinds, without Kind
+	Kind  Kind   `json:"kind,omitempty"`
+	Kinds []Kind `json:"further_kinds,omitempty"` // the further kinds, without Kind
 	// UserAgents are the strings that announce the crawler in a User-Agent,
 	// where they differ from Token. Use [Crawler.Patterns] for recognition.
-	UserAgents []string
+	UserAgents []string `json:"user_agents,omitempty"`
 	// Follows names the crawlers whose robots.txt group it follows when none
 	// names it, the first that has a group first.
-	Follows     []string
-	IgnoresStar bool // true when a group for `*` does not bind the crawler, so that it must be named
+	Follows     []string `json:"follows,omitempty"`
+	IgnoresStar bool     `json:"ignores_star,omitempty"` // true when a group for `*` does not bind the crawler, so that it must be named
 	// ReadsMeta is true when the operator documents that the crawler reads robots meta
 	// elements that carry Token as their name.
-	ReadsMeta bool
+	ReadsMeta bool `json:"reads_meta,omitempty"`
 	// RobotsOnly is true for a token that only robots.txt knows, such as
 	// Google-Extended: no User-Agent ever carries it, so it cannot be refused.
-	RobotsOnly      bool
-	Docs            string       // the operator's page about the crawler, if there is one
-	Honours         Honours      // says whether the crawler follows robots.txt
-	TrainingControl string       // the token that switches AI training off for a crawler that serves other purposes too
-	Purposes        []string     // the purpose tokens of the crawler (draft-illyes-rep-purpose-00)
-	Verification    Verification // says how the crawler's requests can be verified
-	Examples        []string     // User-Agent headers that the crawler sends
-	LookAlikes      []string     // User-Agent headers of others that resemble them
-	Note            string       // a remark for the reader of the catalogue
-	AsOf            string       // the day on which the entry was last checked, as YYYY-MM-DD
-	Sources         []string     // name where the facts come from
-	FromPolicy      bool         // true when the policy file added or changed the entry
+	RobotsOnly      bool         `json:"robots_only,omitempty"`
+	Docs            string       `json:"docs,omitempty"`             // the operator's page about the crawler, if there is one
+	Honours         Honours      `json:"honours_robots_txt"`         // says whether the crawler follows robots.txt
+	TrainingControl string       `json:"training_control,omitempty"` // the token that switches AI training off for a crawler that serves other purposes too
+	Purposes        []string     `json:"purposes,omitempty"`         // the purpose tokens of the crawler (draft-illyes-rep-purpose-00)
+	Verification    Verification `json:"verification,omitzero"`      // says how the crawler's requests can be verified
+	Examples        []string     `json:"examples,omitempty"`         // User-Agent headers that the crawler sends
+	LookAlikes      []string     `json:"-"`                          // User-Agent headers of others that resemble them
+	Note            string       `json:"note,omitempty"`             // a remark for the reader of the catalogue
+	AsOf            string       `json:"as_of,omitempty"`            // the day on which the entry was last checked, as YYYY-MM-DD
+	Sources         []string     `json:"sources,omitempty"`          // name where the facts come from
+	FromPolicy      bool         `json:"-"`                          // true when the policy file added or changed the entry
 }
 
 // Verification is what an operator publishes about its requests. All of it may be
 // empty; no request can be verified then.
 type Verification struct {
-	AddressLists []string // the URLs of published address lists
+	AddressLists []string `json:"address_lists,omitempty"` // the URLs of published address lists
 	// ReverseDNS are the host names that the addresses resolve to: a suffix that begins with a dot
 	// (".googlebot.com"), or a name in which one `*` stands for a part without dots ("google-proxy-*.google.com").
-	ReverseDNS []string
-	WebBotAuth string // the origin of the operator's key directory (draft-ietf-webbotauth-httpsig-protocol)
+	ReverseDNS []string `json:"reverse_dns,omitempty"`
+	WebBotAuth string   `json:"signature_directory,omitempty"` // the origin of the operator's key directory (draft-ietf-webbotauth-httpsig-protocol)
 }
 
 // IsEmpty reports whether nothing is published.

@@ -14,34 +14,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// Every command that the README and the pages show exists, and has the options that are shown
-// with it. Those that need nothing but a policy file run.
+// Every command that the README and the pages show, in a block or in a sentence, exists, and
+// has the options that are shown with it.
 func TestCommandsOfThePages(t *testing.T) {
 	shown := commandsOfThePages(t)
-	dir := t.TempDir()
-	example, err := os.ReadFile("../examples/site-policy.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"site-policy.yaml", "examples/site-policy.yaml"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), example, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	run := func(args ...string) (string, error) {
 		cmd := caddytest.Command(t.TempDir(), append([]string{"robots-policy"}, args...)...)
-		cmd.Dir = dir
-		if !filepath.IsAbs(cmd.Path) {
-			cmd.Path, _ = filepath.Abs(cmd.Path)
-		}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
 	help := map[string]string{}
-	ran := 0
 	for _, command := range slices.Sorted(maps.Keys(shown)) {
 		words := strings.Fields(command)
 		name := words[:1]
@@ -62,16 +44,9 @@ func TestCommandsOfThePages(t *testing.T) {
 				t.Errorf("%s: %s has no %s: %s", shown[command], key, option, command)
 			}
 		}
-		if runs := []string{"check site-policy.yaml", "explain examples/site-policy.yaml --agent GPTBot", "explain site-policy.yaml --agent Googlebot", "crawlers export", "schema"}; slices.ContainsFunc(runs, func(s string) bool { return strings.HasPrefix(command, s) }) {
-			ran++
-			if out, err := run(words...); err != nil {
-				t.Errorf("%s: %s: %v\n%s", shown[command], command, err, out)
-			}
-		}
 	}
-	t.Logf("%d commands, of which %d ran", len(shown), ran)
-	if len(shown) < 20 || ran < 3 {
-		t.Errorf("found only %d commands, and ran %d", len(shown), ran)
+	if t.Logf("%d commands", len(shown)); len(shown) < 20 {
+		t.Errorf("found only %d commands", len(shown))
 	}
 }
 

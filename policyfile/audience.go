@@ -121,6 +121,9 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		}
 	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {
+		if name, except := strings.CutPrefix(text, "!"); except && crawlers.ValidToken(strings.TrimSpace(name)) {
+			return p.refuse(n, "bad-audience", "", "invalid name %s: a rule of its own lets a crawler in: %s", quote(text), ownRule(strings.TrimSpace(name)))
+		}
 		return p.refuse(n, "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
 	}
 	if p.tokens == nil {

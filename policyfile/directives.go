@@ -35,6 +35,11 @@ func directivesKey(name, about string) field[*directive] {
 func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], visit func(n *yaml.Node, patterns []pathpattern.Pattern)) {
 	all := []pathpattern.Pattern{pathpattern.All}
 	p.eachItem(n, key, func(item *yaml.Node) {
+		if item.Kind == yaml.MappingNode && len(item.Content) == 2 && isPath(item.Content[0].Value) {
+			in := map[string]string{"robots-tag": "rules", "app-directives": "directives"}[key]
+			p.report(posOf(item), "wrong-kind", "", `%s takes a path so: write "%s: [{paths: %s, %s: %s}]"`, key, key, asWritten(item.Content[0].Value), in, asWritten(item.Content[1].Value))
+			return
+		}
 		if item.Kind != yaml.MappingNode || len(item.Content) == 2 && fs.index(item.Content[0]) < 0 {
 			if _, ok := p.text(item, key); ok {
 				visit(item, all)

@@ -22,6 +22,13 @@ const maxExpectations = 20_000
 // expectForm is one test: AGENT may | may not USAGE PLACE.
 var expectForm = regexp.MustCompile(`^(?:(?i:(verified|claimed)) +)?(.+?) +may( +not)? +([^ ]+) +([^ ]+)$`)
 
+// Other words for "may not" and "may".
+var (
+	mayNotWords = regexp.MustCompile(`(?i) +(?:(?:can|must|should|will|is)(?: ?not|n['’]?t)|won['’]t)(?: allowed to)? +`)
+	mayWords    = regexp.MustCompile(`(?i) +(?:can|must|should|will|is allowed to) +`)
+	isBlocked   = regexp.MustCompile(`(?i) +is (?:blocked|refused|denied|forbidden)(?: +(?:on|at|from|for|in))? +`)
+)
+
 const expectExample = "such as: Googlebot may crawl /news/"
 
 func readExpect(p *parser, n *yaml.Node, _ *policy.Spec) {
@@ -45,7 +52,7 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 	}
 	m := expectForm.FindStringSubmatch(text)
 	if m == nil || strings.TrimSuffix(m[4], ":") == "not" {
-		return bad("", "invalid test %s: write AGENT may USAGE PATH, or AGENT may not USAGE PATH, %s", quote(text), expectExample)
+		return bad(inOtherWords(text), "invalid test %s: write AGENT may USAGE PATH, or AGENT may not USAGE PATH, %s", quote(text), expectExample)
 	}
 	with := func(part int, right string) string {
 		if right == "" {
@@ -84,6 +91,23 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 		return bad(with(5, near), `invalid path %s: write a path that starts with "/", or a whole address that starts with "https://"`, quote(place))
 	}
 	return e, true
+}
+
+// inOtherWords is a test that says "cannot", "is blocked on" and so on, as it is written here, or "".
+func inOtherWords(text string) string {
+	near := mayNotWords.ReplaceAllString(isBlocked.ReplaceAllString(text, " may not crawl "), " may not ")
+	near = mayWords.ReplaceAllString(near, " may ")
+	m := expectForm.FindStringSubmatch(near)
+	if near == text || m == nil || m[4] == "not" {
+		return ""
+	}
+	if _, ok := policy.ParseUsage(m[4]); ok {
+		return near
+	}
+	if u := usageWords[squash(m[4])]; u != "" {
+		return strings.Replace(near, " "+m[4]+" ", " "+u+" ", 1)
+	}
+	return ""
 }
 
 // expectAgent reads who a test is about. Whole makes a test of the right name.

@@ -307,7 +307,7 @@ func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
 		return
 	}
 	if !limitRate.MatchString(text) {
-		p.report(posOf(n), "bad-value", sameMeaning(text, []string{"none"}), "invalid limit %s: must be a number of requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", quote(text))
+		p.report(posOf(n), "bad-value", cmp.Or(limitIn(text), sameMeaning(text, []string{"none"})), "invalid limit %s: must be a number of requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", quote(text))
 		return
 	}
 	end := len(text) - len("/m")

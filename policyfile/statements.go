@@ -73,14 +73,28 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 	})
 }
 
-// noUsage advises on paths or a list directly under allow or disallow.
+// noUsage advises on paths, usages or a list directly under allow or disallow.
 func noUsage(n *yaml.Node) (near, fix string) {
-	_, isUsage := policy.ParseUsage(n.Value)
-	switch {
-	case n.Kind == yaml.ScalarNode && isUsage:
-		return n.Value + ": /", "write the paths after it, / for the whole site"
-	case n.Kind == yaml.ScalarNode && isPath(n.Value):
-		return "crawl: " + asWritten(n.Value), "fetching is called crawl"
+	if paths := pathsIn(n); paths != "" {
+		return "crawl: " + paths, "fetching is called crawl"
+	}
+	if everyoneWords[squash(n.Value)] {
+		return "crawl: /", "fetching is called crawl"
+	}
+	words := n.Content
+	if n.Kind == yaml.ScalarNode {
+		words = []*yaml.Node{n}
+	}
+	usages := make([]string, len(words))
+	for i, word := range words {
+		if u, ok := policy.ParseUsage(word.Value); ok {
+			usages[i] = u.String() + ": /"
+		} else if u := usageWords[squash(word.Value)]; u != "" && !strings.HasPrefix(squash(word.Value), "no") {
+			usages[i] = u + ": /"
+		}
+	}
+	if n.Kind != yaml.MappingNode && len(usages) > 0 && !slices.Contains(usages, "") {
+		return strings.Join(usages, ", "), "write the paths after a usage, / for the whole site"
 	}
 	return "", `fetching is called crawl: write "crawl: /" for the whole site, or "crawl: [/a/, /b/]", without a hyphen before crawl`
 }

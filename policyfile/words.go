@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -21,7 +22,7 @@ var (
 	everyoneWords = wordSet(`all any every everybody everything anyone anybody default
 		bots robots crawlers spiders allbots allrobots allcrawlers allspiders wildcard star
 		alle jeder tous tout todos todas tutti tutte iedereen alla wszyscy`)
-	elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse`)
+	elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse unknown unknownbots unknowncrawlers unlisted`)
 
 	// groupWords are words for a category besides its name.
 	groupWords = wordMap(map[crawlers.Kind]string{
@@ -48,7 +49,7 @@ var (
 		"facebook": {"facebookexternalhit", "meta-externalagent"}, "metaai": {"meta-externalagent"}, "llama": {"meta-externalagent"},
 		"grok": {"xAI-Bot", "GrokAgent"}, "tiktok": {"TikTokSpider", "Bytespider"}, "twitter": {"Twitterbot"},
 		"archive.org": {"archive.org_bot", "ia_archiver"}, "wayback": {"archive.org_bot", "ia_archiver"}, "waybackmachine": {"archive.org_bot", "ia_archiver"},
-		"images": {"Googlebot-Image"}, "imagesearch": {"Googlebot-Image"},
+		"images": {"Googlebot-Image"}, "imagesearch": {"Googlebot-Image"}, "googleimages": {"Googlebot-Image"}, "googlenews": {"Googlebot-News"}, "googleads": {"AdsBot-Google"},
 	}
 
 	// audienceKeys are what other formats call "for".
@@ -69,8 +70,13 @@ var (
 	// blockWords are words for refusing.
 	blockWords = wordSet(`block deny refuse reject ban forbid drop action`)
 
+	// exceptWords are keys for those to whom a rule does not apply.
+	exceptWords = wordSet(`except exceptions exclude excluding unless but butnot not`)
+
 	// ruleLines replace keys of other tools, with the value for %s, or its date for %.10s.
 	ruleLines = map[string]string{
+		"until": "allow: {index: {paths: /, time-limit: until-%.10s}}", "expires": "allow: {index: {paths: /, time-limit: until-%.10s}}",
+		"verified": "identity: verified", "log": "enforce: log", "dryrun": "enforce: log", "redirect": "enforce: block",
 		"maxsnippet": "robots-tag: max-snippet:%s", "maximagepreview": "robots-tag: max-image-preview:%s", "maxvideopreview": "robots-tag: max-video-preview:%s",
 		"unavailableafter": "allow: {index: {paths: /, time-limit: until-%.10s}}", "noimageindex": "robots-tag: noimageindex", "notranslate": "robots-tag: notranslate",
 		"images":    `disallow: {crawl: ["*.jpg", "*.png", "*.webp"]}`,
@@ -78,7 +84,7 @@ var (
 		"comment": "name: %s", "description": "name: %s", "title": "name: %s", "note": "name: %s",
 	}
 
-	// wholeRules replace switches of other tools.
+	// wholeRules replace switches of other tools, or policies that are for all others.
 	wholeRules = map[string]string{
 		"blockaibots": "{for: [category:ai-training, category:ai-input, category:ai-assistant], disallow: {crawl: /}, enforce: block}",
 	}
@@ -86,6 +92,9 @@ var (
 	yesWords   = wordSet(`yes y true on 1 allow allowed`)
 	noWords    = wordSet(`no n false off 0 none`)
 	noTraining = regexp.MustCompile(`(?i)(?:ai-train|train-ai)=no?\b`)
+
+	// limitForm is a limit in words.
+	limitForm = regexp.MustCompile(`(?i)^([1-9]\d*) *(?:requests?|hits|x)? *(?:/|per|an?|each) *(s|m|h|d)(?:ec|econd|in|inute|our|ay)?s?$`)
 
 	fileKeys = map[string]string{"tests": "expect", "groups": "rules", "policies": "rules", "policy": "rules", "rule": "rules"}
 )
@@ -140,8 +149,19 @@ func (p *parser) misplaced(key, value *yaml.Node, what string) string {
 		}
 		return writeInstead(p.settingLine(key.Value, value), "")
 	case aRule:
+		if isUsage && usage == policy.Crawl && noWords[squash(value.Value)] {
+			return `write "disallow: {crawl: /}"`
+		}
 		if isUsage {
 			return fmt.Sprintf(`a usage stands under allow or disallow; write "disallow: {%s: /}" to prohibit it on the whole site, or "allow: {%s: /}"`, usage, usage)
+		}
+		switch word := squash(key.Value); {
+		case exceptWords[word] && pathsIn(value) != "":
+			return writeInstead("allow: {crawl: "+pathsIn(value)+"}", "")
+		case exceptWords[word]:
+			return "a rule of its own lets a crawler in: " + ownRule(namesIn(value))
+		case word == "priority" || word == "order" || word == "weight":
+			return "delete it: the narrower rule decides, whatever the order"
 		}
 		return cmp.Or(writeInstead(ruleLine(key.Value, value), ""), writeInstead(p.settingLine(key.Value, value), " outside the rules"))
 	}
@@ -168,6 +188,13 @@ func ruleLine(key string, value *yaml.Node) string {
 		verb = "allow"
 	}
 	switch line, known := ruleLines[word]; {
+	case known && (strings.HasPrefix(line, "identity") || strings.HasPrefix(line, "enforce")) && noWords[squash(text)]:
+		return ""
+	case known && strings.Contains(line, "until-"):
+		if _, err := time.Parse(time.DateOnly, text[:min(len(text), len(time.DateOnly))]); err != nil {
+			return ""
+		}
+		return strings.Replace(line, "%.10s", text[:len(time.DateOnly)], 1)
 	case blockWords[word] && paths == "":
 		return "enforce: block"
 	case blockWords[word]:
@@ -179,11 +206,40 @@ func ruleLine(key string, value *yaml.Node) string {
 	case audienceKeys[word] && text != "" && usageWords[squash(text)] != "": // robots: noindex
 		return ruleLine(text, &yaml.Node{})
 	case known && strings.HasPrefix(line, "limit") && !limitRate.MatchString(text):
-		return "limit: 60/m"
+		return "limit: " + cmp.Or(limitIn(text), "60/m")
 	case known:
-		return strings.NewReplacer("%s", asWritten(text), "%.10s", fmt.Sprintf("%.10s", text)).Replace(line)
+		return strings.ReplaceAll(line, "%s", asWritten(text))
 	}
 	return ""
+}
+
+// limitIn is a limit in words as the file has it, or "".
+func limitIn(text string) string {
+	m := limitForm.FindStringSubmatch(text)
+	if m == nil || limitRate.MatchString(text) {
+		return ""
+	}
+	return m[1] + "/" + strings.ToLower(m[2])
+}
+
+// namesIn are the values of a scalar or a list, in brackets if there are several.
+func namesIn(value *yaml.Node) string {
+	names := make([]string, len(value.Content))
+	for i, n := range value.Content {
+		names[i] = n.Value
+	}
+	switch len(names) {
+	case 0:
+		return value.Value
+	case 1:
+		return names[0]
+	}
+	return "[" + strings.Join(names, ", ") + "]"
+}
+
+// ownRule says how to except crawlers.
+func ownRule(names string) string {
+	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under rules, with the path that is closed")
 }
 
 // pathsIn are the paths of a value, as written, or "".
@@ -208,14 +264,17 @@ func pathsIn(value *yaml.Node) string {
 func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	word, who := squash(key.Value), value.Value
 	if value.Kind == yaml.SequenceNode {
-		names := make([]string, len(value.Content))
-		for i, n := range value.Content {
-			names[i] = n.Value
-		}
-		who = "[" + strings.Join(names, ", ") + "]"
+		who = "[" + strings.Trim(namesIn(value), "[]") + "]"
 	}
 	line := ruleLine(key.Value, value)
+	paths := pathsIn(value)
 	switch {
+	case strings.HasPrefix(word, "default") && (blockWords[squash(who)] || squash(who) == "disallow"):
+		return "{for: everyone-else, disallow: {crawl: /}}"
+	case (key.Value == "allow" || key.Value == "disallow") && paths != "":
+		return "{for: everyone, " + key.Value + ": {crawl: " + paths + "}}"
+	case key.Value == "allow" && value.Kind == yaml.SequenceNode:
+		return "{for: " + who + ", allow: {crawl: /}}"
 	case wholeRules[word] != "" && !noWords[squash(who)]:
 		return wholeRules[word]
 	case (audienceKeys[word] || key.Value == "for") && strings.Trim(who, "[]") != "":
@@ -224,8 +283,6 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 		return "{for: " + who + ", disallow: {crawl: /}, enforce: block}"
 	case line != "":
 		return "{for: everyone, " + line + "}"
-	case p.ofRules[key.Value] && value.Kind == yaml.ScalarNode && isPath(who):
-		return "{for: everyone, " + key.Value + ": {crawl: " + asWritten(who) + "}}"
 	case p.ofRules[key.Value] && key.Value != "enforce":
 		return "{for: everyone, " + key.Value + ": " + cmp.Or(who, "…") + "}"
 	}

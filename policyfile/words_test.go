@@ -111,6 +111,21 @@ var words = []struct{ place, word, line, test string }{
 	{"file", "sitemap: /sitemap.xml", "sitemaps: /sitemap.xml", ""},
 	{"file", "contact: rights@example.com", "rights: {contact: 'mailto:rights@example.com'}", ""},
 	{"rights", "contact: rights@example.com", "contact: mailto:rights@example.com", ""},
+	{"for", "unknown", "everyone-else", "GPTBot may not crawl /"},
+	{"for", "Google News", "Googlebot-News", "Googlebot-News may not crawl /"},
+	{"rule", "until: 2027-01-31", "allow: {index: {paths: /, time-limit: until-2027-01-31}}", ""},
+	{"rule", "verified: true", "identity: verified", ""},
+	{"blocked", "log: true", "enforce: log", ""},
+	{"rule", "rate-limit: 10 requests per second", "limit: 10/s", ""},
+	{"rule", "limit: 100/minute", "limit: 100/m", ""},
+	{"rule", "except: /x/", "allow: {crawl: /x/}", "everyone may crawl /x/"},
+	{"rule", "crawl: false", "disallow: {crawl: /}", "everyone may not crawl /"},
+	{"rule", "robots-tag: {/x/: notranslate}", "robots-tag: [{paths: /x/, rules: notranslate}]", ""},
+	{"only", "disallow: all", "disallow: {crawl: /}", "everyone may not crawl /"},
+	{"only", "disallow: [train-ai, ai-answers]", "disallow: {train-ai: /, ai-use: /}", "everyone may not ai-use /"},
+	{"file", "default: deny", "rules: [{for: everyone-else, disallow: {crawl: /}}]", "Googlebot may not crawl /"},
+	{"file", "allow: [Googlebot, Bingbot]", "rules: [{for: [Googlebot, Bingbot], allow: {crawl: /}}]", "Googlebot may crawl /"},
+	{"file", "disallow: [/x/, /y/]", "rules: [{for: everyone, disallow: {crawl: [/x/, /y/]}}]", "everyone may not crawl /y/"},
 	{"usage", "crawl: [/search?q=, /x/]", `crawl: ["/search?q=", /x/]`, "everyone may not crawl /search?q=1"},
 	{"usage", "crawl: [*.jpg, /x/]", `crawl: ["*.jpg", /x/]`, "everyone may not crawl /a.jpg"},
 	{"file", "tdmrep: on", "publish: {tdmrep: on}", ""},
@@ -160,11 +175,11 @@ func TestWordsThatSayTheOpposite(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{
 		{"rule", "noindex: false"}, {"rule", "block: no"}, {"rule", "content-signal: ai-train=yes"}, {"rule", "content-usage: train-ai=y"},
-		{"file", "blockAiBots: false"}, {"rule", "allow: {block: /x/}"}, {"rule", "allow: {noindex: /x/}"},
+		{"file", "blockAiBots: false"}, {"rule", "log: false"}, {"rule", "verified: no"}, {"rule", "until: tomorrow"}, {"rule", "allow: noindex"}, {"rule", "allow: {block: /x/}"}, {"rule", "allow: {noindex: /x/}"},
 	} {
 		file, _ := fileWith(c[0], c[1])
 		f, ds := Load("policy.yaml", []byte(file))
-		for _, line := range []string{"disallow: {index", "allow: {index", "enforce: block", "disallow: {train-ai", `did you mean "crawl"`, `did you mean "index"`} {
+		for _, line := range []string{"disallow: {index", "allow: {index", "enforce: block", "enforce: log", "identity: verified", "until-", "index: /}", "disallow: {train-ai", `did you mean "crawl"`, `did you mean "index"`} {
 			if f != nil || strings.Contains(ds.Text(), line) {
 				t.Errorf("%s: %s", c[1], ds.Text())
 			}

@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -26,10 +27,7 @@ func checkCommand() *cobra.Command {
 	var asJSON, strict, long bool
 	var against, field string
 	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and says who may come in",
-		func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return argumentsError(args, "at least one FILE, or -")
-			}
+		between(1, math.MaxInt, "at least one FILE, or -", func(cmd *cobra.Command, args []string) error {
 			var names []string
 			if against != "" {
 				data, err := policyinput.ReadFile(against, cmd.InOrStdin())
@@ -39,6 +37,10 @@ func checkCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("--against %s: %w", against, err)
 				}
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				out = io.Discard
 			}
 			all, failed := checkReport{Diagnostics: policyfile.Diagnostics{}, Policies: []checkedPolicy{}}, false // [] rather than null
 			for _, name := range args {
@@ -50,10 +52,7 @@ func checkCommand() *cobra.Command {
 					c := checkRobots(raw)
 					all.Robots = append(all.Robots, *c)
 					failed = failed || c.failed(strict)
-					if !asJSON {
-						err = c.writeText(cmd.OutOrStdout())
-					}
-					if err != nil {
+					if err := c.writeText(out); err != nil {
 						return err
 					}
 					continue
@@ -61,15 +60,11 @@ func checkCommand() *cobra.Command {
 				s, ds := site.Load(raw.Name, raw.Data)
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
 				all.add(fileName(name), s, ds)
-				if !asJSON {
-					err = writeCheck(cmd.OutOrStdout(), fileName(name), s, ds, long)
-				}
+				err = writeCheck(out, fileName(name), s, ds, long)
 				if s != nil && against != "" && err == nil {
 					c := compareList(against, names, s)
 					all.Policies[len(all.Policies)-1].Against = c
-					if !asJSON {
-						err = c.writeText(cmd.OutOrStdout(), long)
-					}
+					err = c.writeText(out, long)
 				}
 				if err != nil {
 					return err
@@ -89,7 +84,7 @@ func checkCommand() *cobra.Command {
 				return errReported
 			}
 			return nil
-		})
+		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and who may come in, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "say of all hosts, categories and paths who may come in")
 	cmd.Flags().StringVar(&against, "against", "", "say what the policy does with the crawlers of the list in this `FILE`: JSON, YAML, or one User-Agent a line")

@@ -55,6 +55,10 @@ func init() {
 		Long: `
 Works on policy files of the robots_policy directive, without a running server.
 
+Undo an edit, or roll back: put the earlier file back; of a policy in Caddy's storage,
+"history" lists the versions, and "publish --rollback" goes back to one. Upgrade: run
+"check" with the new program before you restart Caddy.
+
 The exit code is 0 on success, 1 if the policy file has an error, and 2 if the
 command cannot be carried out as given.`,
 		CobraFunc: func(parent *cobra.Command) {
@@ -96,19 +100,12 @@ func setRun(cmd *cobra.Command, run Run) {
 }
 
 // exactly is the run function of a subcommand that takes n arguments.
-func exactly(n int, usage string, run Run) Run {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return argumentsError(args, usage)
-		}
-		return run(cmd, args)
-	}
-}
+func exactly(n int, usage string, run Run) Run { return between(n, n, usage, run) }
 
-// atLeastOne is the run function of a subcommand that takes one argument or more.
-func atLeastOne(usage string, run Run) Run {
+// between is the run function of a subcommand that takes so many arguments.
+func between(least, most int, usage string, run Run) Run {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		if len(args) < least || len(args) > most {
 			return argumentsError(args, usage)
 		}
 		return run(cmd, args)

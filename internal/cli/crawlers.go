@@ -20,16 +20,13 @@ func crawlersCommand() *cobra.Command {
 	var asJSON bool
 	var of storageOf
 	cmd := Command("crawlers [NAME|KIND]", "Lists the crawlers that policies can name, or describes one",
-		func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return argumentsError(args, "[NAME|KIND]")
-			}
+		between(0, 1, "[NAME|KIND]", func(cmd *cobra.Command, args []string) error {
 			known, source, err := catalogueOf(of)
 			if err != nil {
 				return err
 			}
 			return listCrawlers(cmd, known, source, args, asJSON)
-		})
+		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	of.flags(cmd, "the Caddy configuration whose storage has the catalogue (default: the catalogue of this program)")
 	cmd.Args = cobra.ArbitraryArgs // and not only the names of subcommands
@@ -49,9 +46,9 @@ func listCrawlers(cmd *cobra.Command, known *crawlers.Catalogue, source string, 
 			return unknownName(known, name)
 		}
 	}
-	list := make([]*description, len(found))
+	list := make([]described, len(found))
 	for i, c := range found {
-		list[i] = describe(c)
+		list[i] = described{c, c.Patterns()}
 	}
 	return printResult(cmd, asJSON, list, func(out io.Writer) error {
 		switch {
@@ -80,7 +77,7 @@ func unknownName(known *crawlers.Catalogue, name string) error {
 	return fmt.Errorf("unknown crawler, operator or kind %q; the kinds are %s", name, strings.Join(kinds, ", "))
 }
 
-func writeTable(out io.Writer, list []*description) error {
+func writeTable(out io.Writer, list []described) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CRAWLER\tOPERATOR\tKIND\tROBOTS.TXT\tVERIFIED BY")
 	for _, d := range list {
@@ -89,67 +86,36 @@ func writeTable(out io.Writer, list []*description) error {
 	return w.Flush()
 }
 
-type description struct {
-	Token              string   `json:"token"`
-	Operator           string   `json:"operator,omitempty"`
-	Kind               string   `json:"kind,omitempty"`
-	Further            []string `json:"further_kinds,omitempty"`
-	RobotsOnly         bool     `json:"robots_only,omitempty"`
-	UserAgents         []string `json:"user_agents,omitempty"`
-	Follows            []string `json:"follows,omitempty"`
-	IgnoresStar        bool     `json:"ignores_star,omitempty"`
-	Honours            string   `json:"honours_robots_txt"`
-	TrainingControl    string   `json:"training_control,omitempty"`
-	AddressLists       []string `json:"address_lists,omitempty"`
-	ReverseDNS         []string `json:"reverse_dns,omitempty"`
-	SignatureDirectory string   `json:"signature_directory,omitempty"`
-	Docs               string   `json:"docs,omitempty"`
-	Example            string   `json:"example,omitempty"`
-	Note               string   `json:"note,omitempty"`
-	AsOf               string   `json:"as_of,omitempty"`
-	Sources            []string `json:"sources,omitempty"`
+// described is a crawler with the strings that announce it.
+type described struct {
+	*crawlers.Crawler
+	UserAgents []string `json:"user_agents,omitempty"`
 }
 
-func describe(c *crawlers.Crawler) *description {
-	d := &description{
-		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), RobotsOnly: c.RobotsOnly, UserAgents: c.Patterns(),
-		Follows: c.Follows, IgnoresStar: c.IgnoresStar, Honours: string(c.Honours), TrainingControl: c.TrainingControl,
-		AddressLists: c.Verification.AddressLists, ReverseDNS: c.Verification.ReverseDNS, SignatureDirectory: c.Verification.WebBotAuth,
-		Docs: c.Docs, Note: c.Note, AsOf: c.AsOf, Sources: c.Sources,
-	}
-	for _, k := range c.Kinds {
-		d.Further = append(d.Further, string(k))
-	}
-	if len(c.Examples) > 0 {
-		d.Example = c.Examples[0]
-	}
-	return d
-}
-
-func (d *description) verifiedBy() (by []string) {
-	if len(d.AddressLists) > 0 {
+func (d described) verifiedBy() (by []string) {
+	if len(d.Verification.AddressLists) > 0 {
 		by = append(by, "lists")
 	}
-	if len(d.ReverseDNS) > 0 {
+	if len(d.Verification.ReverseDNS) > 0 {
 		by = append(by, "dns")
 	}
-	if d.SignatureDirectory != "" {
+	if d.Verification.WebBotAuth != "" {
 		by = append(by, "signatures")
 	}
 	return by
 }
 
 // honours describes what an operator says about robots.txt.
-var honours = map[string]string{
-	string(crawlers.HonoursYes):           "followed, says its operator",
-	string(crawlers.HonoursNo):            "not followed",
-	string(crawlers.HonoursPartly):        "followed in part or in some cases",
-	string(crawlers.HonoursUserTriggered): "not applied, says its operator, because users request each fetch",
-	string(crawlers.HonoursUnknown):       "unknown: its operator says nothing",
+var honours = map[crawlers.Honours]string{
+	crawlers.HonoursYes:           "followed, says its operator",
+	crawlers.HonoursNo:            "not followed",
+	crawlers.HonoursPartly:        "followed in part or in some cases",
+	crawlers.HonoursUserTriggered: "not applied, says its operator, because users request each fetch",
+	crawlers.HonoursUnknown:       "unknown: its operator says nothing",
 }
 
 // write prints one crawler for a person, and how a policy can name it.
-func (d *description) write(out io.Writer) error {
+func (d described) write(out io.Writer) error {
 	var b strings.Builder
 	b.WriteString(d.Token)
 	if d.Operator != "" {
@@ -161,10 +127,12 @@ func (d *description) write(out io.Writer) error {
 			fmt.Fprintf(&b, "  %-16s %s\n", name, text)
 		}
 	}
-	if kind := crawlers.Kind(d.Kind); kind.Valid() {
-		line("kind", d.Kind+": "+kind.Description())
+	if d.Kind.Valid() {
+		line("kind", string(d.Kind)+": "+d.Kind.Description())
 	}
-	line("also", d.Further...)
+	for _, k := range d.Kinds {
+		line("also", string(k))
+	}
 	if d.RobotsOnly {
 		line("requests", "none: it is a token for robots.txt only and cannot be refused")
 	} else {
@@ -180,17 +148,17 @@ func (d *description) write(out io.Writer) error {
 	if d.TrainingControl != "" {
 		line("AI training", "controlled in robots.txt by the token "+d.TrainingControl)
 	}
-	line("address lists", d.AddressLists...)
-	line("reverse DNS", d.ReverseDNS...)
-	line("signs with", d.SignatureDirectory)
+	line("address lists", d.Verification.AddressLists...)
+	line("reverse DNS", d.Verification.ReverseDNS...)
+	line("signs with", d.Verification.WebBotAuth)
 	line("documentation", d.Docs)
-	line("example", d.Example)
+	line("example", strings.Join(d.Examples[:min(1, len(d.Examples))], ""))
 	line("note", strings.Join(strings.Fields(d.Note), " "))
 	line("as of", d.AsOf)
 	line("sources", d.Sources...)
 	names := []string{"for: " + d.Token}
 	if d.Kind != "" {
-		names = append(names, "for: category:"+d.Kind)
+		names = append(names, "for: category:"+string(d.Kind))
 	}
 	if d.Operator != "" {
 		names = append(names, fmt.Sprintf("for: %q", "operator:"+d.Operator))

@@ -150,17 +150,14 @@ func catalogueText(c *crawlers.Catalogue, source string) string {
 	return fmt.Sprintf("catalogue of %s, %s, %d crawlers", c.AsOf(), source, c.Len())
 }
 
-// readCatalogue reads a file, the standard input for "-", or a file on a web server.
-func readCatalogue(cmd *cobra.Command, name string) ([]byte, error) {
-	if !source.IsWebAddress(name) {
-		return readFile(cmd, name)
-	}
-	return cataloguestore.Fetch(cmp.Or(cmd.Context(), context.Background()), name)
-}
-
-// parseCatalogue reads a catalogue, and checks its signature if it has one.
+// parseCatalogue reads a catalogue from a file, the standard input for "-", or a web server,
+// and checks its signature if it has one.
 func parseCatalogue(cmd *cobra.Command, name string) (c *crawlers.Catalogue, text []byte, err error) {
-	text, err = readCatalogue(cmd, name)
+	if source.IsWebAddress(name) {
+		text, err = cataloguestore.Fetch(cmp.Or(cmd.Context(), context.Background()), name)
+	} else {
+		text, err = readFile(cmd, name)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -24,9 +25,9 @@ import (
 func evidenceCommand() *cobra.Command {
 	var crawler, host, since, until, page string
 	var verify verifyFlags
-	var asJSON, withText bool
+	var asJSON bool
 	cmd := Command("evidence DIR... [--crawler NAME] [--since TIME]", "Shows what was published when, who read it, and what was fetched against it",
-		atLeastOne("DIR", func(cmd *cobra.Command, args []string) error {
+		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			q := evidence.Question{Crawler: crawler, Host: host, Paths: evidencePaths}
 			if asJSON {
 				q.Paths = 0
@@ -64,7 +65,7 @@ func evidenceCommand() *cobra.Command {
 				Gaps     []string        `json:"gaps"`
 				Problems []string        `json:"problems"`
 			}{answer, check.Result(), check.Gaps, check.Problems}
-			if err := printResult(cmd, asJSON, result, func(w io.Writer) error { return writeEvidence(w, answer, check, withText) }); err != nil {
+			if err := printResult(cmd, asJSON, result, func(w io.Writer) error { return writeEvidence(w, answer, check) }); err != nil {
 				return err
 			}
 			if len(check.Problems) > 0 {
@@ -84,7 +85,7 @@ answer is in the order of time.
 The log is checked first, as by verify-evidence. The exit code is 1 if it was changed, and 2
 if it cannot be read.`
 	cmd.Example = `  caddy robots-policy evidence /var/lib/caddy/evidence --crawler GPTBot --since 30d
-  caddy robots-policy evidence /var/lib/caddy/evidence --since 2026-11-01 --text`
+  caddy robots-policy evidence /var/lib/caddy/evidence --since 2026-11-01 --html report.html`
 	flags := cmd.Flags()
 	flags.StringVar(&crawler, "crawler", "", "only this crawler, by its product token")
 	flags.StringVar(&host, "host", "", "only this host")
@@ -92,7 +93,6 @@ if it cannot be read.`
 	flags.StringVar(&until, "until", "", "before this day or time")
 	flags.StringVar(&page, "html", "", "write a report for people to this file as well, a page with all texts")
 	verify.add(flags)
-	flags.BoolVar(&withText, "text", false, "print the texts that were published")
 	flags.BoolVar(&asJSON, "json", false, "print the answer as JSON, with all texts and paths")
 	return cmd
 }
@@ -100,7 +100,7 @@ if it cannot be read.`
 // evidencePaths is how many paths the text names for each violation.
 const evidencePaths = 5
 
-func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText bool) error {
+func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	for _, p := range c.Problems {
@@ -116,20 +116,11 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 		line("  %s of %s, in force from %s to %s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), inLog(p.Log))
 		line("    publication %s", p.ID)
 		line("    policy sha256 %s; %s; catalogue of %s", p.SHA256, p.Program, p.Catalogue)
-		if withText {
-			line("%s", indent(p.Text))
-		}
 		for _, d := range p.Documents {
 			line("    %s %s of %s", d.Name, d.Version, hostText(d.Host))
-			if withText {
-				line("%s", indent(d.Text))
-			}
 		}
 		for _, d := range p.Served {
 			line("    %s %s of %s, first read by a crawler at %s", d.Name, d.Version, d.Host, stamp(d.First))
-			if withText {
-				line("%s", indent(d.Text))
-			}
 		}
 	}
 	line("\nWorked on by people: %s", none(len(a.Acts)))
@@ -186,12 +177,7 @@ func until(t time.Time) string {
 }
 
 // hostText is which hosts a document is for.
-func hostText(host string) string {
-	if host == "" {
-		return "all hosts that no rule names"
-	}
-	return host
-}
+func hostText(host string) string { return cmp.Or(host, "all hosts that no rule names") }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
@@ -207,10 +193,6 @@ func times(n int64) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-func indent(text string) string {
-	return "    | " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    | ")
 }
 
 // identityText says how far a crawler's name can be relied on.
@@ -293,7 +275,7 @@ func verifyEvidenceCommand() *cobra.Command {
 	var asJSON bool
 	var verify verifyFlags
 	cmd := Command("verify-evidence DIR... [--key FILE]", "Checks that an evidence log is whole and was not changed",
-		atLeastOne("DIR", func(cmd *cobra.Command, args []string) error {
+		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			logs := make([]evidence.Checked, len(args))
 			for i, dir := range args {
 				c, err := verify.check(dir)

@@ -4,9 +4,11 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"html/template"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,14 +29,9 @@ var reportPage = sync.OnceValue(func() *template.Template {
 		"number": english.Number,
 		"list":   publicationText,
 		"host":   hostText,
-		"doc": func(name string) string {
-			if name == "" {
-				return site.RobotsTxt
-			}
-			return name
-		},
-		"short": func(hash string) string { return hash[:min(12, len(hash))] },
-		"key":   evidence.Fingerprint,
+		"doc":    func(name string) string { return cmp.Or(name, site.RobotsTxt) },
+		"short":  func(hash string) string { return hash[:min(12, len(hash))] },
+		"key":    evidence.Fingerprint,
 	}).Parse(reportHTML))
 })
 
@@ -57,9 +54,6 @@ type reportText struct {
 	ID, Title, Text string
 }
 
-// textID is the place of a document's text in the page.
-func textID(d *site.Document) string { return d.Name + "-" + d.Version }
-
 func reportOf(q evidence.Question, a *evidence.Answer, c *evidence.Check, byKey, byAuthority bool) *evidenceReport {
 	r := &evidenceReport{Question: q, Answer: a, Check: c, Result: c.Result(), ByKey: byKey, ByAuthority: byAuthority, Done: time.Now(), LeftOut: leftOut(a)}
 	seen := map[string]bool{}
@@ -69,15 +63,16 @@ func reportOf(q evidence.Question, a *evidence.Answer, c *evidence.Check, byKey,
 			r.Texts = append(r.Texts, reportText{id, title, text})
 		}
 	}
+	document := func(d *site.Document) {
+		add(d.Name+"-"+d.Version, d.Name+" of "+hostText(d.Host)+", version "+d.Version, d.Text)
+	}
 	for i := range a.Published {
 		p := &a.Published[i]
 		for j := range p.Documents {
-			d := &p.Documents[j]
-			add(textID(d), d.Name+" of "+hostText(d.Host)+", version "+d.Version, d.Text)
+			document(&p.Documents[j])
 		}
 		for j := range p.Served {
-			d := &p.Served[j].Document
-			add(textID(d), d.Name+" of "+hostText(d.Host)+", version "+d.Version, d.Text)
+			document(&p.Served[j].Document)
 		}
 		add(p.ID, "The policy file of "+p.Label()+", from which these follow", p.Text)
 	}
@@ -99,14 +94,7 @@ func reportOf(q evidence.Question, a *evidence.Answer, c *evidence.Check, byKey,
 
 // Subject is who and what the report is about.
 func (r *evidenceReport) Subject() string {
-	who, where := "all crawlers", "all hosts of the server"
-	if r.Crawler != "" {
-		who = r.Crawler
-	}
-	if r.Host != "" {
-		where = r.Host
-	}
-	return who + " on " + where
+	return cmp.Or(r.Crawler, "all crawlers") + " on " + cmp.Or(r.Host, "all hosts of the server")
 }
 
 // From and To bound what the report covers.
@@ -141,12 +129,7 @@ func (*evidenceReport) Sure(i activity.Identity) string {
 
 // HasText reports whether the page has the text of a version.
 func (r *evidenceReport) HasText(id string) bool {
-	for _, t := range r.Texts {
-		if t.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Texts, func(t reportText) bool { return t.ID == id })
 }
 
 // writeReport writes the page to a file.

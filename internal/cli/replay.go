@@ -39,10 +39,7 @@ With --store, reads the totals that the server stores (the option activity of
 robots_policy) instead of logs, or beside them.
 
 A client is verified by the address lists that came with this program, or by what
-Caddy had logged. The server is taken to have "enforce block", the default.
-
-The exit code is 0 on success, 1 if a policy file has an error, and 2 if the
-command cannot be carried out as given.`
+Caddy had logged. The server is taken to have "enforce block", the default.`
 	cmd.Example = `  caddy robots-policy replay new.yaml --against site-policy.yaml /var/log/caddy/access.log
   caddy robots-policy replay new.yaml --html report.html '/var/log/nginx/access.log*'
   caddy robots-policy replay new.yaml --store /var/lib/caddy/activity --since 7d`

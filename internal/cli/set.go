@@ -23,10 +23,7 @@ func setCommand() *cobra.Command {
 	var host string
 	var intended, write, yes bool
 	cmd := Command("set FILE WHO allow|ask|refuse|slow [PATH|RATE]", "Makes one decision in a policy file, by the smallest edit of its text",
-		func(cmd *cobra.Command, args []string) error {
-			if len(args) < 3 || len(args) > 4 {
-				return argumentsError(args, "FILE, WHO, what to do, and a path or a rate")
-			}
+		between(3, 4, "FILE, WHO, what to do, and a path or a rate", func(cmd *cobra.Command, args []string) error {
 			if write && args[0] == "-" {
 				return errors.New("the standard input cannot be changed; save it as a file first")
 			}
@@ -67,7 +64,7 @@ func setCommand() *cobra.Command {
 			}
 			fmt.Fprintf(out, "\nWritten to %s.\n", args[0])
 			return nil
-		})
+		}))
 	cmd.Long = `
 Shows the lines of the policy file that change, and all that changes for crawlers by
 them; --write changes the file. Comments, order and layout stay as they are.
@@ -77,8 +74,7 @@ WHO is everyone, the name of a crawler, category:KIND or operator:NAME. It may c
 make so many requests (slow, with a RATE such as 60/m, or none), or may show so many
 characters of a page ("snippet 160"). Without a PATH it is the whole site.
 
-The exit code is 0 on success, 1 if the decision cannot be made so, or search engines
-would lose something and --yes is not given, and 2 if the command cannot be carried out as given.`
+The exit code is 1, too, if search engines would lose something and --yes is not given.`
 	cmd.Example = `  caddy robots-policy set site-policy.yaml GPTBot refuse
   caddy robots-policy set site-policy.yaml category:search allow /members/ --write
   caddy robots-policy set site-policy.yaml AhrefsBot slow 60/m --write

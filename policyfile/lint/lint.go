@@ -46,7 +46,7 @@ var checks = []check{
 	(*linter).notPublished, (*linter).noElements, (*linter).lostQualifiers, (*linter).exemptions,
 	(*linter).hiddenNoindex, (*linter).guards, (*linter).dualUse, (*linter).mayCrawl,
 	(*linter).ties, (*linter).redundant, (*linter).onlyDisallowed,
-	(*linter).stillClosed, (*linter).droppedQualifiers,
+	(*linter).stillClosed, (*linter).droppedQualifiers, (*linter).opensNothing,
 }
 
 // Check runs every check. The problems are unordered and without severity, which Codes has.
@@ -165,6 +165,7 @@ var codes = []Code{
 	{"enforced-end", policy.Hint, "A refused file that some servers serve at other addresses too"},
 	{"purpose-of-known-crawlers", policy.Hint, "A rule for a purpose, which few crawlers are known for"},
 	{"limit-dropped", policy.Hint, "A permission without a wider one's limit"},
+	{"opens-nothing", policy.Hint, "A permission for a part of what is open"},
 }
 
 // sample is a path that a pattern, and otherwise only general ones, match: control bytes fill what is free.

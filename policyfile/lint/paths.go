@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-var regexpSigns = regexp.MustCompile(`\.\*|\.\+|\([^)]*\|[^)]*\)|\\[dws.]|\[[^\]]*-[^\]]*\]|^/?\^|\(\?`)
+var regexpSigns = regexp.MustCompile(`\.\*|\.\+|\([^)]*\|[^)]*\)|\\[dws.]|\[[^\]]*-[^\]]*\]|^/?\^|\(\?|\{[^{}]*,[^{}]*\}`)
 
 // regexps finds paths that look like regular expressions, which match literally.
 func (l *linter) regexps() {
@@ -26,11 +26,15 @@ func (l *linter) regexps() {
 		if sign == "" {
 			return
 		}
+		kind := "regular expression"
+		if sign[0] == '{' {
+			kind = "pattern of a shell"
+		}
 		fix := `"*" stands for any characters and "$" at the end for the end of the address; write a line for each alternative`
 		if plain := PlainPath(text); plain != "" {
 			fix = fmt.Sprintf(`"*" alone stands for any characters: write %s`, quote(plain))
 		}
-		l.report("looks-like-regexp", s.Pos, fmt.Sprintf("%s looks like a regular expression, and paths are not: %s is matched as it stands; %s", quote(text), quote(sign), fix))
+		l.report("looks-like-regexp", s.Pos, fmt.Sprintf("%s looks like a %s, and paths are not: %s is matched as it stands; %s", quote(text), kind, quote(sign), fix))
 	})
 }
 

@@ -77,6 +77,35 @@ func (l *linter) impliedBy(rule int, s *policy.Statement) (placed, bool) {
 	return placed{}, false
 }
 
+// opensNothing finds permissions for a part where all is open: their authors may think that they close the rest.
+func (l *linter) opensNothing() {
+	for i := range l.rules {
+		r := &l.rules[i]
+		if slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+			return s.Usage == policy.Crawl && (!s.Allow || s.Pattern.IsAll() || s.Qualifiers != nil)
+		}) {
+			continue
+		}
+		for j := range r.Statements {
+			s := &r.Statements[j]
+			if s.Usage != policy.Crawl || s.Local != "" || l.isExpected(s) {
+				continue
+			}
+			if closed, ok := l.contested(i, s); ok && !closed {
+				l.report("opens-nothing", s.Pos, fmt.Sprintf(`this opens nothing, as nothing closes %s to %s; if only that is to be open, add "disallow: {crawl: /}" to this rule`, quote(s.Pattern.String()), audienceText(r)))
+				break
+			}
+		}
+	}
+}
+
+// isExpected reports whether a test states that a path of a permission is open.
+func (l *linter) isExpected(s *policy.Statement) bool {
+	return slices.ContainsFunc(l.Policy.Spec().Expect, func(e policy.Expectation) bool {
+		return e.Allowed && e.Usage == s.Usage && s.Pattern.Match(e.Path)
+	})
+}
+
 // usagesOf lists the usages whose statements apply to u.
 func usagesOf(u policy.Usage) []policy.Usage {
 	if u.IsPresentation() {

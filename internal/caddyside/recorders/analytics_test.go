@@ -82,7 +82,7 @@ func docBlocks(t *testing.T, heading string) []string {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var blocks []string
-	for _, m := range regexp.MustCompile("(?s)```(?:sql)?\n(.*?)```").FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile("(?s)```(?:sql|sh)\n(.*?)```").FindAllStringSubmatch(section, -1) {
 		blocks = append(blocks, m[1])
 	}
 	return blocks

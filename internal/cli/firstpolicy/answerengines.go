@@ -59,14 +59,9 @@ func (b *Built) writeAnswerEngines(w io.Writer, q policy.Query) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, `
-%s may still read: they feed AI answers, but mainly are search engines.
-To refuse one, add to the rules (and delete its line, if it has one, under expect):
-  - for: %s
-    disallow: {crawl: /}
-    enforce: block
-    intended: [refuses-search]
-To refuse all of them, run init again with --ai-search no. Google and Bing feed AI answers too, and can
-only be refused with their search.
-`, english.Some(may, 4), may[0])
+%s may still read:
+they feed AI answers, but mainly are search engines. To refuse them, run init again with
+--ai-search no. Google and Bing feed AI answers too, and can only be refused with their search.
+`, english.Some(may, 4))
 	return err
 }

@@ -209,30 +209,21 @@ func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 // wellKnown are the search engines that the tests name in any case.
 var wellKnown = []string{"Googlebot", "Bingbot"}
 
-// expectations are tests of what crawlers may do now: the well-known search engines, those
-// for which another answer holds than for most, and each crawler that a rule names and
-// shuts out.
+// expectations are tests of what crawlers may do now: the well-known search engines, and those
+// that a rule names, if they are shut out, or are search engines and others are shut out.
 func expectations(p *policy.Policy) (tests []policy.Expectation) {
 	named := namedIn(p)
-	all := answers(p, named)
-	allowed := 0
-	for _, e := range all {
-		if e.Allowed {
-			allowed++
-		}
+	may := func(id policy.CrawlerID) bool {
+		return p.Decide(policy.Query{Crawler: id, Path: "/", Identity: policy.Verified}).Verdict != policy.Disallowed
 	}
-	most := 2*allowed >= len(all)
-	done := map[string]bool{}
-	for _, e := range all {
-		if e.Allowed != most || slices.Contains(wellKnown, e.Agent.Name) {
-			tests = append(tests, e)
-			done[e.Agent.Name] = true
-		}
-	}
-	for _, info := range p.Crawlers {
-		id := p.Crawler(info.Token)
-		if e := answer(p, id); named[id] && !e.Allowed && !done[e.Agent.Name] && !strings.ContainsAny(info.Token, " !") {
-			tests = append(tests, e)
+	open := may(0)
+	for id, info := range p.Crawlers {
+		allowed := may(policy.CrawlerID(id))
+		asked := named[policy.CrawlerID(id)] && (!allowed || !open && info.Kind == string(crawlers.KindSearch))
+		if (asked || slices.Contains(wellKnown, info.Token)) && !strings.ContainsAny(info.Token, " !") {
+			tests = append(tests, policy.Expectation{
+				Anyone: true, Agent: policy.Audience{Kind: policy.ForToken, Name: info.Token}, Usage: policy.Crawl, Path: "/", Allowed: allowed,
+			})
 		}
 	}
 	return tests
@@ -249,28 +240,4 @@ func namedIn(p *policy.Policy) map[policy.CrawlerID]bool {
 		}
 	}
 	return named
-}
-
-// answer is whether a crawler may crawl the site's first page.
-func answer(p *policy.Policy, id policy.CrawlerID) policy.Expectation {
-	d := p.Decide(policy.Query{Crawler: id, Path: "/", Identity: policy.Verified})
-	return policy.Expectation{
-		Anyone: true, Agent: policy.Audience{Kind: policy.ForToken, Name: p.CrawlerInfo(id).Token}, Usage: policy.Crawl, Path: "/",
-		Allowed: d.Verdict != policy.Disallowed,
-	}
-}
-
-// answers are what each search engine may do now, by the operator's crawler that follows
-// no other and by those that rules name.
-func answers(p *policy.Policy, named map[policy.CrawlerID]bool) (all []policy.Expectation) {
-	seen := map[string]bool{}
-	for id, info := range p.Crawlers {
-		if info.Kind != string(crawlers.KindSearch) || strings.ContainsAny(info.Token, " !") ||
-			!named[id] && (seen[info.Operator] || p.Family(id) != 0) {
-			continue
-		}
-		seen[info.Operator] = true
-		all = append(all, answer(p, id))
-	}
-	return all
 }

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// shownBlock is a fenced block of a page.
+type shownBlock struct {
+	page     string
+	line     int
+	language string
+	text     string
+}
+
+// shownBlocks are the blocks of the README and of all pages.
+func shownBlocks(t *testing.T) (blocks []shownBlock) {
+	t.Helper()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../packaging/README.md", "README.md") {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := -1
+		lines := strings.SplitAfter(string(data), "\n")
+		for i, line := range lines {
+			if !strings.HasPrefix(line, "```") {
+				continue
+			}
+			if open < 0 {
+				open = i
+				continue
+			}
+			blocks = append(blocks, shownBlock{page, open + 1, strings.TrimSpace(strings.Trim(lines[open], "`\n")), strings.Join(lines[open+1:i], "")})
+			open = -1
+		}
+		if open >= 0 {
+			t.Errorf("%s:%d: a block without an end", page, open+1)
+		}
+	}
+	return blocks
+}
+
+// aligned is space by which pages put columns below each other.
+var aligned = regexp.MustCompile(`(\S)  +`)
+
+// TestBlocksOfThePages: configurations are right and, but for columns, as caddy fmt writes them;
+// policies load; and a block of another kind has a test of its own.
+func TestBlocksOfThePages(t *testing.T) {
+	elsewhere := map[string]string{
+		"text": "what commands print: the page's own test", "yaml wrong": "TestDocumentedExamples", "go": "examples/nethttp", "html": "read by nobody",
+		"json": "TestDirectivePage", "sql": "TestAnalyticsWithClickHouse and TestAnalyticsWithDuckDB", "sh": "TestCommandBlocks", "console": "TestCommandBlocks",
+	}
+	seen := map[string]int{}
+	for _, b := range shownBlocks(t) {
+		seen[b.language]++
+		switch b.language {
+		case "caddyfile":
+			text := b.text
+			if strings.HasPrefix(text, "route ") || strings.HasPrefix(text, "robots_policy_decide ") { // a part of a site
+				text = "example.com {\n" + text + "}\n"
+			} else if got := caddyfile.Format([]byte(text)); aligned.ReplaceAllString(text, "$1 ") != string(got) {
+				t.Errorf("%s:%d: caddy fmt makes of it:\n%s", b.page, b.line, got)
+			}
+			if _, warnings, err := adapt(text); err != nil || len(warnings) > 0 {
+				t.Errorf("%s:%d: %v %v", b.page, b.line, err, warnings)
+			}
+		case "yaml":
+			text := b.text
+			if strings.HasPrefix(text, "  - ") {
+				text = "rules:\n" + text
+			}
+			if !strings.HasPrefix(text, "version:") {
+				text = "version: 1\n" + text
+			}
+			if _, ds := policyfile.Load(b.page, []byte(text)); ds.HasErrors() {
+				t.Errorf("%s:%d: %v", b.page, b.line, ds)
+			}
+		default:
+			if elsewhere[b.language] == "" {
+				t.Errorf("%s:%d: a block of %q: nothing tests it", b.page, b.line, b.language)
+			}
+		}
+	}
+	if t.Logf("blocks: %v", seen); seen["caddyfile"] < 20 || seen["yaml"] < 20 {
+		t.Error("too few")
+	}
+}
+
+// notRun are the blocks of commands that the test does not run, by their start.
+var notRun = map[string]string{
+	"git clone ":                         "fetches the repository: packaging/first-day does what they say in a clone",
+	"go test ":                           "these are the tests",
+	"clickhouse-client ":                 "needs the table of the page in a ClickHouse: TestAnalyticsWithClickHouse",
+	"caddy robots-policy activity-schem": "needs a ClickHouse: TestCommandsOnBothEngines",
+	"xcaddy build ":                      "builds Caddy: packaging/first-day",
+	"module=":                            "builds Caddy: packaging/first-day",
+	"sudo ":                              "changes the machine that it runs on",
+}
+
+// TestCommandBlocks runs the blocks of commands of the README and of the pages on loopback,
+// and compares what they print with what is shown. Each must succeed.
+func TestCommandBlocks(t *testing.T) {
+	for _, program := range []string{"bash", "curl", "grep", "head"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("needs " + program)
+		}
+	}
+	var readme, live, stopped []shownBlock
+	left := map[string]bool{}
+	all := 0
+blocks:
+	for _, b := range shownBlocks(t) {
+		if b.language != "sh" && b.language != "console" {
+			continue
+		}
+		all++
+		for start := range notRun {
+			if strings.HasPrefix(b.text, start) {
+				left[start] = true
+				continue blocks
+			}
+		}
+		switch {
+		case b.page == "../README.md":
+			readme = append(readme, b)
+		case strings.Contains(b.text, "https://") || strings.Contains(b.text, "localhost:"):
+			live = append(live, b)
+		default:
+			stopped = append(stopped, b)
+		}
+	}
+	t.Logf("%d blocks, of which %d run", all, len(readme)+len(live)+len(stopped))
+	if len(readme) == 0 || len(live) < 5 || len(stopped) < 5 || len(left) != len(notRun) {
+		t.Errorf("too few blocks, or a reason to leave one out that none needs: %v", left)
+	}
+
+	t.Run("README", func(t *testing.T) {
+		site := startExample(t)
+		for _, b := range readme {
+			runBlock(t, t.TempDir(), b, "localhost:8080", site)
+		}
+	})
+	dir := t.TempDir()
+	site, plain, admin := startDocumented(t, dir)
+	stop := func() {
+		t.Helper()
+		if err := caddy.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop() // what it recorded is written by now
+	log, err := os.ReadFile(filepath.Join(dir, "var/log/caddy/access.log"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "access.log"), log, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range stopped {
+		t.Run(filepath.Base(b.page), func(t *testing.T) {
+			of := copyOf(t, dir)
+			if strings.Contains(b.text, "robots-policy demo ") { // it fills an empty store
+				if err := os.RemoveAll(filepath.Join(of, "var")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			runBlock(t, of, b)
+		})
+	}
+	config, err := os.ReadFile(filepath.Join(dir, "Caddyfile"))
+	if err == nil {
+		err = load(string(config))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	t.Run("live", func(t *testing.T) {
+		for _, b := range live {
+			t.Run(filepath.Base(b.page), func(t *testing.T) {
+				if strings.Contains(b.text, "robots-policy audit ") { // which waits a second after each request
+					if strings.Contains(b.text, " --as ") && !testkit.Long() {
+						t.Skip("half a minute: it runs with ROBOTSPOLICY_LONG")
+					}
+					t.Parallel()
+				}
+				site := site
+				if strings.HasSuffix(b.page, "migrating.md") { // to this module
+					site = plain
+				}
+				runBlock(t, copyOf(t, dir), b, "https://www.example.com", "http://"+site, "http://localhost:2019", "http://"+admin)
+			})
+		}
+	})
+}
+
+func copyOf(t *testing.T, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Caddyfile", "etc/caddy/Caddyfile"} { // they name folders, such as that of the storage
+		config, err := os.ReadFile(filepath.Join(to, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), bytes.ReplaceAll(config, []byte(dir), []byte(to)), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// runBlock runs the commands of a block in a folder, with names of the page replaced by
+// those of the test.
+func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
+	t.Helper()
+	program, err := filepath.Abs(os.Args[0])
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "bin"), 0o700)
+	}
+	if err == nil {
+		err = os.Symlink(program, filepath.Join(dir, "bin/caddy")) // asCaddyCommand's environment makes Caddy of it
+	}
+	repository, err2 := filepath.Abs("..")
+	if err == nil && err2 == nil {
+		err = os.Symlink(filepath.Join(repository, "examples"), filepath.Join(dir, "examples"))
+	}
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	here := strings.NewReplacer(append(names, "go run ./cmd/caddy", "caddy", "/var/l", dir+"/var/l", "/etc/caddy", dir+"/etc/caddy", "/usr/local/", dir+"/usr/local/",
+		"robots-policy demo ", "robots-policy demo --days 2 ", // a month takes half a minute
+		"robots-policy init\n", "robots-policy init --search yes -o first.yaml\n")...) // it asks in a terminal
+	back := []string{dir, ""}
+	for i := 0; i < len(names); i += 2 {
+		back = append(back, names[i+1], names[i])
+	}
+	run := func(script string) string {
+		cmd := asCaddyCommand(filepath.Join(dir, "home"))
+		cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "-o", "pipefail", "-ec", here.Replace(script)}
+		if p, err := exec.LookPath("bash"); err == nil {
+			cmd.Path = p
+		}
+		cmd.Dir = dir
+		cmd.Env = append(cmd.Env, "NO_COLOR=1", "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "MANPATH="+dir+"/usr/local/share/man", "MANPAGER=cat")
+		out, err := cmd.CombinedOutput()
+		const broken = 128 + 13 // by head, which ends before the command does
+		if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != broken) {
+			t.Errorf("%s:%d: %v\n%s\n%s", b.page, b.line, err, script, out)
+		}
+		return strings.NewReplacer(back...).Replace(strings.ReplaceAll(string(out), "\r\n", "\n"))
+	}
+	for _, program := range []string{"jq", "man"} {
+		if _, err := exec.LookPath(program); err != nil && regexp.MustCompile(`(?m)(^|\| )`+program+` `).MatchString(b.text) {
+			t.Skip("needs " + program)
+		}
+	}
+	if b.language == "sh" {
+		run(b.text)
+		return
+	}
+	var got strings.Builder
+	for line := range strings.Lines(b.text) {
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			got.WriteString(line + run(command))
+		}
+	}
+	if *update {
+		text, err := os.ReadFile(b.page)
+		if err == nil {
+			err = os.WriteFile(b.page, bytes.Replace(text, []byte(b.text), []byte(got.String()), 1), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else if timeless(got.String()) != timeless(b.text) {
+		t.Errorf("%s:%d shows something else than what its commands print (-update rewrites it):\n%s", b.page, b.line, firstDifference(timeless(b.text), timeless(got.String())))
+	}
+}
+
+// timeless is text without the digits of days, times and hashes.
+func timeless(text string) string {
+	return regexp.MustCompile(`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?|\b[0-9a-f]{12,}\b|SHA256:[\w+/]+`).ReplaceAllString(text, "…")
+}
+
+// startDocumented runs a site as the pages describe it, with the policy of the example, and
+// lets crawlers visit it; and one with nothing but a robots.txt. Its files are in dir; so are the
+// new policy that pages speak of, and keys.
+func startDocumented(t *testing.T, dir string) (site, plain, admin string) {
+	t.Helper()
+	site, plain, admin = freeAddr(t), freeAddr(t), freeAddr(t)
+	policy, err := os.ReadFile("../examples/site-policy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := strings.NewReplacer("DIR", dir, "SITE", site, "PLAIN", plain, "ADMIN", admin).Replace(`{
+	admin ADMIN
+	persist_config off
+	auto_https off
+	storage file_system DIR/storage
+	robots_policy {
+		visits_log
+		activity DIR/var/lib/caddy/activity
+		evidence DIR/var/lib/caddy/evidence {
+			key DIR/etc/caddy/evidence.pem
+		}
+	}
+	log visits {
+		include http.robots_policy.visits
+		output file DIR/visits.log
+	}
+}
+
+http://SITE {
+	log {
+		output file DIR/var/log/caddy/access.log
+	}
+	robots_policy storage:site.yaml
+	root ../examples/site
+	try_files {path} {path}.html
+	file_server
+}
+
+http://PLAIN {
+	respond /robots.txt <<TXT
+		User-agent: *
+		Disallow: /admin/
+		Allow: /admin/help/
+
+		# no AI
+		User-agent: GPTBot
+		User-agent: CCBot
+		Disallow: /
+		TXT
+}
+`)
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(kind string, der []byte, err error) []byte {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	}
+	privateDER, errPrivate := x509.MarshalPKCS8PrivateKey(private)
+	publicDER, errPublic := x509.MarshalPKIXPublicKey(public)
+	authority := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	authorityDER, errAuthority := x509.CreateCertificate(rand.Reader, authority, authority, public, private)
+	for name, data := range map[string][]byte{
+		"site-policy.yaml": policy, "storage/site.yaml": policy, "Caddyfile": []byte(config), "etc/caddy/Caddyfile": []byte(config),
+		"new.yaml": bytes.Replace(policy, []byte("\nrules:\n"), []byte("\nrules:\n  - for: AhrefsBot\n    disallow: {crawl: /}\n    enforce: block\n"), 1),
+
+		"etc/caddy/evidence.pem": block("PRIVATE KEY", privateDER, errPrivate), "evidence.pub": block("PUBLIC KEY", publicDER, errPublic),
+		"authority.pem": block("CERTIFICATE", authorityDER, errAuthority),
+	} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := load(config); err != nil {
+		t.Fatal(err)
+	}
+	const googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+	for _, visit := range [][2]string{
+		{gptBot, "/robots.txt"}, {gptBot, "/"}, {gptBot, "/news/bridge.html"}, {googlebot, "/robots.txt"}, {googlebot, "/"},
+		{"Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)", "/news/bridge.html"}, {"Mozilla/5.0 (X11; Linux x86_64)", "/"},
+	} {
+		r, err := http.NewRequest(http.MethodGet, "http://"+site+visit[1], http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("User-Agent", visit[0])
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+	}
+	return site, plain, admin
+}
