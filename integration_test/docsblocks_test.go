@@ -215,6 +215,11 @@ blocks:
 					site = plain
 				}
 				runBlock(t, copyOf(t, dir), b, "https://www.example.com", "http://"+site, "http://localhost:2019", "http://"+admin)
+				if strings.Contains(b.text, "/robots_policy/enforce") { // until the next configuration
+					if err := load(string(config)); err != nil {
+						t.Fatal(err)
+					}
+				}
 			})
 		}
 	})
