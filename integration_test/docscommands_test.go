@@ -12,11 +12,13 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // Every command that the README and the pages show, in a block or in a sentence, exists, and
 // has the options that are shown with it.
 func TestCommandsOfThePages(t *testing.T) {
+	testkit.Slow(t)
 	shown := commandsOfThePages(t)
 	run := func(args ...string) (string, error) {
 		cmd := caddytest.Command(t.TempDir(), append([]string{"robots-policy"}, args...)...)

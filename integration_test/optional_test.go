@@ -21,6 +21,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // startCase is a server with an optional part of which something is wrong when it starts.
@@ -121,6 +122,7 @@ func startCases() []startCase {
 // error says why, a metric shows it, and what can be known beforehand is reported by
 // `caddy validate`.
 func TestOptionalPartsDoNotStopTheSites(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs named pipes and mounts of Linux")

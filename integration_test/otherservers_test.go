@@ -18,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 const decidedPolicy = `version: 1
@@ -262,6 +263,7 @@ func TestDecideForNobody(t *testing.T) {
 
 // Without a Caddy the recipes serve pages or refuse them, as they are set.
 func TestOtherServersWithoutCaddy(t *testing.T) {
+	testkit.Slow(t)
 	for kind, want := range map[string]int{"nginx": 200, "nginx that refuses": 500, "haproxy": 200, "haproxy that refuses": 503} {
 		t.Run(kind, func(t *testing.T) {
 			a := startAsker(t, kind, "block")

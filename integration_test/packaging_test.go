@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
@@ -220,6 +221,7 @@ func TestPackagingTools(t *testing.T) {
 // TestImage builds Dockerfile.scratch around the test program, which is not Caddy but as
 // good a file, and looks at what is in the image.
 func TestImage(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	if _, err := exec.LookPath("buildah"); err != nil || os.Getuid() != 0 {
 		t.Skip("buildah is not installed, or this user may not use it: apt-get install buildah")

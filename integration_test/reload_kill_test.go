@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // caddyProcess is a Caddy in a process of its own.
@@ -80,6 +82,7 @@ func (p *caddyProcess) disallows(path string) bool {
 // Caddy is killed while its policy file is broken, or gone: it comes up with the
 // policy that was good last, and says so.
 func TestKillWithABrokenFile(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "policy.yaml")
@@ -124,6 +127,7 @@ func TestKillWithABrokenFile(t *testing.T) {
 // Caddy is killed at any moment of a change: what it serves then is one of the
 // policies, and a whole one.
 func TestKillWhileReloading(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts Caddy many times")

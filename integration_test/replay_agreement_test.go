@@ -25,6 +25,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -89,6 +90,7 @@ func (l *loggedVisit) String() string {
 // fields, and about its store, against what Caddy did. 10,000 visits:
 // -replay.visits 10000.
 func TestReplayAgreesWithCaddy(t *testing.T) {
+	testkit.Slow(t)
 	rnd := rand.New(rand.NewPCG(*replaySeed, 1))
 	compared, refused, verified := 0, 0, 0
 	for number := 0; number*visitsPerPolicy < *replayVisits; number++ {

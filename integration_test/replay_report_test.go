@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // reportTraffic is a week of requests as Apache logs them with the virtual host: search
@@ -43,6 +44,7 @@ func reportTraffic() string {
 // complain of, and nothing is cut off on a desktop or a phone, light or dark. With
 // ROBOTSPOLICY_SHOTS each is saved as a picture in that folder.
 func TestReplayReportInABrowser(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("a browser takes long")

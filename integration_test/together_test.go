@@ -24,6 +24,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -34,6 +35,7 @@ var together = flag.Duration("together", 3*time.Second, "how long TestTogether t
 // edited, half of them broken, the admin API and the console are used, visits are stored,
 // and robots.txt is merged with an upstream that changes.
 func TestTogether(t *testing.T) {
+	testkit.Slow(t)
 	if testing.Short() && !flagGiven("together") {
 		t.Skip("takes a while")
 	}

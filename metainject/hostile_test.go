@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // hostileHeads are pages by which a scanner of the head may be led astray. § is
@@ -210,6 +212,7 @@ func (c *countingWriter) Write(b []byte) (int, error) { c.n += int64(len(b)); re
 // TestBomb sends little that unpacks to much: what is held stays below what is
 // allowed, and gzip comes out about as it came.
 func TestBomb(t *testing.T) {
+	testkit.Slow(t)
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
@@ -68,6 +69,7 @@ func TestTooLarge(t *testing.T) {
 // Neither crawlers that are shut out one by one nor a file that is far too large
 // cost the product of rules and crawlers.
 func TestManyClasses(t *testing.T) {
+	testkit.Slow(t)
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}

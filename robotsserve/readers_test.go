@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -42,6 +43,7 @@ func startParser(t *testing.T, p *crawlertest.Parser) *crawlertest.Process {
 }
 
 func TestOtherReadersAgreeWithDecide(t *testing.T) {
+	testkit.Slow(t)
 	for _, parser := range crawlertest.Parsers {
 		t.Run(parser.Name, func(t *testing.T) {
 			process := startParser(t, &parser)

@@ -89,6 +89,7 @@ func costlyPaths() map[string]string {
 // A path of 16 KB costs at most fifty times what it costs under the example policy,
 // whatever the policy is. Where that is not enough to compare it, it counts as closed.
 func TestCostOfAPath(t *testing.T) {
+	testkit.Slow(t)
 	if testing.Short() {
 		t.Skip("loads large policies")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/temoto/robotstxt"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -96,6 +97,7 @@ func registerFiles(t *testing.T) (files []registerFile) {
 
 // What registers add to robots.txt changes no parser's verdicts about crawlers.
 func TestRegistersChangeNoVerdict(t *testing.T) {
+	testkit.Slow(t)
 	files := registerFiles(t)
 	compare := func(t *testing.T, understands func(body string) bool, ask func(body string, asks [][2]string) ([]bool, error)) {
 		asked, disallowed, left := 0, 0, 0

@@ -62,6 +62,7 @@ func oneSlash(path string) string {
 // What search engines lose is what an evaluator that shares no code with the policies
 // counts, for each kind of loss and each crawler.
 func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	pairs, found := 100, map[string]int{}
 	if testkit.Long() {

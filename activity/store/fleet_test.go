@@ -14,6 +14,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
@@ -120,6 +121,7 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 // Rows that are summed up without their paths after they were sent, or before, are counted
 // once: in the hour, and when a full store makes older days coarser.
 func TestFoldedRowsAreCountedOnce(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))
 	rnd := rand.New(rand.NewPCG(10, 11))

@@ -132,6 +132,7 @@ func randomVisit(rnd *rand.Rand, at time.Time) activity.Visit {
 // days that end and stores that are opened again in between, and compares the answers of
 // random queries with sums made one by one: those of each server, and of the fleet.
 func TestTotalsAgainstModel(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	fleet := newFleet(t)

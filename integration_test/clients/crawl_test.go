@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -166,6 +167,7 @@ func (v *visit) says(path string, u policy.Usage) bool {
 // hosts, unless ROBOTSPOLICY_LONG is set), as far as allowed links lead
 // there, and for nothing else; first of all for robots.txt.
 func TestCrawlersObey(t *testing.T) {
+	testkit.Slow(t)
 	links := linksOf(t)
 	for i := range crawlers {
 		c := &crawlers[i]

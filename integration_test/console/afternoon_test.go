@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // reader is what somebody does in a browser.
@@ -53,6 +54,7 @@ func link(text string) string {
 // TestAfternoon plays a publisher's afternoon: an alarm, the question why, a draft that
 // would lock a search engine out, a better one, and a crawler that reads it.
 func TestAfternoon(t *testing.T) {
+	testkit.Slow(t)
 	b := chromium(t)
 	wrongPolicy := strings.Replace(policyText, "  - name: slow down", "  - name: keep copies out\n    for: PerplexityBot\n    disallow: {crawl: [/news/, /sport/, /culture/, /opinion/]}\n    enforce: block\n\n  - name: slow down", 1)
 	n := open(t, wrongPolicy, "")

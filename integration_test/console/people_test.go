@@ -129,6 +129,7 @@ func button(value string) string { return `document.querySelector("button[value=
 // TestPeople lets an editor save a draft on the pages of a site and a publisher publish it,
 // and nobody else do either.
 func TestPeople(t *testing.T) {
+	testkit.Slow(t)
 	y, _ := keyboard(t)
 	n := open(t, policyText, "approval 2\n roles {\n viewer vera\n editor edda\n publisher paul\n }")
 	pages := n.site + "/crawlers/"

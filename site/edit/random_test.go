@@ -25,6 +25,7 @@ import (
 // shares no code with the edit or the comparison is asked before and after: the choice
 // must hold for those chosen, and nothing else may differ that the result does not list.
 func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
+	testkit.Slow(t)
 	rounds := 120
 	if testkit.Long() {
 		rounds = 2_000

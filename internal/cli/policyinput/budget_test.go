@@ -84,6 +84,7 @@ func hostile() map[string]string {
 // Whatever robots.txt is imported, that takes little memory and time. What is too large to
 // be compared is not said to be the same.
 func TestImportBudget(t *testing.T) {
+	testkit.Slow(t)
 	converted := 0
 	for name, robots := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +112,7 @@ func TestImportBudget(t *testing.T) {
 // if it were imported, and the comparison as much again. What was not compared is not said to
 // be the same.
 func TestDiffBudget(t *testing.T) {
+	testkit.Slow(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		name = filepath.Join(dir, name)
