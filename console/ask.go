@@ -86,7 +86,7 @@ func (a *answered) lead() string {
 	}
 	text := who + map[bool]string{true: " may crawl ", false: " may not crawl "}[a.MayCrawl] + shorten(a.Explanation.URL)
 	if a.Reason != nil {
-		text += fmt.Sprintf(", by the rule “%s” at %s", shorten(a.Reason.Rule), a.Reason.Place)
+		text += fmt.Sprintf(", by the rule “%s” on line %d", shorten(a.Reason.Rule), lineIn(a.Reason.Place))
 	} else {
 		text += ": no rule closes it"
 	}

@@ -5,6 +5,7 @@ package console
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,12 @@ func (v *view) newChart(what string, buckets []bucket, name string) *chart {
 		}
 		first, last := b.Start.Format(time.DateOnly), b.Start.Add(s.width-1).Format(time.DateOnly)
 		text := fmt.Sprintf("%s, %s: %s", b.Start.Format("2 Jan"), s.words, plural(b.All, "request", "requests"))
-		q := url.Values{"days": {"dates"}, "since": {first}, "until": {last}, "host": {v.Host}, "name": {name}}
+		q := url.Values{"since": {first}, "until": {last}}
+		for key, value := range map[string]string{"host": v.Host, "name": name} {
+			if value != "" {
+				q.Set(key, value)
+			}
+		}
 		c.Bars = append(c.Bars, bar{short(float64(i) * step), short(step), text, "./" + v.screen + "?" + q.Encode()})
 	}
 	return c
@@ -128,24 +134,24 @@ type spark struct {
 	Dropped bool
 }
 
-func newSpark(days []int64) spark {
-	const width, height, edge = 84.0, 20.0, 2.0
-	var most int64 = 1
+func newSpark(days []int64) (s spark) {
+	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points cannot be seen
 	texts := make([]string, len(days))
+	by := max(1, (len(days)+most-1)/most)
+	sums := make([]int64, (len(days)+by-1)/by)
 	for i, n := range days {
-		most, texts[i] = max(most, n), english.Number(n)
+		texts[i] = english.Number(n)
+		sums[i/by] += n
 	}
-	points := make([]string, len(days))
-	for i, n := range days {
-		x := edge
-		if len(days) > 1 {
-			x = edge + (width-2*edge)*float64(i)/float64(len(days)-1)
-		}
-		points[i] = short(x) + "," + short(height-edge-(height-2*edge)*float64(n)/float64(most))
-	}
-	s := spark{Label: "Requests a day: " + strings.Join(texts, ", ")}
+	s.Label = "Requests a day: " + strings.Join(texts, ", ")
 	if len(days) > 31 {
-		s.Label = fmt.Sprintf("Requests a day, the last %d days, at most %s", len(days), english.Number(most))
+		s.Label = fmt.Sprintf("Requests a day, over %d days, at most %s", len(days), english.Number(slices.Max(days)))
+	}
+	top := max(1, slices.Max(append(sums, 0)))
+	points := make([]string, len(sums))
+	for i, n := range sums {
+		x := edge + (width-2*edge)*float64(i)/float64(max(1, len(sums)-1))
+		points[i] = short(x) + "," + short(height-edge-(height-2*edge)*float64(n)/float64(top))
 	}
 	if n := len(points); n > 1 {
 		s.Points, s.Part = strings.Join(points[:n-1], " "), points[n-2]+" "+points[n-1]

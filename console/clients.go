@@ -166,29 +166,30 @@ func onlyNamed(q *store.Query, name string) {
 // addDays adds the requests of each day, or hour, and when a client was seen.
 func (v *view) addDays(clients []*client) error {
 	s := v.steps()
-	q := v.query(s.by, store.ByCrawler, store.ByIdentity)
-	if len(clients) == 1 {
-		onlyNamed(&q, clients[0].Name)
-	}
-	rows, err := v.totals(q)
+	rows, err := v.totals(v.query(s.by, store.ByCrawler, store.ByIdentity))
 	if err != nil {
 		return err
 	}
-	from, to := v.span()
-	n := int((to.Sub(from) + s.width - 1) / s.width)
+	from, _ := v.span()
 	find := map[clientID]*client{}
 	for _, c := range clients {
-		c.Days = make([]int64, n)
+		c.Days = make([]int64, v.bars())
 		find[clientID{c.Name, c.Impostor}] = c
 	}
 	for i := range rows {
 		r := &rows[i]
-		c := find[idOf(r)]
-		at := int(r.Start.Sub(from) / s.width)
-		if c != nil && at >= 0 && at < n {
-			c.Days[at] += r.Requests
+		if at := int(r.Start.Sub(from) / s.width); find[idOf(r)] != nil && at >= 0 && at < v.bars() {
+			find[idOf(r)].Days[at] += r.Requests
 		}
 	}
+	v.addSeen(clients)
+	return nil
+}
+
+// addSeen says when clients were seen, whose requests of each day are known.
+func (v *view) addSeen(clients []*client) {
+	s := v.steps()
+	from, _ := v.span()
 	seen := map[string]store.Crawler{}
 	for _, x := range v.seen() {
 		seen[x.Name] = x
@@ -197,20 +198,19 @@ func (v *view) addDays(clients []*client) error {
 		c.Spark = newSpark(c.Days)
 		c.Spark.Dropped = s.width == 24*time.Hour && v.since.IsZero() && fell(c)
 		c.First, c.Last = seen[c.Name].First, seen[c.Name].Last
-		if c.Impostor || v.may != nil { // the store knows when a name was seen on any host
-			c.First, c.Last = time.Time{}, time.Time{}
-			for i, n := range c.Days {
-				if n > 0 {
-					at := from.Add(time.Duration(i) * s.width)
-					if c.First.IsZero() {
-						c.First = at
-					}
-					c.Last = at
+		if !c.Impostor && v.may == nil {
+			continue
+		}
+		c.First, c.Last = time.Time{}, time.Time{} // the store knows when a name was seen on any host
+		for i, n := range c.Days {
+			if at := from.Add(time.Duration(i) * s.width); n > 0 {
+				c.Last = at
+				if c.First.IsZero() {
+					c.First = at
 				}
 			}
 		}
 	}
-	return nil
 }
 
 // fell reports whether a crawler that came every day has stopped coming.

@@ -81,9 +81,6 @@ func crawlerPage(v *view) (*page, error) {
 		d.client = &client{Name: name, Impostor: v.Param("impostor") != ""}
 		v.describe(d.client)
 	}
-	if err := v.addDays([]*client{d.client}); err != nil {
-		return nil, err
-	}
 	for _, add := range []func(*crawlerData) error{v.crawlerTraffic, v.crawlerReads, v.crawlerPaths} {
 		if err := add(d); err != nil {
 			return nil, err
@@ -174,7 +171,12 @@ func (v *view) crawlerTraffic(d *crawlerData) error {
 	if err != nil {
 		return err
 	}
-	d.Chart = v.newChart(d.Label()+", requests", v.series(rows), d.Name)
+	buckets := v.series(rows)
+	d.Chart = v.newChart(d.Label()+", requests", buckets, d.Name)
+	for i := range buckets {
+		d.Days = append(d.Days, buckets[i].All)
+	}
+	v.addSeen([]*client{d.client})
 	return nil
 }
 

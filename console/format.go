@@ -37,6 +37,9 @@ func dict(pairs ...any) map[string]any {
 
 func num(n any) template.HTML {
 	i := toInt(n)
+	if i < 1000 { // it looks the same everywhere
+		return template.HTML(strconv.FormatInt(i, 10))
+	}
 	return template.HTML(`<data value="` + strconv.FormatInt(i, 10) + `">` + english.Number(i) + `</data>`)
 }
 

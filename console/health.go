@@ -128,9 +128,9 @@ func (v *view) recorded() string {
 	case all == 0:
 		return "Nothing is recorded"
 	case lost > 0:
-		return plural(lost, "visit was", "visits were") + " not recorded since Caddy started"
+		return plural(lost, "visit was", "visits were") + " not recorded since the configuration was loaded"
 	}
-	return plural(all, "recorder has", "recorders have") + " lost no visit since Caddy started"
+	return plural(all, "recorder has", "recorders have") + " lost no visit since the configuration was loaded"
 }
 
 func (d *healthData) addDocument(doc *source.Document) {

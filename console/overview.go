@@ -78,20 +78,19 @@ func overview(v *view) (*page, error) {
 	return p, err
 }
 
-// summary is the state of everything in a sentence.
+// summary is what is wrong in a sentence.
 func (v *view) summary() string {
 	alarms, warnings := v.count(func(*notice) bool { return true })
-	switch {
-	case alarms == 0 && warnings == 0:
-		return "Everything that was checked is in order."
-	case alarms == 0:
-		return plural(warnings, "warning", "warnings") + ". Nothing is wrong for crawlers or readers now."
-	}
 	text := plural(alarms, "alarm", "alarms")
-	if warnings > 0 {
+	switch {
+	case alarms+warnings == 0:
+		return "No alarm and no warning: what was checked is below."
+	case alarms == 0:
+		text = plural(warnings, "warning", "warnings")
+	case warnings > 0:
 		text += " and " + plural(warnings, "warning", "warnings")
 	}
-	return text + ". Everything else that was checked is in order."
+	return text + ": " + map[bool]string{true: "first, "}[alarms+warnings > 1] + sentence(v.notices()[0].Heading)
 }
 
 // steps cuts the period into the bars of a chart.
@@ -116,14 +115,20 @@ func (v *view) steps() steps {
 	return steps{store.ByDay, 7 * day, (v.Days + 41) / 42, "2 Jan", "every week"}
 }
 
-// series sums up rows into the bars of the period.
-func (v *view) series(rows []store.Row) []bucket {
+// bars is how many bars the period has.
+func (v *view) bars() int {
 	s := v.steps()
 	from, to := v.span()
 	if s.by == store.ByDay {
 		to = to.Add(24*time.Hour - 1).Truncate(24 * time.Hour)
 	}
-	n := int((to.Sub(from) + s.width - 1) / s.width)
+	return int((to.Sub(from) + s.width - 1) / s.width)
+}
+
+// series sums up rows into the bars of the period.
+func (v *view) series(rows []store.Row) []bucket {
+	s, n := v.steps(), v.bars()
+	from, _ := v.span()
 	all := make([]bucket, n)
 	for i := range all {
 		all[i].Start = from.Add(time.Duration(i) * s.width)

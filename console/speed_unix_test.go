@@ -100,7 +100,7 @@ func TestPagesOfAYear(t *testing.T) {
 		}
 		return slices.Min(took)
 	}
-	year := store.Query{From: now.AddDate(-1, 0, 0), To: now.Add(time.Hour), By: []store.Dimension{store.ByDay, store.ByKind, store.ByDecision}}
+	year := store.Query{From: now.Truncate(24*time.Hour).AddDate(-1, 0, 0), To: now.Truncate(24*time.Hour).AddDate(0, 0, 1), By: []store.Dimension{store.ByDay, store.ByKind, store.ByDecision}}
 	floor := best(func() {
 		if _, err := runningStore("").Totals(t.Context(), year); err != nil {
 			t.Fatal(err)

@@ -118,7 +118,7 @@ func (v *view) changes(limit int) ([]event, error) {
 		}
 		for _, x := range reads {
 			if live := h.live(); v.allowed(x.Host) && x.Publication == live.ID && x.Number == live.Number {
-				all = append(all, event{Time: x.First, Text: fmt.Sprintf("%s read %s for the first time.", shorten(x.Crawler), live.Label()), Link: v.Link("crawler", "name", x.Crawler), More: "Crawler"})
+				all = append(all, event{Time: x.First, Text: fmt.Sprintf("%s read %s of %s for the first time.", shorten(x.Crawler), live.Label(), shorten(x.Host)), Link: v.Link("crawler", "name", x.Crawler), More: "Crawler"})
 			}
 		}
 	}

@@ -65,7 +65,7 @@ type cellPart struct {
 }
 
 // maxGridRows bounds a page of the grid.
-const maxGridRows = 40
+const maxGridRows = 30
 
 func whoMay(v *view) (*page, error) {
 	d := &whoMayData{Kinds: crawlers.Kinds(), Usage: cmp.Or(v.Param("usage"), "crawl"), All: v.Param("all") != ""}
