@@ -33,14 +33,12 @@ import (
 
 func init() { caddy.RegisterModule(new(Activity)) }
 
-// Activity stores totals of what crawlers do in an SQLite database: by hour and day,
-// host, crawler, identity, path, decision and rule, without client addresses.
+// Activity stores totals of what crawlers do in an SQLite database, without client addresses.
 type Activity struct {
 	// The directory of the database. One server at a time writes to it.
 	Directory string `json:"directory,omitempty"`
 
-	// How many rows with paths an hour has; the rest is summed under `(other)`.
-	// Default: 50000.
+	// How many rows with paths an hour has; the rest is summed under `(other)`. Default: 50000.
 	RowsPerHour int `json:"rows_per_hour,omitempty"`
 
 	// For how long hourly totals are stored. Default: 90d.
@@ -49,8 +47,7 @@ type Activity struct {
 	// For how long daily totals are stored. Default: 396d.
 	Days caddy.Duration `json:"days,omitempty"`
 
-	// How large the database may become, in bytes. When it is reached, the oldest
-	// totals with paths go first. Default: 512 MiB.
+	// How large the database may become, in bytes; the oldest totals with paths go first. Default: 512 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 
 	// A new version of a policy is not loaded if search engines would have lost more than so
@@ -58,8 +55,7 @@ type Activity struct {
 	// are newly refused, disallowed, or not to be indexed. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
-	// With MaxSearchLoss: of how many requests it may remain undecided whether search
-	// engines lose them. Default: 0.
+	// With MaxSearchLoss: for how many requests it may be undecided whether they are lost. Default: 0.
 	MaxUndecided int64 `json:"max_undecided,omitempty"`
 
 	// The database of a fleet, to which totals are sent as well. Default: none.

@@ -52,7 +52,6 @@ type changeData struct {
 	Robots    []robotsDiff
 	Losses    *compare.Losses // of search engines, by comparison of the policies
 	Replay    *replayed
-	Days      []int
 	Publish   publishBox
 	Decision  decision
 	Rights    []reservation
@@ -77,7 +76,6 @@ type publishBox struct {
 	ReadOnly   string // why there is no button
 	WhyNot     string
 	Token      string
-	To         string
 	MaySave    bool
 	MayApprove bool
 	MayPublish string // why not; empty: they may
@@ -90,7 +88,7 @@ type condition struct {
 }
 
 func change(v *view) (*page, error) {
-	d := &changeData{Days: periods, Hidden: !v.showsText(), now: v.Now}
+	d := &changeData{Hidden: !v.showsText(), now: v.Now}
 	p := &page{template: "change", Title: "What would change", Lead: "Try a change on your own traffic before it goes live.", Data: d}
 	if err := v.openFirst(p, d); err != nil || v.Running == nil {
 		return p, err
@@ -205,12 +203,9 @@ func (v *view) openDraft(d *changeData) error {
 
 // upload takes the file of the form, if one was chosen.
 func (v *view) upload(d *changeData) error {
-	if v.r.MultipartForm == nil || len(v.r.MultipartForm.File["file"]) == 0 {
+	f, _, err := v.r.FormFile("file")
+	if err != nil { // none was chosen
 		return nil
-	}
-	f, err := v.r.MultipartForm.File["file"][0].Open()
-	if err != nil {
-		return err
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxDraft+1))
@@ -284,33 +279,26 @@ func (v *view) check(d *changeData) error {
 
 // judge finds what search engines lose by the draft.
 func (v *view) judge(d *changeData) {
-	diff := compare.Sites(v.Running.Site, d.Draft.site, comparisonOf(v.may))
+	var o compare.Options
+	for _, h := range v.may {
+		o.Hosts = append(o.Hosts, policy.Host(h))
+	}
+	diff := compare.Sites(v.Running.Site, d.Draft.site, o)
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
 	if v.store != nil && !v.Running.first {
-		d.Replay = replayStore(v.ctx, v.store, v.Running.Site, d.Draft.site, v.Now, v.replayDays(), v.may)
+		d.Replay = replayStore(v.ctx, v.store, v.Running.Site, d.Draft.site, v.Now, v.ReplayDays(), v.may)
 		d.Replay.Unsent = v.unsent()
 	}
 }
 
-// comparisonOf leaves out all hosts but those that may be shown, if any are given.
-func comparisonOf(only []string) (o compare.Options) {
-	for _, h := range only {
-		o.Hosts = append(o.Hosts, policy.Host(h))
-	}
-	return o
-}
-
-// replayDays is over how many days a draft is replayed.
-func (v *view) replayDays() int {
+// ReplayDays is over how many days a draft is replayed.
+func (v *view) ReplayDays() int {
 	n, _ := strconv.Atoi(cmp.Or(v.r.PostFormValue("replay"), strconv.Itoa(v.Days)))
 	if slices.Contains(periods, n) {
 		return n
 	}
 	return periods[0]
 }
-
-// ReplayDays is the same, for the template.
-func (v *view) ReplayDays() int { return v.replayDays() }
 
 // changesInWords says who gains and who loses, what search engines lose first.
 func changesInWords(d *compare.Diff) (all []changeLine) {

@@ -26,18 +26,15 @@ type ClickHouse struct {
 	// `https://clickhouse.example.net:8443/robots`.
 	URL string `json:"url,omitempty"`
 
-	// The user who adds rows, and a file with the password. Default: the server's default
-	// user.
+	// The user who adds rows, and a file with the password. Default: the server's default user.
 	User         string `json:"user,omitempty"`
 	PasswordFile string `json:"password_file,omitempty"`
 
-	// The user for the pages, who only reads, and a file with the password. Default: the user who
-	// adds rows.
+	// The user for the pages, who only reads, and a file with the password. Default: who adds rows.
 	ConsoleUser         string `json:"console_user,omitempty"`
 	ConsolePasswordFile string `json:"console_password_file,omitempty"`
 
-	// How often rows are sent. A fleet of many servers should take a second for each of
-	// them. Default: 30s.
+	// How often rows are sent: for many servers, a second for each of them. Default: 30s.
 	Every caddy.Duration `json:"every,omitempty"`
 }
 
@@ -140,12 +137,7 @@ type fleetNode struct {
 }
 
 // HeardAgo is when it sent something last.
-func (n fleetNode) HeardAgo() string {
-	if n.Heard < time.Minute {
-		return "just now"
-	}
-	return lag(n.Heard) + " ago"
-}
+func (n fleetNode) HeardAgo() string { return ago(n.Heard) }
 
 // Sent says up to when it has sent everything.
 func (n fleetNode) Sent() string {

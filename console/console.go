@@ -30,12 +30,10 @@ type Console struct {
 	// Default: localhost:2020.
 	Listen string `json:"listen,omitempty"`
 
-	// The name of the publisher or the site, shown on every page. Default: the first
-	// host that a policy names.
+	// The name of the publisher or the site, on every page. Default: the first host that a policy names.
 	Title string `json:"title,omitempty"`
 
-	// Whether drafts may be saved and policies published from the page "What would change",
-	// to sources that begin with `storage:`: from this machine, and on sites by Roles.
+	// Whether policies at `storage:` may be changed: from this machine, and on sites by Roles.
 	Write bool `json:"write,omitempty"`
 
 	// What says who uses the pages of a site. Default: `{http.auth.user.id}`. A placeholder
@@ -93,10 +91,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 	if c.Approval < 0 || c.Approval > 9 {
 		return errors.New("invalid approval: must be the number of people that a publication takes, from 1 to 9")
 	}
-	if c.Listen == "" {
-		c.Listen = defaultListen
-	}
-	if c.Listen != "off" {
+	if c.Listen = cmp.Or(c.Listen, defaultListen); c.Listen != "off" {
 		if _, err := parseListen(c.Listen); err != nil {
 			return err
 		}

@@ -102,8 +102,8 @@ func (v *view) crawlerLead(d *crawlerData) string {
 		return v.mayWords(d.Name) + "It did not come" + in + "."
 	}
 	text := v.mayWords(d.Name) + "It came " + plural(d.All, "time", "times") + in
-	if ago := v.Now.Sub(d.Last); !d.Last.IsZero() && v.since.IsZero() {
-		text += ", last " + map[bool]string{true: "just now", false: lag(ago) + " ago"}[ago < time.Minute]
+	if !d.Last.IsZero() && v.since.IsZero() {
+		text += ", last " + ago(v.Now.Sub(d.Last))
 	}
 	switch {
 	case d.Identity() == "verified":

@@ -63,7 +63,7 @@ func (v *view) decideIn(d *changeData) {
 			return
 		}
 		before := d.Text
-		v.put(d)(edit.Apply(d.File, d.Text, choice, v.Now))
+		d.put(edit.Apply(d.File, d.Text, choice, v.Now))
 		if c.Problem == "" && d.Text == before {
 			c.Problem = "the draft decides so already"
 		}
@@ -71,20 +71,18 @@ func (v *view) decideIn(d *changeData) {
 }
 
 // put takes over an edit of the draft, or says why it cannot be made.
-func (v *view) put(d *changeData) func(r *edit.Result, err error) {
-	return func(r *edit.Result, err error) {
-		if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
-			i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })
-			err = errors.New(invalid.Diagnostics[max(i, 0)].Message)
-		}
-		if err != nil {
-			d.Decision.Problem = err.Error()
-			return
-		}
-		d.Text = r.Text
-		for i := range r.Unmet {
-			d.Decision.Unmet = append(d.Decision.Unmet, r.Unmet[i].String())
-		}
+func (d *changeData) put(r *edit.Result, err error) {
+	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
+		i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })
+		err = errors.New(invalid.Diagnostics[max(i, 0)].Message)
+	}
+	if err != nil {
+		d.Decision.Problem = err.Error()
+		return
+	}
+	d.Text = r.Text
+	for i := range r.Unmet {
+		d.Decision.Unmet = append(d.Decision.Unmet, r.Unmet[i].String())
 	}
 }
 
@@ -125,9 +123,9 @@ func (v *view) reserveIn(d *changeData, get func(string) string) {
 				d.Decision.Problem = err.Error()
 				return
 			}
-			v.put(d)(edit.Apply(d.File, d.Text, choice, v.Now))
+			d.put(edit.Apply(d.File, d.Text, choice, v.Now))
 		default:
-			v.put(d)(edit.Publish(d.File, d.Text, r.Name, on, v.Now))
+			d.put(edit.Publish(d.File, d.Text, r.Name, on, v.Now))
 		}
 	}
 }
@@ -143,10 +141,8 @@ func (v *view) DecideLink(do, who, place, on string) string {
 // decideLinks are the decisions that a cell of Who may offers.
 type decideLinks struct {
 	Label string
-	Links []decideLink
+	Links []action
 }
-
-type decideLink struct{ Text, Href string }
 
 // decideLinks offers decisions for the crawler of a cell and for its category.
 func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
@@ -164,7 +160,7 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 		l := decideLinks{Label: subject[0]}
 		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Refuse", "refuse"}, {"Slow down", "slow"}} {
 			if href := v.DecideLink(do[1], subject[1], s.Path, on); href != "" {
-				l.Links = append(l.Links, decideLink{do[0], href})
+				l.Links = append(l.Links, action{do[0], href})
 			}
 		}
 		if len(l.Links) > 0 {

@@ -22,7 +22,7 @@ import (
 var functions = template.FuncMap{
 	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "date": dateOf, "breakable": breakable, "version": shortVersion,
 	"kind": kindName, "shorten": shorten, "verdict": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },
-	"identity": identityOf, "dict": dict, "int": func(n int64) int { return int(n) }, "neg": func(n int) int { return -n },
+	"dict": dict, "int": func(n int64) int { return int(n) }, "neg": func(n int) int { return -n },
 	"line": lineIn, "sentence": sentence, "effect": func(e string) string { return effects[e] }, "total": requestsOf,
 }
 
@@ -159,14 +159,6 @@ func verdictOf(name string) template.HTML {
 		v = verdict{"v-unknown", "Unknown"}
 	}
 	return template.HTML(fmt.Sprintf(`<span class="v %s">%s</span>`, v.Class, v.Word))
-}
-
-// identityOf is what is known of who sent requests.
-func identityOf(identity, kind string) template.HTML {
-	if kind == activity.KindUnknown {
-		return verdictOf("unknown")
-	}
-	return verdictOf(identity)
 }
 
 // sentence begins with a capital and ends with a full stop.

@@ -6,15 +6,16 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -26,7 +27,8 @@ type healthData struct {
 	Good       int // lists that are not shown, as all is well
 	DNS        *identity.DNSStatus
 	Dropped    []droppedBy
-	Storage    *storage
+	Storage    *store.Bounds
+	MaxBytes   int64 // of it
 	Evidence   string
 	Write      bool
 	Nodes      []fleetNode
@@ -52,13 +54,6 @@ type listRow struct {
 type droppedBy struct {
 	Recorder string
 	Visits   uint64
-}
-
-// storage is the state of the store.
-type storage struct {
-	store.Bounds
-	MaxBytes int64
-	Percent  string
 }
 
 func health(v *view) (*page, error) {
@@ -179,12 +174,7 @@ func (d *healthData) addLists(v *view) {
 }
 
 // timeOf is the zero time for nil.
-func timeOf(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
-}
+func timeOf(t *time.Time) time.Time { return *cmp.Or(t, new(time.Time)) }
 
 // owners are the crawlers that lists and keys are of, by address.
 func (v *view) owners() map[string]string {
@@ -208,31 +198,17 @@ func (d *healthData) addStorage(v *view) {
 		d.NodesError = firstLine(err.Error())
 	}
 	if a := runningActivity(); a != nil && a.Reader() != nil {
+		d.MaxBytes = cmp.Or(a.MaxBytes, 512<<20)
 		if b, err := a.Reader().Bounds(v.ctx); err == nil {
-			s := &storage{Bounds: b, MaxBytes: cmp.Or(a.MaxBytes, 512<<20)}
-			s.Percent = short(min(100, 100*float64(b.Bytes)/float64(s.MaxBytes)))
-			d.Storage = s
+			d.Storage = &b
 		}
 	}
 	if e := recorders.RunningEvidence(); e != nil {
-		d.Evidence = evidenceText(e)
-	}
-}
-
-// evidenceText says how much evidence there is.
-func evidenceText(e *recorders.Evidence) string {
-	entries, err := os.ReadDir(e.Directory)
-	if err != nil {
-		return "cannot be read: " + err.Error()
-	}
-	days, signed := 0, 0
-	for _, f := range entries {
-		switch {
-		case strings.HasSuffix(f.Name(), ".sig"):
-			signed++
-		case strings.HasPrefix(f.Name(), "evidence-"):
-			days++
+		_, err := os.ReadDir(e.Directory)
+		days, _ := filepath.Glob(filepath.Join(e.Directory, "evidence-*.jsonl"))
+		signed, _ := filepath.Glob(filepath.Join(e.Directory, "*"+evidence.SignatureSuffix))
+		if d.Evidence = fmt.Sprintf("%s, %d of them signed", plural(len(days), "day", "days"), len(signed)); err != nil {
+			d.Evidence = "cannot be read: " + err.Error()
 		}
 	}
-	return plural(days, "day", "days") + ", " + english.Number(int64(signed)) + " of them signed"
 }

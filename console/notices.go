@@ -82,10 +82,13 @@ func failingTests(ds policyfile.Diagnostics) bool {
 func (v *view) policyNotices() (all []notice) {
 	documents, hosts := policies.Pool.Documents(), policies.Pool.AllHosts()
 	for _, d := range policies.Pool.Waiting() {
-		if v.may == nil || v.Running == nil {
+		if name := d.Name; v.may == nil || v.Running == nil {
+			if v.may != nil { // a site shows none
+				name = ""
+			}
 			all = append(all, notice{
-				Screen: "health", Heading: "There is no policy yet", Text: "Nothing was ever accepted from its source, " + cmp.Or(v.nameOf(d.Name), "a file or a key") + ", so robots_policy does nothing there: no robots.txt, no header, no refusal.",
-				Actions: []action{{"Answer a few questions", v.Link("change", "policy", v.nameOf(d.Name))}},
+				Screen: "health", Heading: "There is no policy yet", Text: "Nothing was ever accepted from its source, " + cmp.Or(name, "a file or a key") + ", so robots_policy does nothing there: no robots.txt, no header, no refusal.",
+				Actions: []action{{"Answer a few questions", v.Link("change", "policy", name)}},
 			})
 		}
 	}
@@ -125,14 +128,6 @@ func (v *view) policyNotices() (all []notice) {
 		}
 	}
 	return all
-}
-
-// nameOf is the name of a policy; a site shows none.
-func (v *view) nameOf(name string) string {
-	if v.may != nil {
-		return ""
-	}
-	return name
 }
 
 func firstLine(s string) string {
@@ -231,7 +226,7 @@ func (v *view) listNotices() (all []notice) {
 	if len(stale) > 0 {
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 2) + ".",
+			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 2) + ". They are fetched again by themselves: see whether this server can reach these addresses.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}
@@ -246,12 +241,11 @@ func (v *view) listNotices() (all []notice) {
 
 // withoutPart is what is missing while an optional part does not work.
 var withoutPart = map[string][2]string{
-	"activity":   {"Visits cannot be stored at the moment", ", but these pages miss what happens now"},
-	"evidence":   {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
-	"clickhouse": {"What this server records does not reach the fleet's database", ", and sends it when it can"},
-	"fleet":      {"The servers of the fleet cannot tell each other what crawlers have read", ", but what crawlers do against a robots.txt that they read from another server may not count"},
-	"catalogue":  {"The catalogue of crawlers in the storage is not in use", ", with the catalogue from before"},
-
+	"activity":          {"Visits cannot be stored at the moment", ", but these pages miss what happens now"},
+	"evidence":          {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
+	"clickhouse":        {"What this server records does not reach the fleet's database", ", and sends it when it can"},
+	"fleet":             {"The servers of the fleet cannot tell each other what crawlers have read", ", but what crawlers do against a robots.txt that they read from another server may not count"},
+	"catalogue":         {"The catalogue of crawlers in the storage is not in use", ", with the catalogue from before"},
 	"catalogue_release": {"The released catalogue of crawlers is not taken", ", with the catalogue from before"},
 	"console":           {"The console cannot listen at its address", ""},
 }
@@ -277,7 +271,7 @@ func (v *view) recorderNotices() (all []notice) {
 	if dropped > 0 {
 		all = append(all, notice{
 			Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
-			Text: "They came faster than they could be written, while a recorder did not work, or over a crawler's share of the evidence log. The totals are too low by that much; the site itself was not slowed.",
+			Text: "They came faster than they could be written, while a recorder did not work, or over a crawler's share of the evidence log. The totals are too low by that much; the site itself was not slowed. Below is which recorder lost how many, and the log of Caddy says why.",
 		})
 	}
 	if e := recorders.RunningEvidence(); e != nil {

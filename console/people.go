@@ -96,10 +96,8 @@ func (v *view) SignedIn() string {
 		return "Nobody is signed in: these pages are for reading."
 	case v.lacks(editor) != "":
 		return "Signed in as " + shorten(v.person.Name) + ", for reading."
-	case v.person.role == editor:
-		return "Signed in as " + shorten(v.person.Name) + ", an editor."
 	}
-	return "Signed in as " + shorten(v.person.Name) + ", a publisher."
+	return "Signed in as " + shorten(v.person.Name) + map[role]string{editor: ", an editor.", publisher: ", a publisher."}[v.person.role]
 }
 
 // tokenKey makes the tokens of forms that write. It is new with every process.

@@ -11,7 +11,7 @@ import (
 
 // publishBox says what can be done with a draft.
 func (v *view) publishBox(d *changeData) publishBox {
-	b := publishBox{Token: token(v.Now, d.Base, v.person.Name), To: v.Running.Name, ReadOnly: v.readOnly(d)}
+	b := publishBox{Token: token(v.Now, d.Base, v.person.Name), ReadOnly: v.readOnly(d)}
 	b.MayPublish = v.lacks(publisher)
 	b.MaySave = b.ReadOnly == "" && (d.Saved == nil || d.Saved.Text != d.Text)
 	b.MayApprove = b.ReadOnly == "" && v.options.Approval > 1 && d.mayApprove(v)

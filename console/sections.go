@@ -220,11 +220,10 @@ func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVer
 
 // merge is the word for a section of which some pages differ.
 func merge(a, b string) string {
-	closed := func(s string) bool { return s == "closed" || s == "refused" }
-	if closed(a) && closed(b) {
+	switch closed := map[string]bool{"closed": true, "refused": true}; {
+	case closed[a] && closed[b]:
 		return "closed"
-	}
-	if !closed(a) && !closed(b) {
+	case !closed[a] && !closed[b]:
 		return "allowed"
 	}
 	return "partly"

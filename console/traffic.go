@@ -90,7 +90,8 @@ type counts struct {
 	Unread                                        int64 // cannot be judged: see store.Row
 }
 
-func (c *counts) add(kind, decision string, r *store.Row) {
+func addRow(c *counts, r *store.Row) {
+	kind, decision := r.Values[store.ByKind], r.Values[store.ByDecision]
 	c.All += r.Requests
 	c.Violations += r.Violations
 	c.Bytes += r.Bytes
@@ -120,8 +121,6 @@ func (c *counts) plus(d counts) {
 	c.Bytes += d.Bytes
 	c.Unread += d.Unread
 }
-
-func addRow(c *counts, r *store.Row) { c.add(r.Values[store.ByKind], r.Values[store.ByDecision], r) }
 
 // sum adds up the answer to a question by kind and decision; nil if there is none.
 func (v *view) sum(q store.Query) *counts {

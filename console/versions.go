@@ -138,10 +138,12 @@ func versionText(w http.ResponseWriter, v *view) error {
 		if !v.showsText() {
 			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites: see it in the console of the server")
 		}
-		for i := range h.publications {
-			if h.publications[i].Policy == id && v.mayRead(h.publications[i].Text) {
-				text, name = h.publications[i].Text, h.publications[i].Label()+".yaml"
-			}
+		found, ok, err := v.versionOf(id)
+		if err != nil {
+			return err
+		}
+		if ok {
+			text, name = found, "policy-"+shortVersion(id)+".yaml"
 		}
 	case "robots":
 		for _, t := range h.documents {

@@ -32,7 +32,9 @@ type view struct {
 
 	Host  string // chosen; empty: all that may be seen
 	Days  int
-	since time.Time // with until, the days that were chosen by their dates
+	Since string // with Until, the days that were chosen by their dates
+	Until string
+	since time.Time // the same
 	until time.Time
 	may   []string      // the hosts that may be seen; nil: all
 	store store.Queries // nil: this server has none
@@ -59,15 +61,8 @@ func (v *view) dates() {
 	until, err2 := time.Parse(time.DateOnly, v.q.Get("until"))
 	if days := int(until.Sub(since).Hours()/24) + 1; err == nil && err2 == nil && days > 0 && days < 800 && since.Year() > 2000 && since.Before(v.Now) {
 		v.since, v.until, v.Days = since, until, days
+		v.Since, v.Until = since.Format(time.DateOnly), until.Format(time.DateOnly)
 	}
-}
-
-// Date is one of the two days, as a form has it; empty if another period is chosen.
-func (v *view) Date(last bool) string {
-	if v.since.IsZero() {
-		return ""
-	}
-	return map[bool]time.Time{false: v.since, true: v.until}[last].Format(time.DateOnly)
 }
 
 func (s *server) view(r *http.Request) (*view, error) {
@@ -184,10 +179,9 @@ func (v *view) Link(screen string, parameters ...string) string {
 	if v.Host != "" {
 		q.Set("host", v.Host)
 	}
-	if !v.since.IsZero() {
-		q.Set("days", "dates")
-		q.Set("since", v.Date(false))
-		q.Set("until", v.Date(true))
+	if v.Since != "" {
+		q.Set("since", v.Since)
+		q.Set("until", v.Until)
 	} else if v.Days != periods[0] {
 		q.Set("days", strconv.Itoa(v.Days))
 	}

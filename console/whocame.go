@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -238,14 +239,11 @@ func (v *view) naming(unknown []*client) *naming {
 	return &naming{Name: name, File: file, Lines: namingLines(name)}
 }
 
+var notInTokens = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
 // namingLines are the lines of a policy file that name a client.
 func namingLines(name string) string {
-	token := strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {
-			return c
-		}
-		return -1
-	}, name)
+	token := notInTokens.ReplaceAllString(name, "")
 	if token == "" || token[0] >= '0' && token[0] <= '9' {
 		token = "Client" + token
 	}
