@@ -50,8 +50,8 @@ type event struct {
 	More string // the link's text
 }
 
-// shownNotices is how many notices the first page spells out.
-const shownNotices = 3
+// How much the first page spells out.
+const shownNotices, shownTop = 3, 8
 
 func overview(v *view) (*page, error) {
 	d := &overviewData{Notices: v.notices(), InOrder: v.inOrder(), NoStore: v.store == nil}
@@ -176,9 +176,6 @@ func trend(now, before int64, days int) string {
 	}
 	return "as many as " + than
 }
-
-// shownTop is how many crawlers the first page lists.
-const shownTop = 8
 
 func (d *overviewData) top(clients []*client) {
 	for i, c := range clients { // the busiest first

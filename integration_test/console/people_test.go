@@ -258,5 +258,41 @@ func TestFirstPolicy(t *testing.T) {
 	y.sees("Disallow: /members/")
 }
 
+// TestFormsByKeyboard shortens snippets and reserves rights in one draft, and publishes it.
+func TestFormsByKeyboard(t *testing.T) {
+	y, _ := keyboard(t)
+	n := open(t, policyText, "")
+	y.Visit(n.console + "change")
+	y.writes(named("who"), "everyone")
+	y.reaches(named("choose"))
+	for range 2 { // the last but two
+		y.key("ArrowDown", 40, "")
+	}
+	chosen := ""
+	if y.Eval(named("choose")+".value", &chosen); chosen != "snippet" {
+		t.Fatalf("the keys chose %q", chosen)
+	}
+	y.writes(named("place"), "/news/")
+	y.writes(named("much"), "80")
+	y.presses(button("decide"))
+	y.sees("max-snippet of /news/ is now max-snippet:80")
+	for _, name := range []string{"tdmrep", "rsl"} {
+		y.reaches(named(name))
+		y.key(" ", 32, " ")
+	}
+	y.presses(button("rights"))
+	y.sees("tdmrep is now on")
+	y.sees("max-snippet of /news/ is now max-snippet:80")
+	y.looks("forms-rights")
+	y.presses(button("publish"))
+	y.sees("Published: v2")
+	y.Visit(n.site + "/.well-known/tdmrep.json")
+	y.sees("tdm-reservation")
+	text, err := os.ReadFile(n.policy)
+	if err != nil || !strings.Contains(string(text), `robots-tag: {paths: /news/, rules: "max-snippet:80"}`) || !strings.Contains(string(text), "publish:\n  tdmrep: on\n  rsl: on\n") {
+		t.Errorf("%s (%v)", text, err)
+	}
+}
+
 // sum is the SHA-256 of a text in hexadecimal digits.
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }

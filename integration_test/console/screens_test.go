@@ -124,6 +124,26 @@ func TestScreens(t *testing.T) {
 			})
 		}
 	}
+	t.Run("forced colours", func(t *testing.T) {
+		b.Screen(1280, 900, false)
+		b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "forced-colors", "value": "active"}}}, nil)
+		defer b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{}}, nil)
+		for _, s := range screens {
+			b.Visit(n.console + s.path)
+			var looks []string // the lines under the tabs, and that under the one that is chosen
+			b.Eval(`(() => {
+				const line = (e) => getComputedStyle(e).borderBottomColor;
+				const tabs = [...document.querySelectorAll("nav a")], here = tabs.filter((e) => e.hasAttribute("aria-current"));
+				return [String(matchMedia("(forced-colors: active)").matches), String(here.length), line(here[0]), ...new Set(tabs.filter((e) => e !== here[0]).map(line))];
+			})()`, &looks)
+			if len(looks) != 4 || looks[0] != "true" || looks[1] != "1" || looks[2] == looks[3] {
+				t.Errorf("%s: the chosen tab does not look chosen, or another does: %v", s.name, looks)
+			}
+			if s.name == "overview" {
+				save(t, b, "overview-forced-colours")
+			}
+		}
+	})
 	if *update {
 		b.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
 		pictures(t, b, n)

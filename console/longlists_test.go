@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"html"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+var nextOnes = regexp.MustCompile(`href="\./([^"]*)">The next ones`)
+
+// Links lead through 1,500 unknown clients and 500 hosts, a search finds each, and no page is long.
+func TestLongLists(t *testing.T) {
+	const clients, hosts = 1500, 500
+	dir, now := t.TempDir(), time.Now().UTC()
+	s, err := store.Open(t.Context(), filepath.Join(dir, "activity"), store.Options{Queue: clients * 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range clients {
+		s.Record(activity.Visit{
+			Time: now.Add(-time.Duration(i%48) * time.Hour), Host: fmt.Sprintf("h%03d.example.com", i%hosts), Path: "/", Crawler: fmt.Sprintf("client-%04d", i),
+			Kind: activity.KindUnknown, Identity: activity.Claimed, Decision: activity.Allowed, Policy: sumOf(testPolicy)[:12], Status: 200,
+		})
+	}
+	if dropped := s.Dropped(); dropped > 0 {
+		t.Fatal(dropped)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pages := startCaddyWith(t, testPolicy, dir)
+	read := func(path string) string {
+		t.Helper()
+		w := get(t, pages, path)
+		if w.Code != 200 || w.Body.Len() > 60_000 {
+			t.Fatalf("%s: status %d, %d bytes", path, w.Code, w.Body.Len())
+		}
+		return w.Body.String()
+	}
+	name := regexp.MustCompile(`<code>(client-\d{4})</code>`)
+	seen, visited := map[string]bool{}, 0
+	for path := "who-came"; path != ""; visited++ {
+		body := read(path)
+		for _, m := range name.FindAllStringSubmatch(body, -1) {
+			seen[m[1]] = true
+		}
+		if path = ""; nextOnes.MatchString(body) {
+			path = strings.TrimSuffix(html.UnescapeString(nextOnes.FindStringSubmatch(body)[1]), "#unknown")
+		}
+	}
+	t.Logf("%d clients on %d pages", len(seen), visited)
+	if len(seen) != clients {
+		t.Errorf("%d of %d clients are on %d pages", len(seen), clients, visited)
+	}
+	if body := read("who-came?q=client-1234"); len(name.FindAllString(body, -1)) != 1 || !strings.Contains(body, "<code>client-1234</code>") {
+		t.Error("a search does not find a client")
+	}
+	body := read("")
+	for i := range hosts {
+		if !strings.Contains(body, fmt.Sprintf(`<option value="h%03d.example.com">`, i)) {
+			t.Fatalf("host %d cannot be chosen", i)
+		}
+	}
+	if body := read("who-came?host=h321.example.com"); len(name.FindAllString(body, -1)) != clients/hosts {
+		t.Errorf("a host does not show its own clients: %v", name.FindAllString(body, -1))
+	}
+}
