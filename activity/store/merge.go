@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
@@ -34,15 +33,20 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 
 const setMetaText = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
-// revise begins a change, and returns a revision that is greater than all before. It is a
+// change calls do with a transaction and with a revision that is greater than all before. It is a
 // time so that a database that was restored from a copy does not go back.
-func revise(ctx context.Context, q querier, now time.Time) (int64, error) {
-	last, err := meta(ctx, q, metaRevision)
-	if err != nil {
-		return 0, err
-	}
-	revision := max(last+1, now.UnixMilli())
-	return revision, setMeta(ctx, q, metaRevision, revision)
+func (s *Store) change(ctx context.Context, do func(tx *sql.Tx, revision int64) error) error {
+	return within(ctx, s.db, func(tx *sql.Tx) error {
+		last, err := meta(ctx, tx, metaRevision)
+		if err != nil {
+			return err
+		}
+		revision := max(last+1, s.options().Now().UnixMilli())
+		if err := setMeta(ctx, tx, metaRevision, revision); err != nil {
+			return err
+		}
+		return do(tx, revision)
+	})
 }
 
 func touch(ctx context.Context, q querier, name string, bucket, revision int64) error {
@@ -57,59 +61,51 @@ func setMeta(ctx context.Context, q querier, name string, v int64) error {
 
 // merge adds sums to the totals, and records in the same transaction that the journals up to seq are in them.
 func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer rollback(tx)
-	m, err := newMerging(ctx, tx, s.options().Now())
-	if err != nil {
-		return err
-	}
-	for k, c := range add.Rows {
-		if err := m.row(k, c); err != nil {
+	return s.change(ctx, func(tx *sql.Tx, revision int64) error {
+		m, err := newMerging(ctx, tx, revision)
+		if err != nil {
 			return err
 		}
-	}
-	for r, t := range add.Reads {
-		if err := m.read(r, t); err != nil {
+		for k, c := range add.Rows {
+			if err := m.row(k, c); err != nil {
+				return err
+			}
+		}
+		for r, t := range add.Reads {
+			if err := m.read(r, t); err != nil {
+				return err
+			}
+		}
+		if err := m.totals(); err != nil {
 			return err
 		}
-	}
-	if err := m.totals(); err != nil {
-		return err
-	}
-	for hour, n := range add.Lost {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO lost VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, changed = excluded.changed", hour, n, m.revision); err != nil {
-			return err
+		for hour, n := range add.Lost {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO lost VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, changed = excluded.changed", hour, n, revision); err != nil {
+				return err
+			}
+			m.touched[touched{"lost", hour}] = true
 		}
-		m.touched[touched{"lost", hour}] = true
-	}
-	for t := range m.touched {
-		if err := touch(ctx, tx, t.name, t.bucket, m.revision); err != nil {
-			return err
+		for t := range m.touched {
+			if err := touch(ctx, tx, t.name, t.bucket, revision); err != nil {
+				return err
+			}
 		}
-	}
-	for hour := range m.hours {
-		// Three quarters stay, so that not every merge has to fold.
-		n := s.options().RowsPerHour
-		if err := pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), m.other, m.revision); err != nil {
-			return err
+		for hour := range m.hours {
+			// Three quarters stay, so that not every merge has to fold.
+			n := s.options().RowsPerHour
+			if err := pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), revision); err != nil {
+				return err
+			}
 		}
-	}
-	if err := setMeta(ctx, tx, metaMerged, seq); err != nil {
-		return err
-	}
-	return tx.Commit()
+		return setMeta(ctx, tx, metaMerged, seq)
+	})
 }
 
 type merging struct {
 	ctx                      context.Context
-	tx                       *sql.Tx
 	intern, path, totalOf    *sql.Stmt
 	dayOf, crawler, readInto *sql.Stmt
 	ids                      map[string]int64
-	other                    int64 // the number of OtherPath
 	hours                    map[int64]bool
 	sum                      map[total]*journal.Counts
 	seen                     map[int64]*seenCrawler
@@ -127,8 +123,8 @@ type total struct{ hour, host, crawler, identity, decision, rule, policy int64 }
 
 type seenCrawler struct{ kind, first, last int64 }
 
-func newMerging(ctx context.Context, tx *sql.Tx, now time.Time) (*merging, error) {
-	m := &merging{ctx: ctx, tx: tx, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*journal.Counts{}, seen: map[int64]*seenCrawler{}, touched: map[touched]bool{}}
+func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, error) {
+	m := &merging{ctx: ctx, revision: revision, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*journal.Counts{}, seen: map[int64]*seenCrawler{}, touched: map[touched]bool{}}
 	for stmt, text := range map[**sql.Stmt]string{
 		// The update that changes nothing makes RETURNING answer for a text that is there.
 		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
@@ -146,11 +142,7 @@ func newMerging(ctx context.Context, tx *sql.Tx, now time.Time) (*merging, error
 			return nil, err
 		}
 	}
-	var err error
-	if m.revision, err = revise(ctx, tx, now); err != nil {
-		return nil, err
-	}
-	m.other, err = m.id(OtherPath)
+	_, err := m.id(OtherPath) // fold needs it
 	return m, err
 }
 
@@ -232,6 +224,9 @@ func (m *merging) totals() error {
 	return nil
 }
 
+// otherPath is the number of [OtherPath].
+const otherPath = "(SELECT id FROM strings WHERE text = '" + OtherPath + "')"
+
 // verifiedSearch tells the rows of verified search crawlers, which are folded last.
 const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verified') AND crawler IN" +
 	" (SELECT crawler FROM crawlers WHERE kind = (SELECT id FROM strings WHERE text = 'search')))"
@@ -239,7 +234,7 @@ const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verifi
 // fold sums up, without their paths, the rows of one hour or day beyond keep, the ones with the fewest requests, once
 // there are more than limit. What was sent to a fleet's database, whole, stays there as it is. Of what was sent in
 // part, the rows that are summed up stay as rows of nothing until those have been sent, too.
-func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, other, revision int64) error {
+func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, revision int64) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests > 0", at).Scan(&n); err != nil || n <= limit {
 		return err
@@ -260,9 +255,9 @@ func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, 
 		args []any
 	}{
 		{"CREATE TEMP TABLE folded AS SELECT " + pathTexts + ", " + countColumns + " FROM " + t.name +
-			" WHERE " + t.bucket + " = ? AND requests > 0 AND path <> ? ORDER BY " + verifiedSearch + " DESC, requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
+			" WHERE " + t.bucket + " = ? AND requests > 0 AND path <> " + otherPath + " ORDER BY " + verifiedSearch + " DESC, requests DESC, path LIMIT -1 OFFSET ?", []any{at, keep}},
 		{remove + " WHERE (" + t.bucket + ", " + pathTexts + ") IN (SELECT ?, " + pathTexts + " FROM folded)", []any{at}},
-		{t.insert() + " SELECT ?, " + rowTexts + ", ?, " + sumCounts + ", ? FROM folded WHERE true GROUP BY " + rowTexts + addExcluded, []any{at, other, revision}},
+		{t.insert() + " SELECT ?, " + rowTexts + ", " + otherPath + ", " + sumCounts + ", ? FROM folded WHERE true GROUP BY " + rowTexts + addExcluded, []any{at, revision}},
 		{"DROP TABLE folded", nil},
 	} {
 		if _, err := tx.ExecContext(ctx, stmt.text, stmt.args...); err != nil {

@@ -58,14 +58,9 @@ func (t *outgoingTable) columns() []string {
 type pendingBucket struct{ bucket, changed, sent int64 }
 
 // pending lists what is to be sent of a table, the newest first.
-func (t *outgoingTable) pending(ctx context.Context, db querier) (all []pendingBucket, err error) {
-	err = each(ctx, db, func(rows *sql.Rows) error {
-		var p pendingBucket
-		err := rows.Scan(&p.bucket, &p.changed, &p.sent)
-		all = append(all, p)
-		return err
-	}, "SELECT bucket, changed, sent FROM outbox WHERE name = ? AND changed > sent ORDER BY bucket DESC", t.name)
-	return all, err
+func (t *outgoingTable) pending(ctx context.Context, db querier) ([]pendingBucket, error) {
+	return list(ctx, db, func(p *pendingBucket) []any { return []any{&p.bucket, &p.changed, &p.sent} },
+		"SELECT bucket, changed, sent FROM outbox WHERE name = ? AND changed > sent ORDER BY bucket DESC", t.name)
 }
 
 func (t *outgoingTable) begin(ctx context.Context, db querier, p pendingBucket) error {

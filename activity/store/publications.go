@@ -48,22 +48,12 @@ func (s *Store) Serve(ctx context.Context, p *activity.Publication, d site.Docum
 
 // insertNew inserts a row, unless there is one of its key.
 func (s *Store) insertNew(ctx context.Context, name string, values ...any) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer rollback(tx)
-	revision, err := revise(ctx, tx, s.options().Now())
-	if err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO "+name+" VALUES (?"+strings.Repeat(", ?", len(values))+") ON CONFLICT DO NOTHING", append(values, revision)...); err != nil {
-		return err
-	}
-	if err := touch(ctx, tx, name, 0, revision); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return s.change(ctx, func(tx *sql.Tx, revision int64) error {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO "+name+" VALUES (?"+strings.Repeat(", ?", len(values))+") ON CONFLICT DO NOTHING", append(values, revision)...); err != nil {
+			return err
+		}
+		return touch(ctx, tx, name, 0, revision)
+	})
 }
 
 // Publications lists those of a source, the newest first; of an empty name all.
@@ -234,27 +224,22 @@ func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 // Delete removes all rows of a crawler or of a host, or of the one at the other if both are given, and the texts that
 // nothing names any more. Nothing of them remains in the files, and the database shrinks.
 func (s *Store) Delete(ctx context.Context, crawler, host string) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer rollback(tx)
-	for _, table := range []string{"hours", "days", "path_hours", "path_days", "reads"} {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE (? = '' OR crawler = (SELECT id FROM strings WHERE text = ?))"+
-			" AND (? = '' OR host = (SELECT id FROM strings WHERE text = ?)) AND (? <> '' OR ? <> '')", crawler, crawler, host, host, crawler, host); err != nil {
-			return err
+	if err := within(ctx, s.db, func(tx *sql.Tx) error {
+		for _, table := range []string{"hours", "days", "path_hours", "path_days", "reads"} {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE (? = '' OR crawler = (SELECT id FROM strings WHERE text = ?))"+
+				" AND (? = '' OR host = (SELECT id FROM strings WHERE text = ?)) AND (? <> '' OR ? <> '')", crawler, crawler, host, host, crawler, host); err != nil {
+				return err
+			}
 		}
-	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM documents WHERE host = ? AND ? <> '' AND ? = ''", host, host, crawler); err != nil {
+		_, err := tx.ExecContext(ctx, "DELETE FROM documents WHERE host = ? AND ? <> '' AND ? = ''", host, host, crawler)
 		return err
-	}
-	if err := tx.Commit(); err != nil {
+	}); err != nil {
 		return err
 	}
 	if err := s.sweep(ctx); err != nil {
 		return err
 	}
 	// Freed pages still hold what was deleted: the file is written anew without them.
-	_, err = s.db.ExecContext(ctx, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+	_, err := s.db.ExecContext(ctx, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
 	return err
 }

@@ -134,35 +134,28 @@ func (r *Reader) Totals(ctx context.Context, q Query) ([]Row, error) {
 // began. If a journal is merged in between, it starts again.
 func (r *Reader) snapshot(ctx context.Context, read func(tx *sql.Tx, pending *journal.Sums) error) error {
 	for try := 0; ; try++ {
-		err := r.trySnapshot(ctx, read)
+		err := within(ctx, r.db, func(tx *sql.Tx) error {
+			merged, err := meta(ctx, tx, metaMerged) // the first read fixes what the transaction sees
+			if err != nil {
+				return err
+			}
+			seqs, err := journal.List(r.dir)
+			if err != nil {
+				return err
+			}
+			pending := journal.NewSums(1 << 20)
+			for _, seq := range seqs {
+				if seq <= merged {
+					continue
+				}
+				if err := journal.ReadInto(journal.Name(r.dir, seq), pending); err != nil {
+					return err
+				}
+			}
+			return read(tx, pending)
+		})
 		if !errors.Is(err, fs.ErrNotExist) || try == 5 {
 			return err
 		}
 	}
-}
-
-func (r *Reader) trySnapshot(ctx context.Context, read func(tx *sql.Tx, pending *journal.Sums) error) error {
-	tx, err := r.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer rollback(tx)
-	merged, err := meta(ctx, tx, metaMerged) // the first read fixes what the transaction sees
-	if err != nil {
-		return err
-	}
-	seqs, err := journal.List(r.dir)
-	if err != nil {
-		return err
-	}
-	pending := journal.NewSums(1 << 20)
-	for _, seq := range seqs {
-		if seq <= merged {
-			continue
-		}
-		if err := journal.ReadInto(journal.Name(r.dir, seq), pending); err != nil {
-			return err
-		}
-	}
-	return read(tx, pending)
 }

@@ -61,11 +61,7 @@ func (s *Store) roll(ctx context.Context, today int64) error {
 	if err != nil {
 		return err
 	}
-	var days []int64
-	err = each(ctx, s.db, func(rows *sql.Rows) error {
-		days = append(days, 0)
-		return rows.Scan(&days[len(days)-1])
-	}, "SELECT DISTINCT hour / 24 FROM hours WHERE hour >= ? AND hour < ? ORDER BY 1", (rolled+1)*24, today*24)
+	days, err := list(ctx, s.db, func(day *int64) []any { return []any{day} }, "SELECT DISTINCT hour / 24 FROM hours WHERE hour >= ? AND hour < ? ORDER BY 1", (rolled+1)*24, today*24)
 	if err != nil {
 		return err
 	}
@@ -78,33 +74,19 @@ func (s *Store) roll(ctx context.Context, today int64) error {
 }
 
 func (s *Store) rollDay(ctx context.Context, day int64) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer rollback(tx)
-	var other int64
-	if err := tx.QueryRowContext(ctx, "SELECT id FROM strings WHERE text = ?", OtherPath).Scan(&other); err != nil {
-		return err
-	}
-	revision, err := revise(ctx, tx, s.options().Now())
-	if err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO path_days SELECT ?, "+pathTexts+", "+sumCounts+
-		", ? FROM path_hours WHERE hour >= ? AND hour < ? GROUP BY "+pathTexts+" HAVING sum(requests) > 0", day, revision, day*24, day*24+24); err != nil {
-		return err
-	}
-	if err := touch(ctx, tx, "path_days", day, revision); err != nil {
-		return err
-	}
-	if err := pathDayTable.fold(ctx, tx, day, s.options().RowsPerHour, s.options().RowsPerHour, other, revision); err != nil {
-		return err
-	}
-	if err := setMeta(ctx, tx, metaRolled, day); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return s.change(ctx, func(tx *sql.Tx, revision int64) error {
+		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO path_days SELECT ?, "+pathTexts+", "+sumCounts+
+			", ? FROM path_hours WHERE hour >= ? AND hour < ? GROUP BY "+pathTexts+" HAVING sum(requests) > 0", day, revision, day*24, day*24+24); err != nil {
+			return err
+		}
+		if err := touch(ctx, tx, "path_days", day, revision); err != nil {
+			return err
+		}
+		if err := pathDayTable.fold(ctx, tx, day, s.options().RowsPerHour, s.options().RowsPerHour, revision); err != nil {
+			return err
+		}
+		return setMeta(ctx, tx, metaRolled, day)
+	})
 }
 
 func (s *Store) expire(ctx context.Context, now time.Time) error {
@@ -234,53 +216,34 @@ func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bo
 // foldOlder makes the buckets of a table coarser, except so many of the last, all at once.
 func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool, err error) {
 	keep := max(1, s.options().RowsPerHour/coarser)
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return false, err
-	}
-	defer rollback(tx)
-	var other int64
-	if err := tx.QueryRowContext(ctx, "SELECT id FROM strings WHERE text = ?", OtherPath).Scan(&other); err != nil {
-		return false, err
-	}
-	revision, err := revise(ctx, tx, s.options().Now())
-	if err != nil {
-		return false, err
-	}
-	var buckets []int64
-	if err := each(ctx, tx, func(rows *sql.Rows) error {
-		buckets = append(buckets, 0)
-		return rows.Scan(&buckets[len(buckets)-1])
-	}, fmt.Sprintf("SELECT %s FROM %s WHERE requests > 0 GROUP BY 1 HAVING count(*) > ? AND %[1]s <= (SELECT max(%[1]s) FROM %[2]s) - ?", t.bucket, t.name), 2*keep, spare); err != nil {
-		return false, err
-	}
-	for _, at := range buckets {
-		if err := t.fold(ctx, tx, at, keep, keep, other, revision); err != nil {
-			return false, err
+	return false, s.change(ctx, func(tx *sql.Tx, revision int64) error {
+		buckets, err := list(ctx, tx, func(at *int64) []any { return []any{at} },
+			fmt.Sprintf("SELECT %s FROM %s WHERE requests > 0 GROUP BY 1 HAVING count(*) > ? AND %[1]s <= (SELECT max(%[1]s) FROM %[2]s) - ?", t.bucket, t.name), 2*keep, spare)
+		if err != nil {
+			return err
 		}
-	}
-	return false, tx.Commit()
+		for _, at := range buckets {
+			if err := t.fold(ctx, tx, at, keep, keep, revision); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // noteShrinking records and reports that rows are deleted for their size.
 func (s *Store) noteShrinking(ctx context.Context, size int64) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer rollback(tx)
-	before, err := meta(ctx, tx, metaShrunk)
-	if err != nil {
-		return err
-	}
-	now := s.options().Now().Unix()
-	if err := setMeta(ctx, tx, metaShrunk, now); err != nil {
-		return err
-	}
-	if now-before >= 86400 {
-		s.options().Shrinking(size, s.options().MaxBytes)
-	}
-	return tx.Commit()
+	return within(ctx, s.db, func(tx *sql.Tx) error {
+		before, err := meta(ctx, tx, metaShrunk)
+		if err != nil {
+			return err
+		}
+		now := s.options().Now().Unix()
+		if now-before >= 86400 {
+			s.options().Shrinking(size, s.options().MaxBytes)
+		}
+		return setMeta(ctx, tx, metaShrunk, now)
+	})
 }
 
 // sizeOf is how much of a database is in use. Freed pages are used again.

@@ -54,20 +54,13 @@ type dayCoverage struct {
 // coverage lists the days that have requests between two hours. A day that is only
 // partly asked for has no rows by the day.
 func coverage(ctx context.Context, tx *sql.Tx, first, end int64) ([]dayCoverage, error) {
-	var all []dayCoverage
-	err := each(ctx, tx, func(rows *sql.Rows) error {
-		var d dayCoverage
-		err := rows.Scan(&d.day, &d.hours, &d.days, &d.total)
-		all = append(all, d)
-		return err
-	}, `SELECT day, coalesce(sum(h), 0), coalesce(sum(d), 0), coalesce(sum(t), 0) FROM (
+	return list(ctx, tx, func(d *dayCoverage) []any { return []any{&d.day, &d.hours, &d.days, &d.total} }, `SELECT day, coalesce(sum(h), 0), coalesce(sum(d), 0), coalesce(sum(t), 0) FROM (
 	SELECT hour / 24 AS day, sum(requests) AS h, 0 AS d, 0 AS t FROM path_hours WHERE hour >= ?1 AND hour < ?2 GROUP BY 1
 	UNION ALL SELECT day, 0, sum(requests), 0 FROM path_days WHERE day * 24 >= ?1 AND day * 24 + 24 <= ?2 GROUP BY 1
 	UNION ALL SELECT day, 0, 0, sum(requests) FROM days WHERE day * 24 >= ?1 AND day * 24 + 24 <= ?2 GROUP BY 1
 	UNION ALL SELECT hour / 24, 0, 0, sum(requests) FROM hours WHERE hour >= ?1 AND hour < ?2
 		AND (hour / 24 * 24 < ?1 OR hour / 24 * 24 + 24 > ?2) GROUP BY 1
 ) GROUP BY day ORDER BY day`, first, end)
-	return all, err
 }
 
 func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, first, end int64, visit func(activity.Visits) error) error {

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,23 +14,8 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// schemaVersion is PRAGMA user_version: the format of the database and of the journals beside it. A database of the
-// format before is changed when a writer opens it; others are not opened.
+// schemaVersion is PRAGMA user_version: the format of the database and of the journals beside it. Others are not opened.
 const schemaVersion = 6
-
-// migration changes a database of the format before: format 5 did not know what a fleet's
-// database has. All of it is to be sent.
-var migration = func() string {
-	var b strings.Builder
-	for _, t := range outgoing {
-		fmt.Fprintf(&b, "ALTER TABLE %s ADD COLUMN changed INTEGER NOT NULL DEFAULT 1;", t.name)
-	}
-	b.WriteString(outboxTable)
-	for _, t := range outgoing {
-		fmt.Fprintf(&b, "INSERT INTO outbox SELECT DISTINCT '%s', %s, 1, 0, 0 FROM %[1]s;", t.name, cmp.Or(t.bucket, "0"))
-	}
-	return b.String()
-}()
 
 // table is one of the four tables of totals. Its rows name their texts by the number that strings gives them. The
 // clustering order serves the screens, which ask for a span of time, and the deletion of the oldest rows.
@@ -130,43 +114,45 @@ func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) 
 		return nil, err
 	}
 	db.SetMaxOpenConns(connections)
-	if err := prepare(ctx, db, name, write); err != nil {
+	if err := prepare(ctx, db, name); err != nil {
 		return nil, errors.Join(explain(dir, err), db.Close())
 	}
 	return db, nil
 }
 
-func prepare(ctx context.Context, db *sql.DB, name string, write bool) error {
+func prepare(ctx context.Context, db *sql.DB, name string) error {
 	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return fmt.Errorf("opening %s: %w", name, err)
 	}
-	change := schema
 	switch {
 	case version == schemaVersion:
 		return nil
 	case version > schemaVersion:
 		return fmt.Errorf("%s has format %d, of a newer version of this program, while this one reads format %d: open it with that version, or move its directory away, and a new store begins", name, version, schemaVersion)
-	case version > 0 && version < schemaVersion-1:
-		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and a new store begins", name, version)
-	case version == schemaVersion-1 && !write:
-		return fmt.Errorf("%s has format %d, of an older version of this program, and this one reads format %d: start Caddy with it once, which changes the format", name, version, schemaVersion)
 	case version > 0:
-		change = migration
+		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and a new store begins", name, version)
 	}
+	return within(ctx, db, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {
+			return fmt.Errorf("creating %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// within calls do with a transaction, which it commits unless do fails.
+func within(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer rollback(tx)
-	if _, err := tx.ExecContext(ctx, change+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {
-		return fmt.Errorf("creating %s: %w", name, err)
+	defer tx.Rollback() //nolint:errcheck // it fails once the transaction is committed
+	if err := do(tx); err != nil {
+		return err
 	}
 	return tx.Commit()
 }
-
-// rollback ends a transaction that was not committed.
-func rollback(tx *sql.Tx) { _ = tx.Rollback() }
 
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -186,4 +172,15 @@ func each(ctx context.Context, q querier, scan func(*sql.Rows) error, text strin
 		}
 	}
 	return rows.Err()
+}
+
+// list reads rows of T into its fields.
+func list[T any](ctx context.Context, q querier, fields func(*T) []any, text string, args ...any) (all []T, err error) {
+	err = each(ctx, q, func(rows *sql.Rows) error {
+		var row T
+		err := rows.Scan(fields(&row)...)
+		all = append(all, row)
+		return err
+	}, text, args...)
+	return all, err
 }
