@@ -66,15 +66,19 @@ func readRobotsTagLine(line string) ([]Member, reading) {
 }
 
 func readMembers(line string) ([]Member, reading) {
-	if list, err := httpsfv.UnmarshalList([]string{line}); err == nil {
-		if members, how := readList(list); how != unreadable {
-			return members, how
-		}
+	if members, how := readList(line); how != unreadable {
+		return members, how
 	}
 	var members []Member
 	for _, text := range splitMembers(line) {
-		found, ok := repairMember(text)
-		if !ok {
+		found, how := readList(text)
+		if how == unreadable {
+			found, how = readEntry(text)
+		}
+		if how == unreadable && !strings.Contains(text, `"`) {
+			found, how = readList(respell(text))
+		}
+		if how == unreadable {
 			return nil, unreadable
 		}
 		members = append(members, found...)
@@ -96,30 +100,6 @@ func legacyLine(line string) ([]Member, bool) {
 	return sortedMembers(found), true
 }
 
-// repairMember reads one member of a line that is no List: an Item, a member of a Dictionary, or respelled.
-func repairMember(text string) ([]Member, bool) {
-	if strings.Trim(text, " \t") == "" {
-		return nil, true
-	}
-	if list, err := httpsfv.UnmarshalList([]string{text}); err == nil {
-		if members, how := readList(list); how != unreadable {
-			return members, true
-		}
-	}
-	if d, err := httpsfv.UnmarshalDictionary([]string{text}); err == nil && len(d.Names()) == 1 {
-		return readEntry(d), true
-	}
-	if strings.Contains(text, `"`) {
-		return nil, false
-	}
-	list, err := httpsfv.UnmarshalList([]string{respell(text)})
-	if err != nil {
-		return nil, false
-	}
-	members, how := readList(list)
-	return members, how != unreadable
-}
-
 // respell corrects what draft -02 has in its own examples (capitals, a trailing semicolon or equals sign, a
 // missing "*"), and a colon for an equals sign.
 func respell(text string) string {
@@ -135,7 +115,11 @@ func respell(text string) string {
 }
 
 // readList reads draft -03's List.
-func readList(list httpsfv.List) ([]Member, reading) {
+func readList(text string) ([]Member, reading) {
+	list, err := httpsfv.UnmarshalList([]string{strings.Trim(text, " \t")})
+	if err != nil {
+		return nil, unreadable
+	}
 	members := make([]Member, 0, len(list))
 	worst := asWritten
 	for _, member := range list {
@@ -174,7 +158,11 @@ func readToken(token string, rules robotsrule.Set) (Member, reading) {
 }
 
 // readEntry reads a member of draft -02's Dictionary: a list of rules, or one rule, behind an equals sign.
-func readEntry(d *httpsfv.Dictionary) []Member {
+func readEntry(text string) ([]Member, reading) {
+	d, err := httpsfv.UnmarshalDictionary([]string{strings.Trim(text, " \t")})
+	if err != nil || len(d.Names()) != 1 {
+		return nil, unreadable
+	}
 	name := d.Names()[0]
 	value, _ := d.Get(name)
 	var rules robotsrule.Set
@@ -190,11 +178,11 @@ func readEntry(d *httpsfv.Dictionary) []Member {
 		bare = value.Value
 	}
 	if !robotsrule.IsRule(name) {
-		return []Member{{name, rules}}
+		return []Member{{name, rules}}, repaired
 	}
 	p := httpsfv.NewParams()
 	p.Add(name, bare)
-	return []Member{{Everyone, rules.Union(robotsrule.FromParams(p))}}
+	return []Member{{Everyone, rules.Union(robotsrule.FromParams(p))}}, repaired
 }
 
 func bareRule(value any) robotsrule.Set {
