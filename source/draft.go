@@ -55,9 +55,7 @@ func (d *Document) Draft(ctx context.Context) (*Draft, error) {
 	if u == nil || u.src.stored == nil {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	return within(ctx, "reading the draft", func() (*Draft, error) { return u.src.stored.draft(ctx) })
+	return soon(ctx, "reading the draft", u.src.stored.draft)
 }
 
 // SaveDraft saves a draft, or deletes it for nil, if the draft in the storage is still the one whose ID is replaces.
@@ -68,33 +66,26 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 		return errReadOnly
 	}
 	s := u.src.stored
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
-	defer cancel()
-	_, err := within(ctx, "saving the draft", func() (any, error) {
-		return nil, s.locked(ctx, func() error {
-			before, err := s.draft(ctx)
-			switch {
-			case err != nil:
-				return err
-			case before.ID() != replaces:
-				return ErrOvertaken
-			case draft == nil && before == nil:
-				return nil
-			case draft == nil:
-				return s.Delete(ctx, s.key+draftSuffix)
-			}
-			data, err := json.Marshal(draft)
-			if err != nil {
-				return err
-			}
-			return s.Store(ctx, s.key+draftSuffix, data)
-		})
+	err := s.write(ctx, "saving the draft", func(ctx context.Context) error {
+		before, err := s.draft(ctx)
+		switch {
+		case err != nil:
+			return err
+		case before.ID() != replaces:
+			return ErrOvertaken
+		case draft == nil && before == nil:
+			return nil
+		case draft == nil:
+			return s.Delete(ctx, s.key+draftSuffix)
+		}
+		data, err := json.Marshal(draft)
+		if err != nil {
+			return err
+		}
+		return s.Store(ctx, s.key+draftSuffix, data)
 	})
-	if err == nil || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStorage) {
-		return err
-	}
 	if errors.Is(err, ErrLockStays) {
 		return nil // it is saved
 	}
-	return fmt.Errorf("%w: %w", ErrStorage, err)
+	return err
 }

@@ -101,9 +101,7 @@ func (h *Hosts) options() *Options {
 
 // checkDir returns an error unless name is a directory.
 func checkDir(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	info, err := within(ctx, "the directory of the policy files", func() (os.FileInfo, error) { return os.Stat(name) })
+	info, err := soon(ctx, "the directory of the policy files", func(context.Context) (os.FileInfo, error) { return os.Stat(name) })
 	switch {
 	case err != nil:
 		return fmt.Errorf("the directory of the policy files: %w", err)

@@ -27,9 +27,7 @@ func (h *Hosts) poll(ctx context.Context) time.Duration {
 // Reload applies what is new in all files, without waiting for it to settle. It
 // returns false if that takes too long; files that were read by then are applied.
 func (h *Hosts) Reload(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	_, err := within(ctx, "the directory", func() (any, error) {
+	_, err := soon(ctx, "the directory", func(ctx context.Context) (any, error) {
 		h.sweep(ctx, true)
 		return nil, ctx.Err()
 	})

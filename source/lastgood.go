@@ -49,11 +49,9 @@ func (o *Options) saveLastGood(src *source, found content) {
 	if file == "" || o.ReadOnly {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
 	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data, Counted: found.counted})
 	if err == nil {
-		_, err = within(ctx, "writing", func() (any, error) {
+		_, err = soon(context.Background(), "writing", func(context.Context) (any, error) {
 			return nil, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), wholefile.Write(file, data, 0o600), o.pruneLastGood())
 		})
 	}
@@ -69,9 +67,7 @@ func (d *Document) markLastGood(u *user) {
 		return
 	}
 	d.marked = now
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
-	_, _ = within(ctx, "writing", func() (any, error) { return nil, os.Chtimes(file, now, now) })
+	_, _ = soon(context.Background(), "writing", func(context.Context) (any, error) { return nil, os.Chtimes(file, now, now) })
 }
 
 // pruneLastGood deletes the oldest saved policies if there are too many, but none
@@ -139,9 +135,7 @@ func (o *Options) lastGood(src *source) (lastGood, error) {
 	if file == "" {
 		return lastGood{}, fs.ErrNotExist
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
-	return within(ctx, "reading", func() (saved lastGood, err error) {
+	return soon(context.Background(), "reading", func(context.Context) (saved lastGood, err error) {
 		data, err := os.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(data, &saved)

@@ -43,13 +43,17 @@ func (p *Pool) Documents() (loaded []*Document) {
 
 // Waiting returns the documents for which there is no policy yet: their handlers do nothing.
 func (p *Pool) Waiting() (all []*Document) {
-	for _, d := range p.documents.All() {
-		if u, _ := d.active(); u != nil && d.Current() == nil {
-			all = append(all, d)
-		}
-	}
+	all = slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil })
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
 	return all
+}
+
+// inUse are the documents of configurations that run.
+func (p *Pool) inUse() []*Document {
+	return slices.DeleteFunc(p.documents.All(), func(d *Document) bool {
+		u, _ := d.active()
+		return u == nil
+	})
 }
 
 // Problem says why the current state of the source is not served, "" if it is.

@@ -56,9 +56,7 @@ func (src *source) published(sum string) int {
 	if src.stored == nil {
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
-	history, _ := within(ctx, "the storage", func() ([]Published, error) { return src.stored.history(ctx) })
+	history, _ := soon(context.Background(), "the storage", src.stored.history)
 	for _, p := range history {
 		if p.SHA256 == sum {
 			return p.Number
@@ -94,16 +92,15 @@ func (s *Snapshot) Publication() *activity.Publication {
 
 // Running are the policies that configurations which run apply now, those of hosts that are loaded too.
 func (p *Pool) Running() (all []*Snapshot) {
-	for _, d := range p.documents.All() {
-		if u, _ := d.active(); u != nil && d.Current() != nil {
-			all = append(all, d.Current())
+	documents := p.inUse()
+	for _, h := range p.AllHosts() {
+		for _, f := range h.loaded() {
+			documents = append(documents, f.Document)
 		}
 	}
-	for _, h := range p.AllHosts() {
-		for _, d := range h.loaded() {
-			if s := d.Current(); s != nil {
-				all = append(all, s)
-			}
+	for _, d := range documents {
+		if s := d.Current(); s != nil {
+			all = append(all, s)
 		}
 	}
 	return all
@@ -111,9 +108,9 @@ func (p *Pool) Running() (all []*Snapshot) {
 
 // InForce are the publications of the policies for all hosts that configurations which run apply now.
 func (p *Pool) InForce() (all []*activity.Publication) {
-	for _, d := range p.documents.All() {
-		if u, _ := d.active(); u != nil && d.Current() != nil {
-			all = append(all, d.Current().Publication())
+	for _, d := range p.inUse() {
+		if s := d.Current(); s != nil {
+			all = append(all, s.Publication())
 		}
 	}
 	return all

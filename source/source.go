@@ -83,6 +83,13 @@ func bounded(read func(context.Context, any) (content, error)) func(context.Cont
 	}
 }
 
+// soon is within for what takes a moment, but for a disk or a storage that hangs.
+func soon[T any](ctx context.Context, what string, f func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return within(ctx, what, func() (T, error) { return f(ctx) })
+}
+
 // within waits for f until ctx ends, as f may ignore a context, or not take one. A panic in f is an error.
 func within[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
 	type result struct {

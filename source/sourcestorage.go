@@ -103,7 +103,7 @@ var (
 // nothing if that is empty. Its errors are ErrOvertaken, ErrLockStays and, for everything else, ErrStorage.
 func PublishTo(ctx context.Context, storage Storage, key, replaces, text string, by Signed) error {
 	s := &storedPolicy{storage, key}
-	return s.publish(ctx, []string{replaces}, text, by)
+	return s.locked(ctx, func() error { return s.replace(ctx, []string{replaces}, text, by) })
 }
 
 // HistoryOf lists what was published at a key of a storage and what that replaced, newest first.
@@ -111,9 +111,16 @@ func HistoryOf(ctx context.Context, storage Storage, key string) ([]Published, e
 	return (&storedPolicy{storage, key}).history(ctx)
 }
 
-// publish is PublishTo for one of several versions to replace.
-func (s *storedPolicy) publish(ctx context.Context, replaces []string, text string, by Signed) error {
-	return s.locked(ctx, func() error { return s.replace(ctx, replaces, text, by) })
+// write is locked for a server. What has begun is finished, whoever waits for it; a storage that ignores ctx may write
+// it later still: then the watcher finds it there.
+func (s *storedPolicy) write(ctx context.Context, what string, write func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	_, err := within(ctx, what, func() (any, error) { return nil, s.locked(ctx, func() error { return write(ctx) }) })
+	if err == nil || errors.Is(err, ErrLockStays) || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStorage) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrStorage, err)
 }
 
 // locked writes while nobody else does.
@@ -138,7 +145,7 @@ func (s *storedPolicy) locked(ctx context.Context, write func() error) (err erro
 	return err
 }
 
-// replace is publish while the lock is held.
+// replace is PublishTo, for one of several versions to replace, while the lock is held.
 func (s *storedPolicy) replace(ctx context.Context, replaces []string, text string, by Signed) error {
 	before, err := s.Load(ctx, s.key)
 	sum := ""
@@ -158,9 +165,9 @@ func (s *storedPolicy) replace(ctx context.Context, replaces []string, text stri
 	}
 	now := time.Now().UTC()
 	if sum != "" && (len(history) == 0 || history[0].SHA256 != sum) {
-		history = append([]Published{{SHA256: sum, Number: nextNumber(history), Time: now, Text: string(before)}}, history...)
+		history = following(history, Published{SHA256: sum, Time: now, Text: string(before)})
 	}
-	history = append([]Published{{SHA256: sumOf([]byte(text)), Number: nextNumber(history), Time: now, Signed: by, Text: text}}, history...)
+	history = following(history, Published{SHA256: sumOf([]byte(text)), Time: now, Signed: by, Text: text})
 	if err := s.saveHistory(ctx, history); err != nil {
 		return err
 	}
@@ -173,12 +180,13 @@ func (s *storedPolicy) replace(ctx context.Context, replaces []string, text stri
 	return nil
 }
 
-// nextNumber is the number of the version after those of a history.
-func nextNumber(history []Published) int {
-	if len(history) == 0 {
-		return 1
+// following numbers a version, and puts it before those of a history.
+func following(history []Published, p Published) []Published {
+	p.Number = 1
+	if len(history) > 0 {
+		p.Number += history[0].Number
 	}
-	return history[0].Number + 1
+	return append([]Published{p}, history...)
 }
 
 // Signed says who published a version or saved a draft, and why. The zero value is not known.
@@ -283,22 +291,15 @@ func (d *Document) publishText(ctx context.Context, u *user, replaces, text stri
 			return Outcome{}, err
 		}
 	}
-	// A write that has begun is finished, whoever waits for it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
-	defer cancel()
 	known := []string{replaces}
 	if d.rejected != "" {
 		known = append(known, d.rejected)
 	}
-	// A storage that ignores ctx may write it later still: then the watcher finds it there.
-	_, err = within(ctx, "publishing", func() (any, error) { return nil, u.src.stored.publish(ctx, known, text, by) })
-	switch {
-	case errors.Is(err, ErrLockStays):
+	err = u.src.stored.write(ctx, "publishing", func(ctx context.Context) error { return u.src.stored.replace(ctx, known, text, by) })
+	if errors.Is(err, ErrLockStays) {
 		u.Logger.Warn("a published policy is still locked in the storage", zap.String("policy", u.src.name), zap.Error(err))
-	case errors.Is(err, ErrOvertaken), errors.Is(err, ErrStorage):
+	} else if err != nil {
 		return Outcome{}, err
-	case err != nil:
-		return Outcome{}, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return d.adopt(u.Options, u.src, content{data: []byte(text)}, next, true), nil
 }
@@ -310,7 +311,5 @@ func (d *Document) History(ctx context.Context) ([]Published, error) {
 	if u == nil || u.src.stored == nil {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	return within(ctx, "reading the history", func() ([]Published, error) { return u.src.stored.history(ctx) })
+	return soon(ctx, "reading the history", u.src.stored.history)
 }

@@ -34,19 +34,15 @@ var webTransport = &http.Transport{
 }
 
 func newWebSource(text string) (*source, error) {
-	w, err := newWebPolicy(text)
+	u, err := WebAddress(text)
 	if err != nil {
 		return nil, err
 	}
+	w := &webPolicy{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}
 	return &source{
-		name: w.url.String(), key: "web " + w.url.String(), interval: webInterval, minInterval: time.Second,
+		name: u.String(), key: "web " + u.String(), interval: webInterval, minInterval: time.Second,
 		remote: true, startsFromLastGood: true, read: bounded(w.read),
 	}, nil
-}
-
-func newWebPolicy(text string) (*webPolicy, error) {
-	u, err := WebAddress(text)
-	return &webPolicy{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}, err
 }
 
 // checkRedirect follows a few redirects, but none to another server: only the one in the configuration is trusted.

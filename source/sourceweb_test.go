@@ -18,10 +18,11 @@ func TestWebSourceTLS(t *testing.T) {
 		_, _ = w.Write([]byte(fakePolicy))
 	}))
 	defer server.Close()
-	src, err := newWebPolicy(server.URL)
+	address, err := WebAddress(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
+	src := &webPolicy{url: address, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}
 	if _, err := src.read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server that nobody vouches for: %v", err)
 	}
@@ -51,10 +52,11 @@ func TestWebSourceDropByDrop(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(release)
-	src, err := newWebPolicy(server.URL)
+	address, err := WebAddress(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
+	src := &webPolicy{url: address, client: http.DefaultClient}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := src.read(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {

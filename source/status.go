@@ -242,16 +242,15 @@ func (o *Options) report(src *source, out Outcome) {
 	case loaded:
 		o.reportLoaded(policy, out)
 	case rejected:
+		failed := map[string]any{"policy": src.name, "error": out.Err.Error()}
 		if now == nil { // none was ever accepted
 			o.Logger.Error("policy not loaded; robots_policy does nothing until there is one without errors", policy, zap.Error(out.Err))
-			o.emit("robots_policy.reload_failed", map[string]any{"policy": src.name, "error": out.Err.Error()})
-			return
+		} else {
+			o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
+				zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
+			failed["serving_sha256"], failed["serving_since"] = now.SHA256, now.Since
 		}
-		o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
-			zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
-		o.emit("robots_policy.reload_failed", map[string]any{
-			"policy": src.name, "error": out.Err.Error(), "serving_sha256": now.SHA256, "serving_since": now.Since,
-		})
+		o.emit("robots_policy.reload_failed", failed)
 	case recovered:
 		o.Logger.Info("policy recovered: the source has the served version again", policy, zap.String("sha256", now.SHA256))
 		o.emitReloaded(policy.String, now, now, []string{}, false)
@@ -270,7 +269,7 @@ const maxLoggedChanges = 20
 
 func (o *Options) reportLoaded(policy zap.Field, out Outcome) {
 	for _, d := range out.Now.Warnings {
-		o.Logger.Warn("policy file: "+d.Message, zap.String("place", position(d)), zap.String("code", d.Code))
+		o.Logger.Warn("policy file: "+d.Message, zap.String("place", fmt.Sprintf("%s:%d:%d", d.File, d.Pos.Line, d.Pos.Column)), zap.String("code", d.Code))
 	}
 	log := o.Logger.With(policy, zap.String("sha256", out.Now.SHA256),
 		zap.Int("rules", len(out.Now.Site.File.Spec.Rules)), zap.Int("warnings", len(out.Now.Warnings)))
@@ -285,10 +284,6 @@ func (o *Options) reportLoaded(policy zap.Field, out Outcome) {
 	}
 	log.Info("policy reloaded", zap.Strings("changes", logged), zap.Bool("robots_txt_changed", out.Changes.RobotsTxt))
 	o.emitReloaded(policy.String, out.Now, out.Before, changes, out.Changes.RobotsTxt)
-}
-
-func position(d policyfile.Diagnostic) string {
-	return fmt.Sprintf("%s:%d:%d", d.File, d.Pos.Line, d.Pos.Column)
 }
 
 // recoverPanic, deferred, keeps a panic in a watcher from ending the program.
