@@ -18,17 +18,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// The codes of what the channels have to say about a policy.
-const (
-	codeHeaderTooLarge = "header-too-large"
-	codeManyElements   = "many-elements"
-	codeNotInHeaders   = "not-in-headers"
-
-	codeRegisterStricter = "register-stricter"
-	codeRegisterCrossed  = "register-crossed"
-	codeRegistersDiffer  = "registers-differ"
-)
-
 // maxElements is how many meta elements a page gets before the author hears of it.
 const maxElements = 20
 
@@ -115,7 +104,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		members, _ := robotstag.Members(s.Policy, policy.Query{Host: host, Path: sm.path, Now: now})
 		_, ps := robotstag.Build(members, robotstag.Usage{}, now)
 		if len(members) > maxElements {
-			problems = append(problems, policy.NewProblem(policy.Warning, codeManyElements, sm.pos,
+			problems = append(problems, policy.NewProblem(policy.Warning, "many-elements", sm.pos,
 				"this puts %d meta elements into every page like %s, and as much into its headers, one for each crawler; "+
 					`write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, or %s`,
 				len(members), sm.path, tailored))
@@ -123,7 +112,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		problems = append(problems, unnamed(ps, sm.pos)...)
 		for _, p := range ps {
 			if p.Kind == robotstag.TooLong {
-				problems = append(problems, policy.NewProblem(policy.Error, codeHeaderTooLarge, sm.pos,
+				problems = append(problems, policy.NewProblem(policy.Error, "header-too-large", sm.pos,
 					"the %s header for %s is longer than the %d bytes that readers must look at, "+
 						"and what does not fit would be said to everyone; "+
 						`name fewer crawlers, write it in a rule with "for: everyone", or `+tailored,
@@ -151,7 +140,7 @@ func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem)
 			}
 		}
 		if names != nil {
-			problems = append(problems, policy.NewProblem(policy.Hint, codeNotInHeaders, pos, c.message, english.Some(names, 4)))
+			problems = append(problems, policy.NewProblem(policy.Hint, "not-in-headers", pos, c.message, english.Some(names, 4)))
 		}
 	}
 	return problems
@@ -213,7 +202,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 		if len(all) > 1 {
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
-		report(policy.NewProblem(policy.Hint, codeRegisterStricter, d.Statement.Pos,
+		report(policy.NewProblem(policy.Hint, "register-stricter", d.Statement.Pos,
 			"%s under publish speak to everyone, and this line about %s is for %q%s: there, what is disallowed for anyone is disallowed for all; write the line for everyone, or switch them off, if that is too strict",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
@@ -229,7 +218,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			}
 		}
 	}
-	report(policy.NewProblem(policy.Warning, codeRegisterCrossed, pos,
+	report(policy.NewProblem(policy.Warning, "register-crossed", pos,
 		"the paths for train-ai, ai-use and search cross in too many ways for %s under publish to say what holds where; they close every path of which anything is closed; use paths without * and $", on))
 }
 
@@ -250,7 +239,7 @@ func (s *Site) checkUse(view *rights.View, use string, report func(policy.Proble
 	for _, cell := range cells {
 		for _, c := range contradictions {
 			if d := cell.Value[c.usage]; c.use == use && d.Verdict == c.verdict && d.Statement != nil {
-				report(policy.NewProblem(policy.Warning, codeRegistersDiffer, d.Statement.Pos,
+				report(policy.NewProblem(policy.Warning, "registers-differ", d.Statement.Pos,
 					`%s is %s here, and "content-signal: %s" under publish says that %s; write "content-signal: reference"`,
 					policy.RightsUsages()[c.usage], c.verdict, use, c.says))
 				break

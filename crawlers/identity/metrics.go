@@ -11,19 +11,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 )
 
-// Values of the label source.
-const (
-	sourceList = "address_list"
-	sourceDNS  = "dns"
-	sourceKeys = "key_directory"
-)
-
-// Values of the label result.
-const (
-	fetchOK     = "ok"
-	fetchFailed = "failed"
-)
-
 // fetches counts for the whole process, so that a reload does not reset it. Every
 // label combination exists from the start: the first failure is then an increase.
 var fetches = func() *prometheus.CounterVec {
@@ -31,17 +18,17 @@ var fetches = func() *prometheus.CounterVec {
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "verification_fetches_total",
 		Help: "Fetches of address lists and key directories, and addresses looked up in DNS, by result.",
 	}, []string{"source", "result"})
-	for _, source := range []string{sourceList, sourceDNS, sourceKeys} {
-		v.WithLabelValues(source, fetchOK)
-		v.WithLabelValues(source, fetchFailed)
+	for _, source := range []string{"address_list", "dns", "key_directory"} {
+		v.WithLabelValues(source, "ok")
+		v.WithLabelValues(source, "failed")
 	}
 	return v
 }()
 
 func countFetch(source string, err error) {
-	result := fetchOK
+	result := "ok"
 	if err != nil {
-		result = fetchFailed
+		result = "failed"
 	}
 	fetches.WithLabelValues(source, result).Inc()
 }

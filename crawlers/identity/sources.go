@@ -62,7 +62,7 @@ func (s *sources) setFailing(url string, failing bool) bool {
 }
 
 func (s *sources) listFetched(l verify.ListStatus) {
-	countFetch(sourceList, l.Err)
+	countFetch("address_list", l.Err)
 	if old := l.Old(time.Now()); s.setFailing("the age of "+l.URL, old != "") && old != "" {
 		s.log().Warn("an address list is "+old, zap.String("list", l.URL), zap.Error(l.Err))
 	}
@@ -85,7 +85,7 @@ func (s *sources) listFetched(l verify.ListStatus) {
 }
 
 func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
-	countFetch(sourceKeys, d.Err)
+	countFetch("key_directory", d.Err)
 	if !s.setFailing(d.URL, d.Err != nil) {
 		return
 	}
@@ -127,7 +127,7 @@ func (s *sources) noncesForgotten(directory string) {
 }
 
 func (s *sources) lookedUp(err error) {
-	countFetch(sourceDNS, err)
+	countFetch("dns", err)
 	failing, log := s.recordLookup(err, time.Now())
 	switch {
 	case !log:

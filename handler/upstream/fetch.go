@@ -4,9 +4,7 @@ package upstream
 
 import (
 	"bytes"
-	"compress/flate"
 	"compress/gzip"
-	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
@@ -147,8 +144,8 @@ func wholeLines(body []byte) []byte {
 	return nil
 }
 
-// decode decodes a Content-Encoding that was used although not requested, up to one byte
-// more than crawlers read. With an error it returns what came before that.
+// decode decodes a Content-Encoding that was used although not requested, as of files that are stored compressed, up to
+// one byte more than crawlers read. With an error it returns what came before that.
 func decode(body []byte, coding string) ([]byte, error) {
 	var from io.Reader = bytes.NewReader(body)
 	var err error
@@ -157,18 +154,8 @@ func decode(body []byte, coding string) ([]byte, error) {
 		return body, nil
 	case "gzip", "x-gzip":
 		from, err = gzip.NewReader(from)
-	case "deflate": // with a zlib header (RFC 9110 section 8.4.1.2), which some servers omit
-		if from, err = zlib.NewReader(from); err != nil {
-			from, err = flate.NewReader(bytes.NewReader(body)), nil
-		}
 	case "br":
 		from = brotli.NewReader(from)
-	case "zstd":
-		var z *zstd.Decoder
-		if z, err = zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20)); err == nil {
-			defer z.Close()
-			from = z
-		}
 	default:
 		return nil, fmt.Errorf("unsupported Content-Encoding %q", coding)
 	}
