@@ -42,7 +42,7 @@ const (
 // checked at once, and "back" goes back to the question before.
 func Ask(ctx context.Context, term Terminal) (a Answers, err error) {
 	in := bufio.NewScanner(term.In)
-	fmt.Fprintf(term.Out, "Enter takes the answer in brackets; %q goes back. Nothing is written before the end.\n\n", goBack)
+	fmt.Fprintf(term.Out, "Enter takes the answer in brackets; %q goes back, and \"quit\" ends. Nothing is written before the end.\n\n", goBack)
 	questions := a.questions(&term)
 	for i, step := 0, 1; i < len(questions); i += step {
 		q := &questions[i]
@@ -62,6 +62,9 @@ func Ask(ctx context.Context, term Terminal) (a Answers, err error) {
 			if i > 0 && (strings.EqualFold(answer, goBack) || answer == "<") {
 				step = -1
 				break
+			}
+			if strings.EqualFold(answer, "quit") || strings.EqualFold(answer, "exit") {
+				return a, errStop
 			}
 			if answer == "" && i < len(questions)-1 {
 				break
@@ -93,7 +96,7 @@ func (a *Answers) questions(term *Terminal) (all []question) {
 			case len(words) == 1 && !strings.EqualFold(s, "yes") && !strings.EqualFold(s, "y"):
 				return a.SetFrom(words[0], term.Open)
 			}
-			return fmt.Errorf("invalid answer %q: must be one file, URL or host name, such as www.example.com, or none", s)
+			return fmt.Errorf("%q does not say where it is: give one file, URL or host name, such as www.example.com, or none", s)
 		},
 	})
 	for t := range Topics {

@@ -268,7 +268,7 @@ func TestQuestions(t *testing.T) {
 			}
 		})
 	}
-	for lines, want := range map[string]string{"\n\n": "the input ended", strings.Repeat("\n", 10) + "no\n": "nothing was written"} {
+	for lines, want := range map[string]string{"\n\n": "the input ended", strings.Repeat("\n", 10) + "no\n": "nothing was written", "\n\nQuit\n": "nothing was written"} {
 		_, err := Ask(t.Context(), Terminal{In: strings.NewReader(lines), Out: new(bytes.Buffer), Show: func(Answers) error { return nil }})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Error(err)

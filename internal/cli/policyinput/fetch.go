@@ -58,6 +58,9 @@ func fetch(ctx context.Context, name string) (*Raw, error) {
 		return nil
 	}}
 	res, err := client.Do(r)
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		err = of.Err // which names the address once more
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s failed: %w", u, err)
 	}
