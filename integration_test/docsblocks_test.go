@@ -116,6 +116,7 @@ func TestBlocksOfThePages(t *testing.T) {
 var notRun = map[string]string{
 	"git clone ":                         "fetches the repository: packaging/first-day does what they say in a clone",
 	"go test ":                           "these are the tests",
+	"ROBOTSPOLICY_SLOW=1 go test ":       "these are the tests",
 	"clickhouse-client ":                 "needs the table of the page in a ClickHouse: TestAnalyticsWithClickHouse",
 	"caddy robots-policy activity-schem": "needs a ClickHouse: TestCommandsOnBothEngines",
 	"xcaddy build ":                      "builds Caddy: packaging/first-day",
@@ -126,6 +127,7 @@ var notRun = map[string]string{
 // TestCommandBlocks runs the blocks of commands of the README and of the pages on loopback,
 // and compares what they print with what is shown. Each must succeed.
 func TestCommandBlocks(t *testing.T) {
+	testkit.Slow(t)
 	for _, program := range []string{"bash", "curl", "grep", "head"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("needs " + program)
