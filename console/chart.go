@@ -97,14 +97,14 @@ func (v *view) newChart(what string, buckets []bucket, name string) *chart {
 			continue // the store has nothing by the hour for a page of its own
 		}
 		first, last := b.Start.Format(time.DateOnly), b.Start.Add(s.width-1).Format(time.DateOnly)
-		text := fmt.Sprintf("%s, %s: %s", b.Start.Format("2 Jan"), s.words, plural(b.All, "request", "requests"))
+		text := map[bool]string{true: "week of "}[s.width > 24*time.Hour] + b.Start.Format("2 Jan: ") + plural(b.All, "request", "requests")
 		q := url.Values{"since": {first}, "until": {last}}
 		for key, value := range map[string]string{"host": v.Host, "name": name} {
 			if value != "" {
 				q.Set(key, value)
 			}
 		}
-		c.Bars = append(c.Bars, bar{short(float64(i) * step), short(step), text, "./" + v.screen + "?" + q.Encode()})
+		c.Bars = append(c.Bars, bar{short(float64(i) * step), short(step), text, "?" + q.Encode()})
 	}
 	return c
 }

@@ -137,7 +137,7 @@ type fleetNode struct {
 }
 
 // HeardAgo is when it sent something last.
-func (n fleetNode) HeardAgo() string { return ago(n.Heard) }
+func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + " ago" }
 
 // Sent says up to when it has sent everything.
 func (n fleetNode) Sent() string {

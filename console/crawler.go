@@ -103,7 +103,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	}
 	text := v.mayWords(d.Name) + "It came " + plural(d.All, "time", "times") + in
 	if !d.Last.IsZero() && v.since.IsZero() {
-		text += ", last " + ago(v.Now.Sub(d.Last))
+		text += ", last not more than " + lag(max(v.Now.Sub(d.Last), time.Minute)) + " ago" // the store knows the hour
 	}
 	switch {
 	case d.Identity() == "verified":

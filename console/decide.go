@@ -44,7 +44,6 @@ func (v *view) decideIn(d *changeData) {
 	switch {
 	case d.Hidden:
 	case do == "rights":
-		c.Do = string(edit.Refuse)
 		v.reserveIn(d, get)
 	case do == "decide", v.r.Method == http.MethodGet && get("choose") != "":
 		what, place := c.Do, c.Place

@@ -89,7 +89,8 @@ func dayOf(t time.Time) template.HTML { return timeElement(t, t.UTC().Format("Mo
 func dateOf(t time.Time) template.HTML { return timeElement(t, t.UTC().Format("2 Jan 2006"), "date") }
 
 func timeElement(t time.Time, text, class string) template.HTML {
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" data-show="` + class + `">` + text + `</time>`)
+	layout := map[bool]string{true: time.RFC3339, false: time.DateOnly}[class == "minute"]
+	return template.HTML(`<time datetime="` + t.UTC().Format(layout) + `" data-s="` + class + `">` + text + `</time>`)
 }
 
 // shortVersion is enough of a hash to recognise it.

@@ -211,7 +211,7 @@ func (v *view) listNotices() (all []notice) {
 	var stale []string
 	var since time.Time
 	for _, l := range s.Lists {
-		if l.Refreshed && (l.Error != "" || l.AsOf != nil && !l.Fresh) {
+		if l.Old != "" || l.Refreshed && (l.Error != "" || l.AsOf != nil && !l.Fresh) {
 			if len(stale) == 0 {
 				since = timeOf(l.ErrorSince)
 			}
@@ -226,7 +226,7 @@ func (v *view) listNotices() (all []notice) {
 	if len(stale) > 0 {
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 2) + ". They are fetched again by themselves: see whether this server can reach these addresses.",
+			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 2) + ". With verify lists in robots_policy they are fetched every day; if it is there, see whether this server reaches these addresses.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}

@@ -179,11 +179,6 @@ func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool
 	return readBy, nil
 }
 
-// ago is a past time in words.
-func ago(d time.Duration) string {
-	return map[bool]string{true: "just now", false: lag(d) + " ago"}[d < time.Minute]
-}
-
 // lag is a span in words: 19 minutes.
 func lag(d time.Duration) string {
 	switch {

@@ -58,7 +58,7 @@ func TestReadersAreThoseOfTheText(t *testing.T) {
 		!strings.Contains(body, `<span class="tag warn">old</span> v0.1`) {
 		t.Errorf("the text before counts as the one in force: %s", body)
 	}
-	if body := get(t, pages, "crawler?name=Bingbot").Body.String(); strings.Contains(body, ", the current one") || strings.Contains(body, "has read no robots.txt") {
+	if body := get(t, pages, "crawler?name=Bingbot").Body.String(); strings.Contains(body, ", the text in force") || strings.Contains(body, "has read no robots.txt") {
 		t.Errorf("Bingbot has read the text before: %s", body)
 	}
 }

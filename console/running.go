@@ -29,7 +29,7 @@ func (p *running) Version() string { return p.SHA256[:12] }
 
 // File is the name of the policy's source without its folders.
 func (p *running) File() string {
-	return p.Name[strings.LastIndexByte(p.Name, '/')+1:]
+	return p.Name[strings.LastIndexAny(p.Name, "/:")+1:]
 }
 
 // choose finds the policy that a page is about: by name, by the chosen host, or the only one.

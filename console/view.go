@@ -313,6 +313,9 @@ func (v *view) Hosts() []string {
 		add(host)
 	}
 	if v.Running != nil {
+		for _, e := range v.Running.Spec().Expect { // first, as a rule often names only what differs
+			add(e.Host)
+		}
 		for _, r := range v.Running.Spec().Rules {
 			for _, h := range r.Hosts {
 				add(string(h))

@@ -15,9 +15,9 @@ const formats = {
 const zone = formats.minute.resolvedOptions().timeZone;
 if (zone && zone !== "UTC") document.getElementById("zone").textContent = zone + ", days in UTC";
 const thisYear = new Date().getUTCFullYear();
-for (const e of document.querySelectorAll("time[datetime][data-show]")) {
+for (const e of document.querySelectorAll("time[data-s]")) {
   const at = new Date(e.dateTime);
-  let show = e.dataset.show;
+  let show = e.dataset.s;
   if (show === "minute" && at.getUTCFullYear() !== thisYear) show = "year";
   e.textContent = formats[show].format(at);
 }
