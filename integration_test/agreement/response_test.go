@@ -243,9 +243,10 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 // speaks reports whether the policy puts anything into the Robots-Tag of a page, for
 // whichever crawler; a tailored one is for the visitor alone.
 func (x *exam) speaks(q question, visitor string, why *explanation) bool {
-	if x.at.tailored {
-		return x.rights(q, visitor, true) != crawlertest.AllRights()
+	if x.at.tailored && x.rights(q, visitor, true) != crawlertest.AllRights() {
+		return true
 	}
+	// What limits nothing, such as max-video-preview:-1, is sent too.
 	_, sent := why.channel(site.ChannelHeaders).line("Robots-Tag")
 	return sent
 }
