@@ -152,7 +152,7 @@ func (c *converter) stricter() bool {
 	if c.im.Spec.Publish.ACAP != policy.On {
 		return false
 	}
-	q := judge(c.name, c.data, c.file.Policy)
+	q := (&Converted{File: c.file}).Judge(c.name, c.data)
 	return !q.Complete || slices.ContainsFunc(q.Differences, func(d rfc9309.Difference) bool { return !d.Laxer() })
 }
 
@@ -206,38 +206,27 @@ func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 	return found, nil
 }
 
-// wellKnown are the search engines that the tests name in any case.
-var wellKnown = []string{"Googlebot", "Bingbot"}
-
 // expectations are tests of what crawlers may do now: the well-known search engines, and those
 // that a rule names, if they are shut out, or are search engines and others are shut out.
 func expectations(p *policy.Policy) (tests []policy.Expectation) {
-	named := namedIn(p)
+	named := map[policy.CrawlerID]bool{}
+	for _, r := range p.Spec().Rules {
+		for _, a := range r.For {
+			named[p.Crawler(a.Name)] = a.Kind == policy.ForToken || named[p.Crawler(a.Name)]
+		}
+	}
 	may := func(id policy.CrawlerID) bool {
 		return p.Decide(policy.Query{Crawler: id, Path: "/", Identity: policy.Verified}).Verdict != policy.Disallowed
 	}
 	open := may(0)
 	for id, info := range p.Crawlers {
-		allowed := may(policy.CrawlerID(id))
-		asked := named[policy.CrawlerID(id)] && (!allowed || !open && info.Kind == string(crawlers.KindSearch))
-		if (asked || slices.Contains(wellKnown, info.Token)) && !strings.ContainsAny(info.Token, " !") {
+		allowed := may(id)
+		asked := named[id] && (!allowed || !open && info.Kind == string(crawlers.KindSearch))
+		if (asked || info.Token == "Googlebot" || info.Token == "Bingbot") && !strings.ContainsAny(info.Token, " !") {
 			tests = append(tests, policy.Expectation{
 				Anyone: true, Agent: policy.Audience{Kind: policy.ForToken, Name: info.Token}, Usage: policy.Crawl, Path: "/", Allowed: allowed,
 			})
 		}
 	}
 	return tests
-}
-
-// namedIn are the crawlers that rules name.
-func namedIn(p *policy.Policy) map[policy.CrawlerID]bool {
-	named := map[policy.CrawlerID]bool{}
-	for _, r := range p.Spec().Rules {
-		for _, a := range r.For {
-			if a.Kind == policy.ForToken {
-				named[p.Crawler(a.Name)] = true
-			}
-		}
-	}
-	return named
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -52,10 +51,7 @@ func (in *Input) RobotsTxt(host string) []byte {
 
 // Judge asks about a robots.txt and the policy that it was converted to.
 func (c *Converted) Judge(name string, data []byte) *Questions {
-	return judge(name, data, c.File.Policy)
-}
-
-func judge(name string, data []byte, p *policy.Policy) *Questions {
+	p := c.File.Policy
 	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p}, "")
 }
 
