@@ -214,7 +214,7 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 				continue
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
-			if field == "Robots-Tag" && x.speaks(q, token, why) {
+			if field == "Robots-Tag" && x.speaks(q, token, why, a.header["Robots-Tag"], page.header["Robots-Tag"]) {
 				// Who reads it may not look at the older name then.
 				want = want.And(crawlertest.EvaluateFor(theirs["X-Robots-Tag"], name))
 			}
@@ -241,14 +241,19 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 }
 
 // speaks reports whether the policy puts anything into the Robots-Tag of a page, for
-// whichever crawler; a tailored one is for the visitor alone.
-func (x *exam) speaks(q question, visitor string, why *explanation) bool {
-	if x.at.tailored && x.rights(q, visitor, true) != crawlertest.AllRights() {
-		return true
+// whichever crawler; a tailored one is for the visitor alone, and may limit nothing, as
+// max-video-preview:-1 does.
+func (x *exam) speaks(q question, visitor string, why *explanation, sent, upstream []string) bool {
+	if x.at.tailored {
+		return x.limits(q, visitor) || !slices.Equal(sent, upstream)
 	}
-	// What limits nothing, such as max-video-preview:-1, is sent too.
-	_, sent := why.channel(site.ChannelHeaders).line("Robots-Tag")
-	return sent
+	_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")
+	return line
+}
+
+// limits reports whether the policy limits what a crawler may do with a page.
+func (x *exam) limits(q question, visitor string) bool {
+	return x.rights(q, visitor, true) != crawlertest.AllRights()
 }
 
 // reported reports whether the check of the policy file gives a diagnostic.

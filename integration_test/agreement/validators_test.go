@@ -121,7 +121,7 @@ func (x *exam) changesPages(q question, why *explanation) bool {
 	case x.at.meta == "off":
 		return false
 	case x.at.tailored:
-		return x.speaks(q, x.p.visitor(q.token), why) || x.servedReservation(q) != ""
+		return x.limits(q, x.p.visitor(q.token)) || x.servedReservation(q) != ""
 	}
 	return len(why.page().Sends) > 0
 }
