@@ -3,7 +3,6 @@
 package console
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -293,7 +292,7 @@ func (v *view) judge(d *changeData) {
 
 // ReplayDays is over how many days a draft is replayed.
 func (v *view) ReplayDays() int {
-	n, _ := strconv.Atoi(cmp.Or(v.r.PostFormValue("replay"), strconv.Itoa(v.Days)))
+	n, _ := strconv.Atoi(v.r.PostFormValue("replay")) // a year takes seconds, so it must be asked for
 	if slices.Contains(periods, n) {
 		return n
 	}

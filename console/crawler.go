@@ -232,7 +232,7 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 		if r.Violations > 0 && r.Values[store.ByDecision] != string(activity.Refused) {
 			d.Served = true
 		}
-		if r.Violations > 0 && len(d.Violating) < 60 {
+		if r.Violations > 0 && len(d.Violating) < 40 {
 			d.Violating = append(d.Violating, violationDay{
 				Day: r.Start, Rule: r.Values[store.ByRule], Decision: r.Values[store.ByDecision], Violations: r.Violations,
 				Line: v.lineOf(r.Values[store.ByRule]),
