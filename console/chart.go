@@ -138,16 +138,16 @@ func newSpark(days []int64) (s spark) {
 	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points cannot be seen
 	texts := make([]string, len(days))
 	by := max(1, (len(days)+most-1)/most)
-	sums := make([]int64, (len(days)+by-1)/by)
+	sums, top := make([]int64, (len(days)+by-1)/by), int64(1)
 	for i, n := range days {
 		texts[i] = english.Number(n)
 		sums[i/by] += n
+		top = max(top, sums[i/by])
 	}
 	s.Label = "Requests a day: " + strings.Join(texts, ", ")
 	if len(days) > 31 {
 		s.Label = fmt.Sprintf("Requests a day, over %d days, at most %s", len(days), english.Number(slices.Max(days)))
 	}
-	top := max(1, slices.Max(append(sums, 0)))
 	points := make([]string, len(sums))
 	for i, n := range sums {
 		x := edge + (width-2*edge)*float64(i)/float64(max(1, len(sums)-1))

@@ -23,14 +23,12 @@ type decision struct {
 	Unmet                    []string // crawlers for which it does not hold
 }
 
-// choices are what the form decides, by the values that it sends.
-var choices = [][2]string{
-	{"allow", "Allow"}, {"ask", "Ask not to (robots.txt)"}, {"refuse", "Refuse"}, {"slow", "Slow down"}, {"snippet", "Set the length of snippets"},
-	{"ask train-ai", "Reserve rights: no AI training"}, {"ask ai-use", "Reserve rights: no AI use"},
+// Choices are what the form decides, by the values that it sends.
+func (*changeData) Choices() [][2]string {
+	return [][2]string{
+		{"allow", "Allow"}, {"ask", "Ask not to (robots.txt)"}, {"refuse", "Refuse"}, {"slow", "Slow down"}, {"snippet", "Set the length of snippets"}, {"ask train-ai", "Reserve rights: no AI training"}, {"ask ai-use", "Reserve rights: no AI use"},
+	}
 }
-
-// Choices is for the template.
-func (*changeData) Choices() [][2]string { return choices }
 
 // decideIn makes the decision of the form, or of a link, in the text of the draft.
 func (v *view) decideIn(d *changeData) {

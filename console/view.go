@@ -274,7 +274,7 @@ type tab struct {
 
 // Tabs are the entries of the navigation.
 func (p *page) Tabs() []tab {
-	var all []tab
+	all := make([]tab, 0, 7)
 	for _, t := range [][2]string{
 		{"", "Overview"}, {"who-may", "Who may"}, {"who-came", "Who came"}, {"ask", "Ask"}, {"change", "What would change"}, {"published", "Published"}, {"health", "Health"},
 	} {
