@@ -4,11 +4,13 @@ package edit_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
@@ -25,48 +27,72 @@ import (
 // shares no code with the edit or the comparison is asked before and after: the choice
 // must hold for those chosen, and nothing else may differ that the result does not list.
 func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
-	testkit.Slow(t)
 	rounds := 120
-	if testkit.Long() {
-		rounds = 2_000
+	switch {
+	case *edits > 0:
+		rounds = *edits
+	case testkit.Long():
+		rounds = 10_000
 	}
-	counts := map[string]int{}
-	for seed := range rounds {
-		r := rand.New(rand.NewPCG(uint64(seed), 36))
-		spec, kind := policytest.Full(r)
-		text := commented(r, string(policyfile.Print(spec)))
-		before, _ := site.LoadWith("policy.yaml", []byte(text), policyfile.Options{Now: now})
-		if before == nil { // of some, paths cross too often
-			counts["not loaded"]++
-			continue
+	const shards = 4
+	var together sync.Mutex
+	total := map[string]int{}
+	t.Run("shards", func(t *testing.T) {
+		for shard := range shards {
+			t.Run(fmt.Sprint(shard), func(t *testing.T) {
+				t.Parallel()
+				counts := map[string]int{}
+				for seed := shard; seed < rounds && !t.Failed(); seed += shards {
+					oneEdit(t, seed, counts)
+				}
+				together.Lock()
+				defer together.Unlock()
+				for what, n := range counts {
+					total[what] += n
+				}
+			})
 		}
-		c := randomChoice(r, spec, kind)
-		result, err := edit.Apply("policy.yaml", text, c, now)
-		if err != nil {
-			what := "no edit known"
-			if _, ok := errors.AsType[*edit.InvalidError](err); ok {
-				what = "stopped by a check"
-			}
-			counts[what]++
-			continue
-		}
-		counts[string(c.Do)]++
-		if result.Text == text {
-			counts["the same already"]++
-		}
-		p := &pair{t: t, r: r, kind: kind, choice: c, before: before.File.Spec, after: result.Site.File.Spec, result: result}
-		if !p.check() || !sameComments(text, result.Text) {
-			t.Fatalf("seed %d: %+v\nbefore\n%s\nafter\n%s\nunmet %v", seed, c, text, result.Text, result.Unmet)
-		}
-		counts["questions"] += p.asked
-		counts["with other changes, listed"] += min(len(p.beside()), 1)
-	}
-	t.Logf("%d policies: %v", rounds, counts)
+	})
+	t.Logf("%d policies: %v", rounds, total)
 	for _, do := range edit.Actions() {
-		if counts[string(do)] < rounds/50 {
-			t.Errorf("%s was chosen %d times only", do, counts[string(do)])
+		if total[string(do)] < rounds/50 {
+			t.Errorf("%s was chosen %d times only", do, total[string(do)])
 		}
 	}
+}
+
+var edits = flag.Int("edits", 0, "how many random policies to edit (default: 120, and 10,000 with ROBOTSPOLICY_LONG)")
+
+// oneEdit makes one choice in one policy, and checks it.
+func oneEdit(t *testing.T, seed int, counts map[string]int) {
+	r := rand.New(rand.NewPCG(uint64(seed), 36))
+	spec, kind := policytest.Full(r)
+	text := commented(r, string(policyfile.Print(spec)))
+	before, _ := site.LoadWith("policy.yaml", []byte(text), policyfile.Options{Now: now})
+	if before == nil { // of some, paths cross too often
+		counts["not loaded"]++
+		return
+	}
+	c := randomChoice(r, spec, kind)
+	result, err := edit.Apply("policy.yaml", text, c, now)
+	if err != nil {
+		what := "no edit known"
+		if _, ok := errors.AsType[*edit.InvalidError](err); ok {
+			what = "stopped by a check"
+		}
+		counts[what]++
+		return
+	}
+	counts[string(c.Do)]++
+	if result.Text == text {
+		counts["the same already"]++
+	}
+	p := &pair{t: t, r: r, kind: kind, choice: c, before: before.File.Spec, after: result.Site.File.Spec, result: result}
+	if !p.check() || !sameComments(text, result.Text) {
+		t.Errorf("seed %d: %+v\nbefore\n%s\nafter\n%s\nunmet %v", seed, c, text, result.Text, result.Unmet)
+	}
+	counts["questions"] += p.asked
+	counts["with other changes, listed"] += min(len(p.beside()), 1)
 }
 
 // commented puts comments between the lines of a file and behind some.
@@ -111,7 +137,7 @@ func randomChoice(r *rand.Rand, spec *policy.Spec, kind policytest.PatternKind) 
 		c.Host = []policy.Host{"www.example.com", "*.example.com", "example.net"}[r.IntN(3)]
 	}
 	if (c.Do == edit.Allow || c.Do == edit.Ask) && r.IntN(4) == 0 {
-		c.Usage = []policy.Usage{policy.TrainAI, policy.Search}[r.IntN(2)]
+		c.Usage = []policy.Usage{policy.TrainAI, policy.Search, policy.AIUse, policy.Index}[r.IntN(4)]
 	}
 	if c.Do == edit.Slow {
 		c.Rate = []string{"60/m", "10/h", "none"}[r.IntN(3)]
