@@ -245,15 +245,10 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 // max-video-preview:-1 does.
 func (x *exam) speaks(q question, visitor string, why *explanation, sent, upstream []string) bool {
 	if x.at.tailored {
-		return x.limits(q, visitor) || !slices.Equal(sent, upstream)
+		return x.rights(q, visitor, true) != crawlertest.AllRights() || !slices.Equal(sent, upstream)
 	}
 	_, line := why.channel(site.ChannelHeaders).line("Robots-Tag")
 	return line
-}
-
-// limits reports whether the policy limits what a crawler may do with a page.
-func (x *exam) limits(q question, visitor string) bool {
-	return x.rights(q, visitor, true) != crawlertest.AllRights()
 }
 
 // reported reports whether the check of the policy file gives a diagnostic.

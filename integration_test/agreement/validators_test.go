@@ -83,7 +83,7 @@ func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 		return nil
 	}
 	condition := [][2]string{{"If-None-Match", tag}}
-	if !page.html() && x.changesPages(q, why) {
+	if !page.html() && x.changesPages(q, a, page, why) {
 		m, err := x.at.ask(http.MethodGet, q, condition...)
 		if err != nil {
 			return err
@@ -116,12 +116,12 @@ func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 }
 
 // changesPages reports whether a page at the path of a question would get elements.
-func (x *exam) changesPages(q question, why *explanation) bool {
+func (x *exam) changesPages(q question, a answer, page *page, why *explanation) bool {
 	switch {
 	case x.at.meta == "off":
 		return false
 	case x.at.tailored:
-		return x.limits(q, x.p.visitor(q.token)) || x.servedReservation(q) != ""
+		return x.speaks(q, x.p.visitor(q.token), why, a.header["Robots-Tag"], page.header["Robots-Tag"]) || x.servedReservation(q) != ""
 	}
 	return len(why.page().Sends) > 0
 }
