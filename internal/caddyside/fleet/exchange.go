@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -177,10 +178,10 @@ var errHangs = errors.New("the storage does not answer")
 // itself, its answer counts for nothing, and nothing else begins until it has ended.
 func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T, error)) (got T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
 	select {
 	case x.busy <- struct{}{}:
 	default:
-		cancel()
 		return got, errHangs
 	}
 	type result struct {
@@ -189,8 +190,8 @@ func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T
 	}
 	results := make(chan result, 1)
 	go func() {
-		defer func() { cancel(); <-x.busy }()
 		got, err := do(ctx)
+		<-x.busy // before the caller can begin the next one
 		results <- result{got, err}
 	}()
 	select {
@@ -285,21 +286,31 @@ func (x *exchange) read(ctx context.Context, f *Fleet) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
 	var failed []error
+	there := map[string]bool{}
 	for _, k := range keys {
 		node, ok := strings.CutSuffix(path.Base(k), ".json.gz")
 		if !ok || node == f.Node {
 			continue
 		}
+		there[node] = true
 		m, err := x.load(ctx, f.storage, key(node))
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, fmt.Errorf("%s: %w", k, err))
 		}
 		if silent := x.heard(node, m); silent%forgetEvery == missingAfter {
 			failed = append(failed, x.forget(ctx, f, node))
 		}
 	}
-	return errors.Join(err, errors.Join(failed...))
+	for _, node := range slices.Collect(maps.Keys(x.peers)) { // which only this goroutine changes
+		if !there[node] && x.heard(node, nil) >= missingAfter {
+			x.remove(node) // another server, or somebody, has deleted its key
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // forget deletes the key of a server that has written nothing for long, by the clock of the
@@ -311,17 +322,24 @@ func (x *exchange) forget(ctx context.Context, f *Fleet, node string) error {
 			return false, err
 		}
 		theirs, err := f.storage.Stat(ctx, key(node))
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
 		if err != nil || theirs.Modified.IsZero() || own.Modified.Sub(theirs.Modified) < forgetAfter {
 			return false, err
 		}
 		return true, f.storage.Delete(ctx, key(node))
 	})
 	if gone && err == nil {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		delete(x.peers, node)
+		x.remove(node)
 	}
 	return err
+}
+
+func (x *exchange) remove(node string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.peers, node)
 }
 
 // heard notes what a server has written, nil if that cannot be read, and returns in how many

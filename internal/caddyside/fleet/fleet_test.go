@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +107,20 @@ func TestKeysOfServersThatAreGone(t *testing.T) {
 	if err := x.write(ctx, f); err != nil {
 		t.Fatal(err)
 	}
+	other := idle(t) // it has seen all of them alive, and is not the one that deletes
+	for node := range names {
+		other.peers[node] = &peer{seen: true}
+	}
+	defer func() {
+		for range missingAfter {
+			if err := other.read(ctx, &Fleet{Node: "b", storage: storage}); err != nil {
+				t.Error(err)
+			}
+		}
+		if other.peers["gone"] != nil || other.peers["off"] == nil || other.peers["back"] == nil {
+			t.Errorf("another server knows %v", slices.Sorted(maps.Keys(other.peers)))
+		}
+	}()
 	for i := range missingAfter + 2 {
 		if i == 2 {
 			if data, err = (&message{Sequence: 8}).encode(); err == nil {
@@ -184,6 +200,17 @@ func TestStorageThatHangs(t *testing.T) {
 		t.Errorf("%d more requests while one hangs", n)
 	}
 	close(h.end)
+}
+
+// What a storage that works does in time is never taken for a failure.
+func TestStorageThatWorks(t *testing.T) {
+	t.Parallel()
+	x, f := idle(t), &Fleet{Node: "a", storage: &certmagic.FileStorage{Path: t.TempDir()}}
+	for range 300 {
+		if err := errors.Join(x.write(t.Context(), f), x.read(t.Context(), f)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestUnmarshal(t *testing.T) {
