@@ -93,7 +93,7 @@ func change(v *view) (*page, error) {
 		return p, err
 	}
 	d.File, d.Base, d.Live = v.Running.File(), v.Running.SHA256, v.Running.SHA256
-	d.Keywords, d.Rights = keywords(), reservations(v.Running.Site)
+	d.Keywords, d.Rights = keywords(), reservations(v.Running.Site, v.Now)
 	if !d.Hidden {
 		d.Text = v.Running.Text
 	}
@@ -268,7 +268,7 @@ func (v *view) check(d *changeData) error {
 	}
 	d.setLines(inserted)
 	if draft.site != nil {
-		d.Rights = reservations(draft.site)
+		d.Rights = reservations(draft.site, v.Now)
 		d.Robots = v.robotsDiffs(draft.site)
 		v.judge(d)
 	}

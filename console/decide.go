@@ -11,7 +11,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
@@ -19,8 +18,8 @@ import (
 type decision struct {
 	Who, Do, Place, Much, On string
 	Intended                 bool
-	Problem                  string   // why it is not in the draft
-	Unmet                    []string // crawlers for which it does not hold
+	Problems                 []string // why it, or a reservation, is not in the draft
+	Unmet                    []string // for whom it does not hold
 }
 
 // Choices are what the form decides, by the values that it sends.
@@ -47,6 +46,10 @@ func (v *view) decideIn(d *changeData) {
 		what, place := c.Do, c.Place
 		switch edit.Action(what) {
 		case edit.Slow:
+			if place != "" && place != "/" {
+				c.Problems = append(c.Problems, "a limit is for the whole site, not for "+shorten(place)+": leave “Where” empty, or choose Refuse for a section")
+				return
+			}
 			c.Much = cmp.Or(c.Much, "60/m")
 			place = c.Much
 		case edit.Snippet:
@@ -56,74 +59,33 @@ func (v *view) decideIn(d *changeData) {
 		}
 		choice, err := edit.NewChoice(c.Who, edit.Action(what), place, c.On, c.Intended)
 		if err != nil {
-			c.Problem = err.Error()
+			c.Problems = append(c.Problems, err.Error())
 			return
 		}
 		before := d.Text
-		d.put(edit.Apply(d.File, d.Text, choice, v.Now))
-		if c.Problem == "" && d.Text == before {
-			c.Problem = "the draft decides so already"
+		r, err := edit.Apply(d.File, d.Text, choice, v.Now)
+		d.put("", "not for all of "+c.Who, r, err)
+		if len(c.Problems) == 0 && d.Text == before {
+			c.Problems = append(c.Problems, "the draft decides so already")
 		}
 	}
 }
 
-// put takes over an edit of the draft, or says why it cannot be made.
-func (d *changeData) put(r *edit.Result, err error) {
+// put takes over an edit of the draft, or says why it cannot be made. what names the edit and who it is for, where a
+// form makes several.
+func (d *changeData) put(what, who string, r *edit.Result, err error) {
 	if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
 		i := slices.IndexFunc(invalid.Diagnostics, func(x policyfile.Diagnostic) bool { return x.Severity == policy.Error })
 		err = errors.New(invalid.Diagnostics[max(i, 0)].Message)
 	}
+	c := &d.Decision
 	if err != nil {
-		d.Decision.Problem = err.Error()
+		c.Problems = append(c.Problems, what+err.Error())
 		return
 	}
 	d.Text = r.Text
 	for i := range r.Unmet {
-		d.Decision.Unmet = append(d.Decision.Unmet, r.Unmet[i].String())
-	}
-}
-
-// reservation is a switch of the form that reserves rights.
-type reservation struct {
-	Name, Text string
-	On         bool // in the draft
-	Stays      bool // it is taken back in the text
-}
-
-// reservations are the usages that the form reserves for everyone, and the registers that can say so.
-func reservations(s *site.Site) []reservation {
-	spec := s.Policy.Spec()
-	reserved := func(u policy.Usage) bool {
-		return s.Policy.Decide(policy.Query{Path: "/", Usage: u}).Verdict == policy.Disallowed
-	}
-	return []reservation{
-		{"train-ai", "No AI may be trained with the site", reserved(policy.TrainAI), true},
-		{"ai-use", "No AI may use the site for its answers", reserved(policy.AIUse), true},
-		{"tdmrep", "TDMRep says so (/.well-known/tdmrep.json, headers and pages)", spec.Publish.TDMRep == policy.On, false},
-		{"rsl", "RSL says so (/license.xml, robots.txt and headers)", spec.Publish.RSL != "", false},
-	}
-}
-
-// reserveIn puts into the draft what the form that reserves rights says.
-func (v *view) reserveIn(d *changeData, get func(string) string) {
-	s, _ := site.LoadWith(d.File, []byte(d.Text), policyfile.Options{Now: v.Now, Accepted: true})
-	if s == nil {
-		d.Decision.Problem = "the draft has errors; correct them first"
-		return
-	}
-	for _, r := range reservations(s) {
-		switch on := get(r.Name) != ""; {
-		case on == r.On || r.Stays && !on:
-		case r.Stays:
-			choice, err := edit.NewChoice("everyone", edit.Action("ask "+r.Name), "/", "", false)
-			if err != nil {
-				d.Decision.Problem = err.Error()
-				return
-			}
-			d.put(edit.Apply(d.File, d.Text, choice, v.Now))
-		default:
-			d.put(edit.Publish(d.File, d.Text, r.Name, on, v.Now))
-		}
+		c.Unmet = append(c.Unmet, what+who+": it "+r.Unmet[i].String())
 	}
 }
 
@@ -155,8 +117,12 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 	}
 	for _, subject := range subjects {
 		l := decideLinks{Label: subject[0]}
-		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Refuse", "refuse"}, {"Slow down", "slow"}} {
-			if href := v.DecideLink(do[1], subject[1], s.Path, on); href != "" {
+		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Refuse", "refuse"}, {"Slow down everywhere", "slow"}} {
+			place := s.Path
+			if do[1] == string(edit.Slow) { // limits are for whole sites
+				place = ""
+			}
+			if href := v.DecideLink(do[1], subject[1], place, on); href != "" {
 				l.Links = append(l.Links, action{do[0], href})
 			}
 		}

@@ -3,12 +3,20 @@
 package console
 
 import (
+	"cmp"
 	"html"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
+
+// exempt is a policy with a line that nothing above it can take back.
+const exempt = "version: 1\nrules:\n  - {for: GPTBot, allow: {train-ai: /}}\n"
 
 var editorText = regexp.MustCompile(`(?s)<textarea class="code" id="text"[^>]*>\n(.*?)</textarea>`)
 
@@ -39,6 +47,10 @@ func TestForms(t *testing.T) {
 			says: "“fast” is no rate; write the requests",
 		},
 		{
+			name: "a limit of a section", form: map[string]string{"do": "decide", "who": "AhrefsBot", "choose": "slow", "place": "/news/", "much": "10/m"},
+			says: "A limit is for the whole site, not for /news/",
+		},
+		{
 			name: "set the length of snippets", form: map[string]string{"do": "decide", "who": "everyone", "choose": "snippet", "place": "/news/", "much": "80"},
 			adds: []string{`    robots-tag: {paths: /news/, rules: "max-snippet:80"}`}, says: "max-snippet of /news/ is now max-snippet:80",
 		},
@@ -50,13 +62,17 @@ func TestForms(t *testing.T) {
 			name: "reserve rights", form: map[string]string{"do": "rights", "train-ai": "1", "tdmrep": "1", "rsl": "1"},
 			adds: []string{"    disallow: {crawl: /admin/, train-ai: /}", "publish:", "  tdmrep: on", "  rsl: on"}, says: "tdmrep is now on",
 		},
+		{
+			name: "reserve some rights", form: map[string]string{"do": "rights", "train-ai": "1", "ai-use": "1", "text": exempt},
+			adds: []string{"      train-ai: /", "      ai-use: /"}, says: "“No AI may be trained with the site”: not for everyone: it stays allowed for GPTBot",
+		},
 		{name: "add a test from Ask", link: "change?expect=GPTBot+may+not+crawl+%2F", adds: []string{"  - GPTBot may not crawl /"}, says: "All 2 tests pass"},
 		{name: "name an unknown client", link: "change?name=python-httpx", adds: []string{"crawlers:", `  python-httpx: {}`}, says: "python-httpx"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := get(t, s, tt.link)
 			if tt.form != nil {
-				tt.form["text"] = testPolicy
+				tt.form["text"] = cmp.Or(tt.form["text"], testPolicy)
 				w = post(t, s, "change", "", tt.form)
 			}
 			body := html.UnescapeString(w.Body.String())
@@ -90,5 +106,45 @@ func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	}
 	if body := w.Body.String(); !strings.Contains(body, `<span class="pass">Reserved</span> No AI may be trained`) || strings.Contains(body, `name="train-ai"`) || !strings.Contains(body, `name="ai-use"`) {
 		t.Error("what is reserved can be switched off")
+	}
+	cell := html.UnescapeString(get(t, s, "who-may?crawler=SemrushBot&section=www.example.com%2Fadmin%2F").Body.String())
+	if !strings.Contains(cell, `place=%2Fadmin%2F&who=SemrushBot#result">Refuse<`) || !strings.Contains(cell, `choose=slow&who=SemrushBot#result">Slow down everywhere<`) {
+		t.Errorf("a section is slowed down: %q", regexp.MustCompile(`[^"]*choose=[^<]*`).FindAllString(cell, -1))
+	}
+}
+
+// Only what is reserved for everyone, on every host and path, is said to be.
+func TestWhatIsReserved(t *testing.T) {
+	const all = "  - for: everyone\n    disallow: {train-ai: /}\n"
+	for _, tt := range []struct {
+		rules, but string
+		on         bool
+	}{
+		{"  - for: everyone\n    disallow: {crawl: /}\n", "", false},
+		{all, "", true},
+		{"  - for: everyone\n    disallow: {train-ai: '*'}\n", "", true},
+		{"  - for: everyone\n    disallow: {other: /}\n", "", true},
+		{"  - for: everyone\n    disallow: {train-ai: /$}\n", "", false},
+		{"  - for: everyone\n    hosts: a.example.com\n    disallow: {train-ai: /}\n", "", false},
+		{all + "  - for: GPTBot\n    disallow: {train-ai: /}\n", "", true},
+		{all + "  - for: GPTBot\n    allow: {train-ai: /}\n", "it is open for GPTBot, by the rule on line 5", true},
+		{all + "  - for: category:ai-training\n    allow: {train-ai: /}\n", "more, by the rule on line 5", true},
+		{all + "  - for: everyone\n    allow: {train-ai: /blog/}\n", "it is open in /blog/, by the rule on line 5", true},
+		{all + "  - for: everyone\n    allow: {train-ai: /$}\n", "it is open in /$, by the rule on line 5", true},
+		{all + "  - for: everyone\n    allow: {train-ai: '/*.html$'}\n    disallow: {train-ai: /.html}\n", "it is open in /*.html$, by the rule on line 5", true},
+		{all + "  - for: everyone\n    hosts: a.example.com\n    allow: {train-ai: /}\n", "it is open on a.example.com, by the rule on line 5", true},
+		{all + "  - for: everyone\n    hosts: '*.example.com'\n    allow: {train-ai: /}\n", "it is open on *.example.com, by the rule on line 5", true},
+		{all + "  - for: purpose:research\n    allow: {train-ai: /}\n", "research", true},
+		{all + "  - for: GPTBot\n    hosts: a.example.com\n    allow: {train-ai: /a}\n", "it is open for GPTBot, on a.example.com, in /a, by the rule on line 5", true},
+		{all + "  - for: GPTBot\n    allow: {ai-use: /}\n", "", true},
+	} {
+		s, ds := site.LoadWith("x.yaml", []byte("version: 1\nrules:\n"+tt.rules), policyfile.Options{Now: time.Now(), Accepted: true})
+		if s == nil {
+			t.Errorf("%s: %v", tt.rules, ds)
+			continue
+		}
+		if r := reservations(s, time.Now())[0]; r.On != tt.on || !strings.Contains(r.But, tt.but) || (tt.but == "") != (r.But == "") {
+			t.Errorf("%s: on %v, but %q", tt.rules, r.On, r.But)
+		}
 	}
 }

@@ -223,6 +223,9 @@ expect:
 	startCaddyWith(t, text, t.TempDir())
 	use(t, &Console{Write: true, Roles: people})
 	x := visitor{&server{hosts: []string{"www.example.com"}, logger: caddy.Log()}, t, "paul"}
+	if body := x.do(http.MethodGet, "change", nil).Body.String(); !strings.Contains(body, `id="decide"`) || strings.Contains(body, `id="rights"`) {
+		t.Error("the pages of a site offer to reserve rights for every host")
+	}
 	base := text
 	for _, c := range []struct {
 		name, old, new string

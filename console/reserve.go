@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/edit"
+)
+
+// reservation is a switch of the form that reserves rights.
+type reservation struct {
+	Name, Text string
+	On         bool   // in the draft
+	But        string // an exception to it
+	Stays      bool   // it is taken back in the text
+}
+
+// reservations are the usages that the form reserves for everyone, and the registers that can say so.
+func reservations(s *site.Site, now time.Time) []reservation {
+	all := []reservation{
+		{Name: "train-ai", Text: "No AI may be trained with the site", Stays: true},
+		{Name: "ai-use", Text: "No AI may use the site for its answers", Stays: true},
+		{Name: "tdmrep", Text: "TDMRep says so (/.well-known/tdmrep.json, headers and pages)", On: s.Policy.Spec().Publish.TDMRep == policy.On},
+		{Name: "rsl", Text: "RSL says so (/license.xml, robots.txt and headers)", On: s.Policy.Spec().Publish.RSL != ""},
+	}
+	for i, u := range []policy.Usage{policy.TrainAI, policy.AIUse} {
+		all[i].On, all[i].But = reserved(s.Policy, u, now)
+	}
+	return all
+}
+
+// maxReservedQueries bounds the search for an exception to a reservation.
+const maxReservedQueries = 100_000
+
+// reserved reports whether a usage is disallowed for crawlers, hosts and paths that the policy does not name, and
+// describes one that it names and leaves open.
+func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but string) {
+	q := policy.Query{Path: examplePath(pathpattern.All), Usage: u, Now: now}
+	if p.Decide(q).Verdict != policy.Disallowed {
+		return false, ""
+	}
+	hosts, patterns := []policy.Host{""}, []pathpattern.Pattern{pathpattern.All}
+	known := map[int]bool{p.HostKey(""): true}
+	for i := range p.Spec().Rules {
+		r := &p.Spec().Rules[i]
+		for _, h := range r.Hosts {
+			if key := p.HostKey(h.Example()); !known[key] {
+				known[key] = true
+				hosts = append(hosts, h)
+			}
+		}
+		for _, s := range r.Statements {
+			if (s.Usage == u || s.Usage == policy.Other) && !slices.Contains(patterns, s.Pattern) {
+				patterns = append(patterns, s.Pattern)
+			}
+		}
+	}
+	asked := 0
+	for _, host := range hosts {
+		q.Host = host.Example()
+		for _, class := range p.Classes(q.Host) {
+			if q.Crawler = 0; len(class.Crawlers) > 0 {
+				q.Crawler = class.Crawlers[0]
+			}
+			for _, purpose := range append([]string{""}, p.Spec().Purposes()...) {
+				if q.Purposes = nil; purpose != "" {
+					q.Purposes = []string{purpose}
+				}
+				for _, q.Identity = range p.Identities() {
+					for _, pattern := range patterns {
+						q.Path = examplePath(pattern)
+						d := p.Decide(q)
+						if asked++; d.Verdict != policy.Disallowed {
+							return true, exception(p, &class, purpose, host, pattern, d.Rule)
+						}
+						if asked == maxReservedQueries {
+							return true, "the policy has too many rules to ask about each"
+						}
+					}
+				}
+			}
+		}
+	}
+	return true, ""
+}
+
+// examplePath is a path that a pattern matches, and no other pattern that does not cover it.
+func examplePath(p pathpattern.Pattern) string {
+	path := strings.TrimSuffix(p.String(), "$")
+	if !p.Anchored() {
+		path += "%01"
+	}
+	if path = strings.ReplaceAll(path, "*", "%01"); !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return path
+}
+
+// exception describes what is left open, and by which rule.
+func exception(p *policy.Policy, class *policy.Class, purpose string, host policy.Host, pattern pathpattern.Pattern, by *policy.Rule) string {
+	var names []string
+	for _, id := range class.Crawlers {
+		names = append(names, p.CrawlerInfo(id).Token)
+	}
+	path := pattern.String()
+	if pattern.IsAll() {
+		path = ""
+	}
+	var words []string
+	for _, w := range [][2]string{{"for ", english.Some(names, 3)}, {"for the purpose ", purpose}, {"on ", string(host)}, {"in ", path}} {
+		if w[1] != "" {
+			words = append(words, w[0]+shorten(w[1]))
+		}
+	}
+	text := "it is open " + strings.Join(words, ", ")
+	if len(words) == 0 {
+		text = "it is open to some clients of every crawler"
+	}
+	if by != nil {
+		text += fmt.Sprintf(", by the rule on line %d", by.Pos.Line)
+	}
+	return text
+}
+
+// reserveIn puts into the draft what the form that reserves rights says.
+func (v *view) reserveIn(d *changeData, get func(string) string) {
+	s, _ := site.LoadWith(d.File, []byte(d.Text), policyfile.Options{Now: v.Now, Accepted: true})
+	if s == nil {
+		d.Decision.Problems = []string{"the draft has errors; correct them first"}
+		return
+	}
+	for _, r := range reservations(s, v.Now) {
+		what := "“" + r.Text + "”: "
+		switch on := get(r.Name) != ""; {
+		case on == r.On || r.Stays && !on:
+		case r.Stays:
+			choice, err := edit.NewChoice("everyone", edit.Action("ask "+r.Name), "/", "", false)
+			var made *edit.Result
+			if err == nil {
+				made, err = edit.Apply(d.File, d.Text, choice, v.Now)
+			}
+			d.put(what, "not for everyone", made, err)
+		default:
+			made, err := edit.Publish(d.File, d.Text, r.Name, on, v.Now)
+			d.put(what, "not for everyone", made, err)
+		}
+	}
+}
