@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -24,6 +26,8 @@ func Publish(name, text, register string, on bool, now time.Time) (*Result, erro
 	d, ok := parse(text)
 	if ok {
 		switch _, publish := child(d.root, "publish"); {
+		case publish == nil && d.root.Style&yaml.FlowStyle != 0:
+			ok = false
 		case publish == nil:
 			text = d.insertLines(len(text), block("", []pair{{key: "publish", pairs: []pair{p}}}))
 		case len(publish.Content) == 0:
