@@ -10,6 +10,8 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // Unmet is crawlers for which a choice does not hold on a host.
@@ -146,12 +148,7 @@ func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *pol
 		return "limited (" + found + ")", rule
 	}
 	if e.choice.Do == Snippet {
-		set, _, rule := p.EngineRule(q, maxSnippet)
-		found := cmp.Or(set.String(), maxSnippet+":-1")
-		if found == e.snippet() {
-			return "", rule
-		}
-		return "limited (" + found + ")", rule
+		return e.snippetInstead(p, q)
 	}
 	d := p.Decide(q)
 	if q.Usage != policy.Crawl {
@@ -171,6 +168,32 @@ func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *pol
 		return "", d.Rule
 	}
 	return stays, d.Rule
+}
+
+// snippetInstead is instead for a snippet. It looks at all that is sent with a page, because
+// the strictest of it holds, whatever says so.
+func (e *editor) snippetInstead(p *policy.Policy, q policy.Query) (stays string, by *policy.Rule) {
+	var strictest robotsrule.Set
+	sources, _ := robotstag.Sources(p, q)
+	for _, s := range sources {
+		if s.Rules.Has("nosnippet") {
+			why := "nosnippet"
+			if s.Engine == nil {
+				why = s.Usage.String() + " is disallowed"
+			}
+			return "without snippets (" + why + ")", s.Rule
+		}
+		for text := range strings.SplitSeq(s.Rules.String(), ", ") {
+			if set := strictest.Union(robotsrule.Of(text)); strings.HasPrefix(text, maxSnippet) && set != strictest {
+				strictest, by = set, s.Rule
+			}
+		}
+	}
+	found := cmp.Or(strictest.String(), maxSnippet+":-1")
+	if found == e.snippet() {
+		return "", by
+	}
+	return "limited (" + found + ")", by
 }
 
 // example is a path that the choice is about, and of which no rule is likely to speak

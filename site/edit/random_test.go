@@ -18,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
@@ -67,6 +68,10 @@ var edits = flag.Int("edits", 0, "how many random policies to edit (default: 120
 func oneEdit(t *testing.T, seed int, counts map[string]int) {
 	r := rand.New(rand.NewPCG(uint64(seed), 36))
 	spec, kind := policytest.Full(r)
+	if r.IntN(4) == 0 {
+		rule := &spec.Rules[r.IntN(len(spec.Rules))]
+		rule.EngineRules = append(rule.EngineRules, policy.EngineRule{Name: "nosnippet", Rule: robotsrule.Of("nosnippet"), Pattern: pathpattern.MustParse("/")})
+	}
 	text := commented(r, string(policyfile.Print(spec)))
 	before, _ := site.LoadWith("policy.yaml", []byte(text), policyfile.Options{Now: now})
 	if before == nil { // of some, paths cross too often
@@ -275,11 +280,15 @@ func (p *pair) holds(token string) bool {
 	return false
 }
 
-// snippet is the shortest length of a snippet that holds for a question, "" for no limit.
+// snippet is the shortest length of a snippet that holds for a question, or that there is
+// none; "" for no limit.
 func snippet(spec *policy.Spec, q policytest.Question) string {
 	text, least := "", 1<<30
 	for _, e := range policytest.EngineRules(spec, q) {
 		s := e.Rule.String()
+		if s == "nosnippet" {
+			return s
+		}
 		if n, err := strconv.Atoi(strings.TrimPrefix(s, "max-snippet:")); err == nil && n >= 0 && n < least {
 			text, least = s, n
 		}
