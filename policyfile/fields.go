@@ -107,7 +107,7 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 		j := fs.index(key)
 		switch {
 		case j < 0:
-			p.unknownKey(key, n.Content[i+1], what, fs.names())
+			p.unknownKey(n, key, n.Content[i+1], what, fs.names())
 			misspelt = append(misspelt, i)
 		case found[j] > 0:
 			p.duplicate(key, n.Content[found[j]-1], "")

@@ -39,7 +39,7 @@ type parser struct {
 	full             bool
 }
 
-func (p *parser) unknownKey(key, value *yaml.Node, what string, known []string) {
+func (p *parser) unknownKey(within, key, value *yaml.Node, what string, known []string) {
 	if key.Kind != yaml.ScalarNode {
 		p.report(posOf(key), "wrong-kind", "", "the name before a colon must be plain text, not %s", kindOf(key))
 		return
@@ -49,7 +49,7 @@ func (p *parser) unknownKey(key, value *yaml.Node, what string, known []string) 
 		return
 	}
 	unknown := "unknown key " + quote(key.Value) + " in " + what
-	if advice := p.misplaced(key, value, what); advice != "" {
+	if advice := p.misplaced(within, key, value, what); advice != "" {
 		p.reportAdvice(posOf(key), "unknown-key", "", unknown, advice)
 		return
 	}
@@ -82,7 +82,7 @@ func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
-			p.unknownKey(key, value, what, nil)
+			p.unknownKey(n, key, value, what, nil)
 			continue
 		}
 		folded := strings.ToLower(key.Value)

@@ -73,6 +73,9 @@ var (
 	// exceptWords are keys for those to whom a rule does not apply.
 	exceptWords = wordSet(`except exceptions exclude excluding unless but butnot not`)
 
+	// endWords are keys for the end of a rule.
+	endWords = wordSet(`until expires`)
+
 	// ruleLines replace keys of other tools, with the value for %s, or its date for %.10s.
 	ruleLines = map[string]string{
 		"until": "allow: {index: {paths: /, time-limit: until-%.10s}}", "expires": "allow: {index: {paths: /, time-limit: until-%.10s}}",
@@ -94,7 +97,7 @@ var (
 	noTraining = regexp.MustCompile(`(?i)(?:ai-train|train-ai)=no?\b`)
 
 	// limitForm is a limit in words.
-	limitForm = regexp.MustCompile(`(?i)^([1-9]\d*) *(?:requests?|hits|x)? *(?:/|per|an?|each) *(s|m|h|d)(?:ec|econd|in|inute|our|ay)?s?$`)
+	limitForm = regexp.MustCompile(`(?i)^([1-9]\d{0,5}) *(?:requests?|hits|x)? *(?:/|per|an?|each) *(s|m|h|d)(?:ec|econd|in|inute|our|ay)?s?$`)
 
 	fileKeys = map[string]string{"tests": "expect", "groups": "rules", "policies": "rules", "policy": "rules", "rule": "rules"}
 )
@@ -122,6 +125,12 @@ func squash(s string) string {
 	}, strings.ToLower(strings.ReplaceAll(s, "&", "and")))
 }
 
+// Advice on what no line of a rule means.
+const (
+	endless = `rules do not expire; delete this line now, and the rule on that day; a comment, after "#", can say which`
+	apart   = `names of crawlers stand under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
+)
+
 // Names of maps in which misplaced keys are explained.
 const (
 	theFile = "the file"
@@ -139,9 +148,18 @@ func nearestKey(word, what string, known []string) string {
 	return Nearest(word, known)
 }
 
-// misplaced says what to write instead of a misplaced key, or "".
-func (p *parser) misplaced(key, value *yaml.Node, what string) string {
+// misplaced says what to write instead of a misplaced key of a map, or "".
+func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 	usage, isUsage := policy.ParseUsage(key.Value)
+	word := squash(key.Value)
+	if what == theFile || what == aRule {
+		switch {
+		case endWords[word] && (what == theFile || !onlyIndexes(within)):
+			return endless
+		case mixesNamesAndPaths(value) && !strings.HasPrefix(word, "sitemap"), exceptWords[word] && value.Kind == yaml.MappingNode:
+			return apart
+		}
+	}
 	switch what {
 	case theFile:
 		if line := p.ruleInFile(key, value); line != "" {
@@ -155,7 +173,7 @@ func (p *parser) misplaced(key, value *yaml.Node, what string) string {
 		if isUsage {
 			return fmt.Sprintf(`a usage stands under allow or disallow; write "disallow: {%s: /}" to prohibit it on the whole site, or "allow: {%s: /}"`, usage, usage)
 		}
-		switch word := squash(key.Value); {
+		switch {
 		case exceptWords[word] && pathsIn(value) != "":
 			return writeInstead("allow: {crawl: "+pathsIn(value)+"}", "")
 		case exceptWords[word]:
@@ -166,6 +184,31 @@ func (p *parser) misplaced(key, value *yaml.Node, what string) string {
 		return cmp.Or(writeInstead(ruleLine(key.Value, value), ""), writeInstead(p.settingLine(key.Value, value), " outside the rules"))
 	}
 	return ""
+}
+
+// onlyIndexes reports whether a rule with an end says nothing but what may be indexed, which can have one.
+func onlyIndexes(rule *yaml.Node) bool {
+	for i := 0; i+1 < len(rule.Content); i += 2 {
+		key, value := rule.Content[i].Value, rule.Content[i+1]
+		isIndex := key == "allow" && len(value.Content) == 2 && child(value, "index") != nil
+		if !isIndex && !endWords[squash(key)] && !slices.Contains([]string{"name", "for", "hosts", "intended"}, key) {
+			return false
+		}
+	}
+	return true
+}
+
+func mixesNamesAndPaths(list *yaml.Node) bool {
+	paths, names := 0, 0
+	for _, n := range list.Content {
+		switch {
+		case isPath(n.Value):
+			paths++
+		case n.Value != "":
+			names++
+		}
+	}
+	return list.Kind == yaml.SequenceNode && paths > 0 && names > 0
 }
 
 func quoteWhole(line string) string { return `"` + line + `"` }
@@ -338,6 +381,9 @@ func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, w
 	}
 	if near == "" && value != nil {
 		advice := writeInstead(ruleLine(text, value), " in the rule itself")
+		if endWords[squash(text)] {
+			advice = endless
+		}
 		if audience, _ := p.known().group(text); advice == "" && audience != "" {
 			advice = fmt.Sprintf(`a rule says under "for" who it is for: write "for: %s", and "disallow: {crawl: /}"`, audience)
 		}

@@ -187,6 +187,46 @@ func TestWordsThatSayTheOpposite(t *testing.T) {
 	}
 }
 
+// TestWordsWithoutALine: where no line of the grammar means a word, the message says so, and
+// offers none that does something else or cannot be loaded.
+func TestWordsWithoutALine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ place, word, says, lacks string }{
+		{"blocked", "until: 2027-01-01", endless, "allow:"},
+		{"blocked", "expires: 2027-01-01", endless, "allow:"},
+		{"blocked", "until: tomorrow", endless, "must be one of"},
+		{"rule", "until: 2027-01-01\n    limit: 60/m", endless, "allow:"},
+		{"rule", "until: 2027-01-01\n    robots-tag: notranslate", endless, "allow:"},
+		{"rule", "until: 2027-01-01\n    allow: {index: /, crawl: /}", endless, "time-limit"},
+		{"rule", "until: 2027-01-01\n    allow: {index: /}", "allow: {index: {paths: /, time-limit: until-2027-01-01}}", endless},
+		{"usage", "until: 2027-01-01", endless, "allow:"},
+		{"usage", "expires: 2027-01-01\n      crawl: /", endless, "allow:"},
+		{"file", "until: 2027-01-01", endless, "allow:"},
+
+		{"rule", "limit: 9999999 per second", "invalid limit", "did you mean"},
+		{"rule", "limit: 1000000/s", "invalid limit", "did you mean"},
+		{"rule", "limit: 999999 per second", `did you mean "999999/s"`, "must have up to"},
+		{"rule", "rate-limit: 9999999 per second", `"limit: 60/m"`, "9999999/s"},
+
+		{"blocked", "except: [Googlebot, /a/]", apart, "for: ["},
+		{"blocked", "except: [/a/, Googlebot]", apart, "for: ["},
+		{"blocked", "unless: {crawl: /a/}", apart, "for: ["},
+		{"rule", "block: [GPTBot, /a/]", apart, "enforce: block"},
+		{"rule", "path: [GPTBot, /a/]", apart, "crawl: /}"},
+		{"file", "allow: [/a/, Bingbot]", apart, "for: ["},
+		{"file", "disallow: [Bingbot, /a/]", apart, "for: ["},
+		{"file", "user-agent: [GPTBot, /a/]", apart, "for: ["},
+		{"file", "block: [GPTBot, /a/]", apart, "for: ["},
+		{"file", "sitemap: [/sitemap.xml, sitemap2.xml]", "sitemap", apart},
+	} {
+		file, _ := fileWith(c.place, c.word)
+		f, ds := Load("policy.yaml", []byte(file))
+		if said := ds.Text(); f != nil || !strings.Contains(said, c.says) || strings.Contains(said, c.lacks) {
+			t.Errorf("%s %s: want %q and not %q\n%s", c.place, c.word, c.says, c.lacks, said)
+		}
+	}
+}
+
 // fileWith is a file with a line in a place, or where a line belongs that starts with the
 // key of another place.
 func fileWith(place, line string) (file string, ok bool) {
