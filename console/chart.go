@@ -58,8 +58,8 @@ var parts = []struct {
 // newChart draws the bars of the period. Each leads to the page for its days.
 func (v *view) newChart(what string, buckets []bucket, name string) *chart {
 	s := v.steps()
-	c := &chart{Label: fmt.Sprintf("%s %s by verdict, %s. Each bar leads to its days, and the same is in the table below.", what, s.words, v.Period()), Rows: buckets, Of: v.Period()}
-	c.Note = "Requests " + s.words + ", UTC."
+	c := &chart{Label: fmt.Sprintf("%s %s by verdict, %s. Each bar leads to its days, and the same is in the table below.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
+	c.Note = "Requests every " + s.unit + ", UTC."
 	if _, to := v.span(); to.After(v.Now) {
 		c.Note += " The last one is not over."
 	}
@@ -134,19 +134,23 @@ type spark struct {
 	Dropped bool
 }
 
-func newSpark(days []int64) (s spark) {
+// newSpark draws requests per unit, such as a day.
+func newSpark(counts []int64, unit string) (s spark) {
 	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points cannot be seen
-	texts := make([]string, len(days))
-	by := max(1, (len(days)+most-1)/most)
-	sums, top := make([]int64, (len(days)+by-1)/by), int64(1)
-	for i, n := range days {
+	texts := make([]string, len(counts))
+	by := max(1, (len(counts)+most-1)/most)
+	rest := len(counts) % by // left out of the line, so that each of its points has as many
+	sums, top := make([]int64, len(counts)/by), int64(1)
+	for i, n := range counts {
 		texts[i] = english.Number(n)
-		sums[i/by] += n
-		top = max(top, sums[i/by])
+		if at := (i - rest) / by; i >= rest {
+			sums[at] += n
+			top = max(top, sums[at])
+		}
 	}
-	s.Label = "Requests a day: " + strings.Join(texts, ", ")
-	if len(days) > 31 {
-		s.Label = fmt.Sprintf("Requests a day, over %d days, at most %s", len(days), english.Number(slices.Max(days)))
+	s.Label = "Requests every " + unit + ": " + strings.Join(texts, ", ")
+	if len(counts) > 31 {
+		s.Label = fmt.Sprintf("Requests every %s, over %d %ss, at most %s", unit, len(counts), unit, english.Number(slices.Max(counts)))
 	}
 	points := make([]string, len(sums))
 	for i, n := range sums {

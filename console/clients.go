@@ -195,7 +195,7 @@ func (v *view) addSeen(clients []*client) {
 		seen[x.Name] = x
 	}
 	for _, c := range clients {
-		c.Spark = newSpark(c.Days)
+		c.Spark = newSpark(c.Days, s.unit)
 		c.Spark.Dropped = s.width == 24*time.Hour && v.since.IsZero() && fell(c)
 		c.First, c.Last = seen[c.Name].First, seen[c.Name].Last
 		if !c.Impostor && v.may == nil {

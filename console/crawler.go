@@ -103,7 +103,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	}
 	text := v.mayWords(d.Name) + "It came " + plural(d.All, "time", "times") + in
 	if !d.Last.IsZero() && v.since.IsZero() {
-		text += ", last not more than " + lag(max(v.Now.Sub(d.Last), time.Minute)) + " ago" // the store knows the hour
+		text += ", last within the past " + within(v.Now.Sub(d.Last)) // the store knows the hour
 	}
 	switch {
 	case d.Identity() == "verified":
@@ -125,6 +125,18 @@ func (v *view) crawlerLead(d *crawlerData) string {
 		text += ". It obeyed every robots.txt that it had read"
 	}
 	return text + "."
+}
+
+// within is a period of hours or days that has all of another.
+func within(d time.Duration) string {
+	switch hours := int((d + time.Hour - 1) / time.Hour); {
+	case hours <= 1:
+		return "hour"
+	case hours <= 48:
+		return plural(hours, "hour", "hours")
+	default:
+		return plural((hours+23)/24, "day", "days")
+	}
 }
 
 // mayWords says what a crawler may read, by asking about each pattern of the policy.

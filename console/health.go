@@ -35,10 +35,14 @@ type healthData struct {
 	NodesError string // why they are not known
 }
 
+// hostFiles is the kind of a folder of policies.
+const hostFiles = "a file for each host"
+
 // policyRow is a policy on this server, or a folder of them, and where it comes from.
 type policyRow struct {
 	source.Status
 	Kind     string
+	Files    int // of a folder
 	Writable bool
 }
 
@@ -71,9 +75,16 @@ func health(v *view) (*page, error) {
 	}
 	for _, h := range policies.Pool.AllHosts() {
 		s := h.Status()
-		if v.may == nil {
-			d.Policies = append(d.Policies, policyRow{Status: source.Status{Policy: s.Policy, Reload: s.Reload, Reloads: s.Reloads, Error: s.Error}, Kind: "a file for each host"})
+		row := policyRow{Status: source.Status{Policy: s.Policy, Reload: s.Reload, Sites: s.Sites}, Kind: hostFiles}
+		switch {
+		case v.may == nil:
+			row.Reloads, row.Error, row.Files = s.Reloads, s.Error, s.Loaded
+		case v.Running != nil && v.Running.document == nil && v.Running.Name == s.Policy:
+			row.SHA256, row.Since, row.Rules = v.Running.SHA256, v.Running.Since, len(v.Running.Spec().Rules)
+		default:
+			continue
 		}
+		d.Policies = append(d.Policies, row)
 	}
 	if v.may == nil {
 		d.addLists(v)
@@ -89,11 +100,15 @@ func health(v *view) (*page, error) {
 
 // lead is what was found in a sentence, and how much was looked at.
 func (d *healthData) lead(v *view) string {
-	loaded := 0
+	loaded, folders := 0, 0
 	for i := range d.Policies {
-		loaded += min(len(d.Policies[i].SHA256), 1)
+		loaded += min(len(d.Policies[i].SHA256), 1) + d.Policies[i].Files
+		folders += map[bool]int{true: 1}[d.Policies[i].Kind == hostFiles]
 	}
 	text := plural(loaded, "policy is", "policies are") + " loaded. "
+	if folders > 0 {
+		text += "The file of a host is loaded when the host is first asked for. "
+	}
 	if v.may != nil {
 		return text + "The console of the server shows recorders, lists and storage, which are of all its sites."
 	}
@@ -105,7 +120,7 @@ func (d *healthData) lead(v *view) string {
 	}
 	switch {
 	case stale > 0:
-		text += fmt.Sprintf("%d of %s are out of date.", stale, plural(used, "list of addresses or keys", "lists of addresses and keys"))
+		text += fmt.Sprintf("%d of %s %s out of date.", stale, plural(used, "list of addresses or keys", "lists of addresses and keys"), map[bool]string{true: "is", false: "are"}[stale == 1])
 	case used > 0:
 		text += "None of " + plural(used, "list of addresses or keys", "lists of addresses and keys") + " is out of date."
 	default:
@@ -123,9 +138,9 @@ func (v *view) recorded() string {
 	case all == 0:
 		return "Nothing is recorded"
 	case lost > 0:
-		return plural(lost, "visit was", "visits were") + " not recorded since the configuration was loaded"
+		return plural(lost, "visit was", "visits were") + " not recorded since the recorders were opened"
 	}
-	return plural(all, "recorder has", "recorders have") + " lost no visit since the configuration was loaded"
+	return plural(all, "recorder has lost no visit since it was", "recorders have lost no visit since they were") + " opened"
 }
 
 func (d *healthData) addDocument(doc *source.Document) {

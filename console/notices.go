@@ -271,7 +271,8 @@ func (v *view) recorderNotices() (all []notice) {
 	if dropped > 0 {
 		all = append(all, notice{
 			Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
-			Text: "They came faster than they could be written, while a recorder did not work, or over a crawler's share of the evidence log. The totals are too low by that much; the site itself was not slowed. Below is which recorder lost how many, and the log of Caddy says why.",
+			Text:    "They came faster than they could be written, while a recorder did not work, or over a crawler's share of the evidence log. The totals are too low by that much; the site itself was not slowed. The log of Caddy says why.",
+			Actions: []action{{"See which recorder lost how many", v.Link("health", "#", "rec")}},
 		})
 	}
 	if e := recorders.RunningEvidence(); e != nil {

@@ -99,20 +99,20 @@ type steps struct {
 	width time.Duration
 	every int // bars to a label
 	label string
-	words string
+	unit  string // of a bar
 }
 
 func (v *view) steps() steps {
 	const day = 24 * time.Hour
 	switch n := v.Days; {
 	case n == 1:
-		return steps{store.ByHour, time.Hour, 3, "15:04", "every hour"}
+		return steps{store.ByHour, time.Hour, 3, "15:04", "hour"}
 	case n <= 7:
-		return steps{store.ByDay, day, 1, "Mon 2", "every day"}
+		return steps{store.ByDay, day, 1, "Mon 2", "day"}
 	case n <= 100:
-		return steps{store.ByDay, day, (n + 5) / 6, "2 Jan", "every day"}
+		return steps{store.ByDay, day, (n + 5) / 6, "2 Jan", "day"}
 	}
-	return steps{store.ByDay, 7 * day, (v.Days + 41) / 42, "2 Jan", "every week"}
+	return steps{store.ByDay, 7 * day, (v.Days + 41) / 42, "2 Jan", "week"}
 }
 
 // bars is how many bars the period has.

@@ -107,7 +107,7 @@ func examplePath(p pathpattern.Pattern) string {
 
 // exception describes what is left open, and by which rule.
 func exception(p *policy.Policy, class *policy.Class, purpose string, host policy.Host, pattern pathpattern.Pattern, by *policy.Rule) string {
-	var names []string
+	names := make([]string, 0, len(class.Crawlers))
 	for _, id := range class.Crawlers {
 		names = append(names, p.CrawlerInfo(id).Token)
 	}

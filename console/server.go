@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"mime"
 	"net/http"
 	"net/url"
 	"path"
@@ -123,9 +122,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func serveStatic(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "max-age=300")
 	w.Header().Add("Vary", "Accept-Encoding")
+	w.Header().Set("Content-Type", map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}[path.Ext(name)])
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 		text, _ := files.ReadFile("static/" + name) // it is in the program
 		z := gzip.NewWriter(w)
 		_, err := z.Write(text)
