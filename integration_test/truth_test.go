@@ -183,7 +183,7 @@ robots_policy {
 	// The console.
 	overview := adminGet(t, console, "/?days=7")
 	for _, want := range []string{
-		fmt.Sprintf(`<data value="%d">`, tr.requests), fmt.Sprintf(`<strong>In all</strong><strong class="n"><data value="%d">`, tr.violations),
+		fmt.Sprintf(`<data value="%d">`, tr.requests), fmt.Sprintf(`<strong>In all</strong><strong class="n">%d<`, tr.violations),
 		english(tr.unread) + " requests of crawlers cannot be judged",
 	} {
 		if !strings.Contains(overview, want) {
