@@ -120,7 +120,9 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Refuse", "refuse"}, {"Slow down everywhere", "slow"}} {
 			place := s.Path
 			if do[1] == string(edit.Slow) { // limits are for whole sites
-				place = ""
+				if place = ""; on != "" {
+					do[0] = "Slow down on the whole host"
+				}
 			}
 			if href := v.DecideLink(do[1], subject[1], place, on); href != "" {
 				l.Links = append(l.Links, action{do[0], href})

@@ -107,8 +107,9 @@ func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	if body := w.Body.String(); !strings.Contains(body, `<span class="pass">Reserved</span> No AI may be trained`) || strings.Contains(body, `name="train-ai"`) || !strings.Contains(body, `name="ai-use"`) {
 		t.Error("what is reserved can be switched off")
 	}
+	one := get(t, s, "who-may?host=www.example.com&crawler=SemrushBot&section=www.example.com%2Fadmin%2F").Body.String()
 	cell := html.UnescapeString(get(t, s, "who-may?crawler=SemrushBot&section=www.example.com%2Fadmin%2F").Body.String())
-	if !strings.Contains(cell, `place=%2Fadmin%2F&who=SemrushBot#result">Refuse<`) || !strings.Contains(cell, `choose=slow&who=SemrushBot#result">Slow down everywhere<`) {
+	if !strings.Contains(cell, `place=%2Fadmin%2F&who=SemrushBot#result">Refuse<`) || !strings.Contains(cell, `choose=slow&who=SemrushBot#result">Slow down everywhere<`) || !strings.Contains(one, `>Slow down on the whole host<`) {
 		t.Errorf("a section is slowed down: %q", regexp.MustCompile(`[^"]*choose=[^<]*`).FindAllString(cell, -1))
 	}
 }
