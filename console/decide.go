@@ -19,7 +19,7 @@ type decision struct {
 	Who, Do, Place, Much, On string
 	Intended                 bool
 	Problems                 []string // why it, or a reservation, is not in the draft
-	Unmet                    []string // for whom it does not hold
+	Unmet                    []string // the crawlers for which it does not hold
 }
 
 // Choices are what the form decides, by the values that it sends.

@@ -60,7 +60,7 @@ func byteTables() (class, fold [256]byte) {
 func ValidToken(s string) bool { return s != "" && ReadAs(s) == s }
 
 // ReadAs returns what a reader that follows RFC 9309 §2.2.1 to the letter makes of token: it stops at the first
-// character that is no letter, hyphen or underscore. AI2Bot becomes AI, which is another crawler's name or nobody's.
+// character that is no letter, hyphen or underscore. AI2Bot becomes AI, which may be the name of another crawler.
 func ReadAs(token string) string {
 	for i := range len(token) {
 		c := fold[token[i]]

@@ -70,7 +70,7 @@ var (
 	// blockWords are words for refusing.
 	blockWords = wordSet(`block deny refuse reject ban forbid drop action`)
 
-	// exceptWords are keys for those to whom a rule does not apply.
+	// exceptWords are keys that people write for the exceptions of a rule.
 	exceptWords = wordSet(`except exceptions exclude excluding unless but butnot not`)
 
 	// endWords are keys for the end of a rule.

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/robotspolicy/caddy-robots-policy/handler"
+)
+
+// prefix begins the keys in the storage, one for each server.
+const prefix = "robots_policy/fleet/"
+
+// Bounds of what one server tells the others. Anyone can use the name of a crawler, with any
+// host.
+const (
+	maxReadings   = 2000
+	maxUnverified = 200
+	maxMessage    = 4 << 20 // as JSON
+	maxOlder      = 32      // versions of policies that this server does not serve
+)
+
+// message is what a server writes to its key. Sequence differs each time: it shows that the
+// server is alive, whatever the clocks say.
+type message struct {
+	Sequence int64             `json:"sequence"`
+	Readings []handler.Reading `json:"readings"`
+}
+
+func (m *message) encode() ([]byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	err := errors.Join(json.NewEncoder(z).Encode(m), z.Close())
+	return b.Bytes(), err
+}
+
+func decode(data []byte) (*message, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(z, maxMessage)) // to the end, where the checksum is
+	if err != nil {
+		return nil, err
+	}
+	m := new(message)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, err
+	}
+	m.Readings = m.Readings[:min(len(m.Readings), maxReadings)]
+	return m, nil
+}
+
+func key(node string) string { return prefix + node + ".json.gz" }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/handler"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// own is what crawlers have read here, the newest of each crawler and host.
+func (x *exchange) own() []handler.Reading {
+	all := slices.Clone(x.restored)
+	for _, d := range policies.Pool.Loaded() {
+		all = append(all, handler.Readings(d.Current())...)
+	}
+	all = newest(all)
+	unverified := 0
+	all = slices.DeleteFunc(all, func(r handler.Reading) bool {
+		if !r.Verified {
+			unverified++
+		}
+		return !r.Verified && unverified > maxUnverified
+	})
+	return all[:min(len(all), maxReadings)]
+}
+
+// newest sorts readings, those of verified crawlers first and then the newest, and leaves the
+// newest of each crawler, host and policy.
+func newest(all []handler.Reading) []handler.Reading {
+	slices.SortFunc(all, func(a, b handler.Reading) int {
+		verified := 0
+		if a.Verified != b.Verified {
+			verified = 1
+			if a.Verified {
+				verified = -1
+			}
+		}
+		return cmp.Or(verified, cmp.Compare(b.At, a.At), strings.Compare(a.Crawler, b.Crawler), strings.Compare(a.Host, b.Host))
+	})
+	type id struct{ crawler, host, policy string }
+	seen := map[id]bool{}
+	return slices.DeleteFunc(all, func(r handler.Reading) bool {
+		k := id{r.Crawler, r.Host, r.Policy}
+		before := seen[k]
+		seen[k] = true
+		return before
+	})
+}
+
+// learn gives each policy what crawlers have read elsewhere, under versions that this server
+// serves or served, or that the history of the policy has.
+func (x *exchange) learn(ctx context.Context) {
+	all := slices.Clone(x.restored)
+	x.mu.Lock()
+	for _, p := range x.peers {
+		all = append(all, p.Readings...)
+	}
+	x.mu.Unlock()
+	by, known := map[string][]handler.Reading{}, map[string]bool{}
+	for _, r := range newest(all) {
+		by[r.Policy] = append(by[r.Policy], r)
+	}
+	documents := policies.Pool.Loaded()
+	sites := make([]map[string]*site.Site, len(documents))
+	for i, d := range documents {
+		sites[i] = handler.KnownPolicies(d.Current())
+		for sum := range sites[i] {
+			known[sum] = true
+		}
+	}
+	var unknown []string
+	for sum := range by {
+		if !known[sum] {
+			unknown = append(unknown, sum)
+		}
+	}
+	for i, d := range documents {
+		if len(unknown) > 0 && d.Writable() {
+			x.addOlder(ctx, d, unknown, sites[i])
+		}
+		var readings []handler.Reading
+		for sum := range sites[i] {
+			readings = append(readings, by[sum]...)
+		}
+		handler.SetElsewhere(d.Current(), newest(readings), sites[i])
+	}
+}
+
+// addOlder adds versions from the history of a policy in the storage.
+func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []string, into map[string]*site.Site) {
+	id := func(sum string) string { return d.Name + " " + sum }
+	if slices.ContainsFunc(sums, func(sum string) bool { _, ok := x.older[id(sum)]; return !ok }) {
+		history, err := d.History(ctx)
+		if err != nil {
+			return
+		}
+		if len(x.older) > maxOlder {
+			clear(x.older)
+		}
+		for _, sum := range sums {
+			x.older[id(sum)] = nil
+		}
+		for _, v := range history {
+			if slices.Contains(sums, v.SHA256) {
+				if s, err := source.Compile(d.Name, []byte(v.Text)); err == nil {
+					x.older[id(v.SHA256)] = s.Site
+				}
+			}
+		}
+	}
+	for _, sum := range sums {
+		if s := x.older[id(sum)]; s != nil {
+			into[sum] = s
+		}
+	}
+}
