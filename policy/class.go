@@ -142,13 +142,34 @@ func (p *Policy) ClassesOf(host, path string) []Class {
 	if len(matching) == 0 {
 		return []Class{p.ClassOf(0, host)}
 	}
-	classes := p.PublicClasses(host)
-	others := slices.DeleteFunc(classes[1:], func(c Class) bool {
-		return !slices.ContainsFunc(c.reach, func(r reached) bool {
+	all := p.publicClasses(host)
+	classes := []Class{all[0]}
+	for _, c := range all[1:] {
+		if slices.ContainsFunc(c.reach, func(r reached) bool {
 			return r.tier < TierEveryone && slices.ContainsFunc(r.rules, func(r int32) bool { return matching[r] })
-		})
-	})
-	return classes[:1+len(others)]
+		}) {
+			classes = append(classes, c)
+		}
+	}
+	return classes
+}
+
+// hostClasses are the PublicClasses of a host.
+type hostClasses struct {
+	hosts   *hostClass
+	classes []Class
+}
+
+// publicClasses is PublicClasses, remembered for the host of the last call, as one after another asks about many paths
+// of it. The result must not be changed.
+func (p *Policy) publicClasses(host string) []Class {
+	hosts := p.hosts.class(host)
+	if last := p.lastClasses.Load(); last != nil && last.hosts == hosts {
+		return last.classes
+	}
+	classes := p.PublicClasses(host)
+	p.lastClasses.Store(&hostClasses{hosts, classes})
+	return classes
 }
 
 // narrowerRules finds rules for less than everyone by the patterns of what they state besides crawling.

@@ -4,6 +4,7 @@ package policy_test
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -30,6 +31,12 @@ func TestClassesOf(t *testing.T) {
 			q := queryOf(p, question(r))
 			q.Purposes = nil
 			some := p.ClassesOf(q.Host, q.Path)
+			clear(p.ClassesOf(q.Host, q.Path)) // a caller's own
+			p.ClassesOf("another.example.net", q.Path)
+			p.ClassesOf("*."+q.Host, q.Path)
+			if again := p.ClassesOf(q.Host, q.Path); !reflect.DeepEqual(again, some) {
+				t.Fatalf("%s: %v after other hosts, before that %v", q.Host, again, some)
+			}
 			for i, c := range p.Classes(q.Host) {
 				if !slices.IsSorted(c.Crawlers) {
 					t.Fatalf("%s: the class of %v is not in order", q.Host, c.Crawlers)

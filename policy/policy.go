@@ -6,6 +6,7 @@ package policy
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
@@ -35,6 +36,8 @@ type Policy struct {
 	demands    bool                        // some rule demands an identity
 	engines    []string
 	apps       []string
+
+	lastClasses atomic.Pointer[hostClasses]
 
 	wilds      map[pathpattern.Pattern]int32   // numbers of the patterns with "*" or "$" of prohibitions and limited permissions
 	containers map[pathpattern.Pattern][]int32 // which of wilds the pattern of a permission lies within
