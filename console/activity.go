@@ -96,7 +96,7 @@ type openStore struct {
 }
 
 // open opens a store, in the place of one that turned out to be damaged.
-func open(a *Activity, p *optional.Part[openStore], before error) (s openStore, err error) {
+func open(a *Activity, o *optional.Opening, before error) (s openStore, err error) {
 	if errors.Is(before, store.ErrDamaged) {
 		name, err := store.PutAside(a.directory, time.Now())
 		if err != nil {
@@ -106,7 +106,7 @@ func open(a *Activity, p *optional.Part[openStore], before error) (s openStore, 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	if s.Store, err = store.Open(ctx, a.directory, a.options(p)); err != nil {
+	if s.Store, err = store.Open(ctx, a.directory, a.options(o)); err != nil {
 		cancel()
 		return s, err
 	}
@@ -121,7 +121,7 @@ func open(a *Activity, p *optional.Part[openStore], before error) (s openStore, 
 		}
 		defer checking.Unlock()
 		if err := s.reader.Check(ctx); errors.Is(err, store.ErrDamaged) {
-			p.Broken(err)
+			o.Broken(err)
 		}
 	}
 	go s.check()
@@ -178,15 +178,15 @@ func (a *Activity) Start() error {
 	return nil
 }
 
-// options are those of the store, whose failures go to part.
-func (a *Activity) options(part *optional.Part[openStore]) store.Options {
+// options are those of the store, whose failures go to o.
+func (a *Activity) options(o *optional.Opening) store.Options {
 	return store.Options{
 		RowsPerHour: a.RowsPerHour, Hours: time.Duration(a.Hours), Days: time.Duration(a.Days), MaxBytes: a.MaxBytes,
 		Report: func(err error) {
 			if errors.Is(err, store.ErrDamaged) {
-				part.Broken(err)
+				o.Broken(err)
 			} else {
-				part.Report(err)
+				o.Report(err)
 			}
 		},
 		Shrinking: func(size, limit int64) {

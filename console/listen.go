@@ -73,7 +73,7 @@ func (c *Console) Start() error {
 	return nil
 }
 
-func (c *Console) listen(p *optional.Part[*listener], _ error) (*listener, error) {
+func (c *Console) listen(o *optional.Opening, _ error) (*listener, error) {
 	a, err := parseListen(c.Listen)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (c *Console) listen(p *optional.Part[*listener], _ error) (*listener, error
 	s.http = &http.Server{Handler: s, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	go func() {
 		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			p.Broken(fmt.Errorf("the console stopped listening: %w", err))
+			o.Broken(fmt.Errorf("the console stopped listening: %w", err))
 		}
 	}()
 	if s.anyPort {

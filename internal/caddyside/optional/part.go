@@ -30,7 +30,6 @@ type Part[T io.Closer] struct {
 	current atomic.Pointer[T]
 	stop    chan struct{}
 	done    chan struct{} // closed when nothing runs any more
-	broken  chan error
 	changed chan struct{}
 	opening atomic.Bool
 	once    sync.Once
@@ -39,18 +38,33 @@ type Part[T io.Closer] struct {
 // Funcs are what a part is made of.
 type Funcs[T io.Closer] struct {
 	// Open opens it. before is why it did not work before, nil at first.
-	Open func(p *Part[T], before error) (T, error)
+	Open func(o *Opening, before error) (T, error)
 	// Opened is called when it is open, which may be again. It may be nil.
 	Opened func()
 	// Configure is called after Changed, with what is open. After an error it is opened again. It may be nil.
 	Configure func(T) error
 }
 
+// Opening is one opening of a part. What was opened reports to it, so that what an old one still says does not count
+// against its successor.
+type Opening struct {
+	*State
+	broken chan error
+}
+
+// Broken says that what was opened stopped working and must be opened again.
+func (o *Opening) Broken(err error) {
+	select {
+	case o.broken <- err:
+	default: // it is known
+	}
+}
+
 // Open opens a part in the background.
 func Open[T io.Closer](name string, funcs Funcs[T]) *Part[T] {
 	p := &Part[T]{
 		State: add(&State{name: name, tried: make(chan struct{})}), funcs: funcs, stop: make(chan struct{}), done: make(chan struct{}),
-		broken: make(chan error, 1), changed: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
 	}
 	p.opening.Store(true)
 	go p.run()
@@ -63,14 +77,6 @@ func (p *Part[T]) Get() (v T, ok bool) {
 		return *current, true
 	}
 	return v, false
-}
-
-// Broken says that what is open stopped working and must be opened again.
-func (p *Part[T]) Broken(err error) {
-	select {
-	case p.broken <- err:
-	default: // it is known
-	}
 }
 
 // Changed says that the configuration of what is open has changed.
@@ -110,13 +116,14 @@ func (p *Part[T]) run() {
 	retry := firstRetry
 	var before error
 	for first := true; ; first = false {
-		v, err := p.open(before)
+		o := &Opening{p.State, make(chan error, 1)}
+		v, err := p.open(o, before)
 		if first {
 			close(p.tried)
 		}
 		if err == nil {
 			began := time.Now()
-			if err = p.use(v); err == nil {
+			if err = p.use(o, v); err == nil {
 				return // it was closed
 			}
 			if time.Since(began) > settled {
@@ -133,14 +140,14 @@ func (p *Part[T]) run() {
 	}
 }
 
-func (p *Part[T]) open(before error) (v T, err error) {
+func (p *Part[T]) open(o *Opening, before error) (v T, err error) {
 	p.opening.Store(true)
 	late := time.AfterFunc(slow, func() {
 		if p.opening.Load() && !p.stopped() {
 			p.Report(errSlow)
 		}
 	})
-	v, err = p.try(before)
+	v, err = p.try(o, before)
 	late.Stop()
 	if err == nil && !p.stopped() {
 		p.current.Store(&v)
@@ -153,17 +160,17 @@ func (p *Part[T]) open(before error) (v T, err error) {
 }
 
 // try is Funcs.Open without its panics.
-func (p *Part[T]) try(before error) (v T, err error) {
+func (p *Part[T]) try(o *Opening, before error) (v T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("opening %s: panic: %v", p.name, r)
 		}
 	}()
-	return p.funcs.Open(p, before)
+	return p.funcs.Open(o, before)
 }
 
 // use is there for what is open until it is closed, which returns nil, or must be opened again.
-func (p *Part[T]) use(v T) error {
+func (p *Part[T]) use(o *Opening, v T) error {
 	if p.funcs.Opened != nil && !p.stopped() {
 		p.funcs.Opened()
 	}
@@ -176,7 +183,7 @@ func (p *Part[T]) use(v T) error {
 				p.logger().Error("closing an optional part failed", zap.Error(err))
 			}
 			return nil
-		case err = <-p.broken:
+		case err = <-o.broken:
 		case <-p.changed:
 			if p.funcs.Configure != nil {
 				err = p.funcs.Configure(v)

@@ -22,10 +22,12 @@ func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Duration
 		began, opened, closed := time.Now(), 0, false
+		var opening *Opening
 		var full atomic.Bool
 		full.Store(true)
 		p := Open("test", Funcs[thing]{
-			Open: func(_ *Part[thing], before error) (thing, error) {
+			Open: func(o *Opening, before error) (thing, error) {
+				opening = o
 				tries = append(tries, time.Since(began))
 				if len(tries) == 2 {
 					panic("in the middle")
@@ -59,15 +61,23 @@ func TestRetries(t *testing.T) {
 		if !slices.Equal(tries, want) {
 			t.Errorf("tries at %v", tries)
 		}
-		p.Broken(errors.New("damaged"))
+		old := opening
+		old.Broken(errors.New("damaged"))
 		synctest.Wait()
 		if _, ok := p.Get(); ok || !closed || p.Err() == nil {
 			t.Error("what is broken is still in use")
 		}
+		old.Broken(errors.New("damaged, its last write says"))
 		time.Sleep(lastRetry + 1)
 		synctest.Wait()
 		if _, ok := p.Get(); !ok || opened != 2 {
 			t.Error("what was broken is not opened again")
+		}
+		tried := len(tries)
+		time.Sleep(2 * lastRetry)
+		synctest.Wait()
+		if _, ok := p.Get(); !ok || len(tries) != tried {
+			t.Error("what the old one said counts against the new one")
 		}
 		if closed = false; p.Close() != nil || !closed {
 			t.Error("it was not closed")
@@ -82,7 +92,7 @@ func TestRetries(t *testing.T) {
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, closed := make(chan struct{}), false
-		p := Open("test", Funcs[thing]{Open: func(*Part[thing], error) (thing, error) { <-release; return thing{&closed}, nil }})
+		p := Open("test", Funcs[thing]{Open: func(*Opening, error) (thing, error) { <-release; return thing{&closed}, nil }})
 		began := time.Now()
 		Wait(time.Second)
 		if d := time.Since(began); d != time.Second {
@@ -109,7 +119,7 @@ func TestPool(t *testing.T) {
 		opens, closed := 0, false
 		var configured []string
 		pool := NewPool("test", PoolFuncs[string, thing]{
-			Open:      func(*string, *Part[thing], error) (thing, error) { opens++; return thing{&closed}, nil },
+			Open:      func(*string, *Opening, error) (thing, error) { opens++; return thing{&closed}, nil },
 			Configure: func(u *string, _ thing) error { configured = append(configured, *u); return nil },
 		})
 		a, b := "a", "b"

@@ -19,7 +19,7 @@ type Pool[U any, T io.Closer] struct {
 
 // PoolFuncs are [Funcs] with the settings that apply.
 type PoolFuncs[U any, T io.Closer] struct {
-	Open      func(u *U, p *Part[T], before error) (T, error)
+	Open      func(u *U, o *Opening, before error) (T, error)
 	Opened    func()
 	Configure func(u *U, v T) error
 }
@@ -45,9 +45,9 @@ func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
 		s := &Shared[U, T]{pool: p.shared, key: key}
 		s.users.Add(u)
 		s.Part = Open(p.name, Funcs[T]{
-			Open: func(part *Part[T], before error) (v T, err error) {
+			Open: func(o *Opening, before error) (v T, err error) {
 				if u := s.Settings(); u != nil {
-					return p.funcs.Open(u, part, before)
+					return p.funcs.Open(u, o, before)
 				}
 				return v, errors.New("no configuration has it any more")
 			},

@@ -50,7 +50,7 @@ func (*Evidence) CaddyModule() caddy.ModuleInfo {
 
 // evidenceLogs are the logs by directory. A log outlives reloads, and must not be open twice.
 var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *evidence.Log]{
-	Open: func(e *Evidence, p *optional.Part[*evidence.Log], before error) (*evidence.Log, error) {
+	Open: func(e *Evidence, o *optional.Opening, before error) (*evidence.Log, error) {
 		key, err := e.readKey()
 		if err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *ev
 		return evidence.Open(e.name, evidence.Options{
 			Key: key, Authority: e.Timestamps, Days: e.Days, Program: "caddy-robots-policy", Damaged: putAside, Report: func(reason string, err error) {
 				if reason == evidence.WriteFailed {
-					p.Report(err)
+					o.Report(err)
 				} else {
 					caddy.Log().Named("robots_policy.evidence").Error("the evidence log is not what it should be", zap.String("reason", reason), zap.Error(err))
 				}
