@@ -59,7 +59,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 // Whatever robots.txt a site has, auditing it takes little memory and time. Where it has
 // too many rules to try, the result is an error or a fault, and not that all is well.
 func TestAuditBudget(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	base, err := url.Parse("https://www.example.com/")
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // fillLarge fills a store with rows of the last year: of each hour so many, for 20 crawlers and 5
@@ -84,9 +84,7 @@ const maxPage = 60_000
 // as much about the machine as about the code, so the bound is a multiple of what the one question
 // takes that each chart of a year asks of the store.
 func TestPagesOfAYear(t *testing.T) {
-	if os.Getenv("ROBOTSPOLICY_LONG") == "" {
-		t.Skip("filling a store takes minutes: set ROBOTSPOLICY_LONG")
-	}
+	testkit.Nightly(t)
 	dir, now := t.TempDir(), time.Now().UTC()
 	fillLarge(t, filepath.Join(dir, "activity"), testPolicy, now, largeRows)
 	s := startCaddyWith(t, testPolicy, dir)

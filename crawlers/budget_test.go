@@ -13,7 +13,7 @@ import (
 // Whatever a file has that is offered as a catalogue, reading it takes little memory and
 // time.
 func TestCatalogueBudget(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	const size = 1 << 20 // as much as a policy, of which sources read no more
 	fill := func(format string) string {
 		var b strings.Builder

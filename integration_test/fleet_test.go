@@ -108,9 +108,7 @@ func (f *fleetTest) traffic(d time.Duration) {
 // read from another server counts, also after a restart, and the first visit of a crawler is
 // there.
 func TestFleetCountsTheTruth(t *testing.T) {
-	if !testkit.Long() {
-		t.Skip("it takes three minutes")
-	}
+	testkit.Nightly(t)
 	t.Parallel()
 	away, stalled := 40*time.Second, 20*time.Second
 	server := clickhousetest.Start(t)
@@ -272,9 +270,7 @@ func (f *fleetTest) metric(node int, name string) string {
 
 // The script of examples/fleet finds that the totals are those of what it sent.
 func TestExampleFleet(t *testing.T) {
-	if !testkit.Long() {
-		t.Skip("it takes half a minute")
-	}
+	testkit.Nightly(t)
 	t.Parallel()
 	for _, p := range []string{"clickhouse-server", "curl", "bash"} {
 		if _, err := exec.LookPath(p); err != nil {

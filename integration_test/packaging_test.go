@@ -221,7 +221,7 @@ func TestPackagingTools(t *testing.T) {
 // TestImage builds Dockerfile.scratch around the test program, which is not Caddy but as
 // good a file, and looks at what is in the image.
 func TestImage(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	t.Parallel()
 	if _, err := exec.LookPath("buildah"); err != nil || os.Getuid() != 0 {
 		t.Skip("buildah is not installed, or this user may not use it: apt-get install buildah")

@@ -127,7 +127,7 @@ func TestKillWithABrokenFile(t *testing.T) {
 // Caddy is killed at any moment of a change: what it serves then is one of the
 // policies, and a whole one.
 func TestKillWhileReloading(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts Caddy many times")

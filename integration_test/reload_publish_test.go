@@ -280,7 +280,7 @@ func TestPublishingToAFullDisk(t *testing.T) {
 
 // The same at moments that nobody chose.
 func TestKillWhilePublishingAtRandom(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts Caddy many times")

@@ -104,9 +104,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 
 // A server that hangs delays no request and no configuration.
 func TestPolicyServerThatHangs(t *testing.T) {
-	if !testkit.Long() {
-		t.Skip("reading is given ten seconds: set ROBOTSPOLICY_LONG")
-	}
+	testkit.Nightly(t)
 	p := newPolicyServer(t, disallowing("/a"))
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
 	body := "robots_policy " + p.URL + " {\nreload 1s\n}\nrespond hello"

@@ -5,7 +5,6 @@ package robotsserve
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -117,9 +116,7 @@ func TestFollowersOfAGroupOfManyLines(t *testing.T) {
 // Of crawlers with rules of their own, times hosts with rules of their own, times rules
 // for everyone, only some hosts are rendered, and among them the largest.
 func TestTooMuchWork(t *testing.T) {
-	if os.Getenv("ROBOTSPOLICY_LONG") == "" {
-		t.Skip("does as much as is allowed: set ROBOTSPOLICY_LONG")
-	}
+	testkit.Nightly(t)
 	var patterns []string
 	for i := range 2000 {
 		patterns = append(patterns, fmt.Sprintf("/section-%d/", i))

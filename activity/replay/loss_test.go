@@ -64,7 +64,7 @@ func oneSlash(path string) string {
 func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
-	pairs, found := 100, map[string]int{}
+	pairs, found := 25, map[string]int{}
 	if testkit.Long() {
 		pairs = 2000
 	}
@@ -111,7 +111,7 @@ func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 	}
 	t.Logf("%d pairs of %d: %v, intended in %d", pairs, tried, found, intendedLosses)
 	for _, kind := range []string{"refused", "crawl", "index", "snippet", "link", "limit", "requests", "claimed", "intended"} {
-		if found[kind] < pairs/100 {
+		if testkit.Long() && found[kind] < pairs/100 {
 			t.Errorf("%s: in %d pairs of %d only", kind, found[kind], pairs)
 		}
 	}

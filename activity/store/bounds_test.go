@@ -47,7 +47,7 @@ func (s *Store) boundsOf(ctx context.Context, t *testing.T) (b boundsOf) {
 // which they go for the size: each bound is reached and holds, again and again, and no
 // request is missing in the totals by day.
 func TestBoundsAreReachedAndHold(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("tens of thousands of rows: SQLite in Go is slow with the race detector")

@@ -136,9 +136,7 @@ var (
 // totals without paths are all there.
 func TestTwoYears(t *testing.T) {
 	t.Parallel()
-	if !testkit.Long() {
-		t.Skip("two simulated years take minutes: set ROBOTSPOLICY_LONG")
-	}
+	testkit.Nightly(t)
 	days := *twoYearsDays
 	ctx := context.Background() // one that can be canceled costs as much as a row
 	paths, limit := 10_000 / *twoYearsScale, int64(512<<20 / *twoYearsScale)

@@ -12,7 +12,7 @@ import (
 
 // Whatever an address list holds, reading it takes little memory and time.
 func TestListBudget(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	fill := func(format string) string {
 		var b strings.Builder
 		for i := 0; b.Len() < maxListBytes-200; i++ {

@@ -13,9 +13,7 @@ import (
 // What a crawler obeys is the channel and nothing else: where a channel is off, it
 // goes where the others let it.
 func TestEachChannelIsObeyed(t *testing.T) {
-	if !testkit.Long() {
-		t.Skip("starts every crawler once more: set ROBOTSPOLICY_LONG")
-	}
+	testkit.Nightly(t)
 	staging := scene{policy: "policies/staging.yaml", host: "staging.example.com"}
 	newspaper := scene{policy: "policies/newspaper.yaml"}
 	type switched struct {

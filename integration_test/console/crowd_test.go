@@ -19,7 +19,7 @@ import (
 // page (five with ROBOTSPOLICY_LONG), while crawlers visit the site. The site answers
 // every request, and the console none with an error of its own.
 func TestCrowd(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	if testing.Short() {
 		t.Skip("a hundred readers take long")
 	}

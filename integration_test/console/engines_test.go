@@ -28,9 +28,7 @@ var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce
 // The pages show the same from ClickHouse as from the store of the server, and say who is in
 // the fleet.
 func TestPagesOnBothEngines(t *testing.T) {
-	if !testkit.Long() {
-		t.Skip("it takes half a minute")
-	}
+	testkit.Nightly(t)
 	server := clickhousetest.Start(t)
 	n := open(t, policyText, "")
 	pages := []string{
@@ -119,9 +117,7 @@ var fleetNodes = flag.String("fleet-nodes", "3", "of how many servers a made-up 
 
 // The pages of a month of a fleet, which are written to the log with the time that each took.
 func TestPagesOfAMonthOfAFleet(t *testing.T) {
-	if !testkit.Long() {
-		t.Skip("millions of rows; set ROBOTSPOLICY_LONG")
-	}
+	testkit.Nightly(t)
 	for number := range strings.SplitSeq(*fleetNodes, ",") {
 		nodes, err := strconv.Atoi(number)
 		if err != nil {

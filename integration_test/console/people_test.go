@@ -194,9 +194,7 @@ func TestPeople(t *testing.T) {
 
 // TestTwoEditorsInABrowser puts the change of the second onto the version of the first.
 func TestTwoEditorsInABrowser(t *testing.T) {
-	if !testkit.Long() {
-		t.Skip("a test of the console's package does the same without a browser")
-	}
+	testkit.Nightly(t)
 	y, _ := keyboard(t)
 	n := open(t, policyText, "")
 	y.Visit(n.console + "change?who=AhrefsBot&choose=refuse")

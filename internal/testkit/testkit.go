@@ -12,6 +12,15 @@ import (
 // do many more rounds, and tests of many combinations try all of them.
 func Long() bool { return os.Getenv("ROBOTSPOLICY_LONG") != "" }
 
+// Nightly skips a test that takes minutes, or that others make unlikely to fail, unless
+// ROBOTSPOLICY_LONG is set. The nightly run looks for the tests that call it.
+func Nightly(t testing.TB) {
+	t.Helper()
+	if !Long() {
+		t.Skip("it runs every night; set ROBOTSPOLICY_LONG")
+	}
+}
+
 // Slow skips a test that takes as long as many others, unless ROBOTSPOLICY_SLOW is set, as
 // .ci/run does, or ROBOTSPOLICY_LONG.
 func Slow(t testing.TB) {
