@@ -66,7 +66,7 @@ func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 	t.Parallel()
 	pairs, found := 25, map[string]int{}
 	if testkit.Long() {
-		pairs = 2000
+		pairs = 500
 	}
 	r := rand.New(rand.NewPCG(29, 1))
 	tried, intendedLosses := 0, 0
