@@ -43,7 +43,7 @@ func (d *Document) update(ctx context.Context, o *Options, src *source, all bool
 func (d *Document) readAndApply(ctx context.Context, o *Options, src *source, all bool) Outcome {
 	defer d.loading.Release(1)
 	last := d.validator
-	if all && !d.perHost {
+	if all && d.file == nil {
 		last = nil
 	}
 	found, err := d.read(ctx, src, last)
@@ -55,7 +55,7 @@ func (d *Document) readAndApply(ctx context.Context, o *Options, src *source, al
 		return Outcome{Before: now, Now: now}
 	case !all && d.settling(src, found, err):
 		return Outcome{Before: now, Now: now, settle: src.settle}
-	case d.perHost && isMissing(err):
+	case d.file != nil && isMissing(err):
 		return Outcome{Before: now, Now: now, missing: true}
 	}
 	return d.apply(o, src, found, err, all)
@@ -146,7 +146,7 @@ func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Out
 // adopt makes a new version, compiled from found, the current one.
 func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, all bool) Outcome {
 	before := d.Current()
-	s.PerHost = d.perHost
+	s.PerHost = d.file != nil
 	d.serves(found)
 	// Saved before it is served, so that it is served after a crash too.
 	found.counted = o.count(src, s)

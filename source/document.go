@@ -19,9 +19,12 @@ import (
 // Document is a policy with its source, which it watches for those stores that want it.
 // It keeps serving the last good version.
 type Document struct {
-	Name    string // of the source
-	perHost bool
-	counts  *counters
+	Name   string // of the source
+	counts *counters
+
+	// Of the file of a host, which Hosts polls; nil if the document is one of all hosts, whose users have its source.
+	file *source
+	used atomic.Int64 // when a request came for it, in Unix seconds
 
 	// loading is held while the source is read and a change is applied, one at a
 	// time. It is acquired before mu, and guards the fields up to users.

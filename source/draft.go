@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"time"
 )
 
@@ -35,38 +33,26 @@ func (d *Draft) ID() string {
 }
 
 func (s *storedPolicy) draft(ctx context.Context) (*Draft, error) {
-	data, err := s.Load(ctx, s.key+draftSuffix)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0:
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading the draft of %s: %w", s.name(), err)
-	}
-	d := new(Draft)
-	if err := json.Unmarshal(data, d); err != nil {
-		return nil, fmt.Errorf("the draft of %s is damaged: %w", s.name(), err)
-	}
-	return d, nil
+	return loadBeside[*Draft](ctx, s, draftSuffix, "draft")
 }
 
 // Draft returns the draft of the policy, nil if there is none.
 func (d *Document) Draft(ctx context.Context) (*Draft, error) {
-	u, _ := d.active()
-	if u == nil || u.src.stored == nil {
+	s := d.stored()
+	if s == nil {
 		return nil, nil
 	}
-	return soon(ctx, "reading the draft", u.src.stored.draft)
+	return within(ctx, readTimeout, "reading the draft", s.draft)
 }
 
 // SaveDraft saves a draft, or deletes it for nil, if the draft in the storage is still the one whose ID is replaces.
 // Its errors are ErrOvertaken, errReadOnly and, for everything else, ErrStorage.
 func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft) error {
-	u, _ := d.active()
-	if u == nil || u.src.stored == nil {
+	s := d.stored()
+	if s == nil {
 		return errReadOnly
 	}
-	s := u.src.stored
-	err := s.write(ctx, "saving the draft", func(ctx context.Context) error {
+	err := s.locked(ctx, publishTimeout, "saving the draft", func(ctx context.Context) error {
 		before, err := s.draft(ctx)
 		switch {
 		case err != nil:
@@ -78,11 +64,7 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 		case draft == nil:
 			return s.Delete(ctx, s.key+draftSuffix)
 		}
-		data, err := json.Marshal(draft)
-		if err != nil {
-			return err
-		}
-		return s.Store(ctx, s.key+draftSuffix, data)
+		return s.storeBeside(ctx, draftSuffix, draft)
 	})
 	if errors.Is(err, ErrLockStays) {
 		return nil // it is saved

@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 )
 
@@ -36,6 +39,7 @@ var errBusy = errors.New("too many policies are being loaded at once")
 type Hosts struct {
 	template *hostTemplate
 	lookups  *rate.Limiter
+	loading  singleflight.Group // by name of the file
 	reads    *semaphore.Weighted
 	sweeping *semaphore.Weighted
 	closed   func() *Snapshot // for files that were never good
@@ -43,9 +47,14 @@ type Hosts struct {
 
 	users // its mutex guards what follows
 
-	files  map[string]*hostFile // by name, relative to the directory of the template
+	files  map[string]*Document // by name, relative to the directory of the template
 	misses map[string]*hostMiss
 	dirErr error // why the directory cannot be read now
+}
+
+type hostMiss struct {
+	since time.Time
+	used  atomic.Bool // since it was last looked up
 }
 
 // closedText is the policy of a host whose file has an error and was never good: crawlers stay away, as they do while
@@ -61,7 +70,7 @@ rules:
 
 func newHosts(t *hostTemplate) *Hosts {
 	return &Hosts{
-		template: t, files: map[string]*hostFile{}, misses: map[string]*hostMiss{},
+		template: t, files: map[string]*Document{}, misses: map[string]*hostMiss{},
 		lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond),
 		reads:   semaphore.NewWeighted(maxReads), sweeping: semaphore.NewWeighted(1),
 		closed: sync.OnceValue(func() *Snapshot {
@@ -101,7 +110,7 @@ func (h *Hosts) options() *Options {
 
 // checkDir returns an error unless name is a directory.
 func checkDir(ctx context.Context, name string) error {
-	info, err := soon(ctx, "the directory of the policy files", func(context.Context) (os.FileInfo, error) { return os.Stat(name) })
+	info, err := within(ctx, readTimeout, "the directory of the policy files", func(context.Context) (os.FileInfo, error) { return os.Stat(name) })
 	switch {
 	case err != nil:
 		return fmt.Errorf("the directory of the policy files: %w", err)
@@ -111,8 +120,9 @@ func checkDir(ctx context.Context, name string) error {
 	return nil
 }
 
-// setDirError records whether the directory can be read, and logs a change.
-func (h *Hosts) setDirError(o *Options, err error) {
+// openDir opens the directory of the template, and logs a change of whether that is possible.
+func (h *Hosts) openDir(o *Options) (*os.Root, error) {
+	root, err := os.OpenRoot(h.template.dir)
 	h.mu.Lock()
 	before := h.dirErr
 	h.dirErr = err
@@ -125,6 +135,7 @@ func (h *Hosts) setDirError(o *Options, err error) {
 	case err == nil && before != nil:
 		o.Logger.Info("the directory of the policy files can be read again", name)
 	}
+	return root, err
 }
 
 // Get returns the policy of a host, as a request names it, nil if it has no file. An
@@ -140,27 +151,37 @@ func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
 		return nil, nil
 	}
 	h.mu.RLock()
-	f, miss := h.files[string(name)], h.misses[string(name)]
+	d, miss := h.files[string(name)], h.misses[string(name)]
 	h.mu.RUnlock()
 	if miss != nil {
-		miss.use()
+		miss.used.Store(true)
 		return nil, nil
 	}
-	now := time.Now()
-	if f == nil {
-		if err := h.waitForLookup(ctx); err != nil {
+	if d == nil {
+		var err error
+		if d, err = h.load(ctx, string(name)); d == nil {
 			return nil, err
 		}
-		var added bool
-		if f, added = h.add(string(name), now); added {
-			go h.load(f)
-		}
 	}
-	if err := f.wait(ctx); err != nil {
+	if now := time.Now().Unix(); d.used.Load() != now {
+		d.used.Store(now)
+	}
+	return d.Current(), nil
+}
+
+// load loads a file on the first request for it, once for all requests at that time. It returns nil if there is none.
+func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
+	if err := h.waitForLookup(ctx); err != nil {
 		return nil, err
 	}
-	f.use(now)
-	return f.Current(), nil
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	select {
+	case r := <-h.loading.DoChan(name, func() (any, error) { return h.lookUp(name) }):
+		return r.Val.(*Document), r.Err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("loading the policy of this host: %w", ctx.Err())
+	}
 }
 
 func (h *Hosts) waitForLookup(ctx context.Context) error {
@@ -175,61 +196,54 @@ func (h *Hosts) waitForLookup(ctx context.Context) error {
 	return nil
 }
 
-func (h *Hosts) add(name string, now time.Time) (f *hostFile, added bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if f := h.files[name]; f != nil {
-		return f, false
-	}
-	if len(h.files) >= maxFiles {
-		h.evict()
-	}
-	f = newHostFile(h, name)
-	f.used.Store(now.Unix())
-	h.files[name] = f
-	delete(h.misses, name) // it may be out of date
-	return f, true
-}
-
-func (h *Hosts) load(f *hostFile) {
+// lookUp reads a file for the first time, and remembers it, or that there is none. An error in it closes its hosts.
+func (h *Hosts) lookUp(name string) (d *Document, err error) {
 	o := h.options()
-	f.loadErr = errors.New("the policy of this host could not be loaded")
-	defer func() {
-		if f.loadErr != nil { // also after a panic: the next request tries again
-			h.remove(f)
-		}
-		close(f.ready)
-	}()
+	err = errors.New("the policy of this host could not be loaded") // after a panic
 	defer o.recoverPanic()
 	ctx, cancel := context.WithTimeout(context.Background(), maxReadWait)
 	defer cancel()
 	if h.reads.Acquire(ctx, 1) != nil {
-		f.loadErr = errBusy
-		return
+		return nil, errBusy
 	}
 	defer h.reads.Release(1)
-	h.open(o, f)
-	f.loadErr = nil
-}
-
-// open reads a file for the first time. An error closes its hosts.
-func (h *Hosts) open(o *Options, f *hostFile) {
-	found, err := f.read(context.Background(), f.src, nil)
-	if isMissing(err) {
-		h.miss(f)
-		return
+	h.mu.RLock()
+	known, miss := h.files[name], h.misses[name]
+	h.mu.RUnlock()
+	if known != nil || miss != nil {
+		return known, nil // a lookup that has just ended found it
 	}
-	out := f.apply(o, f.src, found, err, true)
-	if out.Err == nil {
-		return
+	f := newHostDocument(h, name)
+	root, dirErr := h.openDir(o)
+	if dirErr != nil {
+		f.setError(dirErr)
+		f.current.Store(h.closed())
+		h.add(name, f)
+		return f, nil
 	}
-	f.current.Store(h.closed())
-	if _, ok := errors.AsType[dirError](err); ok {
-		h.setDirError(o, err)
-	} else {
+	defer root.Close()
+	found, readErr := f.read(context.WithValue(context.Background(), rootKey{}, root), f.file, nil)
+	if isMissing(readErr) {
+		h.miss(name)
+		return nil, nil
+	}
+	if out := f.apply(o, f.file, found, readErr, true); out.Err != nil {
+		f.current.Store(h.closed())
 		o.Logger.Error("the policy of a host has an error; the host is closed to crawlers until it is fixed",
 			zap.String("policy", f.Name), zap.Error(out.Err))
 	}
+	h.add(name, f)
+	return f, nil
+}
+
+func (h *Hosts) add(name string, d *Document) {
+	d.used.Store(time.Now().Unix()) // not the first to go
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.files) >= maxFiles {
+		h.evict()
+	}
+	h.files[name] = d
 }
 
 // few is how many entries are looked at to find one that can go.
@@ -238,49 +252,37 @@ const few = 16
 // evict removes the least recently used of a few files, but rather not one that has
 // an error now: its last good version is nowhere else. It is called with mu held.
 func (h *Hosts) evict() {
-	var oldest *hostFile
-	var at int64
+	var oldest string
+	at := int64(math.MaxInt64)
 	n := 0
-	for _, f := range h.files {
-		used := f.used.Load()
-		if f.broken() {
+	for name, d := range h.files {
+		used := d.used.Load()
+		if d.Problem() != "" {
 			used += int64(24 * time.Hour / time.Second)
 		}
-		if oldest == nil || used < at {
-			oldest, at = f, used
+		if used < at {
+			oldest, at = name, used
 		}
 		if n++; n == few {
 			break
 		}
 	}
-	delete(h.files, oldest.file)
+	delete(h.files, oldest)
 }
 
-func (h *Hosts) remove(f *hostFile) {
+// miss remembers for a while that a file does not exist. If there are too many, others go, rather those that nobody
+// asks for.
+func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.files[f.file] == f {
-		delete(h.files, f.file)
-	}
-}
-
-// miss remembers for a while that a file does not exist, unless it is being looked up
-// again. If there are too many, others go, rather those that nobody asks for.
-func (h *Hosts) miss(f *hostFile) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if now := h.files[f.file]; now != nil && now != f {
-		return
-	}
-	delete(h.files, f.file)
 	n := 0
-	for name, m := range h.misses {
+	for other, m := range h.misses {
 		if len(h.misses) < maxMisses {
 			break
 		}
 		if n++; n >= few || !m.used.Load() {
-			delete(h.misses, name)
+			delete(h.misses, other)
 		}
 	}
-	h.misses[f.file] = &hostMiss{since: time.Now()}
+	h.misses[name] = &hostMiss{since: time.Now()}
 }

@@ -258,31 +258,39 @@ func BenchmarkHosts(b *testing.B) {
 	})
 }
 
-// A file that is looked up again before the end of an earlier lookup, which did not find
-// it, is served: what that one remembers does not hide it.
-func TestMissDoesNotHideANewerLookup(t *testing.T) {
-	for name, lookups := range map[string]func(h *Hosts) *hostFile{
-		"begun before the miss": func(h *Hosts) *hostFile {
-			first, _ := h.add("a.example.yaml", time.Now())
-			h.remove(first)
-			second, _ := h.add("a.example.yaml", time.Now())
-			h.miss(first)
-			return second
-		},
-		"begun after the miss": func(h *Hosts) *hostFile {
-			first, _ := h.add("a.example.yaml", time.Now())
-			h.miss(first)
-			second, _ := h.add("a.example.yaml", time.Now())
-			return second
-		},
-	} {
-		dir := t.TempDir()
-		h := newTestSet(t, dir+"/{host}.yaml")
-		second := lookups(h)
-		writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
-		h.load(second)
-		if s, err := h.Get(t.Context(), "a.example"); err != nil || s == nil {
-			t.Errorf("%s: %v, %v", name, s, err)
+// A lookup that begins when another one of the same file has ended finds what that one found.
+func TestLookupsOneAfterTheOther(t *testing.T) {
+	dir := t.TempDir()
+	h := newTestSet(t, dir+"/{host}.yaml")
+	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
+	for _, name := range []string{"a.example.yaml", "none.example.yaml"} {
+		first, err := h.load(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
 		}
+		writePolicy(t, filepath.Join(dir, name), hostPolicyText+"# 2\n")
+		second, err := h.load(t.Context(), name)
+		if err != nil || second != first || len(h.files) != 1 {
+			t.Errorf("%s: %v and %v, %v", name, first, second, err)
+		}
+	}
+	if len(h.misses) != 1 {
+		t.Errorf("%d misses", len(h.misses))
+	}
+}
+
+// A panic while a file is read is an error for its requests, and the next one reads it again.
+func TestLookupThatPanics(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
+	h := newTestSet(t, dir+"/{host}.yaml")
+	reads := h.reads
+	h.reads = nil
+	if s, err := h.Get(t.Context(), "a.example"); s != nil || err == nil {
+		t.Errorf("%v, %v", s, err)
+	}
+	h.reads = reads
+	if s, err := h.Get(t.Context(), "a.example"); s == nil || err != nil {
+		t.Errorf("%v, %v", s, err)
 	}
 }

@@ -33,8 +33,7 @@ func TestHostsAreBounded(t *testing.T) {
 	}
 	// Entries, filled in by hand as they cost more.
 	for i := range maxFiles {
-		e, _ := s.add(fmt.Sprintf("h%d.example.yaml", i), time.Unix(int64(i), 0))
-		close(e.ready)
+		s.add(fmt.Sprintf("h%d.example.yaml", i), newDocument("made up"))
 	}
 	writePolicy(t, filepath.Join(dir, "new.example.yaml"), hostPolicyText)
 	s.misses = map[string]*hostMiss{}
@@ -136,13 +135,15 @@ func TestHostsThatHang(t *testing.T) {
 		if err := find("b.example"); err == nil || time.Since(start) > maxReadWait {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
-		s.files["c.example.yaml"] = newHostFile(s, "c.example.yaml") // never ready
+		hang := make(chan struct{})
+		s.loading.DoChan("c.example.yaml", func() (any, error) { <-hang; return (*Document)(nil), nil })
 		if err := find("c.example"); err == nil || time.Since(start) > 2*readTimeout {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		if err := find("a.example"); err != nil {
 			t.Error(err)
 		}
+		close(hang)
 		s.reads.Release(maxReads)
 		if err := find("b.example"); err != nil {
 			t.Error(err)
@@ -157,23 +158,6 @@ func TestHostsThatHang(t *testing.T) {
 			t.Error("no sweep after one that hung")
 		}
 	})
-}
-
-// An entry can be put out while it is still read.
-func TestHostsEvictWhileLoading(t *testing.T) {
-	dir := t.TempDir()
-	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
-	s := newTestSet(t, dir+"/{host}.yaml")
-	for range 20 {
-		e, _ := s.add("a.example.yaml", time.Now())
-		go s.load(e)
-		s.mu.Lock()
-		s.evict()
-		s.mu.Unlock()
-		if err := e.wait(context.Background()); err != nil || e.Current() == nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // Hosts without a file that are in use stay known as such while others that nobody
@@ -269,7 +253,7 @@ func TestASlowFileDelaysNoOtherHost(t *testing.T) {
 		}
 	}
 	src := &fakeSource{text: hostPolicyText, hang: make(chan struct{})}
-	h.files["slow.example.yaml"].src.read = src.read
+	h.files["slow.example.yaml"].file.read = src.read
 	for _, host := range []string{"a", "b"} {
 		writePolicy(t, filepath.Join(dir, host+".example.yaml"), hostPolicyText+"# 2\n")
 	}
@@ -311,15 +295,15 @@ func TestReloadBesideASlowFile(t *testing.T) {
 		start := time.Now()
 		var mu sync.Mutex
 		took := map[string]time.Duration{}
-		for _, f := range h.files {
+		for name, f := range h.files {
 			f.users.join(&user{Options: h.all[0].Options, onChange: func(*Snapshot) {
 				mu.Lock()
 				defer mu.Unlock()
-				took[f.file] = time.Since(start)
+				took[name] = time.Since(start)
 			}}, nil)
 		}
 		src := &fakeSource{text: hostPolicyText, hang: make(chan struct{})}
-		h.files[name(0)].src.read = src.read
+		h.files[name(0)].file.read = src.read
 		time.AfterFunc(61*time.Second, func() { close(src.hang) })
 		for i := range hosts {
 			writePolicy(t, filepath.Join(dir, name(i)), hostPolicyText+"# 2\n")

@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"maps"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ func (h *Hosts) poll(ctx context.Context) time.Duration {
 // Reload applies what is new in all files, without waiting for it to settle. It
 // returns false if that takes too long; files that were read by then are applied.
 func (h *Hosts) Reload(ctx context.Context) bool {
-	_, err := soon(ctx, "the directory", func(ctx context.Context) (any, error) {
+	_, err := within(ctx, readTimeout, "the directory", func(ctx context.Context) (any, error) {
 		h.sweep(ctx, true)
 		return nil, ctx.Err()
 	})
@@ -44,8 +45,7 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	defer h.sweeping.Release(1)
 	o := h.options()
 	defer o.recoverPanic()
-	root, err := os.OpenRoot(h.template.dir)
-	h.setDirError(o, err)
+	root, err := h.openDir(o)
 	if err != nil {
 		return false
 	}
@@ -53,14 +53,18 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	ctx = context.WithValue(ctx, rootKey{}, root)
 	var polls sync.WaitGroup
 	var settling atomic.Bool
-	for _, f := range h.loaded() {
-		if !h.startPoll(ctx, f) {
-			continue
+	for name, d := range h.loaded() {
+		if !d.loading.TryAcquire(1) {
+			continue // an earlier poll still runs
+		}
+		if h.reads.Acquire(ctx, 1) != nil {
+			d.loading.Release(1)
+			break
 		}
 		polls.Go(func() {
 			defer h.reads.Release(1)
 			defer o.recoverPanic()
-			if h.pollFile(ctx, o, f, all) {
+			if h.pollFile(ctx, o, name, d, all) {
 				settling.Store(true)
 			}
 		})
@@ -83,37 +87,24 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	return settling.Load()
 }
 
-func (h *Hosts) loaded() []*hostFile {
+// loaded returns the files in memory by name.
+func (h *Hosts) loaded() map[string]*Document {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	files := make([]*hostFile, 0, len(h.files))
-	for _, f := range h.files {
-		if f.isReady() && f.Current() != nil {
-			files = append(files, f)
-		}
-	}
-	return files
-}
-
-// startPoll acquires a place and the file for a poll, unless an earlier poll still runs.
-func (h *Hosts) startPoll(ctx context.Context, f *hostFile) bool {
-	if !f.loading.TryAcquire(1) {
-		return false
-	}
-	if h.reads.Acquire(ctx, 1) == nil {
-		return true
-	}
-	f.loading.Release(1)
-	return false
+	return maps.Clone(h.files)
 }
 
 // pollFile reads a file and applies what has changed. It reports whether a new state has yet to settle.
-func (h *Hosts) pollFile(ctx context.Context, o *Options, f *hostFile, all bool) (soon bool) {
-	out := f.update(ctx, o, f.src, all)
+func (h *Hosts) pollFile(ctx context.Context, o *Options, name string, d *Document, all bool) (soon bool) {
+	out := d.update(ctx, o, d.file, all)
 	if out.missing {
-		h.remove(f)
+		h.mu.Lock()
+		if h.files[name] == d {
+			delete(h.files, name)
+		}
+		h.mu.Unlock()
 		if out.Before != h.closed() {
-			o.Logger.Info("the policy file of a host was removed", zap.String("policy", f.Name))
+			o.Logger.Info("the policy file of a host was removed", zap.String("policy", d.Name))
 		}
 	}
 	return out.settle > 0

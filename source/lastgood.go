@@ -51,7 +51,7 @@ func (o *Options) saveLastGood(src *source, found content) {
 	}
 	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data, Counted: found.counted})
 	if err == nil {
-		_, err = soon(context.Background(), "writing", func(context.Context) (any, error) {
+		_, err = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) {
 			return nil, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), wholefile.Write(file, data, 0o600), o.pruneLastGood())
 		})
 	}
@@ -67,7 +67,7 @@ func (d *Document) markLastGood(u *user) {
 		return
 	}
 	d.marked = now
-	_, _ = soon(context.Background(), "writing", func(context.Context) (any, error) { return nil, os.Chtimes(file, now, now) })
+	_, _ = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) { return nil, os.Chtimes(file, now, now) })
 }
 
 // pruneLastGood deletes the oldest saved policies if there are too many, but none
@@ -135,7 +135,7 @@ func (o *Options) lastGood(src *source) (lastGood, error) {
 	if file == "" {
 		return lastGood{}, fs.ErrNotExist
 	}
-	return soon(context.Background(), "reading", func(context.Context) (saved lastGood, err error) {
+	return within(context.Background(), readTimeout, "reading", func(context.Context) (saved lastGood, err error) {
 		data, err := os.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(data, &saved)

@@ -5,6 +5,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -77,9 +78,7 @@ func (p *Pool) AllHosts() []*Hosts {
 func (p *Pool) Loaded() []*Document {
 	loaded := p.Documents()
 	for _, h := range p.AllHosts() {
-		for _, f := range h.loaded() {
-			loaded = append(loaded, f.Document)
-		}
+		loaded = slices.AppendSeq(loaded, maps.Values(h.loaded()))
 	}
 	return loaded
 }
@@ -101,8 +100,8 @@ func (p *Pool) Recompile(ctx context.Context) {
 	}
 	for _, h := range p.AllHosts() {
 		o := h.options()
-		for _, f := range h.loaded() {
-			f.recompile(ctx, o)
+		for _, d := range h.loaded() {
+			d.recompile(ctx, o)
 		}
 	}
 }

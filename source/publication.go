@@ -56,7 +56,7 @@ func (src *source) published(sum string) int {
 	if src.stored == nil {
 		return 0
 	}
-	history, _ := soon(context.Background(), "the storage", src.stored.history)
+	history, _ := within(context.Background(), readTimeout, "the storage", src.stored.history)
 	for _, p := range history {
 		if p.SHA256 == sum {
 			return p.Number
@@ -90,18 +90,10 @@ func (s *Snapshot) Publication() *activity.Publication {
 	}).(*activity.Publication)
 }
 
-// Running are the policies that configurations which run apply now, those of hosts that are loaded too.
+// Running are the versions of all policies that are loaded, those of hosts with files of their own included.
 func (p *Pool) Running() (all []*Snapshot) {
-	documents := p.inUse()
-	for _, h := range p.AllHosts() {
-		for _, f := range h.loaded() {
-			documents = append(documents, f.Document)
-		}
-	}
-	for _, d := range documents {
-		if s := d.Current(); s != nil {
-			all = append(all, s)
-		}
+	for _, d := range p.Loaded() {
+		all = append(all, d.Current())
 	}
 	return all
 }

@@ -71,27 +71,20 @@ func readPolicy(r io.Reader) ([]byte, error) {
 func bounded(read func(context.Context, any) (content, error)) func(context.Context, any) (content, error) {
 	running := semaphore.NewWeighted(1)
 	return func(ctx context.Context, last any) (content, error) {
-		ctx, cancel := context.WithTimeout(ctx, readTimeout)
-		defer cancel()
-		if running.Acquire(ctx, 1) != nil {
-			return content{}, fmt.Errorf("reading takes too long: %w", context.Cause(ctx))
-		}
-		return within(ctx, "reading", func() (content, error) {
+		return within(ctx, readTimeout, "reading", func(ctx context.Context) (content, error) {
+			if err := running.Acquire(ctx, 1); err != nil {
+				return content{}, err
+			}
 			defer running.Release(1)
 			return read(ctx, last)
 		})
 	}
 }
 
-// soon is within for what takes a moment, but for a disk or a storage that hangs.
-func soon[T any](ctx context.Context, what string, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+// within waits for f until the limit has passed or ctx ends, as f may ignore its context. A panic in f is an error.
+func within[T any](ctx context.Context, limit time.Duration, what string, f func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return within(ctx, what, func() (T, error) { return f(ctx) })
-}
-
-// within waits for f until ctx ends, as f may ignore a context, or not take one. A panic in f is an error.
-func within[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -105,7 +98,7 @@ func within[T any](ctx context.Context, what string, f func() (T, error)) (T, er
 			}
 			done <- r
 		}()
-		r.value, r.err = f()
+		r.value, r.err = f(ctx)
 	}()
 	select {
 	case r := <-done:

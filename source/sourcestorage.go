@@ -100,10 +100,10 @@ var (
 )
 
 // PublishTo writes a text at a key of a storage, if the storage holds the version whose SHA-256 is replaces, or
-// nothing if that is empty. Its errors are ErrOvertaken, ErrLockStays and, for everything else, ErrStorage.
+// nothing if that is empty. It gives up after a minute. Its errors are ErrOvertaken, ErrLockStays and, for
+// everything else, ErrStorage.
 func PublishTo(ctx context.Context, storage Storage, key, replaces, text string, by Signed) error {
-	s := &storedPolicy{storage, key}
-	return s.locked(ctx, func() error { return s.replace(ctx, []string{replaces}, text, by) })
+	return (&storedPolicy{storage, key}).publish(ctx, publishToTimeout, []string{replaces}, text, by)
 }
 
 // HistoryOf lists what was published at a key of a storage and what that replaced, newest first.
@@ -111,41 +111,37 @@ func HistoryOf(ctx context.Context, storage Storage, key string) ([]Published, e
 	return (&storedPolicy{storage, key}).history(ctx)
 }
 
-// write is locked for a server. What has begun is finished, whoever waits for it; a storage that ignores ctx may write
-// it later still: then the watcher finds it there.
-func (s *storedPolicy) write(ctx context.Context, what string, write func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
-	defer cancel()
-	_, err := within(ctx, what, func() (any, error) { return nil, s.locked(ctx, func() error { return write(ctx) }) })
-	if err == nil || errors.Is(err, ErrLockStays) || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStorage) {
+// locked writes while nobody else does. What has begun is finished, whoever waits for it; a storage that ignores its
+// context may write it later still: then the watcher finds it there.
+func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what string, write func(context.Context) error) error {
+	_, err := within(context.WithoutCancel(ctx), limit, what, func(ctx context.Context) (_ any, err error) {
+		lock := s.key + ".publish"
+		if err := s.Lock(ctx, lock); err != nil {
+			return nil, fmt.Errorf("locking %s: %w", s.name(), err)
+		}
+		defer func() {
+			switch unlock := s.Unlock(context.WithoutCancel(ctx), lock); {
+			case unlock == nil:
+			case err == nil:
+				err = fmt.Errorf("%w: %w", ErrLockStays, unlock)
+			default:
+				err = errors.Join(err, unlock)
+			}
+		}()
+		return nil, write(ctx)
+	})
+	if err == nil || errors.Is(err, ErrLockStays) || errors.Is(err, ErrOvertaken) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrStorage, err)
 }
 
-// locked writes while nobody else does.
-func (s *storedPolicy) locked(ctx context.Context, write func() error) (err error) {
-	lock := s.key + ".publish"
-	if err := s.Lock(ctx, lock); err != nil {
-		return fmt.Errorf("%w: locking %s: %w", ErrStorage, s.name(), err)
-	}
-	defer func() {
-		switch unlock := s.Unlock(context.WithoutCancel(ctx), lock); {
-		case unlock == nil:
-		case err == nil:
-			err = fmt.Errorf("%w: %w", ErrLockStays, unlock)
-		default:
-			err = errors.Join(err, unlock)
-		}
-	}()
-	err = write()
-	if err != nil && !errors.Is(err, ErrOvertaken) {
-		err = fmt.Errorf("%w: %w", ErrStorage, err)
-	}
-	return err
+// publish is PublishTo, for one of several versions to replace.
+func (s *storedPolicy) publish(ctx context.Context, limit time.Duration, replaces []string, text string, by Signed) error {
+	return s.locked(ctx, limit, "publishing", func(ctx context.Context) error { return s.replace(ctx, replaces, text, by) })
 }
 
-// replace is PublishTo, for one of several versions to replace, while the lock is held.
+// replace is publish, while the lock is held.
 func (s *storedPolicy) replace(ctx context.Context, replaces []string, text string, by Signed) error {
 	before, err := s.Load(ctx, s.key)
 	sum := ""
@@ -214,18 +210,31 @@ const (
 
 // history returns what was published and what that replaced, newest first.
 func (s *storedPolicy) history(ctx context.Context) ([]Published, error) {
-	data, err := s.Load(ctx, s.key+historySuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	return loadBeside[[]Published](ctx, s, historySuffix, "history")
+}
+
+// loadBeside reads a value that is stored beside a policy, the zero value if there is none.
+func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
+	data, err := s.Load(ctx, s.key+suffix)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0:
+		return value, nil
+	case err != nil:
+		return value, fmt.Errorf("reading the %s of %s: %w", what, s.name(), err)
 	}
+	if err := json.Unmarshal(data, &value); err != nil {
+		return value, fmt.Errorf("the %s of %s is damaged: %w", what, s.name(), err)
+	}
+	return value, nil
+}
+
+// storeBeside stores a value beside a policy.
+func (s *storedPolicy) storeBeside(ctx context.Context, suffix string, value any) error {
+	data, err := json.Marshal(value)
 	if err != nil {
-		return nil, fmt.Errorf("reading the history of %s: %w", s.name(), err)
+		return err
 	}
-	var all []Published
-	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, fmt.Errorf("the history of %s is damaged: %w", s.name(), err)
-	}
-	return all, nil
+	return s.Store(ctx, s.key+suffix, data)
 }
 
 // saveHistory writes the newest versions of a history, as many as its bounds allow.
@@ -237,25 +246,29 @@ func (s *storedPolicy) saveHistory(ctx context.Context, all []Published) error {
 			break
 		}
 	}
-	data, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	if err := s.Store(ctx, s.key+historySuffix, data); err != nil {
+	if err := s.storeBeside(ctx, historySuffix, all); err != nil {
 		return fmt.Errorf("saving the previous version: %w", err)
 	}
 	return nil
 }
 
-const publishTimeout = 30 * time.Second
+const (
+	publishTimeout   = 30 * time.Second
+	publishToTimeout = time.Minute // enough for the lock of a process that was killed while it published
+)
 
 var errUnused = errors.New("no site uses this policy any more")
 
-// Writable reports whether the source of the document can be published to.
-func (d *Document) Writable() bool {
-	u, _ := d.active()
-	return u != nil && u.src.stored != nil
+// stored is the policy in a storage of a running configuration, nil if it has another source.
+func (d *Document) stored() *storedPolicy {
+	if u, _ := d.active(); u != nil {
+		return u.src.stored
+	}
+	return nil
 }
+
+// Writable reports whether the source of the document can be published to.
+func (d *Document) Writable() bool { return d.stored() != nil }
 
 // Publish writes a new text of the policy to the storage and serves it, if the guard allows it and the storage still
 // holds the version whose SHA-256 is replaces, or one that this server has rejected. The versions that it replaces
@@ -295,7 +308,7 @@ func (d *Document) publishText(ctx context.Context, u *user, replaces, text stri
 	if d.rejected != "" {
 		known = append(known, d.rejected)
 	}
-	err = u.src.stored.write(ctx, "publishing", func(ctx context.Context) error { return u.src.stored.replace(ctx, known, text, by) })
+	err = u.src.stored.publish(ctx, publishTimeout, known, text, by)
 	if errors.Is(err, ErrLockStays) {
 		u.Logger.Warn("a published policy is still locked in the storage", zap.String("policy", u.src.name), zap.Error(err))
 	} else if err != nil {
@@ -307,9 +320,9 @@ func (d *Document) publishText(ctx context.Context, u *user, replaces, text stri
 // History lists what was published with Publish and what that replaced, newest first.
 // Another source than a storage has none.
 func (d *Document) History(ctx context.Context) ([]Published, error) {
-	u, _ := d.active()
-	if u == nil || u.src.stored == nil {
+	s := d.stored()
+	if s == nil {
 		return nil, nil
 	}
-	return soon(ctx, "reading the history", u.src.stored.history)
+	return within(ctx, readTimeout, "reading the history", s.history)
 }

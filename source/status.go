@@ -97,8 +97,8 @@ func (h *Hosts) Status() HostsStatus {
 	if h.dirErr != nil {
 		s.Error = h.dirErr.Error()
 	}
-	for _, f := range h.files {
-		if f.broken() {
+	for _, d := range h.files {
+		if d.Problem() != "" {
 			s.Broken++
 		}
 	}
@@ -166,65 +166,58 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. It has no state of its own, so that counters survive a reload.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	seen := map[string]bool{} // a duplicate series would void the whole scrape
-	for _, d := range p.Documents() {
-		if name := label(d.Name); !seen[name] {
-			seen[name] = true
-			d.collect(ch)
+	send := func(policy string, samples []sample) {
+		policy = strings.ToValidUTF8(policy, "\uFFFD") // names of files need not be UTF-8
+		if seen[policy] {
+			return
 		}
+		seen[policy] = true
+		for _, s := range samples {
+			kind := prometheus.GaugeValue
+			if s.desc == descReloads {
+				kind = prometheus.CounterValue
+			}
+			ch <- prometheus.MustNewConstMetric(s.desc, kind, s.value, append([]string{policy}, s.labels...)...)
+		}
+	}
+	for _, d := range p.Documents() {
+		s := d.Status()
+		send(d.Name, append(commonSamples(s.Reloads, s.Sites, s.Error), []sample{
+			{descLoaded, unixSeconds(s.Since), nil},
+			{descChecked, unixSeconds(s.Checked), nil},
+			{descWarnings, float64(len(s.Warnings)), nil},
+			{descRules, float64(s.Rules), nil},
+			{descInfo, 1, []string{s.SHA256}},
+		}...))
 	}
 	for _, h := range p.AllHosts() {
-		if name := label(h.Name()); !seen[name] {
-			seen[name] = true
-			h.collect(ch)
-		}
+		s := h.Status()
+		send(s.Policy, append(commonSamples(s.Reloads, s.Sites, s.Error), []sample{
+			{descHosts, float64(s.Loaded - s.Broken), []string{"served"}},
+			{descHosts, float64(s.Broken), []string{"broken"}},
+			{descHosts, float64(s.Missing), []string{"missing"}},
+		}...))
 	}
 }
 
-func (h *Hosts) collect(ch chan<- prometheus.Metric) {
-	s := h.Status()
-	send := newSender(ch, label(h.Name()))
-	send.reloads(s.Reloads)
-	send(descHosts, prometheus.GaugeValue, float64(s.Loaded-s.Broken), "served")
-	send(descHosts, prometheus.GaugeValue, float64(s.Broken), "broken")
-	send(descHosts, prometheus.GaugeValue, float64(s.Missing), "missing")
-	send(descSites, prometheus.GaugeValue, float64(s.Sites))
-	send(descSuccessful, prometheus.GaugeValue, boolGauge(s.Error == ""))
+// sample is the value of a metric of a policy, with the values of the labels after its name.
+type sample struct {
+	desc   *prometheus.Desc
+	value  float64
+	labels []string
 }
 
-func (d *Document) collect(ch chan<- prometheus.Metric) {
-	s := d.Status()
-	send := newSender(ch, label(d.Name))
-	send.reloads(s.Reloads)
-	send(descSuccessful, prometheus.GaugeValue, boolGauge(s.Error == ""))
-	send(descLoaded, prometheus.GaugeValue, unixSeconds(s.Since))
-	send(descChecked, prometheus.GaugeValue, unixSeconds(s.Checked))
-	send(descWarnings, prometheus.GaugeValue, float64(len(s.Warnings)))
-	send(descRules, prometheus.GaugeValue, float64(s.Rules))
-	send(descSites, prometheus.GaugeValue, float64(s.Sites))
-	send(descInfo, prometheus.GaugeValue, 1, s.SHA256)
-}
-
-type sender func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string)
-
-func newSender(ch chan<- prometheus.Metric, policy string) sender {
-	return func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{policy}, labels...)...)
+func commonSamples(reloads Counts, sites int, err string) []sample {
+	successful := 1.0
+	if err != "" {
+		successful = 0
 	}
-}
-
-func (send sender) reloads(c Counts) {
-	send(descReloads, prometheus.CounterValue, float64(c.Applied), "applied")
-	send(descReloads, prometheus.CounterValue, float64(c.Rejected), "rejected")
-}
-
-// label returns a valid label: names of files need not be UTF-8.
-func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
-
-func boolGauge(b bool) float64 {
-	if b {
-		return 1
+	return []sample{
+		{descReloads, float64(reloads.Applied), []string{"applied"}},
+		{descReloads, float64(reloads.Rejected), []string{"rejected"}},
+		{descSuccessful, successful, nil},
+		{descSites, float64(sites), nil},
 	}
-	return 0
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -264,9 +264,7 @@ func publish(ctx context.Context, cmd *cobra.Command, storage certmagic.Storage,
 		say("dry run: nothing was published")
 		return nil
 	}
-	limited, stop := context.WithTimeout(ctx, storageTimeout) // from now: the guard may have taken long
-	defer stop()
-	switch err := source.PublishTo(limited, storage, p.key, replaces, string(p.data), p.signed); {
+	switch err := source.PublishTo(ctx, storage, p.key, replaces, string(p.data), p.signed); {
 	case errors.Is(err, source.ErrOvertaken):
 		return fmt.Errorf("not published: %w at %s; run the command again to compare with it", err, name)
 	case errors.Is(err, source.ErrLockStays):
@@ -289,8 +287,7 @@ func operator() string {
 	return u.Username
 }
 
-// storageTimeout bounds how long the storage may take for one step, with the wait for
-// the lock of a process that was killed while it published.
+// storageTimeout bounds how long the storage may take for one step.
 const storageTimeout = time.Minute
 
 // loadPublished returns the policy at a key of the storage, nil if there is none.
