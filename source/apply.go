@@ -148,9 +148,7 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 	before := d.Current()
 	s.PerHost = d.file != nil
 	d.serves(found)
-	// Saved before it is served, so that it is served after a crash too.
-	found.counted = o.count(src, s)
-	o.saveLastGood(src, found)
+	o.saveLastGood(src, s) // before it is served, so that it is served after a crash too
 	d.publish(s, all)
 	out := Outcome{Before: before, Now: s, news: loaded}
 	if before != nil {

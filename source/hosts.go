@@ -177,7 +177,15 @@ func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	select {
-	case r := <-h.loading.DoChan(name, func() (any, error) { return h.lookUp(name) }):
+	case r := <-h.loading.DoChan(name, func() (any, error) {
+		var d *Document
+		o, err := h.options(), errors.New("the policy of this host could not be loaded") // stays after a panic
+		func() {
+			defer o.recoverPanic()
+			d, err = h.lookUp(o, name)
+		}()
+		return d, err
+	}):
 		return r.Val.(*Document), r.Err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("loading the policy of this host: %w", ctx.Err())
@@ -197,10 +205,7 @@ func (h *Hosts) waitForLookup(ctx context.Context) error {
 }
 
 // lookUp reads a file for the first time, and remembers it, or that there is none. An error in it closes its hosts.
-func (h *Hosts) lookUp(name string) (d *Document, err error) {
-	o := h.options()
-	err = errors.New("the policy of this host could not be loaded") // after a panic
-	defer o.recoverPanic()
+func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxReadWait)
 	defer cancel()
 	if h.reads.Acquire(ctx, 1) != nil {
@@ -214,20 +219,20 @@ func (h *Hosts) lookUp(name string) (d *Document, err error) {
 		return known, nil // a lookup that has just ended found it
 	}
 	f := newHostDocument(h, name)
-	root, dirErr := h.openDir(o)
-	if dirErr != nil {
-		f.setError(dirErr)
+	root, err := h.openDir(o)
+	if err != nil {
+		f.setError(err)
 		f.current.Store(h.closed())
 		h.add(name, f)
 		return f, nil
 	}
 	defer root.Close()
-	found, readErr := f.read(context.WithValue(context.Background(), rootKey{}, root), f.file, nil)
-	if isMissing(readErr) {
+	found, err := f.read(context.WithValue(context.Background(), rootKey{}, root), f.file, nil)
+	if isMissing(err) {
 		h.miss(name)
 		return nil, nil
 	}
-	if out := f.apply(o, f.file, found, readErr, true); out.Err != nil {
+	if out := f.apply(o, f.file, found, err, true); out.Err != nil {
 		f.current.Store(h.closed())
 		o.Logger.Error("the policy of a host has an error; the host is closed to crawlers until it is fixed",
 			zap.String("policy", f.Name), zap.Error(out.Err))

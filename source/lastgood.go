@@ -43,13 +43,14 @@ func (o *Options) lastGoodFile(src *source) string {
 	return filepath.Join(o.LastGood, sumOf([]byte(src.key))[:32]+".json")
 }
 
-// saveLastGood saves a good version. It is served even if that fails.
-func (o *Options) saveLastGood(src *source, found content) {
+// saveLastGood numbers a good version and saves it. It is served even if that fails.
+func (o *Options) saveLastGood(src *source, s *Snapshot) {
+	number := o.count(src, s)
 	file := o.lastGoodFile(src)
 	if file == "" || o.ReadOnly {
 		return
 	}
-	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data, Counted: found.counted})
+	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: []byte(s.Text), Counted: number})
 	if err == nil {
 		_, err = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) {
 			return nil, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), wholefile.Write(file, data, 0o600), o.pruneLastGood())

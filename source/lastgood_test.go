@@ -24,6 +24,15 @@ func savingOptions(t *testing.T) *Options {
 	return o
 }
 
+func fakeVersion(t *testing.T) *Snapshot {
+	t.Helper()
+	s, err := Compile("fake", []byte(fakePolicy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // What was stored is served only if it is whole, valid, and of this source.
 func TestLastGood(t *testing.T) {
 	n := savingOptions(t)
@@ -31,7 +40,7 @@ func TestLastGood(t *testing.T) {
 	if l := n.loadLastGood(src); l != nil {
 		t.Error("there is one before one was stored")
 	}
-	n.saveLastGood(src, content{data: []byte(fakePolicy)})
+	n.saveLastGood(src, fakeVersion(t))
 	l := n.loadLastGood(src)
 	if l == nil || l.SHA256 != sumOf([]byte(fakePolicy)) {
 		t.Fatalf("%+v", l)
@@ -68,9 +77,9 @@ func TestLastGoodIsBounded(t *testing.T) {
 	used := newFileSource("/srv/used.yaml")
 	d := n.pool.documents.Acquire(used.key, func() *Document { return newDocument(used.name) })
 	d.all = []*user{newTestUser(t, n, used)}
-	n.saveLastGood(used, content{data: []byte(fakePolicy)}) // the oldest
+	n.saveLastGood(used, fakeVersion(t)) // the oldest
 	first := newFileSource("/srv/first.yaml")
-	n.saveLastGood(first, content{data: []byte(fakePolicy)})
+	n.saveLastGood(first, fakeVersion(t))
 	for i, src := range []*source{used, first} {
 		if at := time.Now().Add(time.Duration(i-2)*time.Hour - lastGoodLife); os.Chtimes(n.lastGoodFile(src), at, at) != nil {
 			t.Fatal("the times of files cannot be set")
@@ -79,7 +88,7 @@ func TestLastGoodIsBounded(t *testing.T) {
 	var last *source
 	for i := range maxLastGood + 5 {
 		last = newFileSource(fmt.Sprintf("/srv/release-%d.yaml", i))
-		n.saveLastGood(last, content{data: []byte(fakePolicy)})
+		n.saveLastGood(last, fakeVersion(t))
 		if at := time.Now().Add(time.Duration(i-100)*time.Second - lastGoodLife); os.Chtimes(n.lastGoodFile(last), at, at) != nil {
 			t.Fatal("the times of files cannot be set")
 		}
@@ -107,7 +116,7 @@ func TestLastGoodOfManyServers(t *testing.T) {
 		var own []*source
 		for k := range 20 {
 			src := newFileSource(fmt.Sprintf("/srv/%d/policy-%d.yaml", i, k))
-			o.saveLastGood(src, content{data: []byte(fakePolicy)})
+			o.saveLastGood(src, fakeVersion(t))
 			own = append(own, src)
 		}
 		servers, sources = append(servers, o), append(sources, own)
@@ -125,7 +134,7 @@ func TestLastGoodOfManyServers(t *testing.T) {
 		}
 	}
 	for k := range 80 {
-		servers[0].saveLastGood(newFileSource(fmt.Sprintf("/srv/new-%d.yaml", k)), content{data: []byte(fakePolicy)})
+		servers[0].saveLastGood(newFileSource(fmt.Sprintf("/srv/new-%d.yaml", k)), fakeVersion(t))
 	}
 	saved := make([]int, len(servers))
 	for i, o := range servers {
@@ -168,7 +177,11 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	if err := d.open(context.Background(), newTestUser(t, options, src)); err == nil || !strings.Contains(err.Error(), "[expectation-failed]") {
 		t.Fatalf("a new text: %v", err)
 	}
-	options.saveLastGood(src, content{data: text})
+	accepted, err := compileAccepted(src.name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.saveLastGood(src, accepted)
 	if err := d.open(context.Background(), newTestUser(t, options, src)); err != nil {
 		t.Fatalf("a text that was accepted before: %v", err)
 	}

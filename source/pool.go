@@ -128,8 +128,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	s.Since, s.PerHost = before.Since, before.PerHost
 	s.Publication().Time = time.Now()
 	if u, _ := d.active(); u != nil {
-		found := content{data: []byte(before.Text), counted: o.count(u.src, s)}
-		o.saveLastGood(u.src, found)
+		o.saveLastGood(u.src, s)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -39,7 +39,6 @@ type source struct {
 func (src *source) shareKey() string { return src.key + src.instance }
 
 type content struct {
-	counted   counted // as what its version is counted
 	data      []byte
 	validator any // lets the source tell later whether anything has changed
 }
