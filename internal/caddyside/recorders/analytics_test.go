@@ -3,8 +3,10 @@
 package recorders
 
 import (
-	"bytes"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
 var monday = time.Date(2026, 11, 16, 10, 0, 0, 0, time.UTC)
@@ -158,69 +161,31 @@ console.log(all.slice(2).join('`+"\\n=====\\n"+`'));`, strings.Join(statements, 
 	checkAnswers(t, "chdb", strings.Split(out, separator))
 }
 
-// clickHouseConfig is the least that ClickHouse 18.16 runs with.
-const clickHouseConfig = `<yandex>
-<logger><level>warning</level><log>DIR/log</log><errorlog>DIR/errors</errorlog></logger>
-<tcp_port>PORT</tcp_port><listen_host>127.0.0.1</listen_host><path>DIR/data/</path><tmp_path>DIR/tmp/</tmp_path>
-<mark_cache_size>5368709</mark_cache_size><users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
-</yandex>`
-
-const clickHouseUsers = `<yandex><profiles><default/></profiles><quotas><default/></quotas>
-<users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>`
-
 func TestAnalyticsWithClickHouse(t *testing.T) {
 	t.Parallel()
-	server, err := exec.LookPath("clickhouse-server")
-	if err != nil {
-		t.Skip("clickhouse-server is not installed")
-	}
-	dir := writeVisits(t)
-	port := "19471"
-	for name, text := range map[string]string{"config.xml": clickHouseConfig, "users.xml": clickHouseUsers} {
-		text = strings.NewReplacer("DIR", dir, "PORT", port).Replace(text)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	server := clickhousetest.Start(t)
+	run := func(query, input string) string {
+		address := server.URL("") + "?input_format_skip_unknown_fields=1&query=" + url.QueryEscape(query)
+		resp, err := http.Post(address, "", strings.NewReader(input))
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	cmd := exec.Command(server, "--config-file="+filepath.Join(dir, "config.xml"))
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TZ=UTC")
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	run := func(stdin, query string, flags ...string) (string, error) {
-		c := exec.Command("clickhouse-client", append([]string{"--host", "127.0.0.1", "--port", port, "--query", query}, flags...)...)
-		c.Stdin = strings.NewReader(stdin)
-		out, err := c.CombinedOutput()
-		return string(out), err
-	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		if _, err := run("", "SELECT 1"); err == nil {
-			break
+		defer resp.Body.Close()
+		out, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s\n%v\n%s", query, err, out)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("clickhouse-server does not start: %s", said.String())
-		}
+		return string(out)
 	}
-	lines, err := os.ReadFile(filepath.Join(dir, "visits.log"))
+	lines, err := os.ReadFile(filepath.Join(writeVisits(t), "visits.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run("", docBlocks(t, "ClickHouse")[0]); err != nil {
-		t.Fatal(out)
-	}
-	if out, err := run(string(lines), "INSERT INTO visits FORMAT JSONEachRow", "--input_format_skip_unknown_fields=1"); err != nil {
-		t.Fatal(out)
-	}
+	run(docBlocks(t, "ClickHouse")[0], "")
+	run("INSERT INTO visits FORMAT JSONEachRow", string(lines))
 	var answers []string
 	for _, q := range pageQueries(t) {
-		out, err := run("", q)
-		if err != nil {
-			t.Fatalf("%s\n%s", q, out)
-		}
-		answers = append(answers, out)
+		answers = append(answers, run(q, ""))
 	}
 	checkAnswers(t, "ClickHouse", answers)
 }

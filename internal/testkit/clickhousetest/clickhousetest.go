@@ -77,6 +77,7 @@ func (s *Server) Run() {
 	defer log.Close()
 	s.cmd = exec.Command("clickhouse-server", "--config-file="+filepath.Join(s.dir, "config.xml"))
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, log, log
+	s.cmd.Env = append(os.Environ(), "TZ=UTC")
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
