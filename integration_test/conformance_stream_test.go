@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 var streamSites = map[string]string{
@@ -111,6 +113,7 @@ func bigPage(w io.Writer, head string) error {
 func TestLongPage(t *testing.T) { bothDoors(t, testLongPage) }
 
 func testLongPage(t *testing.T, d door) {
+	testkit.Slow(t)
 	if testing.Short() {
 		t.Skip("passes 10 MB several times")
 	}

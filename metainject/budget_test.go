@@ -42,7 +42,7 @@ func packLarge(t testing.TB, coding string, page []byte) []byte {
 // TestRecodingMemory: pages in br and zstd that arrive slowly take at most 150 KB
 // each, however many there are; those for which there is no memory pass as they came.
 func TestRecodingMemory(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
@@ -122,7 +122,7 @@ func TestRecodingMemory(t *testing.T) {
 // many there are. Beyond it a page passes on at once, changed as far as it has been seen,
 // and has no entity tag, which is that of the page as it would be otherwise.
 func TestHeadsMemory(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	set := testSet(t, "robots=noindex")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	script := make([]byte, 150<<10)

@@ -180,6 +180,7 @@ func spelledFiles(t *testing.T) (files []*spelled) {
 // published what the original says, and what the policy decides: nothing more is open, and
 // what is closed besides is reported.
 func TestReservedOctets(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	files := spelledFiles(t)
 	t.Run("Google's rules", func(t *testing.T) {

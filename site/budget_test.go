@@ -13,7 +13,7 @@ import (
 
 // Whatever a file of the size of a policy holds, loading it takes little memory and time.
 func TestPolicyBudget(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	if testing.Short() {
 		t.Skip("loads large policies")
 	}

@@ -402,6 +402,7 @@ func TestRowsAreBoundedAndTheBusiestStay(t *testing.T) {
 }
 
 func TestSizeIsBounded(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("thousands of rows: SQLite in Go is slow with the race detector")
@@ -696,6 +697,7 @@ func TestUnreadAndLost(t *testing.T) {
 
 // A store that is full sums older days up before it gives them up: it reaches back further.
 func TestOlderDaysBecomeCoarser(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("thousands of rows: SQLite in Go is slow with the race detector")

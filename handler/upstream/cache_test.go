@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
@@ -388,6 +389,7 @@ func TestLast(t *testing.T) {
 
 // A flood of made-up hosts costs bounded memory, whatever the upstream answers.
 func TestFloodOfHosts(t *testing.T) {
+	testkit.Slow(t)
 	s := newServer(t)
 	var rest strings.Builder
 	for i := range 300 {

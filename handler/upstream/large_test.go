@@ -111,7 +111,7 @@ func repeated(n int, format string) string {
 // Whatever robots.txt an upstream has, merging it takes little memory and time, and what
 // it closes to everyone stays closed.
 func TestMergeBudget(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	for name, text := range map[string]string{
 		"agents times rules": repeated(16_000, "User-agent: a%d\n") + "User-agent: *\n" + repeated(14_000, "Disallow: /p%d/\n"),
 		"groups":             "User-agent: *\nDisallow: /p1/\n\n" + repeated(14_000, "User-agent: a%d\nDisallow: /p%[1]d/\n\n"),

@@ -258,6 +258,7 @@ func TestFirstPolicy(t *testing.T) {
 
 // TestFormsByKeyboard shortens snippets and reserves rights in one draft, and publishes it.
 func TestFormsByKeyboard(t *testing.T) {
+	testkit.Slow(t)
 	y, _ := keyboard(t)
 	n := open(t, policyText, "")
 	y.Visit(n.console + "change")

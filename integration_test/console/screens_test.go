@@ -83,6 +83,7 @@ const wrong = `(() => {
 // Content-Security-Policy, and axe-core finds nothing that keeps somebody out. With
 // ROBOTSPOLICY_SHOTS each is saved as a picture in that folder.
 func TestScreens(t *testing.T) {
+	testkit.Slow(t)
 	b := chromium(t)
 	n := open(t, policyText, "")
 	axe := axeCore(t)

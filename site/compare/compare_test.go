@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
@@ -276,6 +277,7 @@ func TestJSON(t *testing.T) {
 // A hostile policy cannot make a comparison long: it ends, and says that it is not
 // complete.
 func TestBounded(t *testing.T) {
+	testkit.Slow(t)
 	var hosts, stars strings.Builder
 	hosts.WriteString("rules:\n")
 	for i := range 600 {

@@ -53,6 +53,7 @@ func answered() (all []Answers) {
 // diagnostic, and explain, an independent reader of robots.txt, HTTP, and what init prints
 // say what was answered.
 func TestPolicyMeansTheAnswers(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	all := answered()
 	if len(all) != 144 {

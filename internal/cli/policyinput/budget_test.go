@@ -84,7 +84,7 @@ func hostile() map[string]string {
 // Whatever robots.txt is imported, that takes little memory and time. What is too large to
 // be compared is not said to be the same.
 func TestImportBudget(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	converted := 0
 	for name, robots := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestImportBudget(t *testing.T) {
 // if it were imported, and the comparison as much again. What was not compared is not said to
 // be the same.
 func TestDiffBudget(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		name = filepath.Join(dir, name)

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // A year of made-up visits has each day of it.
 func TestDemoHasAllDays(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	const days = 365
 	dir, now := filepath.Join(t.TempDir(), "activity"), time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
