@@ -20,6 +20,7 @@ type Publication struct {
 	// the program or the catalogue has changed under it. Empty: it was not counted.
 	Number    string          `json:"number,omitempty"`
 	Time      time.Time       `json:"-"`      // when it came into force
+	By, Note  string          `json:"-"`      // who published it and why, empty if that is not known
 	Name      string          `json:"name"`   // of the policy's source
 	SHA256    string          `json:"sha256"` // of Text
 	Program   string          `json:"program"`

@@ -17,6 +17,7 @@ type counted struct {
 	Minor  int    `json:"minor"`
 	SHA256 string `json:"sha256"` // of the policy
 	ID     string `json:"id"`     // of the publication
+	Signed
 }
 
 func (c *counted) String() string {
@@ -26,8 +27,8 @@ func (c *counted) String() string {
 	return fmt.Sprintf("%d.%d", c.Number, c.Minor)
 }
 
-// count numbers a version. A policy in a storage has the number that it got when it was published; the versions of
-// others are counted as they come. Another program or catalogue under the same policy counts after a dot.
+// count numbers a version. A policy in a storage has the number that it got when it was published, and the name of who
+// did; the versions of others are counted as they come. Another program or catalogue under the same policy counts after a dot.
 func (o *Options) count(src *source, s *Snapshot) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // nothing would remember it
@@ -41,28 +42,28 @@ func (o *Options) count(src *source, s *Snapshot) (c counted) {
 	case c.SHA256 == s.SHA256:
 		c.Minor++
 	default:
-		c.Number, c.Minor = c.Number+1, 0
-		if n := src.published(s.SHA256); n > 0 {
-			c.Number = n
+		c.Number, c.Minor, c.Signed = c.Number+1, 0, Signed{}
+		if found := src.published(s.SHA256); found.Number > 0 {
+			c.Number, c.Signed = found.Number, found.Signed
 		}
 	}
 	c.SHA256, c.ID = s.SHA256, p.ID
-	p.Number = c.String()
+	p.Number, p.By, p.Note = c.String(), c.By, c.Note
 	return c
 }
 
-// published is the number that a policy in a storage got when it was published, 0 for none.
-func (src *source) published(sum string) int {
+// published is what the history says of a policy in a storage; its number is 0 if that is nothing.
+func (src *source) published(sum string) Published {
 	if src.stored == nil {
-		return 0
+		return Published{}
 	}
 	history, _ := within(context.Background(), readTimeout, "the storage", src.stored.history)
 	for _, p := range history {
 		if p.SHA256 == sum {
-			return p.Number
+			return p
 		}
 	}
-	return 0
+	return Published{}
 }
 
 var program = sync.OnceValue(func() string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 )
 
@@ -37,6 +38,30 @@ func TestNumbers(t *testing.T) {
 	}
 	if ids[0] != ids[1] || ids[1] == ids[2] || ids[2] != ids[3] || ids[3] == ids[4] || ids[0] != ids[5] {
 		t.Errorf("%v", ids)
+	}
+}
+
+// Who published a version to a storage is known with it, also after a restart, and of no other version.
+func TestPublisher(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := &Options{LastGood: filepath.Join(dir, "good"), Logger: zap.NewNop(), pool: new(Pool)}
+	storage := &certmagic.FileStorage{Path: filepath.Join(dir, "storage")}
+	src := newStorageSource(storage, "site.yaml")
+	if err := PublishTo(t.Context(), storage, "site.yaml", "", fakePolicy, Signed{By: "alice", Note: "training out"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ text, want string }{
+		{fakePolicy, "v1 alice training out"}, {fakePolicy, "v1 alice training out"}, {fakePolicy + "# by other means\n", "v2  "},
+	} {
+		s, err := Compile(src.name, []byte(step.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.saveLastGood(src, s)
+		if p := s.Publication(); p.Label()+" "+p.By+" "+p.Note != step.want {
+			t.Errorf("%s %q %q, want %s", p.Label(), p.By, p.Note, step.want)
+		}
 	}
 }
 

@@ -82,7 +82,7 @@ func publication(text, robots string) *activity.Publication {
 func publish(l *Log, p *activity.Publication) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.publish(&Event{Time: p.Time, Type: TypePublished, Publication: p.ID[:12], Name: p.Name, Published: p})
+	l.publish(ofPublication(p, p.Time))
 }
 
 func key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32)) }
@@ -516,7 +516,9 @@ func TestTextsAreNotRepeated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		publish(l, publication("version: 1\n", "r1"))
+		p := publication("version: 1\n", "r1")
+		p.By, p.Note = "alice", "no \xff more"
+		publish(l, p)
 		for range days {
 			l.mu.Lock()
 			now = now.Add(24 * time.Hour)
@@ -550,7 +552,7 @@ func TestTextsAreNotRepeated(t *testing.T) {
 	for _, days := range []int{0, 10} { // in the second the first files are deleted
 		run(days)
 		a, err := Ask(dir, Question{})
-		if err != nil || len(a.Published) != 1 || a.Published[0].Text == "" || !a.Published[0].Until.IsZero() || days > 0 && (len(a.Violations) != 1 || len(a.Violations[0].Lines) != 1) {
+		if err != nil || len(a.Published) != 1 || a.Published[0].Text == "" || a.Published[0].By != "alice" || a.Published[0].Note != "no \uFFFD more" || !a.Published[0].Until.IsZero() || days > 0 && (len(a.Violations) != 1 || len(a.Violations[0].Lines) != 1) {
 			t.Errorf("%v %+v", err, a)
 		}
 	}

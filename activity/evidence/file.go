@@ -249,7 +249,7 @@ func (l *Log) expire() {
 		p := l.inForce[name]
 		l.learnAll(p.Publication)
 		if p.day < oldest && !l.inFile[textID(p.Publication)] {
-			l.append(&Event{Time: l.now(), Type: TypePublished, Publication: p.ID[:12], Name: name, Published: p.Publication})
+			l.append(ofPublication(p.Publication, l.now()))
 			l.inFile[textID(p.Publication)] = true
 			p.day = l.day
 		}

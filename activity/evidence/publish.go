@@ -22,7 +22,11 @@ func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
 // Publish implements [activity.Publisher]: unless the publication is in force already, it is
 // recorded, before the visits that come later.
 func (l *Log) Publish(p *activity.Publication) {
-	l.offer(&Event{Time: p.Time.UTC(), Type: TypePublished, Publication: p.ID[:12], Name: p.Name, Published: p}, len(p.Text))
+	l.offer(ofPublication(p, p.Time), len(p.Text))
+}
+
+func ofPublication(p *activity.Publication, at time.Time) *Event {
+	return &Event{Time: at.UTC(), Type: TypePublished, Publication: p.ID[:12], Name: p.Name, By: activity.Text(p.By), Note: activity.Text(p.Note), Published: p}
 }
 
 func (l *Log) Serve(p *activity.Publication, d site.Document) {

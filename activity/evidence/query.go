@@ -37,6 +37,8 @@ type Answer struct {
 // Publication is what was in force for some time.
 type Publication struct {
 	*activity.Publication
+	By     string     `json:"by,omitempty"` // empty: it is not known
+	Note   string     `json:"note,omitempty"`
 	From   time.Time  `json:"from"`
 	Until  time.Time  `json:"until,omitzero"` // zero: it is in force at the end of the log
 	Served []Document `json:"served"`         // what crawlers got besides, by the time of the first
@@ -191,7 +193,7 @@ func (a *inquiry) publish(e *Event) {
 		if before != nil {
 			before.Until = e.Time
 		}
-		p := &Publication{Publication: published, From: e.Time}
+		p := &Publication{Publication: published, By: e.By, Note: e.Note, From: e.Time}
 		a.inForce[e.Name] = p
 		a.published = append(a.published, p)
 	case before == nil || !strings.HasPrefix(before.ID, e.Publication):

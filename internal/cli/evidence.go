@@ -113,7 +113,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	line("%s", leftOut(a))
 	line("\nPublished:")
 	for _, p := range a.Published {
-		line("  %s of %s, in force from %s to %s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), inLog(p.Log))
+		line("  %s of %s, in force from %s to %s%s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), publishedBy(p.By, p.Note), inLog(p.Log))
 		line("    publication %s", p.ID)
 		line("    policy sha256 %s; %s; catalogue of %s", p.SHA256, p.Program, p.Catalogue)
 		for _, d := range p.Documents {
@@ -153,6 +153,13 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 }
 
 // quoted is a note after what it is about.
+func publishedBy(name, note string) string {
+	if name == "" {
+		return quoted(note)
+	}
+	return ", published by " + name + quoted(note)
+}
+
 func quoted(note string) string {
 	if note == "" {
 		return ""

@@ -28,6 +28,7 @@ var reportPage = sync.OnceValue(func() *template.Template {
 		"count":  func(n int64, word string) string { return english.Count(int(n), word) },
 		"number": english.Number,
 		"list":   publicationText,
+		"by":     publishedBy,
 		"host":   hostText,
 		"doc":    func(name string) string { return cmp.Or(name, site.RobotsTxt) },
 		"short":  func(hash string) string { return hash[:min(12, len(hash))] },
