@@ -87,9 +87,7 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
-		s.sweep(context.Background(), false)
-	}
+	s.sweepAll(t)
 	for i := range 100 {
 		if l := find(fmt.Sprintf("h%d.example", i)); l == nil || l != find("h0.example") {
 			t.Fatalf("h%d.example: %+v", i, l)
@@ -101,9 +99,7 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 	if err := os.Rename(dir+".away", dir); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
-		s.sweep(context.Background(), false)
-	}
+	s.sweepAll(t)
 	if len(s.files) != 1 || find("a.example") != first || find("h0.example") != nil || s.Status().Error != "" {
 		t.Errorf("%+v", s.Status())
 	}
