@@ -66,16 +66,19 @@ func idOf(r *store.Row) clientID {
 	return clientID{r.Values[store.ByCrawler], r.Values[store.ByIdentity] == string(activity.Impostor)}
 }
 
-// clients are all who came in the period, or those of a name, and asked for paths with a
-// prefix.
-func (v *view) clients(name, prefix string) ([]*client, error) {
-	q := v.query(store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
-	q.PathPrefix = prefix
-	onlyNamed(&q, name)
-	rows, err := v.totals(q)
-	if err != nil {
-		return nil, err
+// traffic are the requests of the period by bar and by who came: all, or those of a name, who asked for paths with a prefix.
+func (v *view) traffic(name, prefix string) store.Query {
+	q := v.query(v.steps().by, store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
+	q.Days, q.PathPrefix = int(v.steps().width.Hours()/24), prefix
+	if name != "" && name != activity.AuditProduct { // the audit's have several
+		q.Only[store.ByCrawler] = []string{name}
 	}
+	return q
+}
+
+// clients are who came, the busiest first, by the answer to traffic.
+func (v *view) clients(rows []store.Row) []*client {
+	from, _ := v.span()
 	by := map[clientID]*client{}
 	var all []*client
 	for i := range rows {
@@ -83,7 +86,7 @@ func (v *view) clients(name, prefix string) ([]*client, error) {
 		k := idOf(r)
 		c := by[k]
 		if c == nil {
-			c = &client{Name: k.name, Kind: r.Values[store.ByKind], Impostor: k.impostor}
+			c = &client{Name: k.name, Kind: r.Values[store.ByKind], Impostor: k.impostor, Days: make([]int64, v.bars())}
 			if k.name == activity.AuditProduct {
 				c.Kind = activity.KindUnknown
 			}
@@ -92,6 +95,9 @@ func (v *view) clients(name, prefix string) ([]*client, error) {
 			all = append(all, c)
 		}
 		addRow(&c.counts, r)
+		if at := int(r.Start.Sub(from) / v.steps().width); at >= 0 && at < len(c.Days) {
+			c.Days[at] += r.Requests
+		}
 		switch r.Values[store.ByIdentity] {
 		case string(activity.Verified):
 			c.Verified += r.Requests
@@ -102,7 +108,7 @@ func (v *view) clients(name, prefix string) ([]*client, error) {
 	slices.SortFunc(all, func(a, b *client) int {
 		return cmp.Or(cmp.Compare(b.All, a.All), strings.Compare(a.Name, b.Name))
 	})
-	return all, nil
+	return all
 }
 
 // describe adds what the catalogue says.
@@ -154,36 +160,6 @@ func verifiedBy(f crawlers.Verification) string {
 		return "nothing to check it by"
 	}
 	return "by " + english.List(ways, "or")
-}
-
-// onlyNamed limits a question to clients of a name. The audit's have several.
-func onlyNamed(q *store.Query, name string) {
-	if name != "" && name != activity.AuditProduct {
-		q.Only[store.ByCrawler] = []string{name}
-	}
-}
-
-// addDays adds the requests of each day, or hour, and when a client was seen.
-func (v *view) addDays(clients []*client) error {
-	s := v.steps()
-	rows, err := v.totals(v.query(s.by, store.ByCrawler, store.ByIdentity))
-	if err != nil {
-		return err
-	}
-	from, _ := v.span()
-	find := map[clientID]*client{}
-	for _, c := range clients {
-		c.Days = make([]int64, v.bars())
-		find[clientID{c.Name, c.Impostor}] = c
-	}
-	for i := range rows {
-		r := &rows[i]
-		if at := int(r.Start.Sub(from) / s.width); find[idOf(r)] != nil && at >= 0 && at < v.bars() {
-			find[idOf(r)].Days[at] += r.Requests
-		}
-	}
-	v.addSeen(clients)
-	return nil
 }
 
 // addSeen says when clients were seen, whose requests of each day are known.

@@ -58,7 +58,7 @@ func crawlerPage(v *view) (*page, error) {
 	if name == "" || v.store == nil {
 		return nil, failed(http.StatusNotFound, "name a crawler that has come, as the page Who came does")
 	}
-	clients, err := v.clients(name, "")
+	rows, err := v.totals(v.traffic(name, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func crawlerPage(v *view) (*page, error) {
 	if d.Row != nil {
 		d.Card = identity.CardOf(d.Row.Verification).String()
 	}
-	for _, c := range clients {
+	for _, c := range v.clients(rows) {
 		switch {
 		case c.Name != name:
 		case c.Impostor == (v.Param("impostor") != ""):
@@ -78,13 +78,14 @@ func crawlerPage(v *view) (*page, error) {
 		}
 	}
 	if d.client == nil {
-		d.client = &client{Name: name, Impostor: v.Param("impostor") != ""}
+		d.client = &client{Name: name, Impostor: v.Param("impostor") != "", Days: make([]int64, v.bars())}
 		v.describe(d.client)
 	}
-	for _, add := range []func(*crawlerData) error{v.crawlerTraffic, v.crawlerReads, v.crawlerPaths} {
-		if err := add(d); err != nil {
-			return nil, err
-		}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r store.Row) bool { return idOf(&r) != clientID{name, d.Impostor} })
+	d.Chart = v.newChart(d.Label()+", requests", v.series(rows), name)
+	v.addSeen([]*client{d.client})
+	if err := cmp.Or(v.crawlerReads(d), v.crawlerPaths(d)); err != nil {
+		return nil, err
 	}
 	return &page{template: "crawler", Title: d.Label(), Lead: v.crawlerLead(d), Scope: scope{Host: true, Period: true}, Data: d}, nil
 }
@@ -178,20 +179,6 @@ func (v *view) onlyCrawler(d *crawlerData, by ...store.Dimension) store.Query {
 	return q
 }
 
-func (v *view) crawlerTraffic(d *crawlerData) error {
-	rows, err := v.totals(v.onlyCrawler(d, v.steps().by, store.ByKind, store.ByDecision))
-	if err != nil {
-		return err
-	}
-	buckets := v.series(rows)
-	d.Chart = v.newChart(d.Label()+", requests", buckets, d.Name)
-	for i := range buckets {
-		d.Days = append(d.Days, buckets[i].All)
-	}
-	v.addSeen([]*client{d.client})
-	return nil
-}
-
 // sectionOf is the first folder of a path.
 func sectionOf(path string) string {
 	if path == store.OtherPath {
@@ -208,19 +195,20 @@ func sectionOf(path string) string {
 }
 
 func (v *view) crawlerPaths(d *crawlerData) error {
-	q := v.onlyCrawler(d, store.ByPath, store.ByKind, store.ByDecision)
+	q := v.onlyCrawler(d, store.ByPath, store.ByDecision)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -30)), 5000
 	rows, err := v.totals(q)
 	if err != nil {
 		return err
 	}
 	by := map[string]*sectionCounts{}
-	for i := range rows {
-		section := sectionOf(rows[i].Values[store.ByPath])
+	for _, r := range rows {
+		section := sectionOf(r.Values[store.ByPath])
 		if by[section] == nil {
 			by[section] = &sectionCounts{Path: section}
 		}
-		addRow(&by[section].counts, &rows[i])
+		r.Values[store.ByKind] = d.Kind
+		addRow(&by[section].counts, &r)
 	}
 	for _, s := range by {
 		d.Sections = append(d.Sections, *s)

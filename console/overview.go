@@ -63,13 +63,12 @@ func overview(v *view) (*page, error) {
 	if v.store == nil {
 		return p, nil
 	}
-	if err := v.overTime(d); err != nil {
-		return nil, err
-	}
-	clients, err := v.clients("", "")
+	rows, err := v.totals(v.traffic("", ""))
 	if err != nil {
 		return nil, err
 	}
+	v.overTime(d, rows)
+	clients := v.clients(rows)
 	d.top(clients)
 	if err := v.violators(d, clients); err != nil {
 		return nil, err
@@ -141,12 +140,7 @@ func (v *view) series(rows []store.Row) []bucket {
 	return all
 }
 
-func (v *view) overTime(d *overviewData) error {
-	s := v.steps()
-	rows, err := v.totals(v.query(s.by, store.ByKind, store.ByDecision))
-	if err != nil {
-		return err
-	}
+func (v *view) overTime(d *overviewData, rows []store.Row) {
 	buckets := v.series(rows)
 	for i := range buckets {
 		d.Total.plus(buckets[i].counts)
@@ -161,7 +155,6 @@ func (v *view) overTime(d *overviewData) error {
 	if before, err := v.totals(q); err == nil && len(before) > 0 && before[0].Requests > 0 {
 		d.Trend = trend(d.Total.All, before[0].Requests, v.Days)
 	}
-	return nil
 }
 
 // trend compares a number with that of the period before.

@@ -21,6 +21,7 @@ import (
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -174,10 +175,12 @@ func TestNumbersAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &overviewData{}
-	if err := v.overTime(d); err != nil {
+	d, q := &overviewData{}, v.query(store.ByDay, store.ByKind, store.ByDecision)
+	rows, err := v.store.Totals(t.Context(), q)
+	if err != nil {
 		t.Fatal(err)
 	}
+	v.overTime(d, rows)
 	all, unknown, err := v.whoCame()
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func TestDraftThatPanics(t *testing.T) {
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v := &view{server: &server{}, q: map[string][]string{"verdict": {"would"}}}
 	row := func(decision string, n int64) *store.Row {
-		return &store.Row{Values: map[store.Dimension]string{store.ByDecision: decision}, Requests: n}
+		return &store.Row{Values: store.Values{store.ByDecision: decision}, Requests: n}
 	}
 	closed, would := &client{Name: "A"}, &client{Name: "B"}
 	addRow(&closed.counts, row("disallowed", 5))

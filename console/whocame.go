@@ -74,13 +74,12 @@ func whoCame(v *view) (*page, error) {
 
 // whoCame returns who came and asked for paths with a prefix, if one is given.
 func (v *view) whoCame() (all, unknown []*client, err error) {
-	clients, err := v.clients("", v.Param("path"))
+	rows, err := v.totals(v.traffic("", v.Param("path")))
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := v.addDays(clients); err != nil {
-		return nil, nil, err
-	}
+	clients := v.clients(rows)
+	v.addSeen(clients)
 	for _, c := range clients {
 		if c.IsUnknown() {
 			unknown = append(unknown, c)

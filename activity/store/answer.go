@@ -6,9 +6,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,12 +19,18 @@ import (
 type answer struct {
 	query    Query
 	from, to int64 // hours
-	sums     map[string]*Row
+	sums     map[answerKey]*Row
 	order    []*Row
 }
 
+// answerKey is what tells the rows of an answer apart.
+type answerKey struct {
+	bucket int64 // of the time, if the query asks for one
+	values Values
+}
+
 func newAnswer(q Query) *answer {
-	return &answer{query: q, from: q.From.Unix() / 3600, to: (q.To.Unix() + 3599) / 3600, sums: map[string]*Row{}}
+	return &answer{query: q, from: q.From.Unix() / 3600, to: (q.To.Unix() + 3599) / 3600, sums: map[answerKey]*Row{}}
 }
 
 // span is a part of a table to sum up.
@@ -52,94 +59,188 @@ func (a *answer) addTables(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range a.spans(rolled) {
-		if s.from >= s.to {
-			continue
-		}
-		if err := a.addSpan(ctx, tx, s); err != nil {
+	n := numbers{sums: map[rowKey]*journal.Counts{}}
+	if a.query.has(ByKind) {
+		if n.kinds, err = kindsOfCrawlers(ctx, tx); err != nil {
 			return err
 		}
 	}
-	return nil
+	if n.where, err = a.conditions(ctx, tx); err != nil {
+		return err
+	}
+	for _, s := range a.spans(rolled) {
+		if s.from < s.to {
+			if err := a.addSpan(ctx, tx, s, &n); err != nil {
+				return err
+			}
+		}
+	}
+	return a.addNumbers(ctx, tx, &n)
+}
+
+// rowKey is what a row is about while tables are read: numbers of texts, or the bucket of a time, in the order of
+// Query.By. Paths are many, so SQLite looks their texts up.
+type rowKey struct {
+	numbers [ByDay + 1]number
+	path    string
+}
+
+// numbers are sums of rows whose texts are not looked up yet.
+type numbers struct {
+	sums  map[rowKey]*journal.Counts
+	where string
+	kinds map[number]number // of crawlers
 }
 
 // columnOf is the expression for a dimension's number or, of a time, its bucket. For a kind
-// it is the number of the crawler: see kinds.
-func columnOf(d Dimension, s span) string {
-	if n := d.hours(); n > 0 {
-		return fmt.Sprintf("t.%s / %d", s.bucket, n/s.hours)
+// it is the number of the crawler.
+func (q *Query) columnOf(d Dimension, s span) string {
+	if n, first := q.bucket(d); n > 0 {
+		return fmt.Sprintf("(t.%s - %d) / %d", s.bucket, first/s.hours, n/s.hours)
 	}
 	if d == ByKind {
 		return "t.crawler"
 	}
-	return "t." + string(d)
+	return "t." + d.String()
 }
 
-func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
-	columns, groups := make([]string, 0, len(a.query.By)+1), make([]string, 0, len(a.query.By))
-	for i, d := range a.query.By {
-		columns = append(columns, columnOf(d, s)+fmt.Sprintf(" AS c%d", i))
-		groups = append(groups, fmt.Sprintf("c%d", i))
-	}
-	where := make([]string, 1, 1+len(a.query.Only))
-	where[0] = fmt.Sprintf("t.%s >= ? AND t.%[1]s < ?", s.bucket)
-	args := []any{s.from, s.to}
+// conditions are those of the query, with numbers in the place of texts: SQLite compares with one or two at once.
+func (a *answer) conditions(ctx context.Context, tx *sql.Tx) (string, error) {
+	var where strings.Builder
 	for d, values := range a.query.Only {
-		chosen := "(SELECT id FROM strings WHERE text IN (?" + strings.Repeat(", ?", len(values)-1) + "))"
+		texts, err := json.Marshal(values)
+		if err != nil {
+			return "", err
+		}
+		ids, chosen := "", "SELECT id FROM strings WHERE text IN (SELECT value FROM json_each(?))"
 		if d == ByKind {
-			chosen = "(SELECT crawler FROM crawlers WHERE kind IN " + chosen + ")"
+			chosen = "SELECT crawler AS id FROM crawlers WHERE kind IN (" + chosen + ")"
 		}
-		where = append(where, columnOf(d, s)+" IN "+chosen)
-		for _, v := range values {
-			args = append(args, v)
+		if err := tx.QueryRowContext(ctx, "SELECT coalesce(group_concat(id), '') FROM ("+chosen+")", string(texts)).Scan(&ids); err != nil {
+			return "", err
 		}
+		fmt.Fprintf(&where, " AND %s IN (%s)", a.query.columnOf(d, span{}), ids)
 	}
-	if prefix := a.query.PathPrefix; prefix != "" {
-		where = append(where, "t.path IN (SELECT id FROM strings WHERE text >= ? AND text < ?)")
-		args = append(args, prefix, after(prefix))
+	if a.query.PathPrefix != "" {
+		where.WriteString(" AND t.path IN (SELECT id FROM strings WHERE text >= ?3 AND text < ?4)")
 	}
 	if a.query.Violating {
-		where = append(where, "violations > 0")
+		where.WriteString(" AND violations > 0")
 	}
-	inner := "SELECT " + strings.Join(append(columns, "sum(requests) AS n, sum(bytes) AS b, sum(violations) AS v, sum(unread) AS u"), ", ") + " FROM " + s.name + " AS t WHERE " + strings.Join(where, " AND ")
-	if len(groups) > 0 {
-		inner += " GROUP BY " + strings.Join(groups, ", ")
-	}
-	inner = a.kinds(inner)
-	if a.query.Limit > 0 && !a.query.timed() {
-		// Rows of another span and of the journals can change the order; four times as many leave room for that.
-		order := "n"
-		if a.query.Violating {
-			order = "v"
-		}
-		inner += fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", order, 4*a.query.Limit+100)
-	}
-	var outer []string
-	for i, d := range a.query.By {
-		if d.hours() > 0 {
-			outer = append(outer, fmt.Sprintf("c%d", i))
-		} else {
-			outer = append(outer, fmt.Sprintf("coalesce((SELECT text FROM strings WHERE id = c%d), '')", i))
-		}
-	}
-	outer = append(outer, "coalesce(n, 0), coalesce(b, 0), coalesce(v, 0), coalesce(u, 0)")
-	return each(ctx, tx, a.scan, "SELECT "+strings.Join(outer, ", ")+" FROM ("+inner+")", args...)
+	return where.String(), nil
 }
 
-// kinds sums up rows by crawler to rows by kind. Looking the kind up for each row of a
-// table would take longer than all else.
-func (a *answer) kinds(inner string) string {
-	if !a.query.has(ByKind) {
-		return inner
-	}
-	columns, groups := make([]string, len(a.query.By)), make([]string, len(a.query.By))
+// addSpan adds the rows of a span. To group them SQLite would sort them, which takes longer than adding them up here.
+// Of paths there may be too many for that.
+func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span, n *numbers) error {
+	var key rowKey
+	var c journal.Counts
+	by := len(a.query.By)
+	outer, columns, into := make([]string, by, by+1), make([]string, by, by+1), make([]any, by, by+4)
 	for i, d := range a.query.By {
-		columns[i], groups[i] = fmt.Sprintf("c%d", i), strconv.Itoa(i+1)
-		if d == ByKind {
-			columns[i] = fmt.Sprintf("(SELECT kind FROM crawlers WHERE crawler = c%d) AS c%[1]d", i)
+		outer[i], columns[i], into[i] = fmt.Sprintf("c%d", i), fmt.Sprintf("%s AS c%d", a.query.columnOf(d, s), i), &key.numbers[i]
+		if d == ByPath {
+			outer[i], into[i] = fmt.Sprintf("coalesce((SELECT text FROM strings WHERE id = c%d), '')", i), &key.path
 		}
 	}
-	return "SELECT " + strings.Join(columns, ", ") + ", sum(n) AS n, sum(b) AS b, sum(v) AS v, sum(u) AS u FROM (" + inner + ") GROUP BY " + strings.Join(groups, ", ")
+	counts, group := "requests AS n, bytes AS b, violations AS v, unread AS u", ""
+	if by == 0 || a.query.has(ByPath) {
+		counts = "coalesce(sum(requests), 0) AS n, coalesce(sum(bytes), 0) AS b, coalesce(sum(violations), 0) AS v, coalesce(sum(unread), 0) AS u"
+	}
+	if a.query.has(ByPath) {
+		group = " GROUP BY c0"
+		for i := 1; i < by; i++ {
+			group += fmt.Sprintf(", c%d", i)
+		}
+		if a.query.Limit > 0 && !a.query.timed() && !a.query.has(ByKind) {
+			// Rows of another span and of the journals can change the order; four times as many leave room for that.
+			group += fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[a.query.Violating], 4*a.query.Limit+100)
+		}
+	}
+	into = append(into, (*number)(&c.Requests), (*number)(&c.Bytes), (*number)(&c.Violations), (*number)(&c.Unread))
+	kind := slices.Index(a.query.By, ByKind)
+	return each(ctx, tx, func(rows *sql.Rows) error {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		if kind >= 0 {
+			key.numbers[kind] = n.kinds[key.numbers[kind]]
+		}
+		if n.sums[key] == nil {
+			n.sums[key] = new(journal.Counts)
+		}
+		n.sums[key].Add(c)
+		return nil
+	}, fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s AS t WHERE t.%s >= ?1 AND t.%[4]s < ?2%s%s)", strings.Join(append(outer, "n, b, v, u"), ", "),
+		strings.Join(append(columns, counts), ", "), s.name, s.bucket, n.where, group), s.from, s.to, a.query.PathPrefix, after(a.query.PathPrefix))
+}
+
+// number is scanned without reflection.
+type number int64
+
+// Scan implements sql.Scanner.
+func (n *number) Scan(src any) error {
+	i, ok := src.(int64)
+	if *n = number(i); !ok {
+		return fmt.Errorf("a number of the database is %v", src)
+	}
+	return nil
+}
+
+// addNumbers adds sums by the texts that their numbers stand for.
+func (a *answer) addNumbers(ctx context.Context, tx *sql.Tx, n *numbers) error {
+	texts := map[number]string{}
+	for key := range n.sums {
+		for i, d := range a.query.By {
+			if d.hours() == 0 && d != ByPath {
+				texts[key.numbers[i]] = ""
+			}
+		}
+	}
+	if err := lookUp(ctx, tx, texts, slices.Collect(maps.Keys(texts))...); err != nil {
+		return err
+	}
+	for key, c := range n.sums {
+		k := answerKey{}
+		for i, d := range a.query.By {
+			switch {
+			case d.hours() > 0:
+				k.bucket = int64(key.numbers[i])
+			case d == ByPath:
+				k.values[d] = key.path
+			default:
+				k.values[d] = texts[key.numbers[i]]
+			}
+		}
+		a.add(k, *c)
+	}
+	return nil
+}
+
+// lookUp adds the texts of numbers.
+func lookUp(ctx context.Context, q querier, texts map[number]string, numbers ...number) error {
+	ids, err := json.Marshal(numbers)
+	if err != nil {
+		return err
+	}
+	return each(ctx, q, func(rows *sql.Rows) error {
+		var id number
+		var text string
+		err := rows.Scan(&id, &text)
+		texts[id] = text
+		return err
+	}, "SELECT id, text FROM strings WHERE id IN (SELECT value FROM json_each(?))", string(ids))
+}
+
+// kindsOfCrawlers are the numbers of kinds by the numbers of crawlers.
+func kindsOfCrawlers(ctx context.Context, q querier) (map[number]number, error) {
+	kinds := map[number]number{}
+	return kinds, each(ctx, q, func(rows *sql.Rows) error {
+		var crawler, kind number
+		err := rows.Scan(&crawler, &kind)
+		kinds[crawler] = kind
+		return err
+	}, "SELECT crawler, kind FROM crawlers")
 }
 
 // after is the first text, in the order of bytes, that follows all with a prefix.
@@ -154,43 +255,20 @@ func after(prefix string) string {
 	return prefix + "\xff\xff\xff\xff" // of bytes that are in no text
 }
 
-func (a *answer) scan(rows *sql.Rows) error {
-	values := make([]string, len(a.query.By))
-	into := make([]any, 0, len(values)+4)
-	var bucket int64
-	for i, d := range a.query.By {
-		if d.hours() > 0 {
-			into = append(into, &bucket)
-		} else {
-			into = append(into, &values[i])
-		}
-	}
-	var c journal.Counts
-	if err := rows.Scan(append(into, &c.Requests, &c.Bytes, &c.Violations, &c.Unread)...); err != nil {
-		return err
-	}
-	a.add(bucket, values, c)
-	return nil
-}
-
-// add adds counts to the row with these values, in the order of Query.By; bucket
-// is the hour or day, if the query asks for one.
-func (a *answer) add(bucket int64, values []string, c journal.Counts) {
+// add adds counts to the row of a key.
+func (a *answer) add(k answerKey, c journal.Counts) {
 	if c.Requests == 0 {
 		return
 	}
-	id := fmt.Sprint(bucket) + "\x00" + strings.Join(values, "\x00")
-	row := a.sums[id]
+	row := a.sums[k]
 	if row == nil {
-		row = &Row{Values: map[Dimension]string{}}
-		for i, d := range a.query.By {
-			if n := d.hours(); n > 0 {
-				row.Start = time.Unix(bucket*n*3600, 0).UTC()
-			} else {
-				row.Values[d] = values[i]
+		row = &Row{Values: k.values}
+		for _, d := range a.query.By {
+			if n, first := a.query.bucket(d); n > 0 {
+				row.Start = time.Unix((k.bucket*n+first)*3600, 0).UTC()
 			}
 		}
-		a.sums[id] = row
+		a.sums[k] = row
 		a.order = append(a.order, row)
 	}
 	row.Requests += c.Requests
@@ -199,48 +277,29 @@ func (a *answer) add(bucket int64, values []string, c journal.Counts) {
 	row.Unread += c.Unread
 }
 
-func keyValue(k *journal.Key, d Dimension) string {
-	switch d {
-	case ByHost:
-		return k.Host
-	case ByCrawler:
-		return k.Crawler
-	case ByKind:
-		return k.Kind
-	case ByIdentity:
-		return k.Identity
-	case ByDecision:
-		return k.Decision
-	case ByRule:
-		return k.Rule
-	case ByPolicy:
-		return k.Policy
-	case ByPath:
-		return k.Path
-	case ByHour, ByDay: // the time is not in the key
-	}
-	return ""
+func valuesOf(k *journal.Key) Values {
+	return Values{ByHost: k.Host, ByCrawler: k.Crawler, ByKind: k.Kind, ByIdentity: k.Identity, ByDecision: k.Decision, ByRule: k.Rule, ByPolicy: k.Policy, ByPath: k.Path}
 }
 
 func (a *answer) addPending(k journal.Key, c *journal.Counts) {
 	if k.Hour < a.from || k.Hour >= a.to || a.query.Violating && c.Violations == 0 || !strings.HasPrefix(k.Path, a.query.PathPrefix) {
 		return
 	}
+	of := valuesOf(&k)
 	for d, values := range a.query.Only {
-		if !slices.Contains(values, keyValue(&k, d)) {
+		if !slices.Contains(values, of[d]) {
 			return
 		}
 	}
-	bucket := int64(0)
-	values := make([]string, len(a.query.By))
-	for i, d := range a.query.By {
-		if n := d.hours(); n > 0 {
-			bucket = k.Hour / n
+	var key answerKey
+	for _, d := range a.query.By {
+		if n, first := a.query.bucket(d); n > 0 {
+			key.bucket = (k.Hour - first) / n
 		} else {
-			values[i] = keyValue(&k, d)
+			key.values[d] = of[d]
 		}
 	}
-	a.add(bucket, values, *c)
+	a.add(key, *c)
 }
 
 // pathless is 1 for rows under OtherPath, else 0.
@@ -263,7 +322,18 @@ func (a *answer) rows() []Row {
 				return c
 			}
 		}
-		return cmp.Or(cmp.Compare(y.Requests, x.Requests), compareValues(a.query.By, x, y))
+		if c := cmp.Compare(y.Requests, x.Requests); c != 0 {
+			return c
+		}
+		for _, d := range a.query.By {
+			if d.hours() > 0 {
+				continue
+			}
+			if c := strings.Compare(x.Values[d], y.Values[d]); c != 0 {
+				return c
+			}
+		}
+		return 0
 	})
 	order := a.order
 	if a.query.Limit > 0 && len(order) > a.query.Limit && !a.query.timed() {
@@ -274,13 +344,4 @@ func (a *answer) rows() []Row {
 		rows[i] = *r
 	}
 	return rows
-}
-
-func compareValues(by []Dimension, x, y *Row) int {
-	for _, d := range by {
-		if c := strings.Compare(x.Values[d], y.Values[d]); c != 0 {
-			return c
-		}
-	}
-	return 0
 }

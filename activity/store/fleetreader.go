@@ -118,7 +118,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	}
 	text, groups := strings.Join(parts, " UNION ALL "), make([]string, len(q.By))
 	for i, d := range q.By {
-		if groups[i] = "d_" + string(d); d == ByKind {
+		if groups[i] = "d_" + d.String(); d == ByKind {
 			text = "SELECT * FROM (SELECT *, d_kind AS crawler FROM (" + text + ")) ANY LEFT JOIN " + kindsOf + " USING crawler"
 			groups[i] = "kind"
 		}
@@ -136,14 +136,15 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	}
 	by := len(q.By)
 	err := r.query(ctx, text, by+4, func(f []string, n []int64) {
-		bucket := int64(0)
-		values := slices.Clone(f[:by])
+		var k answerKey
 		for i, d := range q.By {
 			if d.hours() > 0 {
-				bucket, values[i] = n[i], ""
+				k.bucket = n[i]
+			} else {
+				k.values[d] = f[i]
 			}
 		}
-		a.add(bucket, values, journal.Counts{Requests: n[by], Bytes: n[by+1], Violations: n[by+2], Unread: n[by+3]})
+		a.add(k, journal.Counts{Requests: n[by], Bytes: n[by+1], Violations: n[by+2], Unread: n[by+3]})
 	})
 	return a.rows(), err
 }
@@ -152,21 +153,21 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 func (r *FleetReader) part(q *Query, s span, and string) string {
 	columns, groups := make([]string, 0, len(q.By)+1), make([]string, 0, len(q.By))
 	for _, d := range q.By {
-		column := string(d)
-		if n := d.hours(); n > 0 {
-			column = fmt.Sprintf("intDiv(%s, %d)", s.bucket, n/s.hours)
+		column := d.String()
+		if n, first := q.bucket(d); n > 0 {
+			column = fmt.Sprintf("intDiv(%s - %d, %d)", s.bucket, first/s.hours, n/s.hours)
 		} else if d == ByKind {
 			column = "crawler"
 		}
-		columns = append(columns, column+" AS d_"+string(d))
-		groups = append(groups, "d_"+string(d))
+		columns = append(columns, column+" AS d_"+d.String())
+		groups = append(groups, "d_"+d.String())
 	}
 	where := []string{fmt.Sprintf("%[1]s >= %[2]d AND %[1]s < %[3]d", s.bucket, s.from, s.to)}
 	for d, values := range q.Only {
 		if d == ByKind {
 			where = append(where, "crawler IN (SELECT crawler FROM "+kindsOf+" WHERE kind IN "+clickhouse.List(values)+")")
 		} else {
-			where = append(where, string(d)+" IN "+clickhouse.List(values))
+			where = append(where, d.String()+" IN "+clickhouse.List(values))
 		}
 	}
 	if q.PathPrefix != "" {

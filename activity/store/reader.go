@@ -38,21 +38,29 @@ func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 func (r *Reader) Close() error { return r.db.Close() }
 
 // Dimension is what the rows of an answer can differ in.
-type Dimension string
+type Dimension int
 
 // The dimensions.
 const (
-	ByHost     Dimension = "host"
-	ByCrawler  Dimension = "crawler"
-	ByKind     Dimension = "kind"
-	ByIdentity Dimension = "identity"
-	ByDecision Dimension = "decision"
-	ByRule     Dimension = "rule"
-	ByPolicy   Dimension = "policy"
-	ByPath     Dimension = "path"
-	ByHour     Dimension = "hour" // Row.Start is the start of an hour
-	ByDay      Dimension = "day"  // Row.Start is the start of a day, UTC
+	ByHost Dimension = iota
+	ByCrawler
+	ByKind
+	ByIdentity
+	ByDecision
+	ByRule
+	ByPolicy
+	ByPath
+	ByHour // Row.Start is the start of an hour
+	ByDay  // Row.Start is the start of a day, UTC
 )
+
+var columnNames = [...]string{"host", "crawler", "kind", "identity", "decision", "rule", "policy", "path", "hour", "day"}
+
+// String is the name of its column.
+func (d Dimension) String() string { return columnNames[d] }
+
+// Values are those of a row in the dimensions but the times, empty where it was not asked for.
+type Values [ByPath + 1]string
 
 // hours is how many hours a bucket of a dimension has, 0 if it is not one of time.
 func (d Dimension) hours() int64 {
@@ -73,6 +81,8 @@ type Query struct {
 	Only       map[Dimension][]string
 	PathPrefix string      // selects the rows whose path begins with it
 	By         []Dimension // the dimensions of the answer's rows
+	// Days is how many days, from the day of From, a row of ByDay has; 0 is one.
+	Days int
 	// Limit is how many rows to return, those with the most requests; 0 is all. Where By has one of time, rows come
 	// in the order of time, and Limit is not looked at.
 	Limit int
@@ -86,7 +96,7 @@ type Query struct {
 // Row is totals of the visits that share the values of the dimensions asked for.
 type Row struct {
 	Start                       time.Time
-	Values                      map[Dimension]string
+	Values                      Values
 	Requests, Bytes, Violations int64
 	// Unread is how many of the requests were by crawlers of which no robots.txt was known
 	// that they had read: whether they obeyed cannot be judged.
@@ -97,6 +107,14 @@ func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }
 
 func (q *Query) paths() bool {
 	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
+}
+
+// bucket is how many hours a row of a dimension of time has, and with which hour the first begins.
+func (q *Query) bucket(d Dimension) (hours, first int64) {
+	if d == ByDay && q.Days > 1 {
+		return 24 * int64(q.Days), q.From.Unix() / 86400 * 24
+	}
+	return d.hours(), 0
 }
 
 // timed reports whether the rows of the answer come in the order of time.
@@ -111,7 +129,7 @@ func (q *Query) Key() string {
 		only = append(only, fmt.Sprintf("%s %q", d, values))
 	}
 	slices.Sort(only)
-	return fmt.Sprintf("%d %d %q %q %q %d %v %v", q.From.Unix()/3600, (q.To.Unix()+3599)/3600, only, q.PathPrefix, q.By, q.Limit, q.Violating, q.Rough)
+	return fmt.Sprintf("%d %d %q %q %q %d %d %v %v", q.From.Unix()/3600, (q.To.Unix()+3599)/3600, only, q.PathPrefix, q.By, q.Days, q.Limit, q.Violating, q.Rough)
 }
 
 // Totals answers a query. What the journals hold is in the answer.

@@ -21,10 +21,15 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 		if err != nil {
 			return err
 		}
+		kinds, err := kindsOfCrawlers(ctx, tx)
+		if err != nil {
+			return err
+		}
+		texts := map[number]string{}
 		pathless = 0
 		for _, d := range days {
 			pathless += max(0, d.total-max(d.hours, d.days))
-			if err := d.rows(ctx, tx, first, end, visit); err != nil {
+			if err := d.rows(ctx, tx, kinds, texts, first, end, visit); err != nil {
 				return err
 			}
 		}
@@ -63,23 +68,31 @@ func coverage(ctx context.Context, tx *sql.Tx, first, end int64) ([]dayCoverage,
 ) GROUP BY day ORDER BY day`, first, end)
 }
 
-func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, first, end int64, visit func(activity.Visits) error) error {
+func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, kinds map[number]number, texts map[number]string, first, end int64, visit func(activity.Visits) error) error {
 	t, from, to := pathHourTable, max(first, d.day*24), min(end, d.day*24+24)
 	if d.days > d.hours {
 		t, from, to = pathDayTable, d.day, d.day+1
 	}
+	var at, host, crawler, identity, decision, rule, version number
+	var v activity.Visits
+	into := []any{&at, &host, &crawler, &identity, &decision, &rule, &version, &v.Path, (*number)(&v.Requests), (*number)(&v.Bytes), (*number)(&v.Violations), (*number)(&v.Queries)}
 	return each(ctx, tx, func(rows *sql.Rows) error {
-		var v activity.Visits
-		var at int64
-		if err := rows.Scan(&at, &v.Host, &v.Crawler, &v.Kind, &v.Identity, &v.Decision, &v.Rule, &v.Policy, &v.Path, &v.Requests, &v.Bytes, &v.Violations, &v.Queries); err != nil {
+		err := rows.Scan(into...)
+		kind := kinds[crawler]
+		for _, id := range []number{host, crawler, kind, identity, decision, rule, version} {
+			if _, ok := texts[id]; !ok && err == nil {
+				texts[id] = ""
+				err = lookUp(ctx, tx, texts, id)
+			}
+		}
+		v.Start, v.Host, v.Crawler, v.Kind = time.Unix(int64(at)*t.hours*3600, 0).UTC(), texts[host], texts[crawler], texts[kind]
+		v.Identity, v.Decision, v.Rule, v.Policy = activity.Identity(texts[identity]), activity.Decision(texts[decision]), texts[rule], texts[version]
+		if err != nil || v.Identity == activity.Audit {
 			return err
 		}
-		v.Start = time.Unix(at*t.hours*3600, 0).UTC()
 		return visit(v)
-	}, "SELECT "+t.bucket+", h.text, c.text, coalesce(k.text, ''), i.text, e.text, r.text, v.text, p.text, requests, bytes, violations, queries FROM "+t.name+" AS t"+
-		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = t.crawler LEFT JOIN crawlers AS cr ON cr.crawler = t.crawler LEFT JOIN strings AS k ON k.id = cr.kind"+
-		" JOIN strings AS i ON i.id = identity JOIN strings AS e ON e.id = decision JOIN strings AS r ON r.id = rule JOIN strings AS v ON v.id = policy JOIN strings AS p ON p.id = path"+
-		" WHERE "+t.bucket+" >= ? AND "+t.bucket+" < ? AND requests > 0 AND i.text <> ?", from, to, string(activity.Audit))
+	}, "SELECT "+t.bucket+", "+rowTexts+", text, requests, bytes, violations, queries FROM "+t.name+" JOIN strings ON id = path"+
+		" WHERE "+t.bucket+" >= ? AND "+t.bucket+" < ? AND requests > 0", from, to)
 }
 
 // Bounds say what a store covers.

@@ -102,7 +102,7 @@ const databaseName = "activity.db"
 // openDatabase opens the database of a directory. A writer creates it if need be.
 func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) {
 	name := filepath.Join(dir, databaseName)
-	connections, pragmas := 4, url.Values{"_pragma": {"busy_timeout(10000)", "query_only(1)"}}
+	connections, pragmas := 4, url.Values{"_pragma": {"busy_timeout(10000)", "query_only(1)", "cache_size(-8192)"}}
 	if write {
 		connections = 1
 		pragmas = url.Values{"_pragma": {

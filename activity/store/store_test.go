@@ -66,7 +66,7 @@ func (m model) add(q Query, v activity.Visit) {
 	}
 	k := journal.KeyOf(&v)
 	for d, values := range q.Only {
-		if !slices.Contains(values, keyValue(&k, d)) {
+		if !slices.Contains(values, valuesOf(&k)[d]) {
 			return
 		}
 	}
@@ -79,9 +79,13 @@ func (m model) add(q Query, v activity.Visit) {
 		case ByHour:
 			id += v.Time.UTC().Truncate(time.Hour).Format(time.RFC3339) + "|"
 		case ByDay:
-			id += v.Time.UTC().Truncate(24*time.Hour).Format(time.RFC3339) + "|"
+			day := v.Time.UTC().Truncate(24 * time.Hour)
+			if first := q.From.UTC().Truncate(24 * time.Hour); q.Days > 1 {
+				day = day.AddDate(0, 0, -int(day.Sub(first).Hours()/24)%q.Days)
+			}
+			id += day.Format(time.RFC3339) + "|"
 		default:
-			id += keyValue(&k, d) + "|"
+			id += valuesOf(&k)[d] + "|"
 		}
 	}
 	c := m[id]
@@ -240,6 +244,7 @@ func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Visi
 				q.By = append(q.By, d)
 			}
 		}
+		q.Days = rnd.IntN(4)
 		if rnd.IntN(2) == 0 {
 			q.Only[ByCrawler] = []string{"GPTBot", "NoSuchBot"}
 		}
