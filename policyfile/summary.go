@@ -14,12 +14,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// HostSummary says who may crawl and index the pages of some hosts that no rule mentions.
+// HostSummary says who may crawl and index the pages of some hosts that no rule mentions, and who may train AI with
+// them or answer with them.
 type HostSummary struct {
 	Hosts []string `json:"hosts"`          // as the policy writes them, or "any other host" or "every host"
 	More  int      `json:"more,omitempty"` // hosts that are not in Hosts
 	Crawl Answers  `json:"crawl"`
 	Index Answers  `json:"index"`
+	Train Answers  `json:"train_ai"`
+	AIUse Answers  `json:"ai_use"`
 }
 
 // Answers is who may do something and who may not.
@@ -57,7 +60,8 @@ func (f *File) Summary(now time.Time) []HostSummary {
 	at := map[string]int{}
 	for _, host := range asked {
 		example := policy.Host(host).Example()
-		s := HostSummary{Crawl: x.answers(example, plainPage, policy.Crawl), Index: x.answers(example, plainPage, policy.Index)}
+		of := func(u policy.Usage) Answers { return x.answers(example, plainPage, u) }
+		s := HostSummary{Crawl: of(policy.Crawl), Index: of(policy.Index), Train: of(policy.TrainAI), AIUse: of(policy.AIUse)}
 		key := fmt.Sprint(s)
 		i, ok := at[key]
 		if !ok {
@@ -116,7 +120,7 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// SummaryText is a summary as check prints it: hosts, and two or three lines. In brief the longer list is "everyone
+// SummaryText is a summary as check prints it: hosts, and two to five lines. In brief the longer list is "everyone
 // else", and only two sets of hosts are shown.
 func SummaryText(all []HostSummary, brief bool) string {
 	const most = 2
@@ -137,8 +141,13 @@ func SummaryText(all []HostSummary, brief bool) string {
 				fmt.Fprintf(&b, "  %-15s%s\n", []string{"may crawl:", "may not crawl:"}[i], who)
 			}
 		}
-		if _, mayNot := s.Index.texts(brief); mayNot != nobody {
-			fmt.Fprintf(&b, "  may not index: %s\n", mayNot)
+		for _, more := range []struct {
+			what string
+			Answers
+		}{{"may not index:", s.Index}, {"no training:", s.Train}, {"no AI answers:", s.AIUse}} {
+			if _, mayNot := more.texts(brief); mayNot != nobody {
+				fmt.Fprintf(&b, "  %-15s%s\n", more.what, mayNot)
+			}
 		}
 	}
 	return b.String()

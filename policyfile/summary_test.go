@@ -101,3 +101,23 @@ func TestBriefSummary(t *testing.T) {
 		}
 	}
 }
+
+// What crawlers are asked not to do for AI is part of the summary.
+func TestSummaryOfPreferences(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[string]string{
+		"for: everyone, disallow: {train-ai: /}":                    "  no training:   everyone (",
+		"for: GPTBot, disallow: {ai-use: /}":                        "  no AI answers: ai-training (1 of ",
+		"for: Googlebot, hosts: a.example, disallow: {train-ai: /}": "a.example:\n  may crawl:     everyone (",
+		"for: GPTBot, disallow: {train-ai: /a/}":                    "",
+	} {
+		f, ds := Load("ai.yaml", []byte("version: 1\nrules:\n  - {"+rule+"}\n"))
+		if f == nil {
+			t.Fatal(ds.Error())
+		}
+		text := SummaryText(f.Summary(testNow), true)
+		if !strings.Contains(text, want) || strings.Contains(text, "no training:") != (strings.Contains(rule, "train-ai: /}")) || strings.Contains(text, "no AI answers:") != strings.Contains(rule, "ai-use") {
+			t.Errorf("%s:\n%s", rule, text)
+		}
+	}
+}
