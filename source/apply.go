@@ -120,14 +120,16 @@ func (d *Document) reject(state string, found content, err error, known bool) Ou
 		d.validator = nil // the same text must be read again
 	}
 	now := d.Current()
+	out := Outcome{Before: now, Now: now, Err: err}
 	if known {
 		d.mu.Lock()
 		d.err = err
 		d.mu.Unlock()
-		return Outcome{Before: now, Now: now, Err: err}
+	} else {
+		d.setError(err)
+		out.news = rejected
 	}
-	d.setError(err)
-	return Outcome{Before: now, Now: now, Err: err, news: rejected}
+	return out
 }
 
 // unchanged is the outcome for a source that holds the current version, still or again.

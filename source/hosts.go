@@ -47,14 +47,9 @@ type Hosts struct {
 
 	users // its mutex guards what follows
 
-	files  map[string]*Document // by name, relative to the directory of the template
-	misses map[string]*hostMiss
-	dirErr error // why the directory cannot be read now
-}
-
-type hostMiss struct {
-	since time.Time
-	used  atomic.Bool // since it was last looked up
+	files  map[string]*Document    // by name, relative to the directory of the template
+	misses map[string]*atomic.Bool // names without a file, and whether they were asked for since the last sweep
+	dirErr error                   // why the directory cannot be read now
 }
 
 // closedText is the policy of a host whose file has an error and was never good: crawlers stay away, as they do while
@@ -70,7 +65,7 @@ rules:
 
 func newHosts(t *hostTemplate) *Hosts {
 	return &Hosts{
-		template: t, files: map[string]*Document{}, misses: map[string]*hostMiss{},
+		template: t, files: map[string]*Document{}, misses: map[string]*atomic.Bool{},
 		lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond),
 		reads:   semaphore.NewWeighted(maxReads), sweeping: semaphore.NewWeighted(1),
 		closed: sync.OnceValue(func() *Snapshot {
@@ -154,7 +149,7 @@ func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
 	d, miss := h.files[string(name)], h.misses[string(name)]
 	h.mu.RUnlock()
 	if miss != nil {
-		miss.used.Store(true)
+		miss.Store(true)
 		return nil, nil
 	}
 	if d == nil {
@@ -281,13 +276,13 @@ func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
-	for other, m := range h.misses {
+	for other, used := range h.misses {
 		if len(h.misses) < maxMisses {
 			break
 		}
-		if n++; n >= few || !m.used.Load() {
+		if n++; n >= few || !used.Load() {
 			delete(h.misses, other)
 		}
 	}
-	h.misses[name] = &hostMiss{since: time.Now()}
+	h.misses[name] = new(atomic.Bool)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +37,7 @@ func TestHostsAreBounded(t *testing.T) {
 		s.add(fmt.Sprintf("h%d.example.yaml", i), newDocument("made up"))
 	}
 	writePolicy(t, filepath.Join(dir, "new.example.yaml"), hostPolicyText)
-	s.misses = map[string]*hostMiss{}
+	s.misses = map[string]*atomic.Bool{}
 	if l, err := s.Get(context.Background(), "new.example"); l == nil || err != nil {
 		t.Fatal(l, err)
 	}

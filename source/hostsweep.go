@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +50,7 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	if err != nil {
 		return false
 	}
-	h.sweepMisses(ctx, root, all)
+	h.sweepMisses(ctx, root)
 	ctx = context.WithValue(ctx, rootKey{}, root)
 	var polls sync.WaitGroup
 	var settling atomic.Bool
@@ -112,17 +113,10 @@ func (h *Hosts) pollFile(ctx context.Context, o *Options, name string, d *Docume
 
 // sweepMisses forgets missing files, so that the next request looks them up again. Those that are asked for all the
 // time are looked up here, so that their requests do not have to wait.
-func (h *Hosts) sweepMisses(ctx context.Context, root *os.Root, all bool) {
-	var inUse []string
+func (h *Hosts) sweepMisses(ctx context.Context, root *os.Root) {
 	h.mu.Lock()
-	for name, m := range h.misses {
-		switch {
-		case m.used.Swap(false):
-			inUse = append(inUse, name)
-		case all || time.Since(m.since) >= h.interval()/2:
-			delete(h.misses, name)
-		}
-	}
+	maps.DeleteFunc(h.misses, func(_ string, used *atomic.Bool) bool { return !used.Swap(false) })
+	inUse := slices.Collect(maps.Keys(h.misses))
 	h.mu.Unlock()
 	for _, name := range inUse {
 		if ctx.Err() != nil {
