@@ -44,7 +44,7 @@ const maxReservedQueries = 100_000
 // reserved reports whether a usage is disallowed for crawlers, hosts and paths that the policy does not name, and
 // describes one that it names and leaves open.
 func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but string) {
-	q := policy.Query{Path: examplePath(pathpattern.All), Usage: u, Now: now}
+	q := policy.Query{Path: pathpattern.All.Example(), Usage: u, Now: now}
 	if p.Decide(q).Verdict != policy.Disallowed {
 		return false, ""
 	}
@@ -77,7 +77,7 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 				}
 				for _, q.Identity = range p.Identities() {
 					for _, pattern := range patterns {
-						q.Path = examplePath(pattern)
+						q.Path = pattern.Example()
 						d := p.Decide(q)
 						if asked++; d.Verdict != policy.Disallowed {
 							return true, exception(p, &class, purpose, host, pattern, d.Rule)
@@ -91,18 +91,6 @@ func reserved(p *policy.Policy, u policy.Usage, now time.Time) (on bool, but str
 		}
 	}
 	return true, ""
-}
-
-// examplePath is a path that a pattern matches, and no other pattern that does not cover it.
-func examplePath(p pathpattern.Pattern) string {
-	path := strings.TrimSuffix(p.String(), "$")
-	if !p.Anchored() {
-		path += "%01"
-	}
-	if path = strings.ReplaceAll(path, "*", "%01"); !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	return path
 }
 
 // exception describes what is left open, and by which rule.

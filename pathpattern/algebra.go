@@ -32,6 +32,21 @@ func (p Pattern) sample() string {
 	return strings.ReplaceAll(text, "*", filler)
 }
 
+// Example is a path of a request that p matches, and of all other patterns only those that cover p: %01 and %02, which
+// no address has, stand for what is free.
+func (p Pattern) Example() string {
+	text := p.text
+	if p.Anchored() {
+		text = text[:len(text)-1]
+	} else {
+		text += "%01"
+	}
+	if text[0] == '*' {
+		text = "/" + text
+	}
+	return strings.ReplaceAll(text, "*", "%02")
+}
+
 // Covers reports whether p matches every path that q matches.
 func (p Pattern) Covers(q Pattern) bool {
 	if !p.Match(q.sample()) {

@@ -166,3 +166,19 @@ func TestIntersectBounds(t *testing.T) {
 		t.Errorf("more than the limit, and no failure: %v", got)
 	}
 }
+
+// The example of a pattern is matched by just those patterns that cover it.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	var all []Pattern
+	for _, text := range []string{"/", "/a", "/a$", "/a*", "/a*$", "/a/", "/a/b", "/*b", "/a*b", "/a*b$", "*/b", "/a?b=*", "/*.gif$"} {
+		all = append(all, MustParse(text))
+	}
+	for _, p := range all {
+		for _, q := range all {
+			if got, want := q.Match(NormalizePath(p.Example())), q.Covers(p); got != want {
+				t.Errorf("%s matches %s, an example of %s: %t, want %t", q, p.Example(), p, got, want)
+			}
+		}
+	}
+}

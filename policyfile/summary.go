@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -82,7 +83,8 @@ func (f *File) Summary(now time.Time) []HostSummary {
 	return all
 }
 
-const plainPage = "/%01"
+// plainPage is a page that no rule mentions.
+var plainPage = pathpattern.All.Example()
 
 func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
 	total := map[string]int{}
@@ -255,20 +257,20 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
 	x := newEvaluator(f.Policy, now)
 	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string, host policy.Host) string {
-		return "closed to " + x.answers(host.Example(), examplePath(pattern), policy.Crawl).mayNot()
+		return "closed to " + x.answers(host.Example(), pathpattern.MustParse(pattern).Example(), policy.Crawl).mayNot()
 	})
 	open := c.Open[:0:0]
 	for _, pattern := range c.Open {
 		host := f.hostOf(pattern).Example()
-		if !slices.Contains(c.Crawl, pattern) && x.answers(host, examplePath(pattern), policy.Crawl).may() != x.answers(host, plainPage, policy.Crawl).may() {
+		if !slices.Contains(c.Crawl, pattern) && x.answers(host, pathpattern.MustParse(pattern).Example(), policy.Crawl).may() != x.answers(host, plainPage, policy.Crawl).may() {
 			open = append(open, pattern)
 		}
 	}
 	text += f.pathsText("  but open:      ", open, paths, func(pattern string, host policy.Host) string {
-		return "to " + x.answers(host.Example(), examplePath(pattern), policy.Crawl).may()
+		return "to " + x.answers(host.Example(), pathpattern.MustParse(pattern).Example(), policy.Crawl).may()
 	})
 	text += f.pathsText("  not indexed:   ", c.Index, paths, func(pattern string, host policy.Host) string {
-		return "by " + x.answers(host.Example(), examplePath(pattern), policy.Index).mayNot()
+		return "by " + x.answers(host.Example(), pathpattern.MustParse(pattern).Example(), policy.Index).mayNot()
 	})
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += "  refused:       " + refused + "\n"
@@ -314,18 +316,6 @@ func (f *File) hostOf(pattern string) policy.Host {
 		}
 	}
 	return ""
-}
-
-// examplePath is a path that a pattern, and otherwise only general ones, match.
-func examplePath(pattern string) string {
-	path, anchored := strings.CutSuffix(pattern, "$")
-	if !anchored {
-		path += "%01"
-	}
-	if path[0] == '*' {
-		path = "/" + path
-	}
-	return strings.ReplaceAll(path, "*", "%02")
 }
 
 func (c *Closed) refused(e policy.Enforcement) string {

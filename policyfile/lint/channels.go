@@ -165,11 +165,11 @@ func (l *linter) exempts(rule int, s *policy.Statement, g placed, path pathpatte
 		hosts = l.reach[g.rule].hosts
 	}
 	for _, host := range hosts {
-		if l.decide(0, host, sample(path), s.Usage).Verdict != policy.Disallowed {
+		if l.decide(0, host, path.Example(), s.Usage).Verdict != policy.Disallowed {
 			continue
 		}
 		for _, id := range l.sampleCrawlers(r) {
-			if d := l.decide(id, host, sample(path), s.Usage); d.Verdict == policy.Allowed && d.Rule == r {
+			if d := l.decide(id, host, path.Example(), s.Usage); d.Verdict == policy.Allowed && d.Rule == r {
 				return true
 			}
 		}

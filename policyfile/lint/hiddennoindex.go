@@ -20,7 +20,7 @@ func (l *linter) hiddenNoindex() {
 		}
 		for _, id := range l.engines(rule) {
 			for _, host := range l.reach[rule].hosts {
-				d := l.decide(id, host, sample(s.Pattern), policy.Crawl)
+				d := l.decide(id, host, s.Pattern.Example(), policy.Crawl)
 				if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(s.Pattern) || l.shutsOut(d.Rule) || l.namesOnPurpose(d.Rule, id) {
 					continue
 				}

@@ -77,7 +77,7 @@ func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool
 	if len(region) == 0 || l.budget <= 0 {
 		return o, false
 	}
-	if l.decide(id, host, sample(region[0]), a.s.Usage).Statement != d.s {
+	if l.decide(id, host, region[0].Example(), a.s.Usage).Statement != d.s {
 		return o, false // open, or closed by a narrower line, which is reported
 	}
 	o = obstacle{allow: a, deny: d, host: host, region: region}
@@ -140,7 +140,7 @@ func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 }
 
 func (l *linter) blocked(o *obstacle) (ids []policy.CrawlerID) {
-	path := sample(o.region[0])
+	path := o.region[0].Example()
 	for _, a := range l.rules[o.allow.rule].For {
 		for _, id := range l.crawlersOf(a) {
 			if len(ids) >= maxBlocked || l.budget <= 0 {
@@ -362,7 +362,7 @@ func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
 		if !l.spend(l.cost) || !l.isFor(w.rule, id) {
 			continue
 		}
-		d := l.decide(id, host, sample(s.Pattern), s.Usage)
+		d := l.decide(id, host, s.Pattern.Example(), s.Usage)
 		if d.Verdict != policy.Allowed || d.Statement != s {
 			continue
 		}

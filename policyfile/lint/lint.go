@@ -5,7 +5,6 @@ package lint
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
@@ -168,21 +167,7 @@ var codes = []Code{
 	{"opens-nothing", policy.Hint, "A permission for a part of what is open"},
 }
 
-// sample is a path that a pattern, and otherwise only general ones, match: control bytes fill what is free.
-func sample(p pathpattern.Pattern) string {
-	text := p.String()
-	if p.Anchored() {
-		text = text[:len(text)-1]
-	} else {
-		text += "%01"
-	}
-	if text[0] == '*' {
-		text = "/" + text
-	}
-	return strings.ReplaceAll(text, "*", "%02")
-}
-
-var anyPage = sample(pathpattern.All)
+var anyPage = pathpattern.All.Example()
 
 type placed struct {
 	rule int

@@ -114,7 +114,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		if s.Usage != use.usage || s.Allow || l.budget <= 0 || l.isSettled(use.categories, s.Pattern) {
 			continue
 		}
-		open := l.mayFetch(use.categories, l.reach[rule].hosts[0], sample(s.Pattern))
+		open := l.mayFetch(use.categories, l.reach[rule].hosts[0], s.Pattern.Example())
 		if len(open) == 0 {
 			continue
 		}
