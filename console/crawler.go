@@ -58,6 +58,8 @@ func crawlerPage(v *view) (*page, error) {
 	if name == "" || v.store == nil {
 		return nil, failed(http.StatusNotFound, "name a crawler that has come, as the page Who came does")
 	}
+	impostor := v.Param("impostor") != ""
+	v.beside(v.pathsOf(name, impostor))
 	rows, err := v.totals(v.traffic(name, ""))
 	if err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func crawlerPage(v *view) (*page, error) {
 	for _, c := range v.clients(rows) {
 		switch {
 		case c.Name != name:
-		case c.Impostor == (v.Param("impostor") != ""):
+		case c.Impostor == impostor:
 			d.client = c
 		default:
 			if c.Impostor {
@@ -78,7 +80,7 @@ func crawlerPage(v *view) (*page, error) {
 		}
 	}
 	if d.client == nil {
-		d.client = &client{Name: name, Impostor: v.Param("impostor") != "", Days: make([]int64, v.bars())}
+		d.client = &client{Name: name, Impostor: impostor, Days: make([]int64, v.bars())}
 		v.describe(d.client)
 	}
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r store.Row) bool { return idOf(&r) != clientID{name, d.Impostor} })
@@ -172,10 +174,17 @@ func (v *view) mayWords(name string) string {
 }
 
 // onlyCrawler limits a question to the crawler of a page.
-func (v *view) onlyCrawler(d *crawlerData, by ...store.Dimension) store.Query {
+func (v *view) onlyCrawler(name string, impostor bool, by ...store.Dimension) store.Query {
 	q := v.query(by...)
-	q.Only[store.ByCrawler] = []string{d.Name}
-	q.Only[store.ByIdentity] = identities(d.Impostor)
+	q.Only[store.ByCrawler] = []string{name}
+	q.Only[store.ByIdentity] = identities(impostor)
+	return q
+}
+
+// pathsOf asks what a crawler asked for most, in the last days.
+func (v *view) pathsOf(name string, impostor bool) store.Query {
+	q := v.onlyCrawler(name, impostor, store.ByPath, store.ByDecision)
+	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -30)), 5000
 	return q
 }
 
@@ -195,9 +204,7 @@ func sectionOf(path string) string {
 }
 
 func (v *view) crawlerPaths(d *crawlerData) error {
-	q := v.onlyCrawler(d, store.ByPath, store.ByDecision)
-	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -30)), 5000
-	rows, err := v.totals(q)
+	rows, err := v.totals(v.pathsOf(d.Name, d.Impostor))
 	if err != nil {
 		return err
 	}
@@ -223,7 +230,7 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 	if d.Violations == 0 {
 		return nil
 	}
-	q = v.onlyCrawler(d, store.ByDay, store.ByRule, store.ByDecision)
+	q := v.onlyCrawler(d.Name, d.Impostor, store.ByDay, store.ByRule, store.ByDecision)
 	q.Violating = true
 	if rows, err = v.totals(q); err != nil {
 		return err

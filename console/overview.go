@@ -54,27 +54,36 @@ type event struct {
 const shownNotices, shownTop = 3, 8
 
 func overview(v *view) (*page, error) {
-	d := &overviewData{Notices: v.notices(), InOrder: v.inOrder(), NoStore: v.store == nil}
-	p := &page{template: "overview", Title: "Overview", Lead: v.summary(), Scope: scope{Host: true, Period: true}, Data: d}
+	d := &overviewData{NoStore: v.store == nil}
+	if err := v.happenings(d); err != nil {
+		return nil, err
+	}
+	d.Notices, d.InOrder = v.notices(), v.inOrder() // last, as they are found beside the rest
 	if len(d.Notices) > shownNotices {
 		d.More = len(d.Notices) - shownNotices
 		d.Notices = d.Notices[:shownNotices]
 	}
+	return &page{template: "overview", Title: "Overview", Lead: v.summary(), Scope: scope{Host: true, Period: true}, Data: d}, nil
+}
+
+// happenings fills in what the store knows.
+func (v *view) happenings(d *overviewData) error {
 	if v.store == nil {
-		return p, nil
+		return nil
 	}
+	v.beside(v.before(), v.violating())
 	rows, err := v.totals(v.traffic("", ""))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	v.overTime(d, rows)
 	clients := v.clients(rows)
 	d.top(clients)
 	if err := v.violators(d, clients); err != nil {
-		return nil, err
+		return err
 	}
 	d.Changes, err = v.changes(5)
-	return p, err
+	return err
 }
 
 // summary is what is wrong in a sentence.
@@ -146,15 +155,20 @@ func (v *view) overTime(d *overviewData, rows []store.Row) {
 		d.Total.plus(buckets[i].counts)
 	}
 	d.Chart = v.newChart("Requests", buckets, "")
+	if before, err := v.totals(v.before()); err == nil && len(before) > 0 && before[0].Requests > 0 {
+		d.Trend = trend(d.Total.All, before[0].Requests, v.Days)
+	}
+}
+
+// before asks for the sum of the period before this one.
+func (v *view) before() store.Query {
 	q := v.query()
 	length := q.To.Sub(q.From)
 	if v.Days > 1 && v.since.IsZero() {
 		length = time.Duration(v.Days) * 24 * time.Hour
 	}
 	q.From, q.To = q.From.Add(-length), q.To.Add(-length)
-	if before, err := v.totals(q); err == nil && len(before) > 0 && before[0].Requests > 0 {
-		d.Trend = trend(d.Total.All, before[0].Requests, v.Days)
-	}
+	return q
 }
 
 // trend compares a number with that of the period before.
@@ -182,6 +196,13 @@ func (d *overviewData) top(clients []*client) {
 	}
 }
 
+// violating asks which crawlers broke which rules.
+func (v *view) violating() store.Query {
+	q := v.query(store.ByCrawler, store.ByRule, store.ByDecision)
+	q.Violating, q.Only[store.ByIdentity] = true, identities(false)
+	return q
+}
+
 // violators lists the crawlers with the most violations, and the rules that they break.
 func (v *view) violators(d *overviewData, clients []*client) error {
 	by := map[string]*client{}
@@ -198,9 +219,7 @@ func (v *view) violators(d *overviewData, clients []*client) error {
 	if len(by) == 0 {
 		return nil
 	}
-	q := v.query(store.ByCrawler, store.ByRule, store.ByDecision)
-	q.Violating, q.Only[store.ByIdentity] = true, identities(false)
-	rows, err := v.totals(q)
+	rows, err := v.totals(v.violating())
 	if err != nil {
 		return err
 	}

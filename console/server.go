@@ -259,6 +259,9 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 	s.limited(w, r, func(w http.ResponseWriter, v *view) error {
 		v.screen = name
 		v.findNoticesBeside()
+		if v.may == nil {
+			v.beside(v.busiest()) // for the list of hosts
+		}
 		p, err := screens[name](v)
 		if err != nil {
 			return err

@@ -83,6 +83,16 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 	return a.rows, nil
 }
 
+// beside asks questions to whose answers the page comes later, so that they are answered beside each other.
+func (v *view) beside(questions ...store.Query) {
+	for _, q := range questions {
+		go func() {
+			defer func() { _ = recover() }() // a panic is that of the page, which asks, too
+			_, _ = v.totals(q)               // as an error is
+		}()
+	}
+}
+
 // counts are requests by verdict. The verdicts add up to All.
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Refused int64
@@ -155,10 +165,14 @@ func identities(impostor bool) []string {
 	return []string{string(activity.Verified), string(activity.Claimed)}
 }
 
-// busiestHosts are the hosts with visits, the busiest first.
-func (v *view) busiestHosts() (hosts []string) {
+// busiest asks for the hosts with visits, the busiest first.
+func (v *view) busiest() store.Query {
 	day := v.Now.Truncate(24 * time.Hour)
-	rows, err := v.totals(store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 1000, Rough: true})
+	return store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 1000, Rough: true}
+}
+
+func (v *view) busiestHosts() (hosts []string) {
+	rows, err := v.totals(v.busiest())
 	if err != nil {
 		return nil
 	}
