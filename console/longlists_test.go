@@ -13,7 +13,11 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
+
+// maxPage is how large a page may be.
+const maxPage = 60_000
 
 var nextOnes = regexp.MustCompile(`href="\./([^"]*)">The next ones`)
 
@@ -41,7 +45,7 @@ func TestLongLists(t *testing.T) {
 	read := func(path string) string {
 		t.Helper()
 		w := get(t, pages, path)
-		if w.Code != 200 || w.Body.Len() > 60_000 {
+		if w.Code != 200 || w.Body.Len() > maxPage {
 			t.Fatalf("%s: status %d, %d bytes", path, w.Code, w.Body.Len())
 		}
 		return w.Body.String()
@@ -72,5 +76,62 @@ func TestLongLists(t *testing.T) {
 	}
 	if body := read("who-came?host=h321.example.com"); len(name.FindAllString(body, -1)) != clients/hosts {
 		t.Errorf("a host does not show its own clients: %v", name.FindAllString(body, -1))
+	}
+}
+
+// Links lead through 150 crawlers and through who has read which robots.txt, and the older of 12 versions are one link away.
+func TestLongListsOfCrawlers(t *testing.T) {
+	const came, versions = 150, 12
+	catalogue, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, now := t.TempDir(), time.Now().UTC()
+	s, err := store.Open(t.Context(), filepath.Join(dir, "activity"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range catalogue.All()[:came] {
+		s.Record(activity.Visit{
+			Time: now.Add(-time.Duration(i) * time.Minute), Host: "www.example.com", Path: "/robots.txt", Crawler: c.Token, Kind: string(c.Kind), Identity: activity.Claimed,
+			Decision: activity.Allowed, Status: 200, RobotsTxt: true, Robots: "an older text",
+		})
+	}
+	for i := range versions {
+		text := fmt.Sprintf("version: 1 # %d\n", i)
+		if err := s.Publish(t.Context(), &activity.Publication{ID: sumOf(text), SHA256: sumOf(text), Number: fmt.Sprint(i), Name: "storage:robots/site.yaml", Time: now.AddDate(0, 0, i-versions), Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pages := startCaddyWith(t, testPolicy, dir)
+	rows := regexp.MustCompile(`<tr><th scope="row"><a href="\./crawler\?(?:days=90&amp;)?name=([^"]*)">`)
+	for first, size := range map[string]int{"who-came?days=90": maxRows, "published": maxReaders} {
+		seen, visited := map[string]bool{}, 0
+		for path := first; path != "" && visited < 10; visited++ {
+			body := get(t, pages, path).Body.String()
+			found := rows.FindAllStringSubmatch(body, -1)
+			if len(found) > size || len(body) > maxPage {
+				t.Errorf("%s: %d rows, %d bytes", path, len(found), len(body))
+			}
+			for _, m := range found {
+				seen[m[1]] = true
+			}
+			if path = ""; nextOnes.MatchString(body) {
+				path = html.UnescapeString(nextOnes.FindStringSubmatch(body)[1])
+			}
+		}
+		if len(seen) != came || visited != (came+size-1)/size {
+			t.Errorf("%s: %d of %d crawlers on %d pages", first, len(seen), came, visited)
+		}
+	}
+	older := regexp.MustCompile(`href="\./(published\?all=1)">(\d+) older versions`).FindStringSubmatch(get(t, pages, "published").Body.String())
+	if len(older) == 0 {
+		t.Fatal("no link to the older versions")
+	}
+	if body := get(t, pages, older[1]).Body.String(); strings.Count(body, "Open as a draft, and compare") < versions || strings.Contains(body, "older version") {
+		t.Errorf("the older versions are not there: %s", body)
 	}
 }

@@ -76,9 +76,6 @@ const (
 	yearDays  = 365
 )
 
-// maxPage is how large a page may be.
-const maxPage = 60_000
-
 // TestPagesOfAYear opens each screen over a year, in each range, and prints its size and the
 // processor time that it takes. The clock would measure what else the machine does, and a time says
 // as much about the machine as about the code, so the bound is a multiple of what the one question

@@ -207,7 +207,7 @@ func (v *view) Link(screen string, parameters ...string) string {
 }
 
 // maxRows bounds a list on a page.
-const maxRows = 100
+const maxRows = 40
 
 // pageOf is the part of a long list that the address asks for, and the link to the next part.
 func pageOf[T any](v *view, all []T, parameter string, size int) ([]T, string) {

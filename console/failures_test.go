@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+var errFails = errors.New("the disk is gone")
+
+// broken is a store that answers nothing.
+type broken struct{ wait bool }
+
+func (b broken) fail(ctx context.Context) error {
+	if !b.wait {
+		return errFails
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (b broken) Totals(ctx context.Context, _ store.Query) ([]store.Row, error) {
+	return nil, b.fail(ctx)
+}
+
+func (b broken) EachRow(ctx context.Context, _, _ time.Time, _ func(activity.Visits) error) (int64, error) {
+	return 0, b.fail(ctx)
+}
+
+func (b broken) Lost(ctx context.Context, _, _ time.Time) (int64, error) { return 0, b.fail(ctx) }
+func (b broken) Bounds(ctx context.Context) (store.Bounds, error)        { return store.Bounds{}, b.fail(ctx) }
+func (b broken) Crawlers(ctx context.Context) ([]store.Crawler, error)   { return nil, b.fail(ctx) }
+
+func (b broken) Reads(ctx context.Context, _, _ string) ([]store.Read, error) {
+	return nil, b.fail(ctx)
+}
+
+func (b broken) Publications(ctx context.Context, _ string) ([]store.Publication, error) {
+	return nil, b.fail(ctx)
+}
+
+func (b broken) PolicyVersions(ctx context.Context, _ string) ([]string, error) {
+	return nil, b.fail(ctx)
+}
+
+func (b broken) Documents(ctx context.Context) ([]store.Document, error) { return nil, b.fail(ctx) }
+
+// pageWith is a page from another store; a form is sent.
+func pageWith(t *testing.T, s *server, answers store.Queries, path string, form url.Values) (string, error) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/"+path, nil)
+	if form != nil {
+		r = httptest.NewRequest(http.MethodPost, "/"+path, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	v, err := s.view(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.store = answers
+	v.screen, _, _ = strings.Cut(path, "?")
+	w := httptest.NewRecorder()
+	p, err := screens[v.screen](v)
+	if err == nil {
+		err = p.write(w, v)
+	}
+	return html.UnescapeString(w.Body.String()), err
+}
+
+// A page whose answer cannot be read fails, and the others say what is not known. None shows nothing as a number.
+func TestPagesOfAStoreThatFails(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	draft := url.Values{"text": {testPolicy + "# a draft\n"}, "do": {"check"}}
+	for _, c := range []struct {
+		path    string
+		form    url.Values
+		want    string // empty: the page fails
+		without string
+	}{
+		{"", nil, "", ""},
+		{"?days=365", nil, "", ""},
+		{"who-came", nil, "", ""},
+		{"who-came?path=/news/", nil, "", ""},
+		{"crawler?name=GPTBot", nil, "", ""},
+		{"published", nil, "", ""},
+		{"change?from=000000000000", nil, "", ""},
+		{"ask?agent=GPTBot&url=/news/", nil, "No, and the server refuses it.", "What really happened"},
+		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section</h3>"},
+		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly refused or let in"},
+		{"change", draft, "the stored traffic cannot be read (the disk is gone); by comparison", "replayed"},
+		{"health", nil, "Health", "None is stored"},
+	} {
+		body, err := pageWith(t, s, broken{}, c.path, c.form)
+		switch {
+		case c.want == "" && !errors.Is(err, errFails):
+			t.Errorf("%s: %v, %.300s", c.path, err, body)
+		case c.want != "" && (err != nil || !strings.Contains(body, c.want) || c.without != "" && strings.Contains(body, c.without)):
+			t.Errorf("%s: %v: not %q, or %q, in %.4000s", c.path, err, c.want, c.without, body)
+		}
+	}
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.store = broken{}
+	if got := v.Unseen(); got != "How many visits were not recorded is not known." {
+		t.Errorf("unseen: %q", got)
+	}
+	if all := v.searchNotices(); len(all) != 1 || all[0].Heading != "Whether search engines are refused is not known" || !strings.Contains(all[0].Text, "disk is gone") {
+		t.Errorf("notices: %+v", all)
+	}
+}
+
+// What takes too long says so, and what to choose instead; what the store does not say is in the log.
+func TestWhatTakesTooLong(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	w := httptest.NewRecorder()
+	s.fail(w, httptest.NewRequest(http.MethodGet, "/", nil), fmt.Errorf("ClickHouse: %w", context.DeadlineExceeded))
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "choose a shorter period") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := replayStore(ctx, broken{wait: true}, v.Running.Site, v.Running.Site, v.Now, 7, nil); !r.TooLong || r.Error != "" || r.Days != 7 {
+		t.Errorf("%+v", r)
+	}
+	if r := replayStore(t.Context(), broken{}, v.Running.Site, v.Running.Site, v.Now, 7, nil); r.TooLong || r.Error != "the disk is gone" || r.judges() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A site's draft is replayed over the requests of its hosts alone, and over as many days as are asked for.
+func TestReplayOfHostsAndDays(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/?days=30", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, ds := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /}\n    enforce: block\n    intended: true\n"))
+	if closed == nil {
+		t.Fatal(ds)
+	}
+	of := map[string]int64{}
+	for _, days := range []int{1, 7} {
+		for name, only := range map[string][]string{"all": nil, "www": {"www.example.com"}, "news": {"news.example.com"}, "none": {"other.example.com"}} {
+			r := replayStore(t.Context(), v.store, v.Running.Site, closed, v.Now, days, only)
+			if r.Error != "" || r.TooLong || r.Days != days {
+				t.Fatalf("%s: %+v", name, r)
+			}
+			of[fmt.Sprint(name, days)] = r.Requests
+			if (requestsOf(r.Refused) > 0) != (name != "none") {
+				t.Errorf("%s, %d days: %d of %d newly refused", name, days, requestsOf(r.Refused), r.Requests)
+			}
+		}
+	}
+	if of["none7"] != 0 || of["www7"] == 0 || of["all7"] != of["www7"]+of["news7"] || of["all1"] == 0 || of["all1"] >= of["all7"] {
+		t.Errorf("requests: %v", of)
+	}
+	for form, want := range map[string]int{"": 7, "1": 1, "365": 365, "8": 7, "x": 7} {
+		r := httptest.NewRequest(http.MethodPost, "/change?days=30", strings.NewReader("replay="+form))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if v, err := s.view(r); err != nil || v.ReplayDays() != want {
+			t.Errorf("replay=%s: %d days, %v", form, v.ReplayDays(), err)
+		}
+	}
+}
+
+// A history of publications that cannot be read is not an empty one.
+func TestHistoryThatFails(t *testing.T) {
+	dir := t.TempDir()
+	s := startCaddyWith(t, testPolicy, dir)
+	if body := get(t, s, "published").Body.String(); strings.Contains(body, "cannot be read now") {
+		t.Errorf("without a history: %s", body)
+	}
+	if w := get(t, s, "change?from=000000000000"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "is not stored") {
+		t.Errorf("a version that is not there: status %d, %s", w.Code, w.Body)
+	}
+	name := filepath.Join(dir, "storage", "robots", "site.yaml.history")
+	if err := os.Mkdir(name, 0o700); err != nil { // reading it fails
+		t.Fatal(err)
+	}
+	if body := get(t, s, "published").Body.String(); !strings.Contains(body, "Who published what, and when, cannot be read now: ") {
+		t.Errorf("published: %s", body)
+	}
+	for _, path := range []string{"change?from=000000000000", "version?kind=policy&id=000000000000"} {
+		if w := get(t, s, path); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "is not stored") {
+			t.Errorf("%s: status %d, %s", path, w.Code, w.Body)
+		}
+	}
+}
