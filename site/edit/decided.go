@@ -92,7 +92,7 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 		identities = append(identities, policy.Unknown)
 	}
 	for _, host := range e.hosts(p) {
-		q := policy.Query{Host: host.Example(), Path: e.example(), Usage: e.choice.Usage, Now: e.now}
+		q := policy.Query{Host: host.Example(), Path: e.choice.Path.Example(), Usage: e.choice.Usage, Now: e.now}
 		for _, members := range e.byClass(p, q.Host) {
 			asked += len(members)
 			for _, q.Identity = range identities[:min(len(identities), 2*len(members))] {
@@ -194,19 +194,4 @@ func (e *editor) snippetInstead(p *policy.Policy, q policy.Query) (stays string,
 		return "", by
 	}
 	return "limited (" + found + ")", by
-}
-
-// example is a path that the choice is about, and of which no rule is likely to speak
-// more closely.
-func (e *editor) example() string {
-	text := e.choice.Path.String()
-	if e.choice.Path.Anchored() {
-		text = strings.TrimSuffix(text, "$")
-	} else {
-		text += "%01"
-	}
-	if text = strings.ReplaceAll(text, "*", ""); !strings.HasPrefix(text, "/") {
-		text = "/" + text
-	}
-	return text
 }
