@@ -32,8 +32,8 @@ func (p Pattern) sample() string {
 	return strings.ReplaceAll(text, "*", filler)
 }
 
-// Example is a path of a request that p matches, and of all other patterns only those that cover p: %01 and %02, which
-// no address has, stand for what is free.
+// Example is a path of a request that p matches, and of other patterns few but those that cover p: %01 and %02, which
+// no address has, stand for what is free. Patterns such as "/*0*" match them, too.
 func (p Pattern) Example() string {
 	text := p.text
 	if p.Anchored() {

@@ -167,7 +167,7 @@ func TestIntersectBounds(t *testing.T) {
 	}
 }
 
-// The example of a pattern is matched by just those patterns that cover it.
+// The example of a pattern is matched by just those patterns that cover it, unless they look for what fills it.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	var all []Pattern
