@@ -60,6 +60,18 @@ func (b broken) PolicyVersions(ctx context.Context, _ string) ([]string, error) 
 
 func (b broken) Documents(ctx context.Context) ([]store.Document, error) { return nil, b.fail(ctx) }
 
+// withoutPublications and withoutDocuments are stores of which a part cannot be read.
+type (
+	withoutPublications struct{ store.Queries }
+	withoutDocuments    struct{ store.Queries }
+)
+
+func (withoutPublications) Publications(context.Context, string) ([]store.Publication, error) {
+	return nil, errFails
+}
+
+func (withoutDocuments) Documents(context.Context) ([]store.Document, error) { return nil, errFails }
+
 // pageWith is a page from another store; a form is sent.
 func pageWith(t *testing.T, s *server, answers store.Queries, path string, form url.Values) (string, error) {
 	t.Helper()
@@ -118,6 +130,13 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.store = broken{}
+	for _, part := range []store.Queries{withoutPublications{runningStore("")}, withoutDocuments{runningStore("")}} {
+		for _, path := range []string{"", "published", "crawler?name=GPTBot", "change?from=000000000000"} {
+			if body, err := pageWith(t, s, part, path, nil); !errors.Is(err, errFails) {
+				t.Errorf("%s of %T: %v, %.300s", path, part, err, body)
+			}
+		}
+	}
 	if got := v.Unseen(); got != "How many visits were not recorded is not known." {
 		t.Errorf("unseen: %q", got)
 	}

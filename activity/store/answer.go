@@ -187,6 +187,17 @@ func (n *number) Scan(src any) error {
 	return nil
 }
 
+// seconds is a time that is stored as seconds since 1970.
+type seconds time.Time
+
+// Scan implements sql.Scanner.
+func (s *seconds) Scan(src any) error {
+	var n number
+	err := n.Scan(src)
+	*s = seconds(time.Unix(int64(n), 0).UTC())
+	return err
+}
+
 // addNumbers adds sums by the texts that their numbers stand for.
 func (a *answer) addNumbers(ctx context.Context, tx *sql.Tx, n *numbers) error {
 	texts := map[number]string{}
@@ -223,24 +234,25 @@ func lookUp(ctx context.Context, q querier, texts map[number]string, numbers ...
 	if err != nil {
 		return err
 	}
-	return each(ctx, q, func(rows *sql.Rows) error {
-		var id number
-		var text string
-		err := rows.Scan(&id, &text)
-		texts[id] = text
-		return err
-	}, "SELECT id, text FROM strings WHERE id IN (SELECT value FROM json_each(?))", string(ids))
+	type text struct {
+		id   number
+		text string
+	}
+	found, err := list(ctx, q, func(t *text) []any { return []any{&t.id, &t.text} }, "SELECT id, text FROM strings WHERE id IN (SELECT value FROM json_each(?))", string(ids))
+	for _, t := range found {
+		texts[t.id] = t.text
+	}
+	return err
 }
 
 // kindsOfCrawlers are the numbers of kinds by the numbers of crawlers.
 func kindsOfCrawlers(ctx context.Context, q querier) (map[number]number, error) {
-	kinds := map[number]number{}
-	return kinds, each(ctx, q, func(rows *sql.Rows) error {
-		var crawler, kind number
-		err := rows.Scan(&crawler, &kind)
-		kinds[crawler] = kind
-		return err
-	}, "SELECT crawler, kind FROM crawlers")
+	all, err := list(ctx, q, func(p *[2]number) []any { return []any{&p[0], &p[1]} }, "SELECT crawler, kind FROM crawlers")
+	kinds := make(map[number]number, len(all))
+	for _, p := range all {
+		kinds[p[0]] = p[1]
+	}
+	return kinds, err
 }
 
 // after is the first text, in the order of bytes, that follows all with a prefix.

@@ -58,30 +58,18 @@ func (s *Store) insertNew(ctx context.Context, name string, values ...any) error
 
 // Publications lists those of a source, the newest first; of an empty name all.
 func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, error) {
-	var all []Publication
-	err := each(ctx, r.db, func(rows *sql.Rows) error {
-		var p Publication
-		var first int64
-		err := rows.Scan(&p.ID, &p.Number, &p.Name, &p.Policy, &first, &p.Text)
-		p.First = time.Unix(first, 0).UTC()
-		all = append(all, p)
-		return err
-	}, "SELECT id, number, name, policy, first, text FROM publications WHERE ?1 IN ('', name) ORDER BY first DESC, rowid DESC", name)
-	return all, err
+	return list(ctx, r.db, func(p *Publication) []any {
+		return []any{&p.ID, &p.Number, &p.Name, &p.Policy, (*seconds)(&p.First), &p.Text}
+	},
+		"SELECT id, number, name, policy, first, text FROM publications WHERE ?1 IN ('', name) ORDER BY first DESC, rowid DESC", name)
 }
 
 // Documents lists what crawlers got, the newest first.
 func (r *Reader) Documents(ctx context.Context) ([]Document, error) {
-	var all []Document
-	err := each(ctx, r.db, func(rows *sql.Rows) error {
-		var d Document
-		var first int64
-		err := rows.Scan(&d.Publication, &d.Host, &d.Version, &first, &d.Text)
-		d.First = time.Unix(first, 0).UTC()
-		all = append(all, d)
-		return err
-	}, "SELECT publication, host, version, first, text FROM documents ORDER BY first DESC, host, version")
-	return all, err
+	return list(ctx, r.db, func(d *Document) []any {
+		return []any{&d.Publication, &d.Host, &d.Version, (*seconds)(&d.First), &d.Text}
+	},
+		"SELECT publication, host, version, first, text FROM documents ORDER BY first DESC, host, version")
 }
 
 // PolicyVersions lists the versions of the policies from a source.
@@ -186,39 +174,27 @@ type Crawler struct {
 
 // Crawlers lists the crawlers that have visits in the store, by name.
 func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
-	type seen struct {
-		kind        string
-		first, last int64
-	}
-	var all map[string]seen
-	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
-		all = map[string]seen{}
-		err := each(ctx, tx, func(rows *sql.Rows) error {
-			var name string
-			var s seen
-			err := rows.Scan(&name, &s.kind, &s.first, &s.last)
-			all[name] = s
-			return err
-		}, "SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = kind")
+	var all []Crawler
+	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) (err error) {
+		all, err = list(ctx, tx, func(c *Crawler) []any { return []any{&c.Name, &c.Kind, (*seconds)(&c.First), (*seconds)(&c.Last)} },
+			"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = kind ORDER BY c.text")
 		for k := range pending.Rows {
-			at := k.Hour * 3600
-			s, ok := all[k.Crawler]
+			at := time.Unix(k.Hour*3600, 0).UTC()
+			i, ok := slices.BinarySearchFunc(all, k.Crawler, func(c Crawler, name string) int { return cmp.Compare(c.Name, name) })
 			if !ok {
-				s.first = at
+				all = slices.Insert(all, i, Crawler{k.Crawler, k.Kind, at, at})
 			}
-			all[k.Crawler] = seen{k.Kind, min(s.first, at), max(s.last, at)}
+			c := &all[i]
+			if c.Kind = k.Kind; at.Before(c.First) {
+				c.First = at
+			}
+			if at.After(c.Last) {
+				c.Last = at
+			}
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Crawler, 0, len(all))
-	for name, s := range all {
-		list = append(list, Crawler{name, s.kind, time.Unix(s.first, 0).UTC(), time.Unix(s.last, 0).UTC()})
-	}
-	slices.SortFunc(list, func(a, b Crawler) int { return cmp.Compare(a.Name, b.Name) })
-	return list, nil
+	return all, err
 }
 
 // Delete removes all rows of a crawler or of a host, or of the one at the other if both are given, and the texts that
