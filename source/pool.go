@@ -24,37 +24,32 @@ type Pool struct {
 
 // Documents returns the documents that are loaded, in the order of their names. If there are two of one name, while a
 // configuration with another storage takes over, it returns that of the running configuration.
-func (p *Pool) Documents() (loaded []*Document) {
-	all := p.documents.All()
-	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
-	for _, d := range all {
-		if d.Current() == nil {
-			continue
-		}
-		if last := len(loaded) - 1; last >= 0 && loaded[last].Name == d.Name {
-			if running, _ := d.active(); running != nil {
-				loaded[last] = d
-			}
-			continue
-		}
-		loaded = append(loaded, d)
-	}
-	return loaded
+func (p *Pool) Documents() []*Document {
+	loaded := slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.Current() == nil })
+	slices.SortFunc(loaded, func(a, b *Document) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.idle(), b.idle()))
+	})
+	return slices.CompactFunc(loaded, func(a, b *Document) bool { return a.Name == b.Name })
 }
 
 // Waiting returns the documents for which there is no policy yet: their handlers do nothing.
-func (p *Pool) Waiting() (all []*Document) {
-	all = slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil })
+func (p *Pool) Waiting() []*Document {
+	all := slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil })
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
 // inUse are the documents of configurations that run.
 func (p *Pool) inUse() []*Document {
-	return slices.DeleteFunc(p.documents.All(), func(d *Document) bool {
-		u, _ := d.active()
-		return u == nil
-	})
+	return slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.idle() == 1 })
+}
+
+// idle is 1 for a document of no configuration that runs, else 0.
+func (d *Document) idle() int {
+	if u, _ := d.active(); u == nil {
+		return 1
+	}
+	return 0
 }
 
 // Problem says why the current state of the source is not served, "" if it is.
