@@ -177,7 +177,7 @@ func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 	var all []Crawler
 	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) (err error) {
 		all, err = list(ctx, tx, func(c *Crawler) []any { return []any{&c.Name, &c.Kind, (*seconds)(&c.First), (*seconds)(&c.Last)} },
-			"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = kind ORDER BY c.text")
+			"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = kind ORDER BY +c.text") // not in the order of all texts
 		for k := range pending.Rows {
 			at := time.Unix(k.Hour*3600, 0).UTC()
 			i, ok := slices.BinarySearchFunc(all, k.Crawler, func(c Crawler, name string) int { return cmp.Compare(c.Name, name) })
