@@ -145,6 +145,35 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 	}
 }
 
+// panics is a store that panics on each question.
+type panics struct{ store.Queries }
+
+func (panics) Totals(context.Context, store.Query) ([]store.Row, error) { panic("a question") }
+
+// A panic beside the page is the page's own, at once, and the server goes on.
+func TestPanicBesideThePage(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.store = panics{v.store}
+	q := v.busiest()
+	q.Limit = 17 // nothing else asks this
+	v.beside(q)
+	for range 2 {
+		func() {
+			defer func() {
+				if p := recover(); p != "a question" {
+					t.Errorf("the page ends with %v", p)
+				}
+			}()
+			rows, err := v.totals(q)
+			t.Errorf("%v, %v", rows, err)
+		}()
+	}
+}
+
 // What takes too long says so, and what to choose instead; what the store does not say is in the log.
 func TestWhatTakesTooLong(t *testing.T) {
 	s := startCaddy(t, testPolicy)

@@ -40,6 +40,8 @@ const (
 	maxAnswers = 200
 )
 
+var errUnanswered = errors.New("a question to the store was not answered")
+
 type answer struct {
 	at   time.Time
 	rows []store.Row
@@ -67,8 +69,11 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 		a = &answer{at: time.Now(), done: make(chan struct{})}
 		answers.by[key] = a
 		answers.Unlock()
-		a.rows, a.err = v.store.Totals(v.ctx, q)
-		close(a.done)
+		func() {
+			defer close(a.done)
+			a.err = errUnanswered // unless it is answered without a panic
+			a.rows, a.err = v.store.Totals(v.ctx, q)
+		}()
 	} else {
 		answers.Unlock()
 	}
@@ -87,8 +92,8 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 func (v *view) beside(questions ...store.Query) {
 	for _, q := range questions {
 		go func() {
-			defer func() { _ = recover() }() // a panic is that of the page, which asks, too
-			_, _ = v.totals(q)               // as an error is
+			defer func() { _ = recover() }() // the page asks again, and its panic is handled
+			_, _ = v.totals(q)               // likewise
 		}()
 	}
 }
