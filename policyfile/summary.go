@@ -147,8 +147,8 @@ func SummaryText(all []HostSummary, brief bool) string {
 			what string
 			Answers
 		}{{"may not index:", s.Index}, {"no training:", s.Train}, {"no AI answers:", s.AIUse}} {
-			if _, mayNot := more.texts(brief); mayNot != nobody {
-				fmt.Fprintf(&b, "  %-15s%s\n", more.what, mayNot)
+			if len(more.MayNot) > 0 || !more.Unknown {
+				fmt.Fprintf(&b, "  %-15s%s\n", more.what, more.mayNot())
 			}
 		}
 	}

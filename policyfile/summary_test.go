@@ -40,7 +40,7 @@ rules:
 		2: "search (",
 		3: "*.staging.example:",
 		4: "  may crawl:     nobody",
-		6: "  may not index: everyone (",
+		6: "  may not index: everyone",
 		7: "any other host:",
 		9: "  may not crawl: ai-training (all ",
 	} {
@@ -106,10 +106,11 @@ func TestBriefSummary(t *testing.T) {
 func TestSummaryOfPreferences(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]string{
-		"for: everyone, disallow: {train-ai: /}":                    "  no training:   everyone (",
-		"for: GPTBot, disallow: {ai-use: /}":                        "  no AI answers: ai-training (1 of ",
-		"for: Googlebot, hosts: a.example, disallow: {train-ai: /}": "a.example:\n  may crawl:     everyone (",
-		"for: GPTBot, disallow: {train-ai: /a/}":                    "",
+		"for: everyone, disallow: {train-ai: /}":                                          "  no training:   everyone\n",
+		"for: everyone, disallow: {train-ai: /}}\n  - {for: GPTBot, allow: {train-ai: /}": "  no training:   everyone except ai-training (1 of ",
+		"for: GPTBot, disallow: {ai-use: /}":                                              "  no AI answers: ai-training (1 of ",
+		"for: Googlebot, hosts: a.example, disallow: {train-ai: /}":                       "a.example:\n  may crawl:     everyone (",
+		"for: GPTBot, disallow: {train-ai: /a/}":                                          "",
 	} {
 		f, ds := Load("ai.yaml", []byte("version: 1\nrules:\n  - {"+rule+"}\n"))
 		if f == nil {

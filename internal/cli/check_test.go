@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		"error":            {args: []string{broken}, fails: true, has: []string{"[bad-path]", "broken.yaml: 1 error, no warnings and no hints\n"}},
 		"test fails":       {args: []string{failing}, fails: true, has: []string{"[expectation-failed]"}},
 		"several":          {args: []string{good, warns}, has: []string{"good.yaml: no errors", "warns.yaml: no errors"}},
-		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"  may not index: everyone (", "any other host:\n", "all of them:\n  apart from:    /x/ on staging.example, closed to everyone\n"}},
+		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"  may not index: everyone", "any other host:\n", "all of them:\n  apart from:    /x/ on staging.example, closed to everyone\n"}},
 		"several, one bad": {args: []string{good, broken, warns}, fails: true, has: []string{"good.yaml: no errors", "broken.yaml: 1 error", "warns.yaml: no errors"}},
 	} {
 		t.Run(name, func(t *testing.T) {
