@@ -6,7 +6,10 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
+
+	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
@@ -28,7 +31,8 @@ func (c *counted) String() string {
 }
 
 // count numbers a version. A policy in a storage has the number that it got when it was published, and the name of who
-// did; the versions of others are counted as they come. Another program or catalogue under the same policy counts after a dot.
+// did if nothing was published since; the versions of others are counted as they come. Another program or catalogue
+// under the same policy counts after a dot.
 func (o *Options) count(src *source, s *Snapshot) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // nothing would remember it
@@ -36,15 +40,22 @@ func (o *Options) count(src *source, s *Snapshot) (c counted) {
 	if saved, err := o.lastGood(src); err == nil {
 		c = saved.Counted
 	}
-	p := s.Publication()
+	p, fresh := s.Publication(), false
 	switch {
 	case c.ID == p.ID:
 	case c.SHA256 == s.SHA256:
 		c.Minor++
 	default:
 		c.Number, c.Minor, c.Signed = c.Number+1, 0, Signed{}
-		if found := src.published(s.SHA256); found.Number > 0 {
-			c.Number, c.Signed = found.Number, found.Signed
+		fresh = true
+	}
+	if c.By == "" && src.stored != nil {
+		number, by, err := src.stored.published(s.SHA256)
+		if err != nil {
+			o.Logger.Warn("the history of the policy cannot be read, so it is not known who published this version", zap.String("policy", src.name), zap.Error(err))
+		}
+		if c.Signed = by; fresh && number > 0 {
+			c.Number = number
 		}
 	}
 	c.SHA256, c.ID = s.SHA256, p.ID
@@ -52,18 +63,18 @@ func (o *Options) count(src *source, s *Snapshot) (c counted) {
 	return c
 }
 
-// published is what the history says of a policy in a storage; its number is 0 if that is nothing.
-func (src *source) published(sum string) Published {
-	if src.stored == nil {
-		return Published{}
+// published is the number that a version got when it was published, 0 if it was not, and who published it, if it is the
+// last one: an earlier one that is there again was put there by somebody else.
+func (s *storedPolicy) published(sum string) (number int, by Signed, err error) {
+	history, err := within(context.Background(), readTimeout, "the storage", s.history)
+	i := slices.IndexFunc(history, func(p Published) bool { return p.SHA256 == sum })
+	if i == 0 {
+		by = history[0].Signed
 	}
-	history, _ := within(context.Background(), readTimeout, "the storage", src.stored.history)
-	for _, p := range history {
-		if p.SHA256 == sum {
-			return p
-		}
+	if i >= 0 {
+		number = history[i].Number
 	}
-	return Published{}
+	return number, by, err
 }
 
 var program = sync.OnceValue(func() string {

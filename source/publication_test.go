@@ -3,6 +3,7 @@
 package source
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -41,28 +42,51 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Who published a version to a storage is known with it, also after a restart, and of no other version.
+// Who published a version to a storage is known with it, also after a restart. Nobody is named for what came there by
+// other means, though it was published once, and a history that could not be read is read later.
 func TestPublisher(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := &Options{LastGood: filepath.Join(dir, "good"), Logger: zap.NewNop(), pool: new(Pool)}
 	storage := &certmagic.FileStorage{Path: filepath.Join(dir, "storage")}
 	src := newStorageSource(storage, "site.yaml")
-	if err := PublishTo(t.Context(), storage, "site.yaml", "", fakePolicy, Signed{By: "alice", Note: "training out"}); err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range []struct{ text, want string }{
-		{fakePolicy, "v1 alice training out"}, {fakePolicy, "v1 alice training out"}, {fakePolicy + "# by other means\n", "v2  "},
-	} {
-		s, err := Compile(src.name, []byte(step.text))
+	history := filepath.Join(dir, "storage", "site.yaml"+historySuffix)
+	load := func(text, want string) {
+		t.Helper()
+		s, err := Compile(src.name, []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.saveLastGood(src, s)
-		if p := s.Publication(); p.Label()+" "+p.By+" "+p.Note != step.want {
-			t.Errorf("%s %q %q, want %s", p.Label(), p.By, p.Note, step.want)
+		if p := s.Publication(); p.Label()+" "+p.By+" "+p.Note != want {
+			t.Errorf("%s %q %q, want %q", p.Label(), p.By, p.Note, want)
 		}
 	}
+	publish := func(before, text string, by Signed) {
+		t.Helper()
+		if before != "" {
+			before = sumOf([]byte(before))
+		}
+		if err := PublishTo(t.Context(), storage, "site.yaml", before, text, by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second, other := fakePolicy+"# second\n", fakePolicy+"# by other means\n"
+	publish("", fakePolicy, Signed{By: "alice", Note: "training out"})
+	load(fakePolicy, "v1 alice training out")
+	load(fakePolicy, "v1 alice training out")
+	load(other, "v2  ")
+	publish(fakePolicy, second, Signed{By: "bob"})
+	whole, err := os.ReadFile(history)
+	if err != nil || os.WriteFile(history, []byte("{"), 0o600) != nil {
+		t.Fatal(err)
+	}
+	load(second, "v3  ")
+	if err := os.WriteFile(history, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load(second, "v3 bob ")
+	load(fakePolicy, "v1  ")
 }
 
 // A publication has what follows from the policy on each host that it names.
