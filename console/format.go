@@ -120,12 +120,7 @@ const maxShown = 120
 
 // shorten leaves out the middle of a long text, and shows control characters as spaces.
 func shorten(s string) string {
-	s = strings.Map(func(c rune) rune {
-		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' {
-			return ' '
-		}
-		return c
-	}, s)
+	s = english.OneLine(s)
 	r := []rune(s)
 	if len(r) <= maxShown {
 		return s

@@ -125,7 +125,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	}
 	line("\nWorked on by people: %s", none(len(a.Acts)))
 	for _, act := range a.Acts {
-		line("  %s: %s of %s by %s%s, sha256 %s%s", stamp(act.Time), act.What, act.Name, act.By, quoted(act.Note), act.SHA256, inLog(act.Log))
+		line("  %s: %s of %s by %s%s, sha256 %s%s", stamp(act.Time), act.What, act.Name, english.OneLine(act.By), quoted(act.Note), act.SHA256, inLog(act.Log))
 	}
 	line("\nRead by crawlers: %s", none(len(a.Reads)))
 	for _, r := range a.Reads {
@@ -152,19 +152,19 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	return err
 }
 
-// quoted is a note after what it is about.
 func publishedBy(name, note string) string {
 	if name == "" {
 		return quoted(note)
 	}
-	return ", published by " + name + quoted(note)
+	return ", published by " + english.OneLine(name) + quoted(note)
 }
 
+// quoted is a note after what it is about.
 func quoted(note string) string {
 	if note == "" {
 		return ""
 	}
-	return " (“" + note + "”)"
+	return " (“" + english.OneLine(note) + "”)"
 }
 
 // inLog names the log that says something, where there are several.

@@ -29,7 +29,7 @@ func TestEvidence(t *testing.T) {
 	}
 	p := &activity.Publication{
 		Number: "3.1", Name: "site-policy.yaml", Time: now, SHA256: "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7", Text: "a\n",
-		Program: "the program v1", Catalogue: "2026-11-01", By: "bob", Note: "<i>out</i>",
+		Program: "the program v1", Catalogue: "2026-11-01", By: "bob\x1b", Note: "<i>out\n</i>",
 		Documents: []site.Document{{Name: site.RobotsTxt, Version: "r1", Text: "User-agent: *\nDisallow: /x\n# <script>\n"}},
 	}
 	p.Identify()
@@ -50,7 +50,7 @@ func TestEvidence(t *testing.T) {
 Of 3 events, none was left out, as far as the log says.
 
 Published:
-  v3.1 of site-policy.yaml, in force from 2026-11-20 12:00:00 to the end of the log, published by bob (“<i>out</i>”)
+  v3.1 of site-policy.yaml, in force from 2026-11-20 12:00:00 to the end of the log, published by bob  (“<i>out </i>”)
     publication PUBLICATION
     policy sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7; the program v1; catalogue of 2026-11-01
     robots.txt r1 of all hosts that no rule names
@@ -80,7 +80,7 @@ Fetched against it:
 		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
 		"Line 2 of it says <code>Disallow: /x</code>", "it asked <strong>2 times</strong> for what that file closes to it: 0 answered with the content, 2 refused.",
 		"The record is whole. It is not signed.", "Of 3 events, none was left out", "It has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
-		"&lt;script&gt;", "published by bob (“&lt;i&gt;out&lt;/i&gt;”)", "while v3.1 was in force",
+		"&lt;script&gt;", "published by bob  (“&lt;i&gt;out &lt;/i&gt;”)", "while v3.1 was in force",
 	} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the report has no %q: %v\n%s", want, err, html)

@@ -29,6 +29,7 @@ var reportPage = sync.OnceValue(func() *template.Template {
 		"number": english.Number,
 		"list":   publicationText,
 		"by":     publishedBy,
+		"line":   english.OneLine,
 		"host":   hostText,
 		"doc":    func(name string) string { return cmp.Or(name, site.RobotsTxt) },
 		"short":  func(hash string) string { return hash[:min(12, len(hash))] },

@@ -64,8 +64,8 @@ VERSION, a number that the command history prints.`
 	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
 	cmd.Flags().StringVar(&back, "rollback", "", "publish an earlier version again: the one before, or the one that is named")
 	cmd.Flags().Lookup("rollback").NoOptDefVal = previous
-	cmd.Flags().StringVar(&p.signed.Note, "note", "", "why, for the history")
-	cmd.Flags().StringVar(&p.signed.By, "author", "", "who publishes it, for the history (default: the user of this machine)")
+	cmd.Flags().StringVar(&p.signed.Note, "note", "", "why, for the history and the evidence log")
+	cmd.Flags().StringVar(&p.signed.By, "author", "", "who publishes it, for the history and the evidence log (default: the user of this machine)")
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, the address of ClickHouse, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
@@ -218,7 +218,7 @@ func writeHistory(out io.Writer, history []source.Published, current string) err
 		if v.SHA256 == current && !known {
 			name, known = name+" *", true
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%s\n", name, stamp(v.Time), cmp.Or(v.By, "-"), v.SHA256, v.Note)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%s\n", name, stamp(v.Time), cmp.Or(english.OneLine(v.By), "-"), v.SHA256, english.OneLine(v.Note))
 	}
 	if !known {
 		fmt.Fprintf(w, "*\t-\t-\t%.12s\twritten there by other means\n", current)
