@@ -5,6 +5,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -102,10 +103,16 @@ func (s *Snapshot) Publication() *activity.Publication {
 	}).(*activity.Publication)
 }
 
-// Running are the versions of all policies that are loaded, those of hosts with files of their own included.
+// Running are the policies that configurations which run apply now, those of hosts that are loaded too.
 func (p *Pool) Running() (all []*Snapshot) {
-	for _, d := range p.Loaded() {
-		all = append(all, d.Current())
+	documents := p.inUse()
+	for _, h := range p.AllHosts() {
+		documents = slices.AppendSeq(documents, maps.Values(h.loaded()))
+	}
+	for _, d := range documents {
+		if s := d.Current(); s != nil {
+			all = append(all, s)
+		}
 	}
 	return all
 }

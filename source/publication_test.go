@@ -119,3 +119,24 @@ rules:
 		t.Errorf("%q", got)
 	}
 }
+
+// What is loaded for a configuration that does not run yet is not what the server applies.
+func TestRunning(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	if err := os.WriteFile(file, []byte(fakePolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runs, p := false, new(Pool)
+	s, err := p.Open(t.Context(), Options{Policy: file, Running: func() bool { return runs }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, want := range []int{0, 1} {
+		if got := len(p.Running()); got != want || len(p.InForce()) != want || len(p.Loaded()) != 1 {
+			t.Errorf("%d policies run, %d are in force, of %d, want %d", got, len(p.InForce()), len(p.Loaded()), want)
+		}
+		runs = true
+	}
+}
