@@ -45,14 +45,14 @@ type Funcs[T io.Closer] struct {
 	Configure func(T) error
 }
 
-// Opening is one opening of a part. What was opened reports to it, so that what an old one still says does not count
-// against its successor.
+// Opening is one opening of a part. What was opened reports to it until it is closed.
 type Opening struct {
 	*State
 	broken chan error
 }
 
-// Broken says that what was opened stopped working and must be opened again.
+// Broken says that what was opened stopped working and must be opened again. Of what is closed already it says
+// nothing, and nothing of its successor.
 func (o *Opening) Broken(err error) {
 	select {
 	case o.broken <- err:
