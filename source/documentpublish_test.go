@@ -196,6 +196,24 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 	})
 }
 
+// A history that became empty is damaged: numbers would begin again. A draft that is empty is none.
+func TestEmptyHistory(t *testing.T) {
+	d, _, s := openStored(t)
+	for _, suffix := range []string{historySuffix, draftSuffix} {
+		if err := s.Store(t.Context(), s.key+suffix, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(fakePolicy)), fakePolicy+"# b\n", Signed{})
+	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("published: %v", err)
+	}
+	s.holds(t, fakePolicy)
+	if draft, err := d.Draft(t.Context()); draft != nil || err != nil {
+		t.Errorf("a draft: %+v, %v", draft, err)
+	}
+}
+
 // brokenStorage waits or panics, whatever its context says.
 type brokenStorage struct {
 	Storage

@@ -213,11 +213,12 @@ func (s *storedPolicy) history(ctx context.Context) ([]Published, error) {
 	return loadBeside[[]Published](ctx, s, historySuffix, "history")
 }
 
-// loadBeside reads a value that is stored beside a policy, the zero value if there is none.
+// loadBeside reads a value that is stored beside a policy, the zero value if there is none. An empty draft is none, but
+// an empty history is damaged, as the numbers of versions would begin again.
 func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
 	data, err := s.Load(ctx, s.key+suffix)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0:
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 && suffix == draftSuffix:
 		return value, nil
 	case err != nil:
 		return value, fmt.Errorf("reading the %s of %s: %w", what, s.name(), err)
