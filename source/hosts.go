@@ -257,7 +257,7 @@ func (h *Hosts) evict() {
 	n := 0
 	for name, d := range h.files {
 		used := d.used.Load()
-		if d.Problem() != "" {
+		if d.broken() {
 			used += int64(24 * time.Hour / time.Second)
 		}
 		if used < at {

@@ -296,3 +296,33 @@ func TestLookupThatPanics(t *testing.T) {
 		t.Errorf("%v, %v", s, err)
 	}
 }
+
+// countedError counts how often its text is asked for.
+type countedError struct{ formatted int }
+
+func (e *countedError) Error() string {
+	e.formatted++
+	return "broken"
+}
+
+// The errors of thousands of files are not formatted while requests wait for the list of files.
+func TestBrokenFilesAreCounted(t *testing.T) {
+	h := newTestSet(t, t.TempDir()+"/{host}.yaml")
+	var err countedError
+	for i := range few {
+		d := newHostDocument(h, fmt.Sprintf("h%d.yaml", i))
+		d.setError(&err)
+		h.add(d.Name, d)
+	}
+	good := newHostDocument(h, "good.yaml")
+	h.add(good.Name, good)
+	if s := h.Status(); s.Broken != few || s.Loaded != few+1 {
+		t.Errorf("%+v", s)
+	}
+	h.mu.Lock()
+	h.evict()
+	h.mu.Unlock()
+	if err.formatted > 0 {
+		t.Errorf("formatted %d times", err.formatted)
+	}
+}

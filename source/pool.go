@@ -62,6 +62,13 @@ func (d *Document) Problem() string {
 	return d.err.Error()
 }
 
+// broken reports whether there is a Problem, without formatting it, which can take long.
+func (d *Document) broken() bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.err != nil
+}
+
 // AllHosts returns the per-host policies in use, in the order of their names.
 func (p *Pool) AllHosts() []*Hosts {
 	all := p.hosts.All()

@@ -98,7 +98,7 @@ func (h *Hosts) Status() HostsStatus {
 		s.Error = h.dirErr.Error()
 	}
 	for _, d := range h.files {
-		if d.Problem() != "" {
+		if d.broken() {
 			s.Broken++
 		}
 	}
