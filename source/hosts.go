@@ -166,9 +166,6 @@ func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
 
 // load loads a file on the first request for it, once for all requests at that time. It returns nil if there is none.
 func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
-	if err := h.waitForLookup(ctx); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	select {
@@ -187,32 +184,18 @@ func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
 	}
 }
 
-func (h *Hosts) waitForLookup(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, maxLookupWait)
-	defer cancel()
-	if err := h.lookups.Wait(limited); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return errBusy
-	}
-	return nil
-}
-
 // lookUp reads a file for the first time, and remembers it, or that there is none. An error in it closes its hosts.
 func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), maxReadWait)
-	defer cancel()
-	if h.reads.Acquire(ctx, 1) != nil {
-		return nil, errBusy
-	}
-	defer h.reads.Release(1)
 	h.mu.RLock()
 	known, miss := h.files[name], h.misses[name]
 	h.mu.RUnlock()
 	if known != nil || miss != nil {
 		return known, nil // a lookup that has just ended found it
 	}
+	if !h.waitForTurn() {
+		return nil, errBusy
+	}
+	defer h.reads.Release(1)
 	f := newHostDocument(h, name)
 	root, err := h.openDir(o)
 	if err != nil {
@@ -234,6 +217,18 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	}
 	h.add(name, f)
 	return f, nil
+}
+
+// waitForTurn waits until a file may be looked up, and acquires reads. It returns false if that takes too long.
+func (h *Hosts) waitForTurn() bool {
+	limited, cancel := context.WithTimeout(context.Background(), maxLookupWait)
+	defer cancel()
+	if h.lookups.Wait(limited) != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maxReadWait)
+	defer cancel()
+	return h.reads.Acquire(ctx, 1) == nil
 }
 
 func (h *Hosts) add(name string, d *Document) {
