@@ -53,7 +53,7 @@ func TestPublishingToAStorageThatFails(t *testing.T) {
 	}
 	draft := map[string]string{"do": "publish", "text": testPolicy + "# more\n", "base": sumOf(testPolicy), "token": token(time.Now(), sumOf(testPolicy), localName)}
 	w := post(t, s, "change", "http://localhost:2020", draft)
-	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "storage error: reading the history of storage:robots/site.yaml") {
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "storage error: publishing: reading the history of storage:robots/site.yaml") {
 		t.Errorf("status %d: %.500s", w.Code, w.Body)
 	}
 	if err := os.Remove(history); err != nil {

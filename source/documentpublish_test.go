@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,6 +213,57 @@ func TestEmptyHistory(t *testing.T) {
 	if draft, err := d.Draft(t.Context()); draft != nil || err != nil {
 		t.Errorf("a draft: %+v, %v", draft, err)
 	}
+}
+
+// slowStorage takes its time for a lock, until its context ends, and for a write, whatever its context says.
+type slowStorage struct {
+	Storage
+	lock, store time.Duration
+	locked      atomic.Bool
+}
+
+func (f *slowStorage) Lock(ctx context.Context, _ string) error {
+	select {
+	case <-time.After(f.lock):
+		f.locked.Store(true)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *slowStorage) Unlock(context.Context, string) error {
+	f.locked.Store(false)
+	return nil
+}
+
+func (f *slowStorage) Store(ctx context.Context, key string, value []byte) error {
+	time.Sleep(f.store)
+	return f.Storage.Store(ctx, key, value)
+}
+
+// Who waited for a lock in vain learns that, and a write that takes too long leaves no lock behind.
+func TestPublishToASlowStorage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowStorage{Storage: &certmagic.FileStorage{Path: t.TempDir()}, lock: 5 * time.Minute}
+		publish := func() error { return PublishTo(t.Context(), slow, "site.yaml", "", fakePolicy, Signed{}) }
+		if err := publish(); !errors.Is(err, ErrStorage) || !strings.HasSuffix(err.Error(), "locking storage:site.yaml: context deadline exceeded") {
+			t.Errorf("without a lock: %v", err)
+		}
+		slow.lock, slow.store = 0, publishToTimeout+time.Second
+		if err := publish(); !errors.Is(err, ErrStorage) || !strings.HasSuffix(err.Error(), "publishing: context deadline exceeded") {
+			t.Errorf("a slow write: %v", err)
+		}
+		if slow.locked.Load() {
+			t.Error("the lock stays")
+		}
+		slow.store = time.Hour
+		start := time.Now()
+		if err := publish(); !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "publishing: the storage takes too long") || time.Since(start) > publishToTimeout+time.Minute {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		time.Sleep(2 * time.Hour) // the write ends
+	})
 }
 
 // brokenStorage waits or panics, whatever its context says.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -100,8 +101,8 @@ var (
 )
 
 // PublishTo writes a text at a key of a storage, if the storage holds the version whose SHA-256 is replaces, or
-// nothing if that is empty. It gives up after a minute. Its errors are ErrOvertaken, ErrLockStays and, for
-// everything else, ErrStorage.
+// nothing if that is empty. It gives up after a minute, and then has seconds to release the lock. Its errors are
+// ErrOvertaken, ErrLockStays and, for everything else, ErrStorage.
 func PublishTo(ctx context.Context, storage Storage, key, replaces, text string, by Signed) error {
 	return (&storedPolicy{storage, key}).publish(ctx, publishToTimeout, []string{replaces}, text, by)
 }
@@ -111,14 +112,18 @@ func HistoryOf(ctx context.Context, storage Storage, key string) ([]Published, e
 	return (&storedPolicy{storage, key}).history(ctx)
 }
 
-// locked writes while nobody else does. What has begun is finished, whoever waits for it; a storage that ignores its
-// context may write it later still: then the watcher finds it there.
+// locked writes while nobody else does. What has begun is finished, whoever waits for it, and after the limit there is
+// time to release the lock. A storage that ignores its context may write later still: then the watcher finds it there.
 func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what string, write func(context.Context) error) error {
-	_, err := within(context.WithoutCancel(ctx), limit, what, func(ctx context.Context) (_ any, err error) {
+	var held atomic.Bool
+	_, err := within(context.WithoutCancel(ctx), limit+unlockTimeout, "the storage", func(ctx context.Context) (_ any, err error) {
 		lock := s.key + ".publish"
-		if err := s.Lock(ctx, lock); err != nil {
-			return nil, fmt.Errorf("locking %s: %w", s.name(), err)
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		if err := s.Lock(limited, lock); err != nil {
+			return nil, err
 		}
+		held.Store(true)
 		defer func() {
 			switch unlock := s.Unlock(context.WithoutCancel(ctx), lock); {
 			case unlock == nil:
@@ -128,12 +133,15 @@ func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what str
 				err = errors.Join(err, unlock)
 			}
 		}()
-		return nil, write(ctx)
+		return nil, write(limited)
 	})
 	if err == nil || errors.Is(err, ErrLockStays) || errors.Is(err, ErrOvertaken) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrStorage, err)
+	if !held.Load() {
+		what = "locking " + s.name()
+	}
+	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
 }
 
 // publish is PublishTo, for one of several versions to replace.
@@ -168,7 +176,7 @@ func (s *storedPolicy) replace(ctx context.Context, replaces []string, text stri
 		return err
 	}
 	if err := s.Store(ctx, s.key, []byte(text)); err != nil {
-		return fmt.Errorf("publishing: %w", err)
+		return err
 	}
 	if got, err := s.Load(ctx, s.key); err != nil || !bytes.Equal(got, []byte(text)) {
 		return fmt.Errorf("the storage does not return what was published: %w", errors.Join(err, fs.ErrInvalid))
@@ -250,12 +258,13 @@ func (s *storedPolicy) saveHistory(ctx context.Context, all []Published) error {
 	if err := s.storeBeside(ctx, historySuffix, all); err != nil {
 		return fmt.Errorf("saving the previous version: %w", err)
 	}
-	return nil
+	return ctx.Err() // a storage that ignored it may have returned too late to go on
 }
 
 const (
 	publishTimeout   = 30 * time.Second
 	publishToTimeout = time.Minute // enough for the lock of a process that was killed while it published
+	unlockTimeout    = 5 * time.Second
 )
 
 var errUnused = errors.New("no site uses this policy any more")
