@@ -100,10 +100,17 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 	}
 }
 
-// faultyStorage fails to take or to release locks.
+// faultyStorage fails to take or to release locks, or to write a policy.
 type faultyStorage struct {
 	Storage
-	lock, unlock error
+	lock, unlock, store error
+}
+
+func (f *faultyStorage) Store(ctx context.Context, name string, data []byte) error {
+	if f.store != nil && !strings.HasSuffix(name, historySuffix) {
+		return f.store
+	}
+	return f.Storage.Store(ctx, name, data)
 }
 
 func (f *faultyStorage) Lock(ctx context.Context, name string) error {
@@ -264,6 +271,20 @@ func TestPublishToASlowStorage(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour) // the write ends
 	})
+}
+
+// What could not be written was not published, and the history does not say so.
+func TestFailedPublicationIsNoHistory(t *testing.T) {
+	_, _, s := openStored(t)
+	faulty := &faultyStorage{Storage: s.Storage, store: errors.New("disk full")}
+	err := PublishTo(t.Context(), faulty, s.key, sumOf([]byte(fakePolicy)), fakePolicy+"# more\n", Signed{By: "mallory"})
+	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("published: %v", err)
+	}
+	history, err := HistoryOf(t.Context(), s.Storage, s.key)
+	if err != nil || len(history) != 1 || history[0].By != "" {
+		t.Errorf("%+v, %v", history, err)
+	}
 }
 
 // brokenStorage waits or panics, whatever its context says.

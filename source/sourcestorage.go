@@ -176,6 +176,9 @@ func (s *storedPolicy) replace(ctx context.Context, replaces []string, text stri
 		return err
 	}
 	if err := s.Store(ctx, s.key, []byte(text)); err != nil {
+		if got, _ := s.Load(ctx, s.key); !bytes.Equal(got, []byte(text)) { // it is not there, so nobody has published it
+			err = errors.Join(err, s.saveHistory(ctx, history[1:]))
+		}
 		return err
 	}
 	if got, err := s.Load(ctx, s.key); err != nil || !bytes.Equal(got, []byte(text)) {
