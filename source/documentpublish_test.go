@@ -100,17 +100,36 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 	}
 }
 
-// faultyStorage fails to take or to release locks, or to write a policy.
+// faultyStorage fails to take or to release locks, or to write a policy and to read it then.
 type faultyStorage struct {
 	Storage
-	lock, unlock, store error
+	lock, unlock, store, load error
+	arrives                   bool // what it fails to write is there all the same
+	wait                      bool // it fails when its time is over
+	failed                    bool
 }
 
 func (f *faultyStorage) Store(ctx context.Context, name string, data []byte) error {
-	if f.store != nil && !strings.HasSuffix(name, historySuffix) {
-		return f.store
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	return f.Storage.Store(ctx, name, data)
+	if f.store == nil || strings.HasSuffix(name, historySuffix) {
+		return f.Storage.Store(ctx, name, data)
+	}
+	if f.failed = true; f.wait {
+		<-ctx.Done()
+	}
+	if f.arrives {
+		return errors.Join(f.store, f.Storage.Store(ctx, name, data))
+	}
+	return f.store
+}
+
+func (f *faultyStorage) Load(ctx context.Context, name string) ([]byte, error) {
+	if f.failed && f.load != nil {
+		return nil, f.load
+	}
+	return f.Storage.Load(ctx, name)
 }
 
 func (f *faultyStorage) Lock(ctx context.Context, name string) error {
@@ -273,17 +292,33 @@ func TestPublishToASlowStorage(t *testing.T) {
 	})
 }
 
-// What could not be written was not published, and the history does not say so.
+// What could not be written was not published, and the history does not say so, unless it may be there after all.
 func TestFailedPublicationIsNoHistory(t *testing.T) {
-	_, _, s := openStored(t)
-	faulty := &faultyStorage{Storage: s.Storage, store: errors.New("disk full")}
-	err := PublishTo(t.Context(), faulty, s.key, sumOf([]byte(fakePolicy)), fakePolicy+"# more\n", Signed{By: "mallory"})
-	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("published: %v", err)
-	}
-	history, err := HistoryOf(t.Context(), s.Storage, s.key)
-	if err != nil || len(history) != 1 || history[0].By != "" {
-		t.Errorf("%+v, %v", history, err)
+	for name, c := range map[string]struct {
+		faulty faultyStorage
+		want   int
+	}{
+		"not written":               {faultyStorage{store: errors.New("disk full")}, 1},
+		"written, and not answered": {faultyStorage{store: errors.New("cut off"), arrives: true}, 2},
+		"too late":                  {faultyStorage{store: errors.New("no time"), wait: true}, 1},
+		"and cannot be read":        {faultyStorage{store: errors.New("gone"), load: errors.New("gone")}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, _, s := openStored(t)
+				faulty := c.faulty
+				faulty.Storage = s.Storage
+				err := PublishTo(t.Context(), &faulty, s.key, sumOf([]byte(fakePolicy)), fakePolicy+"# more\n", Signed{By: "mallory"})
+				if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), faulty.store.Error()) {
+					t.Errorf("published: %v", err)
+				}
+				history, err := HistoryOf(t.Context(), s.Storage, s.key)
+				if err != nil || len(history) != c.want {
+					t.Errorf("%d versions, %v", len(history), err)
+				}
+				time.Sleep(time.Minute) // the storage's own goroutines end
+			})
+		})
 	}
 }
 

@@ -45,7 +45,7 @@ func (o *Options) lastGoodFile(src *source) string {
 
 // saveLastGood numbers a good version and saves it. It is served even if that fails.
 func (o *Options) saveLastGood(src *source, s *Snapshot) {
-	number := o.count(src, s)
+	number := o.count(src, s, true)
 	file := o.lastGoodFile(src)
 	if file == "" || o.ReadOnly {
 		return
@@ -119,7 +119,7 @@ func (o *Options) loadLastGood(src *source) *Snapshot {
 		return nil
 	}
 	s.Since = saved.Saved
-	o.count(src, s)
+	o.count(src, s, false) // the storage may hang
 	o.Logger.Info("starting with the last good policy", zap.String("policy", src.name),
 		zap.String("sha256", s.SHA256), zap.Time("saved", saved.Saved))
 	return s

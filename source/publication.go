@@ -32,9 +32,9 @@ func (c *counted) String() string {
 }
 
 // count numbers a version. A policy in a storage has the number that it got when it was published, and the name of who
-// did if nothing was published since; the versions of others are counted as they come. Another program or catalogue
-// under the same policy counts after a dot.
-func (o *Options) count(src *source, s *Snapshot) (c counted) {
+// did if nothing was published since, by its history, which is read only with ask; the versions of others are counted as
+// they come. Another program or catalogue under the same policy counts after a dot.
+func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // nothing would remember it
 	}
@@ -50,7 +50,7 @@ func (o *Options) count(src *source, s *Snapshot) (c counted) {
 		c.Number, c.Minor, c.Signed = c.Number+1, 0, Signed{}
 		fresh = true
 	}
-	if c.By == "" && src.stored != nil {
+	if ask && c.By == "" && src.stored != nil {
 		number, by, err := src.stored.published(s.SHA256)
 		if err != nil {
 			o.Logger.Warn("the history of the policy cannot be read, so it is not known who published this version", zap.String("policy", src.name), zap.Error(err))

@@ -116,7 +116,7 @@ func HistoryOf(ctx context.Context, storage Storage, key string) ([]Published, e
 // time to release the lock. A storage that ignores its context may write later still: then the watcher finds it there.
 func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what string, write func(context.Context) error) error {
 	var held atomic.Bool
-	_, err := within(context.WithoutCancel(ctx), limit+unlockTimeout, "the storage", func(ctx context.Context) (_ any, err error) {
+	_, err := within(context.WithoutCancel(ctx), limit+2*unlockTimeout, "the storage", func(ctx context.Context) (_ any, err error) {
 		lock := s.key + ".publish"
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
@@ -176,13 +176,22 @@ func (s *storedPolicy) replace(ctx context.Context, replaces []string, text stri
 		return err
 	}
 	if err := s.Store(ctx, s.key, []byte(text)); err != nil {
-		if got, _ := s.Load(ctx, s.key); !bytes.Equal(got, []byte(text)) { // it is not there, so nobody has published it
-			err = errors.Join(err, s.saveHistory(ctx, history[1:]))
-		}
-		return err
+		return errors.Join(err, s.withdraw(ctx, text, history[1:]))
 	}
 	if got, err := s.Load(ctx, s.key); err != nil || !bytes.Equal(got, []byte(text)) {
 		return fmt.Errorf("the storage does not return what was published: %w", errors.Join(err, fs.ErrInvalid))
+	}
+	return nil
+}
+
+// withdraw restores a history after the text that follows it could not be written, unless the text may be there after
+// all. The time that the write had may be over.
+func (s *storedPolicy) withdraw(ctx context.Context, text string, history []Published) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+	defer cancel()
+	got, err := s.Load(ctx, s.key)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(got, []byte(text)) {
+		return s.saveHistory(ctx, history)
 	}
 	return nil
 }
