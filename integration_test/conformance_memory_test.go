@@ -105,7 +105,7 @@ func (s *server) stalled(n int, host, begin string) int64 {
 func TestMemoryOfHugePages(t *testing.T) { bothDoors(t, testMemoryOfHugePages) }
 
 func testMemoryOfHugePages(t *testing.T, d door) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	if testing.Short() {
 		t.Skip("passes 100 MB several times")
 	}

@@ -113,7 +113,7 @@ func bigPage(w io.Writer, head string) error {
 func TestLongPage(t *testing.T) { bothDoors(t, testLongPage) }
 
 func testLongPage(t *testing.T, d door) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	if testing.Short() {
 		t.Skip("passes 10 MB several times")
 	}

@@ -39,7 +39,7 @@ func hostile() (all []string) {
 // TestStrangers sends 200 texts in every place that a stranger can fill, and has a
 // browser look at every screen. None may run, become an element or an attribute.
 func TestStrangers(t *testing.T) {
-	testkit.Slow(t)
+	testkit.Nightly(t)
 	b := chromium(t)
 	n := open(t, policyText, "")
 	texts := hostile()
