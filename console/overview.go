@@ -110,10 +110,19 @@ type steps struct {
 	unit  string // of a bar
 }
 
+// byHour reports whether bars are hours. Of an older day the store may have only the sums by day.
+func (v *view) byHour() bool {
+	kept := 7 * 24 * time.Hour // also when the store was full
+	if a := runningActivity(); a != nil && a.Hours > 0 {
+		kept = min(kept, time.Duration(a.Hours))
+	}
+	return v.Days == 1 && (v.since.IsZero() || v.Now.Sub(v.since) < kept)
+}
+
 func (v *view) steps() steps {
 	const day = 24 * time.Hour
 	switch n := v.Days; {
-	case n == 1:
+	case v.byHour():
 		return steps{store.ByHour, time.Hour, 3, "15:04", "hour"}
 	case n <= 7:
 		return steps{store.ByDay, day, 1, "Mon 2", "day"}
