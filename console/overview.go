@@ -164,7 +164,12 @@ func (v *view) overTime(d *overviewData, rows []store.Row) {
 		d.Total.plus(buckets[i].counts)
 	}
 	d.Chart = v.newChart("Requests", buckets, "")
-	if before, err := v.totals(v.before()); err == nil && len(before) > 0 && before[0].Requests > 0 {
+	q := v.before()
+	bounds, err := v.store.Bounds(v.ctx)
+	if err != nil || bounds.FirstDay.IsZero() || bounds.FirstDay.After(q.From) {
+		return // the store may have only a part of that period
+	}
+	if before, err := v.totals(q); err == nil && len(before) > 0 && before[0].Requests > 0 {
 		d.Trend = trend(d.Total.All, before[0].Requests, v.Days)
 	}
 }
