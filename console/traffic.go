@@ -5,6 +5,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -49,6 +50,8 @@ type answer struct {
 	done chan struct{}
 }
 
+func (a *answer) isOld() bool { return time.Since(a.at) > answersFor }
+
 var answers = struct {
 	sync.Mutex
 	by map[string]*answer
@@ -62,20 +65,19 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 	key := fmt.Sprintf("%p %q %s", runningActivity(), v.node, q.Key())
 	answers.Lock()
 	a := answers.by[key]
-	if a == nil || time.Since(a.at) > answersFor {
+	asks := a == nil || a.isOld()
+	if asks {
+		maps.DeleteFunc(answers.by, func(_ string, a *answer) bool { return a.isOld() })
 		if len(answers.by) >= maxAnswers {
 			clear(answers.by)
 		}
 		a = &answer{at: time.Now(), done: make(chan struct{})}
 		answers.by[key] = a
-		answers.Unlock()
-		func() {
-			defer close(a.done)
-			a.err = errUnanswered // unless it is answered without a panic
-			a.rows, a.err = v.store.Totals(v.ctx, q)
-		}()
-	} else {
-		answers.Unlock()
+	}
+	answers.Unlock()
+	if asks {
+		v.ask(key, q, a)
+		return a.rows, a.err
 	}
 	select {
 	case <-a.done:
@@ -86,6 +88,22 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 		return v.store.Totals(v.ctx, q)
 	}
 	return a.rows, nil
+}
+
+// ask asks the store. A failure is not used again.
+func (v *view) ask(key string, q store.Query, a *answer) {
+	a.err = errUnanswered // unless it is answered without a panic
+	defer func() {
+		if a.err != nil {
+			answers.Lock()
+			if answers.by[key] == a {
+				delete(answers.by, key)
+			}
+			answers.Unlock()
+		}
+		close(a.done)
+	}()
+	a.rows, a.err = v.store.Totals(v.ctx, q)
 }
 
 // beside asks questions to whose answers the page comes later, so that they are answered beside each other.
