@@ -274,6 +274,9 @@ func TestIncompleteListsRuleNothingOut(t *testing.T) {
 
 // A list is fetched once, however many users it has, and dropped with the last one.
 func TestListsAreSharedByURL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("5,000 lists take minutes with the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		server := &fakeServer{steps: []step{{status: 200, body: listOf(3)}}}
 		l := NewLists([]string{"https://example.com/common.json"}, ListOptions{Client: &http.Client{Transport: server}})
