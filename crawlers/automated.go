@@ -30,17 +30,10 @@ func Automated(ua string) (name string, ok bool) {
 	if len(ua) > maxAutomated {
 		ua = ua[:maxAutomated]
 	}
-	browser, place := isBrowser(ua, guess)
-	if browser {
+	if !hasClue(ua) {
 		return "", false
 	}
-	if hasClue(ua) {
-		if name, ok = automated(ua); ok {
-			return name, ok
-		}
-	}
-	remember(place, ua, guess)
-	return "", false
+	return automated(ua)
 }
 
 func automated(ua string) (name string, ok bool) {

@@ -45,7 +45,6 @@ type Pattern struct {
 // The time depends on the header's length, not on the number of tokens, and no
 // method allocates for other headers than these.
 type Recognizer struct {
-	id         uint64
 	groups     map[string]group // by the token's first word, in lower case
 	filter     []uint64         // set of the keys of the first words
 	shift      uint32           // of the filter's keys
@@ -68,7 +67,7 @@ type tail struct {
 // NewRecognizer returns a recogniser of patterns. Where two patterns have the same token, the first one's Index is
 // the answer of [Recognizer.Recognize]. A pattern that [CheckPattern] refuses is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
-	r := &Recognizer{id: recognizers.Add(1), groups: make(map[string]group, len(patterns))}
+	r := &Recognizer{groups: make(map[string]group, len(patterns))}
 	for _, p := range patterns {
 		if CheckPattern(p.Token) != nil {
 			continue
@@ -142,22 +141,8 @@ func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 
 // RecognizeEach appends to dst the Index of every token in the User-Agent header lines, but those within longer ones,
 // in the order in which they begin, and returns the extended slice. An Index that dst holds already is not appended
-// again. It allocates when dst is too small, and for a browser that it does not remember.
+// again. It allocates only when dst is too small.
 func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
-	if len(uas) == 1 && len(dst) == 0 {
-		browser, place := isBrowser(uas[0], r.id)
-		if browser {
-			return dst
-		}
-		if dst = r.eachOf(dst, uas); len(dst) == 0 {
-			remember(place, uas[0], r.id)
-		}
-		return dst
-	}
-	return r.eachOf(dst, uas)
-}
-
-func (r *Recognizer) eachOf(dst []int, uas []string) []int {
 	for _, ua := range uas {
 		var foreign bool
 		if dst, foreign = r.each(dst, ua); foreign {
