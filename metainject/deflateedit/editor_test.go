@@ -210,44 +210,43 @@ func TestBrokenStaysBroken(t *testing.T) {
 // TestBlocksOfNoUse: where no match that reaches across the change can be written
 // with the block's own codes, the stream does not get much longer.
 func TestBlocksOfNoUse(t *testing.T) {
-	var w blockWriter
+	m := &streamMaker{rnd: rand.New(rand.NewPCG(1, 2))}
 	head := []byte("0123456789abcdef")
-	text := bytes.Clone(head)
+	m.text = bytes.Clone(head)
 	toks := make([]token, 0, 10<<10)
 	for _, c := range head {
 		toks = append(toks, token(c))
 	}
-	w.block(toks)
+	m.fixed(0, toks)
 	toks = toks[:0]
-	for len(text) < windowSize-1000 {
+	for len(m.text) < windowSize-1000 {
 		// Matches that repeat what stands before the change, with distances whose codes
 		// do not reach as far as is needed, and literals of no use for them.
 		next := token('z')
-		dist := len(text) - 5
+		dist := len(m.text) - 5
 		for k := 18; k < len(distBase); k += 2 {
 			if end := int(distBase[k]); dist < end && dist+600 >= end {
 				next = match(3, dist)
 			}
 		}
-		text = appendToken(text, next)
+		m.text = appendToken(m.text, next)
 		toks = append(toks, next)
 	}
-	w.block(toks)
-	w.out.add(3, 3+7)
-	w.out.align()
+	m.dynamic(1, toks)
+	m.out.align()
 	edits := []Edit{{16, 16, bytes.Repeat([]byte("<meta>"), 100)}}
 	var out bytes.Buffer
-	if err := edit(&out, Raw, 0, w.out.b, text, edits); err != nil {
+	if err := edit(&out, Raw, 0, m.out.b, m.text, edits); err != nil {
 		t.Fatal(err)
 	}
 	got, _, err := unpackFormat(Raw, out.Bytes())
-	if err != nil || !bytes.Equal(got, applyEdits(text, edits)) {
+	if err != nil || !bytes.Equal(got, applyEdits(m.text, edits)) {
 		t.Fatalf("%v, %d bytes", err, len(got))
 	}
-	if grown := out.Len() - len(w.out.b); grown > 4<<10 {
-		t.Errorf("%d bytes of stream became %d, for %d of text", len(w.out.b), out.Len(), len(text))
+	if grown := out.Len() - len(m.out.b); grown > 4<<10 {
+		t.Errorf("%d bytes of stream became %d, for %d of text", len(m.out.b), out.Len(), len(m.text))
 	}
-	t.Logf("%d bytes of stream became %d, for %d of text", len(w.out.b), out.Len(), len(text))
+	t.Logf("%d bytes of stream became %d, for %d of text", len(m.out.b), out.Len(), len(m.text))
 }
 
 // FuzzEdit edits texts inside their streams.

@@ -20,7 +20,7 @@
 //	new   '<' 'h' 'e' 'a' 'd' '>' '<' 'm' 'e' 't' 'a' '>' '<' 't' … match(4, 66) …
 //
 // If a block's codes lack a symbol, such as a literal '"', the block is ended early, the next tokens are written
-// as a block with codes of their own, and the old block's header is repeated for the rest. As a block that is
+// as a block with the fixed codes, and the old block's header is repeated for the rest. As a block that is
 // ended early must not be the last one, none is copied as final, and an empty final block is added.
 //
 // # Use

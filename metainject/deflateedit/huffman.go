@@ -4,7 +4,6 @@ package deflateedit
 
 import (
 	"math/bits"
-	"slices"
 	"sync"
 )
 
@@ -147,85 +146,5 @@ func canonical(lengths []uint8, codes []uint16) {
 			codes[i] = bits.Reverse16(next[l]) >> (16 - l)
 			next[l]++
 		}
-	}
-}
-
-// treeBuilder builds Huffman codes of limited length.
-type treeBuilder struct {
-	leaf   []uint32 // frequency << 9 | symbol
-	weight [2 * numLit]uint32
-	parent [2 * numLit]uint16
-}
-
-// lengths assigns code lengths up to limit to the symbols that occur, at least two, so that the code is complete.
-func (t *treeBuilder) lengths(freq []uint32, lengths []uint8, limit int) {
-	t.leaf = t.leaf[:0]
-	for i, f := range freq {
-		lengths[i] = 0
-		if f > 0 {
-			t.leaf = append(t.leaf, f<<9|uint32(i))
-		}
-	}
-	for i := 0; len(t.leaf) < 2; i++ {
-		if freq[i] == 0 {
-			t.leaf = append(t.leaf, 1<<9|uint32(i))
-		}
-	}
-	slices.Sort(t.leaf)
-	// Two queues: leaves, and the nodes made so far, both by weight.
-	n := len(t.leaf)
-	for i, l := range t.leaf {
-		t.weight[i] = l >> 9
-	}
-	leafAt, nodeAt := 0, n
-	take := func(end int) (i int) {
-		if leafAt < n && (nodeAt == end || t.weight[leafAt] <= t.weight[nodeAt]) {
-			i, leafAt = leafAt, leafAt+1
-		} else {
-			i, nodeAt = nodeAt, nodeAt+1
-		}
-		return i
-	}
-	for node := n; node < 2*n-1; node++ {
-		a := take(node)
-		b := take(node)
-		t.weight[node] = t.weight[a] + t.weight[b]
-		t.parent[a], t.parent[b] = uint16(node), uint16(node)
-	}
-	// How many codes of each length; a node's depth replaces its weight.
-	var count [numLit + 1]int
-	t.weight[2*n-2] = 0
-	for i := 2*n - 3; i >= 0; i-- {
-		t.weight[i] = t.weight[t.parent[i]] + 1
-		if i < n {
-			count[min(int(t.weight[i]), limit)]++
-		}
-	}
-	fit(count[:limit+1])
-	// The rarest symbols get the longest codes.
-	i := 0
-	for l := limit; l > 0; l-- {
-		for ; count[l] > 0; count[l]-- {
-			lengths[t.leaf[i]&511] = uint8(l)
-			i++
-		}
-	}
-}
-
-// fit lengthens codes, given the number of each length, until Kraft's inequality holds after some were cut.
-func fit(count []int) {
-	limit := len(count) - 1
-	room := 0
-	for l := 1; l <= limit; l++ {
-		room += count[l] << (limit - l)
-	}
-	for ; room > 1<<limit; room-- {
-		count[limit]--
-		l := limit - 1
-		for count[l] == 0 {
-			l--
-		}
-		count[l]--
-		count[l+1] += 2
 	}
 }

@@ -44,7 +44,7 @@ func makeStream(rnd *rand.Rand) *streamMaker {
 		case 2, 3:
 			m.fixed(final, m.tokens())
 		default:
-			m.dynamic(final)
+			m.dynamic(final, m.tokens())
 		}
 		m.bounds = append(m.bounds, len(m.text))
 		if final == 0 && rnd.IntN(3) == 0 {
@@ -153,8 +153,8 @@ func (m *streamMaker) symbols(s []coded, lit, dist []uint8) {
 	}
 }
 
-func (m *streamMaker) dynamic(final uint64) {
-	s := symbolsOf(m.rnd, m.tokens())
+func (m *streamMaker) dynamic(final uint64, toks []token) {
+	s := symbolsOf(m.rnd, toks)
 	lit, dist := make([]uint8, numLit), make([]uint8, numDist)
 	for _, c := range s {
 		lit[c.lit] = 1
