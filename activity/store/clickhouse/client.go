@@ -113,17 +113,16 @@ func (c *Client) do(ctx context.Context, statement string, data io.Reader) (io.R
 
 // Exec carries out a statement without an answer.
 func (c *Client) Exec(ctx context.Context, statement string) error {
-	body, err := c.do(ctx, statement, nil)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, body)
-	return errors.Join(err, body.Close())
+	return c.send(ctx, statement, nil)
 }
 
 // Insert adds rows to a table. Each row is a line of TabSeparated, see [Escape].
 func (c *Client) Insert(ctx context.Context, table string, columns []string, rows []byte) error {
-	body, err := c.do(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") FORMAT TabSeparated", bytes.NewReader(rows))
+	return c.send(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") FORMAT TabSeparated", bytes.NewReader(rows))
+}
+
+func (c *Client) send(ctx context.Context, statement string, data io.Reader) error {
+	body, err := c.do(ctx, statement, data)
 	if err != nil {
 		return err
 	}
@@ -149,9 +148,7 @@ func (c *Client) Query(ctx context.Context, query string, each func([]string) er
 		}
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		for i := range fields {
-			if fields[i], err = unescape(fields[i]); err != nil {
-				return fmt.Errorf("reading the answer of ClickHouse: %w", err)
-			}
+			fields[i] = unescaper.Replace(fields[i])
 		}
 		if err := each(fields); err != nil {
 			return err
