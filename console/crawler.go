@@ -84,7 +84,7 @@ func crawlerPage(v *view) (*page, error) {
 		v.describe(d.client)
 	}
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r store.Row) bool { return idOf(&r) != clientID{name, d.Impostor} })
-	d.Chart = v.newChart(d.Label()+", requests", v.series(rows), name)
+	d.Chart = v.newChart(d.Label()+", requests", v.series(rows))
 	v.addSeen([]*client{d.client})
 	if err := cmp.Or(v.crawlerReads(d), v.crawlerPaths(d)); err != nil {
 		return nil, err
@@ -266,7 +266,7 @@ func (v *view) crawlerReads(d *crawlerData) error {
 	if d.Impostor {
 		return nil
 	}
-	reads, err := v.store.Reads(v.ctx, d.Name, "")
+	reads, err := v.store.Reads(v.ctx)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (v *view) crawlerReads(d *crawlerData) error {
 		return err
 	}
 	for _, x := range reads {
-		if v.allowed(x.Host) && (v.Host == "" || x.Host == v.Host) && len(d.Reads) < 12 {
+		if x.Crawler == d.Name && v.allowed(x.Host) && (v.Host == "" || x.Host == v.Host) && len(d.Reads) < 12 {
 			d.Reads = append(d.Reads, readEvent{x, v.isCurrent(h, x.Host, x.Version)})
 		}
 	}

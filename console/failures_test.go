@@ -46,7 +46,7 @@ func (b broken) Lost(ctx context.Context, _, _ time.Time) (int64, error) { retur
 func (b broken) Bounds(ctx context.Context) (store.Bounds, error)        { return store.Bounds{}, b.fail(ctx) }
 func (b broken) Crawlers(ctx context.Context) ([]store.Crawler, error)   { return nil, b.fail(ctx) }
 
-func (b broken) Reads(ctx context.Context, _, _ string) ([]store.Read, error) {
+func (b broken) Reads(ctx context.Context) ([]store.Read, error) {
 	return nil, b.fail(ctx)
 }
 

@@ -135,7 +135,7 @@ func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool
 	if r == nil {
 		return nil, nil
 	}
-	reads, err := r.Reads(v.ctx, "", "")
+	reads, err := r.Reads(v.ctx)
 	if err != nil {
 		return nil, err
 	}

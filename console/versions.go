@@ -26,17 +26,6 @@ type history struct {
 	current      map[string]string // of each host, see isCurrent
 }
 
-func (v *view) history() (*history, error) {
-	if v.versions == nil {
-		h, err := v.readHistory()
-		if err != nil {
-			return nil, err
-		}
-		v.versions = h
-	}
-	return v.versions, nil
-}
-
 func (v *view) readHistory() (*history, error) {
 	h := &history{current: map[string]string{}}
 	r := v.store
@@ -113,7 +102,7 @@ func (v *view) changes(limit int) ([]event, error) {
 		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.signedOf(p.Policy) + ".", Link: v.Link("published"), More: "Version"})
 	}
 	if r := v.store; r != nil && h.live() != nil {
-		reads, err := r.Reads(v.ctx, "", "")
+		reads, err := r.Reads(v.ctx)
 		if err != nil {
 			return nil, err
 		}

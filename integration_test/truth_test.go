@@ -275,7 +275,7 @@ func (tr *truth) checkStore(t *testing.T, dir string) {
 	if err != nil || !maps.Equal(by, tr.by) {
 		t.Errorf("the store: %v, %v\nwant %v", by, err, tr.by)
 	}
-	reads, err := r.Reads(t.Context(), "", "")
+	reads, err := r.Reads(t.Context())
 	readers := map[string]int64{}
 	for i := range reads {
 		readers[reads[i].Crawler+" "+reads[i].Label()] += reads[i].Requests

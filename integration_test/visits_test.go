@@ -234,7 +234,7 @@ func checkStore(t *testing.T, dir string, requests int64) {
 	if err != nil || len(all) != 1 || all[0].Text != visitsPolicy || all[0].Label() != "v1" {
 		t.Errorf("publications: %+v, %v", all, err)
 	}
-	reads, err := r.Reads(t.Context(), "GPTBot", "")
+	reads, err := r.Reads(t.Context())
 	if err != nil || len(reads) != 1 || reads[0].Host != "127.0.0.1" || reads[0].Label() != "v1" {
 		t.Errorf("reads: %+v, %v", reads, err)
 	}

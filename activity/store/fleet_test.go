@@ -93,8 +93,7 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 		"totals":       func(r Queries) (any, error) { return r.Totals(t.Context(), q) },
 		"lost":         func(r Queries) (any, error) { return r.Lost(t.Context(), q.From, q.To) },
 		"crawlers":     func(r Queries) (any, error) { return r.Crawlers(t.Context()) },
-		"reads":        func(r Queries) (any, error) { return r.Reads(t.Context(), "", "") },
-		"reads of one": func(r Queries) (any, error) { return r.Reads(t.Context(), "GPTBot", "r1") },
+		"reads":        func(r Queries) (any, error) { return r.Reads(t.Context()) },
 		"publications": func(r Queries) (any, error) { return r.Publications(t.Context(), "site.yaml") },
 		"versions":     func(r Queries) (any, error) { return r.PolicyVersions(t.Context(), "") },
 		"documents":    func(r Queries) (any, error) { return r.Documents(t.Context()) },
@@ -270,7 +269,7 @@ func TestForgetAndPrune(t *testing.T) {
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		rows, err := fleet.Totals(t.Context(), Query{From: start.AddDate(-1, 0, 0), To: start.AddDate(1, 0, 0), By: []Dimension{ByCrawler}})
-		reads, err2 := fleet.Reads(t.Context(), "", "")
+		reads, err2 := fleet.Reads(t.Context())
 		crawlers, err3 := fleet.Crawlers(t.Context())
 		if err == nil && err2 == nil && err3 == nil && len(rows) == 1 && rows[0].Values[ByCrawler] == "GPTBot" && rows[0].Requests == 2 &&
 			len(reads) == 1 && reads[0].Crawler == "GPTBot" && len(crawlers) == 1 {

@@ -24,7 +24,7 @@ type Queries interface {
 	Lost(ctx context.Context, from, to time.Time) (int64, error)
 	Bounds(ctx context.Context) (Bounds, error)
 	Crawlers(ctx context.Context) ([]Crawler, error)
-	Reads(ctx context.Context, crawler, version string) ([]Read, error)
+	Reads(ctx context.Context) ([]Read, error)
 	Publications(ctx context.Context, name string) ([]Publication, error)
 	PolicyVersions(ctx context.Context, name string) ([]string, error)
 	Documents(ctx context.Context) ([]Document, error)
@@ -290,17 +290,9 @@ func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 	return all, err
 }
 
-// Reads lists who read which robots.txt, the latest first. An empty crawler or version stands
-// for every one.
-func (r *FleetReader) Reads(ctx context.Context, crawler, version string) (all []Read, err error) {
-	var where []string
-	if crawler != "" {
-		where = append(where, "crawler = "+clickhouse.Quote(crawler))
-	}
-	if version != "" {
-		where = append(where, "version = "+clickhouse.Quote(version))
-	}
-	err = r.query(ctx, "SELECT host, crawler, version, publication, number, min(first), max(last), sum(requests) FROM reads FINAL"+r.where(where...)+
+// Reads lists who read which robots.txt, the latest first.
+func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
+	err = r.query(ctx, "SELECT host, crawler, version, publication, number, min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+
 		" GROUP BY host, crawler, version, publication, number", 8, func(f []string, n []int64) {
 		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Version: f[2], Publication: f[3], Number: f[4]}, time.Unix(n[5], 0).UTC(), time.Unix(n[6], 0).UTC(), n[7]})
 	})

@@ -65,7 +65,7 @@ func use(t *testing.T, dir string) error {
 	if err == nil {
 		_, err = r.Totals(t.Context(), Query{By: []Dimension{ByHour, ByHost, ByCrawler, ByPath}, To: start.AddDate(1, 0, 0)})
 		_, err2 := r.Crawlers(t.Context())
-		_, err3 := r.Reads(t.Context(), "a", "")
+		_, err3 := r.Reads(t.Context())
 		_, err4 := r.Publications(t.Context(), "")
 		err = errors.Join(err, err2, err3, err4, r.Check(t.Context()), r.Close())
 	}

@@ -31,8 +31,6 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 	return v, err
 }
 
-const setMetaText = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
-
 // change calls do with a transaction and with a revision that is greater than all before. It is a
 // time so that a database that was restored from a copy does not go back.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx, revision int64) error) error {
@@ -55,7 +53,7 @@ func touch(ctx context.Context, q querier, name string, bucket, revision int64) 
 }
 
 func setMeta(ctx context.Context, q querier, name string, v int64) error {
-	_, err := q.ExecContext(ctx, setMetaText, name, v)
+	_, err := q.ExecContext(ctx, "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", name, v)
 	return err
 }
 

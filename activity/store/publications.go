@@ -119,51 +119,37 @@ func (r *Read) Label() string {
 	return activity.Label(r.Publication, r.Number)
 }
 
-// Reads lists who read which robots.txt, the latest first. An empty crawler or version stands for every one.
-func (r *Reader) Reads(ctx context.Context, crawler, version string) ([]Read, error) {
-	var all map[journal.Read]*journal.Times
-	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
-		all = map[journal.Read]*journal.Times{}
-		if err := storedReads(ctx, tx, all); err != nil {
+// Reads lists who read which robots.txt, the latest first.
+func (r *Reader) Reads(ctx context.Context) (list []Read, err error) {
+	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
+		list = nil
+		if err := each(ctx, tx, func(rows *sql.Rows) error {
+			var r journal.Read
+			t := new(journal.Times)
+			err := rows.Scan(&r.Host, &r.Crawler, &r.Version, &r.Publication, &r.Number, &t.First, &t.Last, &t.Count)
+			if p := pending.Reads[r]; p != nil {
+				t.Add(*p)
+			}
+			pending.Reads[r] = t
+			return err
+		}, "SELECT h.text, c.text, v.text, p.text, n.text, first, last, requests FROM reads"+
+			" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS v ON v.id = version"+
+			" JOIN strings AS p ON p.id = publication JOIN strings AS n ON n.id = number"); err != nil {
 			return err
 		}
 		for r, t := range pending.Reads {
-			if all[r] == nil {
-				all[r] = new(journal.Times)
-			}
-			all[r].Add(*t)
+			list = append(list, Read{r, time.Unix(t.First, 0).UTC(), time.Unix(t.Last, 0).UTC(), t.Count})
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	var list []Read
-	for r, t := range all {
-		if (crawler == "" || r.Crawler == crawler) && (version == "" || r.Version == version) {
-			list = append(list, Read{r, time.Unix(t.First, 0).UTC(), time.Unix(t.Last, 0).UTC(), t.Count})
-		}
-	}
 	sortReads(list)
-	return list, nil
+	return list, err
 }
 
 func sortReads(list []Read) {
 	slices.SortFunc(list, func(a, b Read) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Version, b.Version), cmp.Compare(b.Number, a.Number))
 	})
-}
-
-func storedReads(ctx context.Context, tx *sql.Tx, into map[journal.Read]*journal.Times) error {
-	return each(ctx, tx, func(rows *sql.Rows) error {
-		var r journal.Read
-		t := new(journal.Times)
-		err := rows.Scan(&r.Host, &r.Crawler, &r.Version, &r.Publication, &r.Number, &t.First, &t.Last, &t.Count)
-		into[r] = t
-		return err
-	}, "SELECT h.text, c.text, v.text, p.text, n.text, first, last, requests FROM reads"+
-		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS v ON v.id = version"+
-		" JOIN strings AS p ON p.id = publication JOIN strings AS n ON n.id = number")
 }
 
 // Crawler is a crawler that came.

@@ -117,8 +117,7 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 	if err := s.sweep(ctx); err != nil {
 		return err
 	}
-	_, err := s.db.ExecContext(ctx, setMetaText, metaSwept, today)
-	return err
+	return setMeta(ctx, s.db, metaSwept, today)
 }
 
 // sweep deletes texts that no row names.

@@ -562,7 +562,7 @@ func TestReadsAndPublications(t *testing.T) {
 	}
 	defer r.Close()
 	for _, when := range []string{"before", "after"} { // the merge
-		reads, err := r.Reads(ctx, "GPTBot", "")
+		reads, err := r.Reads(ctx)
 		if err != nil || len(reads) != 2 || reads[0].Version != "v2" || reads[0].Label() != "v2" || reads[1].Label() != "v1" || reads[1].Requests != 2 || !reads[1].First.Equal(start) {
 			t.Errorf("%s: %+v, %v", when, reads, err)
 		}
@@ -588,7 +588,7 @@ func TestReadsAndPublications(t *testing.T) {
 	if err := s.Delete(ctx, "GPTBot", ""); err != nil {
 		t.Fatal(err)
 	}
-	if reads, err := r.Reads(ctx, "", ""); err != nil || len(reads) != 0 {
+	if reads, err := r.Reads(ctx); err != nil || len(reads) != 0 {
 		t.Errorf("after Delete: %+v, %v", reads, err)
 	}
 	if rows := totals(t, dir, Query{}); len(rows) != 0 {
