@@ -199,13 +199,7 @@ func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 			continue
 		}
 		edge := v.Running.Site.Edge(policy.Query{Crawler: id, Host: u.Host, Path: pathpattern.Target(u), Now: v.Now, Identity: v.likely(id)})
-		o := otherAnswer{Name: name, Verdict: "allowed", Link: v.Link("ask", "agent", name, "url", u.String())}
-		if edge.Refused() {
-			o.Verdict = "closed"
-			if edge.Mode == policy.ModeBlock {
-				o.Verdict = "refused"
-			}
-		}
+		o := otherAnswer{Name: name, Verdict: wordOf(edge), Link: v.Link("ask", "agent", name, "url", u.String())}
 		if s := edge.Decision.Statement; s != nil {
 			o.Line = s.Pos.Line
 		}

@@ -104,39 +104,27 @@ func change(v *view) (*page, error) {
 	if err := v.openDraft(d); err != nil {
 		return nil, err
 	}
-	do := v.r.PostFormValue("do")
 	v.decideIn(d)
 	d.Publish.ReadOnly = v.readOnly(d)
 	if d.baseText, d.baseKnown, err = v.textOf(d.Base); err != nil {
 		return nil, err
 	}
 	v.overtake(d)
-	if err := v.check(d); err != nil {
-		if e, ok := errors.AsType[statusError](err); ok {
-			d.Problem, p.Status = e.Error(), e.status
-			d.setLines(nil)
-			return p, nil
+	done := p
+	if err = v.check(d); err == nil {
+		p.Lead = d.lead()
+		switch v.r.PostFormValue("do") {
+		case "publish":
+			done, err = v.publish(d)
+		case "save", "approve", "discard":
+			done, err = v.share(d, v.r.PostFormValue("do"))
 		}
-		return nil, err
 	}
-	p.Lead = d.lead()
-	var done *page
-	switch do {
-	case "publish":
-		done, err = v.publish(d)
-	case "save", "approve", "discard":
-		done, err = v.share(d, do)
-	default:
+	if e, ok := errors.AsType[statusError](err); ok {
+		d.Problem, p.Status = e.Error(), e.status
 		return p, nil
 	}
-	if err == nil {
-		return done, nil
-	}
-	d.Problem, p.Status = err.Error(), http.StatusConflict
-	if e, ok := errors.AsType[statusError](err); ok {
-		p.Status = e.status
-	}
-	return p, nil
+	return done, err
 }
 
 // lead is what the draft would do, in a sentence.
@@ -247,8 +235,8 @@ func (v *view) textOf(sum string) (text string, ok bool, err error) {
 // check fills in what the draft says and would change.
 func (v *view) check(d *changeData) error {
 	d.Same = d.Text == v.Running.Text
+	d.setLines(nil)
 	if v.r.Method == http.MethodGet && (d.Same || d.Hidden) && d.Back == "" {
-		d.setLines(nil)
 		return nil
 	}
 	draft, err := checkDraft(v.ctx, d.File, d.Text)

@@ -4,7 +4,7 @@ package console
 
 import (
 	"fmt"
-	"net/url"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +56,7 @@ var parts = []struct {
 }
 
 // newChart draws the bars of the period. Each leads to the page for its days.
-func (v *view) newChart(what string, buckets []bucket, name string) *chart {
+func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
 	c := &chart{Label: fmt.Sprintf("%s %s by verdict, %s. Each bar leads to its days, and the same is in the table below.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
 	c.Note = "Requests every " + s.unit + ", UTC."
@@ -98,12 +98,10 @@ func (v *view) newChart(what string, buckets []bucket, name string) *chart {
 		}
 		first, last := b.Start.Format(time.DateOnly), b.Start.Add(s.width-1).Format(time.DateOnly)
 		text := map[bool]string{true: "week of "}[s.width > 24*time.Hour] + b.Start.Format("2 Jan: ") + plural(b.All, "request", "requests")
-		q := url.Values{"since": {first}, "until": {last}}
-		for key, value := range map[string]string{"host": v.Host, "name": name} {
-			if value != "" {
-				q.Set(key, value)
-			}
-		}
+		q := maps.Clone(v.q)
+		q.Del("days")
+		q.Set("since", first)
+		q.Set("until", last)
 		c.Bars = append(c.Bars, bar{short(float64(i) * step), short(step), text, "?" + q.Encode()})
 	}
 	return c

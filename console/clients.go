@@ -130,18 +130,15 @@ func (v *view) describe(c *client) {
 
 // lookup finds a crawler in the catalogue of the policy, or in the built-in one.
 func (v *view) lookup(name string) *crawlers.Crawler {
+	catalogue, err := crawlers.Default()
 	if v.Running != nil {
-		if row, ok := v.Running.Site.File.Catalogue.Lookup(name); ok {
-			return row
-		}
+		catalogue, err = v.Running.Site.File.Catalogue, nil
+	}
+	if err != nil {
 		return nil
 	}
-	if builtIn, err := crawlers.Default(); err == nil {
-		if row, ok := builtIn.Lookup(name); ok {
-			return row
-		}
-	}
-	return nil
+	row, _ := catalogue.Lookup(name)
+	return row
 }
 
 // verifiedBy says what an operator publishes to verify its crawler by.

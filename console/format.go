@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"regexp"
@@ -101,18 +102,12 @@ var kindNames = map[crawlers.Kind]string{
 	crawlers.KindAIAssistant: "AI assistants", crawlers.KindAIAgent: "AI agents", crawlers.KindArchive: "Archives", crawlers.KindSEO: "SEO",
 	crawlers.KindAds: "Advertising", crawlers.KindPreview: "Link previews", crawlers.KindFeed: "Feeds", crawlers.KindMonitoring: "Monitoring",
 	crawlers.KindSecurity: "Security", crawlers.KindAcademic: "Research", activity.KindUnknown: "Unknown",
-	"unclassified": "Not classified",
+	"unclassified": "Not classified", "": "Other",
 }
 
 // kindName is what publishers call a kind of crawler.
 func kindName(kind string) string {
-	if name, ok := kindNames[crawlers.Kind(kind)]; ok {
-		return name
-	}
-	if kind == "" {
-		return "Other"
-	}
-	return kind
+	return cmp.Or(kindNames[crawlers.Kind(kind)], kind)
 }
 
 // maxShown is how many characters of a text from strangers are shown.
@@ -150,10 +145,7 @@ var verdicts = map[string]verdict{
 
 // verdictOf is the markup of a verdict, by its name in code.
 func verdictOf(name string) template.HTML {
-	v, ok := verdicts[name]
-	if !ok {
-		v = verdict{"v-unknown", "Unknown"}
-	}
+	v := cmp.Or(verdicts[name], verdicts["unknown"])
 	return template.HTML(fmt.Sprintf(`<span class="v %s">%s</span>`, v.Class, v.Word))
 }
 

@@ -163,7 +163,7 @@ func (v *view) overTime(d *overviewData, rows []store.Row) {
 	for i := range buckets {
 		d.Total.plus(buckets[i].counts)
 	}
-	d.Chart = v.newChart("Requests", buckets, "")
+	d.Chart = v.newChart("Requests", buckets)
 	q := v.before()
 	bounds, err := v.store.Bounds(v.ctx)
 	if err != nil || bounds.FirstDay.IsZero() || bounds.FirstDay.After(q.From) {

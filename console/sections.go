@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // section is a column of the grid: a part of one host.
@@ -178,7 +179,17 @@ type cellVerdict struct {
 	probe
 	Verdict  string
 	decision policy.Decision
-	mode     policy.Mode
+}
+
+// wordOf is what a server does about a request, in a word.
+func wordOf(v site.Verdict) string {
+	switch {
+	case !v.Refused():
+		return "allowed"
+	case v.Mode == policy.ModeBlock:
+		return "refused"
+	}
+	return "closed"
 }
 
 // evaluate answers for all probes of a section, and sums them up in a word.
@@ -186,26 +197,19 @@ func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVer
 	all := make([]cellVerdict, 0, len(s.probes))
 	word := ""
 	for _, p := range s.probes {
-		c := cellVerdict{probe: p, Verdict: "allowed"}
+		var says site.Verdict
 		q := policy.Query{Crawler: a.id, Identity: a.identity, Host: s.Host, Path: pathpattern.NormalizePath(p.path), Usage: u, Now: v.Now}
-		refused := false
 		switch {
 		case u != policy.Crawl:
-			c.decision = v.Running.Site.Policy.Decide(q)
-			if c.decision.Verdict == policy.Unstated {
-				c.Verdict = "unstated"
-			}
+			says.Decision = v.Running.Site.Policy.Decide(q)
 		case a.id == 0:
-			c.decision = v.Running.Site.Crawling(q)
+			says.Decision = v.Running.Site.Crawling(q)
 		default:
-			e := v.Running.Site.Edge(q)
-			c.decision, c.mode, refused = e.Decision, e.Mode, e.Refused()
+			says = v.Running.Site.Edge(q)
 		}
-		if refused || c.decision.Verdict == policy.Disallowed {
-			c.Verdict = "closed"
-		}
-		if c.Verdict == "closed" && c.mode == policy.ModeBlock {
-			c.Verdict = "refused"
+		c := cellVerdict{p, wordOf(says), says.Decision}
+		if u != policy.Crawl && says.Decision.Verdict == policy.Unstated {
+			c.Verdict = "unstated"
 		}
 		switch {
 		case word == "":

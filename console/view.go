@@ -45,7 +45,7 @@ type view struct {
 	searched int64           // requests of verified search engines that these are about
 
 	// Read once for a page.
-	versions         *history // nil: not read yet
+	history          func() (*history, error)
 	publications     []source.Published
 	publicationsRead bool
 	// publicationsError is why they are not known.
@@ -89,7 +89,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 		v.node = v.q.Get("node")
 	}
 	v.store = runningStore(v.node)
-	v.notices = sync.OnceValue(v.findNotices)
+	v.notices, v.history = sync.OnceValue(v.findNotices), sync.OnceValues(v.readHistory)
 	var err error
 	if v.Running, err = v.choose(); err != nil {
 		return nil, err
@@ -286,11 +286,8 @@ func (p *page) Tabs() []tab {
 
 // SiteName is the name at the top of each page.
 func (v *view) SiteName() string {
-	switch {
-	case v.options.Title != "":
+	if v.options.Title != "" {
 		return v.options.Title
-	case len(v.may) > 0:
-		return v.may[0]
 	}
 	if hosts := v.Hosts(); len(hosts) > 0 {
 		return hosts[0]
