@@ -104,7 +104,7 @@ const maxErrorLines = 20
 
 // Error returns the problems one a line, the gravest first and summed up, the first 20 of them.
 func (ds Diagnostics) Error() string {
-	sorted := ds.Summed().Sorted()
+	sorted := ds.Summed()
 	slices.SortStableFunc(sorted, func(a, b Diagnostic) int { return cmp.Compare(b.Severity, a.Severity) })
 	var b strings.Builder
 	for i, d := range sorted {
@@ -145,7 +145,7 @@ func (ds Diagnostics) Write(w io.Writer, color bool) error {
 		}
 		return style + s + reset
 	}
-	for _, d := range ds.Summed().Sorted() {
+	for _, d := range ds.Summed() {
 		style := map[policy.Severity]string{policy.Error: red, policy.Warning: yellow, policy.Hint: blue}[d.Severity]
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s: %s: %s [%s]\n", paint(bold, d.place()), paint(style, d.Severity.String()), d.body(), d.Code)
@@ -165,33 +165,15 @@ const maxExcerpt = 120
 // excerpt is the part of a line to show, and what goes before the caret. Control characters become spaces, so that no
 // file can write to the terminal.
 func excerpt(line string, column int) (shown, indent string) {
-	before, mark := 0, max(column-1, 0)
-	if mark > maxExcerpt/2 && utf8.RuneCountInString(line) > maxExcerpt {
-		before = mark - maxExcerpt/2
+	text, start, end := []rune(oneLine(line)), "", ""
+	mark := min(max(column-1, 0), len(text))
+	if len(text) > maxExcerpt && mark > maxExcerpt/2 {
+		text, mark, start = text[mark-maxExcerpt/2:], maxExcerpt/2, "…"
 	}
-	var b, in strings.Builder
-	if before > 0 {
-		b.WriteString("…")
-		in.WriteByte(' ')
+	if len(text) > maxExcerpt {
+		text, end = text[:maxExcerpt], "…"
 	}
-	n := 0
-	for _, c := range line {
-		if n >= before+maxExcerpt {
-			b.WriteString("…")
-			break
-		}
-		if n >= before {
-			if c < ' ' || c >= 0x7f && c < 0xa0 {
-				c = ' '
-			}
-			b.WriteRune(c)
-			if n < mark {
-				in.WriteByte(' ')
-			}
-		}
-		n++
-	}
-	return strings.TrimRight(b.String(), " "), in.String()
+	return strings.TrimRight(start+string(text)+end, " "), strings.Repeat(" ", utf8.RuneCountInString(start)+mark)
 }
 
 // Lists of more than maxAlike warnings of one kind are shortened.
@@ -200,38 +182,30 @@ const (
 	leftOfMany = 3
 )
 
-// Summed returns the problems with long lists of warnings or hints of one kind in one file shortened. Errors stay.
-func (ds Diagnostics) Summed() Diagnostics {
+// Summed returns the problems, sorted, with long lists of warnings or hints of one kind in one file shortened. Errors
+// stay.
+func (ds Diagnostics) Summed() (left Diagnostics) {
 	type kind struct{ file, code string }
-	byKind := map[kind][]int{}
-	for i, d := range ds {
+	byKind := map[kind]Diagnostics{}
+	sorted := ds.Sorted()
+	for _, d := range sorted {
 		if k := (kind{d.File, d.Code}); d.Severity != policy.Error {
-			byKind[k] = append(byKind[k], i)
+			byKind[k] = append(byKind[k], d)
 		}
 	}
-	drop := map[int]bool{}
-	all := slices.Clone(ds)
-	for _, places := range byKind {
-		if len(places) <= maxAlike {
-			continue
+	before := map[kind]int{}
+	for _, d := range sorted {
+		k := kind{d.File, d.Code}
+		if alike := byKind[k]; len(alike) > maxAlike {
+			if before[k]++; before[k] > leftOfMany {
+				continue
+			}
+			if before[k] == leftOfMany {
+				d.fixAt = cmp.Or(d.fixAt, len(d.Message))
+				d.Message += fmt.Sprintf("; there are %d more like this, down to line %d", len(alike)-leftOfMany, alike[len(alike)-1].Pos.Line)
+			}
 		}
-		slices.SortStableFunc(places, func(a, b int) int {
-			return cmp.Or(cmp.Compare(ds[a].Pos.Line, ds[b].Pos.Line), cmp.Compare(ds[a].Pos.Column, ds[b].Pos.Column))
-		})
-		for _, i := range places[leftOfMany:] {
-			drop[i] = true
-		}
-		last := &all[places[leftOfMany-1]]
-		if last.DidYouMean != "" && last.fixAt == 0 {
-			last.fixAt = len(last.Message)
-		}
-		last.Message += fmt.Sprintf("; there are %d more like this, down to line %d", len(places)-leftOfMany, ds[places[len(places)-1]].Pos.Line)
-	}
-	var left Diagnostics
-	for i := range all {
-		if !drop[i] {
-			left = append(left, all[i])
-		}
+		left = append(left, d)
 	}
 	return left
 }

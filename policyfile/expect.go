@@ -15,6 +15,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 const maxExpectations = 20_000
@@ -169,7 +170,6 @@ type evaluator struct {
 	spent   int
 	hosts   []string           // see hostsOf
 	classes map[string]classes // by host
-	members map[policy.Audience][]policy.CrawlerID
 	asked   map[memberKey][]member
 }
 
@@ -189,7 +189,6 @@ func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
 		policy: p, now: now,
 		hosts:   hostsOf(p),
 		classes: map[string]classes{},
-		members: map[policy.Audience][]policy.CrawlerID{},
 		asked:   map[memberKey][]member{},
 	}
 }
@@ -311,24 +310,15 @@ func classesOf(p *policy.Policy, host string) classes {
 }
 
 // membersOf lists the crawlers of an audience, with the unknown one where it can be a member.
-func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
-	ids, ok := x.members[a]
-	if ok {
-		return ids
-	}
+func (x *evaluator) membersOf(a policy.Audience) (ids []policy.CrawlerID) {
 	for id, c := range x.policy.Crawlers {
-		switch {
-		case a.Kind == policy.ForEveryone,
-			a.Kind == policy.ForCategory && strings.EqualFold(c.Kind, a.Name),
-			a.Kind == policy.ForOperator && strings.EqualFold(c.Operator, a.Name),
-			a.Kind == policy.ForPurpose && containsFold(c.Purposes, a.Name):
+		if a.Kind == policy.ForEveryone || lint.InGroup(a, c) {
 			ids = append(ids, id)
 		}
 	}
 	if a.Kind == policy.ForEveryone || a.Kind == policy.ForPurpose {
 		ids = append(ids, 0)
 	}
-	x.members[a] = ids
 	return ids
 }
 

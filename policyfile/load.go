@@ -126,8 +126,8 @@ const formatVersion = "1"
 // fileFields are the keys of the file, in the order of reading: names before the rules that use them.
 var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
-	key("catalogue", "the date of the catalogue of crawlers that the policy was written for; catalogue auto takes no other while it runs",
-		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), readPin, func(w *printer, spec *policy.Spec) { w.text("catalogue", spec.Catalogue) }),
+	textKey("catalogue", "the date of the catalogue of crawlers that the policy was written for; catalogue auto takes no other while it runs",
+		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalogue }),
 	key("sitemaps", "the sitemaps of the site: an address or a list of addresses; one that starts with / is completed with the host",
 		oneOrMore(textShape("an address, such as /sitemap.xml or https://www.example.com/sitemap.xml", `^(/|https?://)`)),
 		readSitemaps, func(w *printer, spec *policy.Spec) { w.texts("sitemaps", spec.Sitemaps) }),
@@ -269,16 +269,14 @@ func readVersion(p *parser, n *yaml.Node, _ *policy.Spec) {
 	}
 }
 
-func readPin(p *parser, n *yaml.Node, spec *policy.Spec) {
-	text, ok := p.text(n, "catalogue")
-	switch _, err := time.Parse(time.DateOnly, text); {
-	case !ok:
-	case err != nil:
-		p.report(posOf(n), "bad-value", "", "invalid catalogue %s: must be a date such as 2026-11-24", quote(text))
-	case text != p.base.AsOf():
+func (p *parser) pin(n *yaml.Node, _, text string) bool {
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return p.refuse(n, "bad-value", "", "invalid catalogue %s: must be a date such as 2026-11-24", quote(text))
+	}
+	if text != p.base.AsOf() {
 		p.report(posOf(n), "another-catalogue", "", `another catalogue of crawlers is in use than that of %s, so that names and categories may mean something else; see "diff --catalogue", and write the date that "crawlers" prints`, text)
 	}
-	spec.Catalogue = text
+	return true
 }
 
 func readSitemaps(p *parser, n *yaml.Node, spec *policy.Spec) {

@@ -24,10 +24,7 @@ var (
 )
 
 func readContentSignal(p *parser, n *yaml.Node, b *policy.Publish) {
-	word, ok := p.choice(n, "content-signal", contentSignalWords...)
-	if !ok {
-		return
-	}
+	word, _ := p.choice(n, "content-signal", contentSignalWords...)
 	b.ContentSignal, b.ContentSignalUse = policy.On, word
 	if word == "on" || word == "off" {
 		b.ContentSignal, b.ContentSignalUse = switchWords[word], ""
@@ -71,17 +68,13 @@ var usageTokenFields = func() fields[*policy.Publish] {
 	usages := policy.RightsUsages()
 	fs := make(fields[*policy.Publish], 0, len(usages))
 	for i, u := range usages {
-		read := func(p *parser, n *yaml.Node, b *policy.Publish) {
-			text, ok := p.text(n, "the token for "+u.String())
-			if ok && !productToken.MatchString(text) {
-				p.report(posOf(n), "bad-value", "", "invalid token %s: must be up to 64 letters, - and _ (RFC 9309)", quote(text))
-				return
-			}
-			b.UsageTokens[i] = text
+		valid := func(p *parser, n *yaml.Node, _, text string) bool {
 			p.tokenAt[i] = posOf(n)
+			return productToken.MatchString(text) ||
+				p.refuse(n, "bad-value", "", "invalid token %s: must be up to 64 letters, - and _ (RFC 9309)", quote(text))
 		}
-		fs = append(fs, key(u.String(), "the token that stands for "+u.String(), textShape("a token of letters, - and _", productToken.String()),
-			read, func(w *printer, b *policy.Publish) { w.text(u.String(), b.UsageTokens[i]) }))
+		fs = append(fs, textKey(u.String(), "the token that stands for "+u.String(), textShape("a token of letters, - and _", productToken.String()),
+			valid, func(b *policy.Publish) *string { return &b.UsageTokens[i] }))
 	}
 	return fs
 }()
@@ -122,9 +115,8 @@ var webShape = textShape("an address that starts with https://", `^https?://`)
 var offerFields = fields[*policy.Offer]{
 	key("usage", "the usage that is offered: train-ai, ai-use or search", choiceShape(usageTokenFields.names()...),
 		func(p *parser, n *yaml.Node, o *policy.Offer) {
-			if word, ok := p.choice(n, "usage", usageTokenFields.names()...); ok {
-				o.Usage, _ = policy.ParseUsage(word)
-			}
+			word, _ := p.choice(n, "usage", usageTokenFields.names()...)
+			o.Usage, _ = policy.ParseUsage(word)
 		}, func(w *printer, o *policy.Offer) { w.text("usage", o.Usage.String()) }).must(),
 	key("payment", "what is to be paid for: purchase, subscription, training, crawl, use or contribution",
 		choiceShape(policy.OfferPayments()...), readPayment,

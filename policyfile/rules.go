@@ -125,9 +125,8 @@ func readHosts(p *parser, n *yaml.Node, r *ruleReader) {
 }
 
 func readIdentity(p *parser, n *yaml.Node, r *ruleReader) {
-	if word, ok := p.choice(n, "identity", "claimed", "not-impostor", "verified"); ok {
-		r.rule.Identity, _ = policy.ParseDemand(word)
-	}
+	word, _ := p.choice(n, "identity", "claimed", "not-impostor", "verified")
+	r.rule.Identity, _ = policy.ParseDemand(word)
 }
 
 func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
@@ -182,10 +181,7 @@ func readEnforce(p *parser, n *yaml.Node, r *ruleReader) {
 }
 
 func (p *parser) mode(n *yaml.Node, what string) policy.Mode {
-	word, ok := p.choice(n, what, "off", "log", "block")
-	if !ok {
-		return policy.ModeUnset
-	}
+	word, _ := p.choice(n, what, "off", "log", "block")
 	mode, _ := policy.ParseMode(word)
 	return mode
 }

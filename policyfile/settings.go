@@ -26,8 +26,11 @@ var enforcementFields = fields[*policy.Enforcement]{
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			e.Mode, p.enforcementAt = p.mode(n, "mode"), posOf(n)
 		}, func(w *printer, e *policy.Enforcement) { w.plain("mode", e.Mode.String()) }),
-	key("status", "the HTTP status of a refusal; the default is 403", statusShape(), readStatus,
-		func(w *printer, e *policy.Enforcement) {
+	key("status", "the HTTP status of a refusal; the default is 403", statusShape(),
+		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
+			word, _ := p.choice(n, "status", statuses...)
+			e.Status, _ = strconv.Atoi(word)
+		}, func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Status != defaultStatus, "status", strconv.Itoa(e.Status))
 		}),
 	key("impostors", "what the server does about clients that only claim to be a known crawler; the default is off", modeShape,
@@ -35,8 +38,8 @@ var enforcementFields = fields[*policy.Enforcement]{
 		func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Impostors > policy.ModeOff, "impostors", e.Impostors.String())
 		}),
-	key("message", "the text of a refusal", textShape("one line of text", ""), readMessage,
-		func(w *printer, e *policy.Enforcement) { w.text("message", e.Message) }),
+	textKey("message", "the text of a refusal", textShape("one line of text", ""), (*parser).message,
+		func(e *policy.Enforcement) *string { return &e.Message }),
 	key("retry-after", "the seconds after which a refused crawler may ask again",
 		shape{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}, readRetryAfter,
 		func(w *printer, e *policy.Enforcement) {
@@ -88,19 +91,8 @@ func printEnforcement(w *printer, spec *policy.Spec) {
 	}
 }
 
-func readStatus(p *parser, n *yaml.Node, e *policy.Enforcement) {
-	if word, ok := p.choice(n, "status", statuses...); ok {
-		e.Status, _ = strconv.Atoi(word)
-	}
-}
-
-func readMessage(p *parser, n *yaml.Node, e *policy.Enforcement) {
-	text, ok := p.text(n, "message")
-	if ok && len(text) > maxMessage {
-		p.report(posOf(n), "bad-value", "", "the message can have up to %d characters", maxMessage)
-		return
-	}
-	e.Message = text
+func (p *parser) message(n *yaml.Node, _, text string) bool {
+	return len(text) <= maxMessage || p.refuse(n, "bad-value", "", "the message can have up to %d characters", maxMessage)
 }
 
 func readRetryAfter(p *parser, n *yaml.Node, e *policy.Enforcement) {
@@ -160,9 +152,8 @@ var switchWords = map[string]policy.Switch{"off": policy.Off, "on": policy.On, "
 func switchKey(name, about string, of func(*policy.Publish) *policy.Switch, words ...string) field[*policy.Publish] {
 	byDefault := *of(&defaultPublish)
 	return key(name, about+"; the default is "+switchWord(byDefault, words), choiceShape(words...), func(p *parser, n *yaml.Node, b *policy.Publish) {
-		if word, ok := p.choice(n, name, words...); ok {
-			*of(b) = switchWords[word]
-		}
+		word, _ := p.choice(n, name, words...)
+		*of(b) = switchWords[word]
 	}, func(w *printer, b *policy.Publish) { w.plainIf(*of(b) != byDefault, name, switchWord(*of(b), words)) })
 }
 

@@ -107,13 +107,6 @@ func isPath(text string) bool {
 	return err == nil
 }
 
-func asWritten(s string) string {
-	if strings.ContainsAny(s, "*, #{}[]&!|>'\"%@`") {
-		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	}
-	return s
-}
-
 func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, parts []policy.UsagePart, r *ruleReader) {
 	var e entry
 	readMap(p, n, "an entry of "+quoteless(what), entryFields, &e)

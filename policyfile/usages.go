@@ -200,9 +200,6 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 var dateForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
 func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qualifiers, bool) {
-	if len(texts) == 0 {
-		return nil, true
-	}
 	qs, ok := &policy.Qualifiers{}, true
 	for _, t := range texts {
 		if err := qs.SetQualifier(u, t.name, t.value); err != nil {

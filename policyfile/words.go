@@ -14,6 +14,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 // The words of these tables are squashed.
@@ -251,7 +252,7 @@ func ruleLine(key string, value *yaml.Node) string {
 	case known && strings.HasPrefix(line, "limit") && !limitRate.MatchString(text):
 		return "limit: " + cmp.Or(limitIn(text), "60/m")
 	case known:
-		return strings.ReplaceAll(line, "%s", asWritten(text))
+		return strings.ReplaceAll(line, "%s", lint.AsWritten(text))
 	}
 	return ""
 }
@@ -288,14 +289,14 @@ func ownRule(names string) string {
 // pathsIn are the paths of a value, as written, or "".
 func pathsIn(value *yaml.Node) string {
 	if isPath(value.Value) {
-		return asWritten(value.Value)
+		return lint.AsWritten(value.Value)
 	}
 	paths := make([]string, 0, len(value.Content))
 	for _, n := range value.Content {
 		if !isPath(n.Value) {
 			return ""
 		}
-		paths = append(paths, asWritten(n.Value))
+		paths = append(paths, lint.AsWritten(n.Value))
 	}
 	if len(paths) == 0 {
 		return ""
@@ -337,12 +338,12 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 
 // settingLine is the line with a key of publish, rights or enforcement, or "".
 func (p *parser) settingLine(key string, value *yaml.Node) string {
-	text := asWritten(value.Value)
+	text := lint.AsWritten(value.Value)
 	switch key {
 	case "enforce":
 		return "enforcement: " + text
 	case "contact":
-		text = asWritten(withScheme(value.Value))
+		text = lint.AsWritten(withScheme(value.Value))
 	}
 	for name, keys := range p.settings {
 		if slices.Contains(keys, key) && value.Kind == yaml.ScalarNode {

@@ -57,7 +57,7 @@ func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	ids, ok := l.groups[a]
 	if !ok {
 		for id, c := range l.Policy.Crawlers {
-			if inGroup(a, c) {
+			if InGroup(a, c) {
 				ids = append(ids, id)
 			}
 		}
@@ -66,7 +66,8 @@ func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	return ids
 }
 
-func inGroup(a policy.Audience, c policy.Crawler) bool {
+// InGroup reports whether a crawler is of a category, an operator or a purpose.
+func InGroup(a policy.Audience, c policy.Crawler) bool {
 	switch a.Kind {
 	case policy.ForCategory:
 		return strings.EqualFold(c.Kind, a.Name)
@@ -93,7 +94,7 @@ func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, poli
 				continue
 			}
 		case policy.TierGroup:
-			if !inGroup(a, c) {
+			if !InGroup(a, c) {
 				continue
 			}
 		case policy.TierFamily, policy.TierEveryone:

@@ -130,12 +130,8 @@ func (l *linter) exemptions() {
 			return
 		}
 		for _, usage := range append(usagesOf(s.Usage), policy.Other) {
-			general, ok := l.overlapping(s.Pattern, usage, false)
-			if !ok {
-				return
-			}
-			for _, g := range general {
-				if !l.reach[g.rule].everyone {
+			for _, g := range l.overlapping(s.Pattern, usage, false) {
+				if !l.reach[g.rule].everyone || l.budget <= 0 {
 					continue
 				}
 				if narrow, ok := inner(s.Pattern, g.s.Pattern); ok && l.exempts(rule, s, g, narrow) {

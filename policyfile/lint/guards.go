@@ -200,7 +200,7 @@ var probes = func() []string {
 func (l *linter) closed(r *policy.Rule, q policy.Query) (policy.Decision, bool) {
 	q.Usage, q.Now = policy.Crawl, l.Now
 	if len(r.UsagePurposes) > 0 {
-		q.Purposes = askedPurposes(r, policy.Audience{})[0]
+		q.Purposes = []string{strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(r.UsagePurposes[0], "$"), "*", "x"))}
 	}
 	var first policy.Decision
 	for i, path := range probes {
@@ -318,10 +318,7 @@ func IsOfKind(p *policy.Policy, id policy.CrawlerID, kind crawlers.Kind) bool {
 	if id == 0 || c.Kind == string(kind) {
 		return id != 0
 	}
-	builtIn, err := crawlers.Default()
-	if err != nil {
-		return false
-	}
+	builtIn, _ := crawlers.Default() // what is built in is valid
 	known, ok := builtIn.Lookup(c.Token)
 	return ok && known.Kind == kind && !slices.Contains(c.IntendedGuards, GuardRefuses)
 }

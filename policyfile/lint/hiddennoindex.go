@@ -63,25 +63,18 @@ func (l *linter) shutsOut(r *policy.Rule) bool {
 	if r.Intended || len(r.Hosts) == 0 || waives(r, GuardShutsOut) {
 		return false
 	}
+	shut, ok := l.shut[r]
 	for i := range l.rules {
-		if &l.rules[i] == r {
-			return l.isShut(i)
+		if !ok && &l.rules[i] == r {
+			_, shut = l.searchShutOut(i)
+			l.shut[r] = shut
 		}
 	}
-	return false
+	return shut
 }
 
 // namesOnPurpose reports whether a rule keeps out a search engine by name and intention.
 func (l *linter) namesOnPurpose(r *policy.Rule, id policy.CrawlerID) bool {
 	by, _ := l.namedBy(r, id)
 	return by == policy.TierToken && (r.Intended || len(r.IntendedGuards) > 0)
-}
-
-func (l *linter) isShut(rule int) bool {
-	shut, ok := l.shut[rule]
-	if !ok {
-		_, shut = l.searchShutOut(rule)
-		l.shut[rule] = shut
-	}
-	return shut
 }

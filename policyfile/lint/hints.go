@@ -46,7 +46,7 @@ func (l *linter) stillClosed() {
 
 func (l *linter) obstacles(a placed) (found []obstacle) {
 	r := &l.rules[a.rule]
-	denials, _ := l.overlapping(a.s.Pattern, a.s.Usage, false)
+	denials := l.overlapping(a.s.Pattern, a.s.Usage, false)
 	slices.SortStableFunc(denials, func(x, y placed) int {
 		return cmp.Or(x.s.Pos.Line-y.s.Pos.Line, x.s.Pos.Column-y.s.Pos.Column)
 	})
@@ -87,7 +87,7 @@ func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool
 	if l.expected(&o) {
 		return o, false
 	}
-	o.blocked = l.blocked(&o)
+	o.blocked = l.blocked(&o, id)
 	return o, true
 }
 
@@ -139,7 +139,9 @@ func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	return all
 }
 
-func (l *linter) blocked(o *obstacle) (ids []policy.CrawlerID) {
+// blocked lists crawlers that an obstacle keeps out, after one of which that is known.
+func (l *linter) blocked(o *obstacle, known policy.CrawlerID) []policy.CrawlerID {
+	ids := []policy.CrawlerID{known}
 	path := o.region[0].Example()
 	for _, a := range l.rules[o.allow.rule].For {
 		for _, id := range l.crawlersOf(a) {
@@ -241,9 +243,6 @@ func (l *linter) hint(group []obstacle) {
 		}
 	}
 	names := l.someTokens(ids)
-	if names == "" {
-		names = audienceText(&l.rules[o.allow.rule])
-	}
 	usage := o.allow.s.Usage
 	closing := fmt.Sprintf("(%s)", lineText(slices.Compact(lines)))
 	here := "this allow"
@@ -283,26 +282,18 @@ func (l *linter) hint(group []obstacle) {
 
 func (l *linter) neitherNarrower(o *obstacle, names string) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
-	first := o.blocked
-	if len(first) == 0 {
-		first = []policy.CrawlerID{0}
-	}
-	_, allowed := l.namedBy(ra, first[0])
-	_, denied := l.namedBy(rd, first[0])
-	where, token := "", l.tokens(first)
+	_, allowed := l.namedBy(ra, o.blocked[0])
+	_, denied := l.namedBy(rd, o.blocked[0])
+	where, token := "", l.tokens(o.blocked)
 	if !o.region[0].IsAll() {
 		where = " of " + readable(o.region[0])
-	}
-	name := allowed.String()
-	if len(token) > 0 {
-		name = token[0]
 	}
 	stays, it := "stays", "it"
 	if len(token) > 1 {
 		stays, it = "stay", "one of them"
 	}
 	return fmt.Sprintf(`%s %s out%s: %s is allowed here, but %s is not (line %d), and neither is narrower. To let %s in, write a rule "for: %s" that allows "%s: %s"`,
-		names, stays, where, allowed, denied, o.deny.s.Pos.Line, it, name, o.allow.s.Usage, flowText(o.region[0]))
+		names, stays, where, allowed, denied, o.deny.s.Pos.Line, it, token[0], o.allow.s.Usage, AsWritten(o.region[0].String()))
 }
 
 func readable(p pathpattern.Pattern) string {
@@ -342,8 +333,7 @@ func (l *linter) droppedQualifiers() {
 			if !wider[usage] {
 				continue
 			}
-			found, _ := l.covering(s.Pattern, usage, true)
-			for _, w := range found {
+			for _, w := range l.covering(s.Pattern, usage, true) {
 				if w.s.Qualifiers != nil && l.dropsLimit(rule, s, w) {
 					return
 				}
@@ -376,7 +366,7 @@ func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
 		}
 		if len(lost) > 0 {
 			l.report("limit-dropped", s.Pos, fmt.Sprintf(`The condition "%s" of line %d does not hold here, as this permission is narrower and has none. To keep it, write %s: {paths: %s, %s} here`,
-				lost[0], l.pos(w.s).Line, s.Usage, flowText(s.Pattern), join(lost)))
+				lost[0], l.pos(w.s).Line, s.Usage, AsWritten(s.Pattern.String()), join(lost)))
 			return true
 		}
 	}

@@ -68,8 +68,8 @@ type linter struct {
 	problems     []policy.Problem
 	searching    map[policy.CrawlerID]bool
 	allSearchers []policy.CrawlerID
-	shut         map[int]bool        // rules that close a host to search engines
-	reported     map[policy.Pos]bool // by the check that runs
+	shut         map[*policy.Rule]bool // rules that close a host to search engines
+	reported     map[policy.Pos]bool   // by the check that runs
 	budget       int
 	cost         int // of a decision
 }
@@ -87,7 +87,7 @@ func newLinter(in Input) *linter {
 		Input: in, rules: in.Policy.Spec().Rules,
 		groups:  map[policy.Audience][]policy.CrawlerID{},
 		indexes: map[indexKey]*statementIndex{},
-		shut:    map[int]bool{},
+		shut:    map[*policy.Rule]bool{},
 	}
 	l.reach = make([]reach, len(l.rules))
 	for i := range l.rules {
@@ -187,51 +187,40 @@ func (l *linter) index(usage policy.Usage, allow bool) *statementIndex {
 	if ok {
 		return x
 	}
-	byPattern := map[string]int{}
 	var entries []pathpattern.Entry[[]placed]
 	l.each(func(rule int, s *policy.Statement) {
-		if s.Usage != usage || s.Allow != allow {
-			return
+		if s.Usage == usage && s.Allow == allow {
+			entries = append(entries, pathpattern.Entry[[]placed]{Pattern: s.Pattern, Value: []placed{{rule, s}}})
 		}
-		text := s.Pattern.String()
-		i, ok := byPattern[text]
-		if !ok {
-			i = len(entries)
-			byPattern[text] = i
-			entries = append(entries, pathpattern.Entry[[]placed]{Pattern: s.Pattern})
-		}
-		entries[i].Value = append(entries[i].Value, placed{rule, s})
 	})
 	if len(entries) > 0 {
-		x = pathpattern.NewIndex(entries, func(a, b []placed) []placed { return slices.Concat(a, b) })
+		x = pathpattern.NewIndex(entries, func(a, b []placed) []placed { return append(a, b...) })
 	}
 	l.indexes[k] = x
 	return x
 }
 
-// overlapping lists the statements of a usage and verdict that overlap p. It fails when the budget is spent.
-func (l *linter) overlapping(p pathpattern.Pattern, usage policy.Usage, allow bool) ([]placed, bool) {
-	return l.find(l.index(usage, allow), func(x *statementIndex, yield func([]placed)) { x.Overlapping(p, yield) })
+// overlapping lists the statements of a usage and verdict that overlap p; not all when the budget is spent.
+func (l *linter) overlapping(p pathpattern.Pattern, usage policy.Usage, allow bool) []placed {
+	return l.find(p, usage, allow, (*statementIndex).Overlapping)
 }
 
-// covering lists the statements of a usage and verdict that cover p. It fails when the budget is spent.
-func (l *linter) covering(p pathpattern.Pattern, usage policy.Usage, allow bool) ([]placed, bool) {
-	return l.find(l.index(usage, allow), func(x *statementIndex, yield func([]placed)) { x.Covering(p, yield) })
+// covering lists the statements of a usage and verdict that cover p; not all when the budget is spent.
+func (l *linter) covering(p pathpattern.Pattern, usage policy.Usage, allow bool) []placed {
+	return l.find(p, usage, allow, (*statementIndex).Covering)
 }
 
-func (l *linter) find(x *statementIndex, look func(x *statementIndex, yield func([]placed))) (found []placed, ok bool) {
-	if x == nil {
-		return nil, true
+func (l *linter) find(p pathpattern.Pattern, usage policy.Usage, allow bool, look func(*statementIndex, pathpattern.Pattern, func([]placed))) (found []placed) {
+	x := l.index(usage, allow)
+	if x == nil || !l.spend(l.cost) {
+		return nil
 	}
-	if !l.spend(l.cost) {
-		return nil, false
-	}
-	look(x, func(some []placed) {
-		if l.budget -= len(some); l.budget > 0 {
+	look(x, p, func(some []placed) {
+		if l.spend(len(some)) {
 			found = append(found, some...)
 		}
 	})
-	return found, l.budget > 0
+	return found
 }
 
 // pos is where a statement's qualifiers are written, in the rule or the usage.

@@ -13,6 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
+// AsWritten is a path or a word as it is written within braces.
+func AsWritten(s string) string {
+	if strings.ContainsAny(s, "*, #{}[]&!|>'\"%@`") {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	return s
+}
+
 var regexpSigns = regexp.MustCompile(`\.\*|\.\+|\([^)]*\|[^)]*\)|\\[dws.]|\[[^\]]*-[^\]]*\]|^/?\^|\(\?|\{[^{}]*,[^{}]*\}`)
 
 // regexps finds paths that look like regular expressions, which match literally.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -60,18 +59,10 @@ func (l *linter) impliedBy(rule int, s *policy.Statement) (placed, bool) {
 		return placed{}, false
 	}
 	for _, usage := range usagesOf(s.Usage) {
-		wider, ok := l.covering(s.Pattern, usage, s.Allow)
-		if !ok {
-			return placed{}, false
-		}
-		for _, t := range wider {
-			if t.s == s || !l.implies(t, rule, s) {
-				continue
+		for _, t := range l.covering(s.Pattern, usage, s.Allow) {
+			if t.s != s && l.implies(t, rule, s) {
+				return t, !l.contested(rule, s)
 			}
-			if open, ok := l.contested(rule, s); !ok || open {
-				return placed{}, false
-			}
-			return t, true
 		}
 	}
 	return placed{}, false
@@ -91,7 +82,7 @@ func (l *linter) opensNothing() {
 			if s.Usage != policy.Crawl || s.Local != "" || l.isExpected(s) {
 				continue
 			}
-			if closed, ok := l.contested(i, s); ok && !closed {
+			if !l.contested(i, s) {
 				l.report("opens-nothing", s.Pos, fmt.Sprintf(`this opens nothing, as nothing closes %s to %s; if only that is to be open, add "disallow: {crawl: /}" to this rule`, quote(s.Pattern.String()), audienceText(r)))
 				break
 			}
@@ -161,7 +152,7 @@ func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 
 func (l *linter) hasFamily(group policy.Audience, head policy.CrawlerID) bool {
 	for id, c := range l.Policy.Crawlers {
-		if (id == head || l.Policy.Family(id) == head) && (!l.spend(1) || !inGroup(group, c)) {
+		if (id == head || l.Policy.Family(id) == head) && (!l.spend(1) || !InGroup(group, c)) {
 			return false
 		}
 	}
@@ -202,23 +193,17 @@ func hostsMeet(a, b *policy.Rule) (string, bool) {
 	return "", false
 }
 
-// contested reports whether a statement meets the opposite, or a permission under conditions.
-func (l *linter) contested(rule int, s *policy.Statement) (bool, bool) {
+// contested reports whether a statement meets the opposite, or a permission under conditions, or may, when the budget is
+// spent.
+func (l *linter) contested(rule int, s *policy.Statement) bool {
 	usages := usagesOf(s.Usage)
 	if s.Usage == policy.Present {
 		usages = presentations
 	}
 	for _, usage := range usages {
-		others, ok := l.overlapping(s.Pattern, usage, !s.Allow)
-		if !ok {
-			return false, false
-		}
+		others := l.overlapping(s.Pattern, usage, !s.Allow)
 		if s.Allow {
-			same, ok := l.overlapping(s.Pattern, usage, true)
-			if !ok {
-				return false, false
-			}
-			for _, o := range same {
+			for _, o := range l.overlapping(s.Pattern, usage, true) {
 				if o.s.Qualifiers != nil {
 					others = append(others, o)
 				}
@@ -226,11 +211,11 @@ func (l *linter) contested(rule int, s *policy.Statement) (bool, bool) {
 		}
 		for _, o := range others {
 			if _, meet := hostsMeet(&l.rules[o.rule], &l.rules[rule]); meet && l.audiencesMeet(&l.rules[o.rule], &l.rules[rule]) {
-				return true, true
+				return true
 			}
 		}
 	}
-	return false, true
+	return l.budget <= 0
 }
 
 var presentations = func() []policy.Usage {
@@ -266,7 +251,7 @@ func (l *linter) audienceMeets(x, y policy.Audience) bool {
 		return strings.EqualFold(x.Name, y.Name) || l.isFamily(l.Policy.Crawler(x.Name), y.Name) || l.isFamily(l.Policy.Crawler(y.Name), x.Name)
 	}
 	if cx == policy.TierToken && cy == policy.TierGroup {
-		return inGroup(y, l.Policy.CrawlerInfo(l.Policy.Crawler(x.Name))) || y.Kind == policy.ForPurpose
+		return InGroup(y, l.Policy.CrawlerInfo(l.Policy.Crawler(x.Name))) || y.Kind == policy.ForPurpose
 	}
 	return true
 }
@@ -277,8 +262,7 @@ func (l *linter) ties() {
 		if s.Allow || l.budget <= 0 {
 			return
 		}
-		allowed, _ := l.covering(s.Pattern, s.Usage, true)
-		for _, a := range allowed {
+		for _, a := range l.covering(s.Pattern, s.Usage, true) {
 			ra, rs := &l.rules[a.rule], &l.rules[rule]
 			if a.s.Pattern != s.Pattern || a.rule == rule || a.s.Qualifiers != nil || !sameFilters(ra, rs) || !l.namesAll(ra, rs) {
 				continue
@@ -316,11 +300,7 @@ func (l *linter) onlyDisallowed() {
 				return
 			}
 		}
-		closing, ok := l.covering(s.Pattern, policy.Crawl, false)
-		if !ok {
-			return
-		}
-		for _, e := range closing {
+		for _, e := range l.covering(s.Pattern, policy.Crawl, false) {
 			other := &l.rules[e.rule]
 			if e.s.Pattern == s.Pattern || !slices.ContainsFunc(other.For, func(a policy.Audience) bool { return a.Kind == policy.ForEveryoneElse }) || !coversHosts(other, r) {
 				continue
@@ -329,19 +309,11 @@ func (l *linter) onlyDisallowed() {
 				return l.decide(id, l.reach[rule].hosts[0], e.s.Pattern.Example(), policy.Crawl).Statement != e.s
 			}) {
 				l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s may not crawl the rest of %s either, which line %d closes to everyone-else. To open the rest, add "allow: {crawl: %s}" here`,
-					audienceText(r), readable(e.s.Pattern), e.s.Pos.Line, flowText(e.s.Pattern)))
+					audienceText(r), readable(e.s.Pattern), e.s.Pos.Line, AsWritten(e.s.Pattern.String())))
 				return
 			}
 		}
 	})
-}
-
-// flowText is a path as it is written within braces.
-func flowText(p pathpattern.Pattern) string {
-	if text := p.String(); strings.ContainsAny(text, "*,#{}[]&!|>'\"%@` ") {
-		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
-	}
-	return p.String()
 }
 
 // allowedTokens lists the tokens, in lower case, that a rule allows to crawl something.

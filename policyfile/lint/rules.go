@@ -133,19 +133,3 @@ func (l *linter) purposes() {
 		}
 	}
 }
-
-// askedPurposes are the purposes of queries to which a rule applies for an audience.
-func askedPurposes(r *policy.Rule, a policy.Audience) (all [][]string) {
-	var always []string
-	if a.Kind == policy.ForPurpose {
-		always = []string{strings.ToLower(a.Name)}
-	}
-	for _, pattern := range r.UsagePurposes {
-		one := strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(pattern, "$"), "*", "x"))
-		all = append(all, append(slices.Clone(always), one))
-	}
-	if all == nil {
-		all = [][]string{always}
-	}
-	return all
-}

@@ -122,7 +122,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 			first = s
 		}
 		may = append(may, open...)
-		paths, written = append(paths, readable(s.Pattern)), append(written, flowText(s.Pattern))
+		paths, written = append(paths, readable(s.Pattern)), append(written, AsWritten(s.Pattern.String()))
 	}
 	if first == nil {
 		return

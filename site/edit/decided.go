@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -55,12 +56,8 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 	switch who.Kind {
 	case policy.ForEveryone, policy.ForEveryoneElse:
 		return true
-	case policy.ForCategory:
-		return strings.EqualFold(info.Kind, who.Name)
-	case policy.ForOperator:
-		return id != 0 && strings.EqualFold(info.Operator, who.Name)
-	case policy.ForPurpose:
-		return slices.ContainsFunc(info.Purposes, func(s string) bool { return strings.EqualFold(s, who.Name) })
+	case policy.ForCategory, policy.ForOperator, policy.ForPurpose:
+		return lint.InGroup(who, info)
 	case policy.ForToken:
 	}
 	chosen := p.Crawler(who.Name)
