@@ -72,6 +72,7 @@ func TestParse(t *testing.T) {
 		{"Apache LogFormat", `%h %l %u %t "%r" %>s %b "%{User-agent}i"`, "", `invalid format "%h %l %u %t \"%r\" %>s %b \"%{User-agent}i\"": must be caddy, common, combined, vhost_combined, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`},
 		{"no text between fields", `$remote_addr$time_local`, "", `invalid format "$remote_addr$time_local": there must be text between two fields`},
 		{"no time", `$remote_addr "$request" "$http_user_agent"`, "", `invalid format "$remote_addr \"$request\" \"$http_user_agent\"": it lacks the time ($time_local)`},
+		{"no name", `$ ${time_local} "$request" "$http_user_agent"`, "", `invalid format "$ ${time_local} \"$request\" \"$http_user_agent\"": a $ must begin the name of a variable, such as $host or ${host}`},
 		{"unknown name", "nginx", "", `invalid format "nginx": must be caddy, common, combined, vhost_combined, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`},
 		{"not JSON", "caddy", `192.0.2.7 - -`, errJSON.Error()},
 		{"JSON that is cut", "caddy", caddyLine[:len(caddyLine)-30], errJSON.Error()},

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -63,7 +62,7 @@ func Expand(names []string) ([]string, error) {
 
 type Reading struct {
 	Parser  Parser    // reads the lines; nil is the format that the start of each file has
-	Workers int       // how many goroutines parse, by default one for each CPU
+	Workers int       // how many goroutines parse
 	Stdin   io.Reader // what Stdin stands for, by default os.Stdin
 }
 
@@ -87,9 +86,6 @@ type chunk struct {
 
 // Read calls handle for each line's record, never concurrently for one worker, from 0 to Workers-1.
 func (r Reading) Read(ctx context.Context, files []string, handle func(worker int, rec *Record)) (Result, error) {
-	if r.Workers <= 0 {
-		r.Workers = runtime.GOMAXPROCS(0)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	chunks := make(chan chunk, r.Workers)
@@ -121,11 +117,22 @@ func (r Reading) Read(ctx context.Context, files []string, handle func(worker in
 var buffers = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
 func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk) error {
-	in, closeFile, err := r.open(name)
+	file := r.Stdin
+	if name != Stdin {
+		f, err := os.Open(name)
+		if err != nil {
+			return errors.Unwrap(err)
+		}
+		defer f.Close()
+		file = f
+	} else if file == nil {
+		file = os.Stdin
+	}
+	in, err := unpack(file)
 	if err != nil {
 		return err
 	}
-	defer closeFile()
+	defer in.Close()
 	parser := r.Parser
 	var rest []byte // the start of a line whose end was not read yet
 	skipping := false
@@ -172,38 +179,21 @@ func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk)
 	}
 }
 
-// open opens a file, and unpacks gzip or zstd, whatever its name.
-func (r Reading) open(name string) (io.Reader, func(), error) {
-	in := r.Stdin
-	closeFile := func() {}
-	if name != Stdin {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, nil, errors.Unwrap(err)
-		}
-		in, closeFile = f, func() { _ = f.Close() }
-	} else if in == nil {
-		in = os.Stdin
-	}
+// unpack undoes gzip or zstd, whatever the file is called.
+func unpack(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	start, _ := buffered.Peek(4) // a shorter file is no compressed one
 	switch {
 	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(buffered)
-		if err != nil {
-			closeFile()
-			return nil, nil, err
-		}
-		return z, closeFile, nil
+		return gzip.NewReader(buffered)
 	case bytes.Equal(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(buffered, zstd.WithDecoderMaxWindow(64<<20), zstd.WithDecoderConcurrency(1))
 		if err != nil {
-			closeFile()
-			return nil, nil, err
+			return nil, err
 		}
-		return z, func() { z.Close(); closeFile() }, nil
+		return z.IOReadCloser(), nil
 	}
-	return buffered, closeFile, nil
+	return io.NopCloser(buffered), nil
 }
 
 func (r *Result) parse(chunks <-chan chunk, handle func(*Record)) {
@@ -215,13 +205,7 @@ func (r *Result) parse(chunks <-chan chunk, handle func(*Record)) {
 			p = c.parser.Clone()
 			parsers[c.parser] = p
 		}
-		for lines := c.lines; len(lines) > 0; {
-			line := lines
-			if i := bytes.IndexByte(lines, '\n'); i >= 0 {
-				line, lines = lines[:i], lines[i+1:]
-			} else {
-				lines = nil
-			}
+		for line := range bytes.SplitSeq(c.lines, []byte("\n")) {
 			line = bytes.TrimSuffix(line, []byte("\r"))
 			if len(line) == 0 {
 				continue

@@ -5,44 +5,33 @@ package accesslog
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// The predefined formats of Apache and nginx, as nginx writes them.
 const (
-	commonFormat        = `$remote_addr $remote_logname $remote_user [$time_local] "$request" $status $body_bytes_sent`
-	combinedFormat      = commonFormat + ` "$http_referer" "$http_user_agent"`
-	vhostCombinedFormat = `$server_name:$server_port ` + combinedFormat
+	commonFormat   = `$remote_addr $remote_logname $remote_user [$time_local] "$request" $status $body_bytes_sent`
+	combinedFormat = commonFormat + ` "$http_referer" "$http_user_agent"`
 )
+
+// formats are the predefined formats of Apache and nginx, as nginx writes them.
+var formats = map[string]string{"common": commonFormat, "combined": combinedFormat, "vhost_combined": `$server_name:$server_port ` + combinedFormat}
 
 // ParseFormat returns the parser of caddy, common, combined, vhost_combined, or a log_format of nginx such as
 //
 //	$host $remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"
 func ParseFormat(name string) (Parser, error) {
-	switch name {
-	case "caddy":
+	switch format, known := formats[name]; {
+	case name == "caddy":
 		return new(caddyJSON), nil
-	case "common":
-		return mustCompile(name, commonFormat), nil
-	case "combined":
-		return mustCompile(name, combinedFormat), nil
-	case "vhost_combined":
-		return mustCompile(name, vhostCombinedFormat), nil
-	}
-	if strings.Contains(name, "$") {
+	case known:
+		return compile(name, format)
+	case strings.Contains(name, "$"):
 		return compile(name, name)
 	}
 	return nil, fmt.Errorf(`invalid format %q: must be caddy, common, combined, vhost_combined, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
-}
-
-func mustCompile(name, format string) Parser {
-	p, err := compile(name, format)
-	if err != nil {
-		panic(err)
-	}
-	return p
 }
 
 // field is what a part of a line is read into.
@@ -81,34 +70,23 @@ func (f *textFormat) Clone() Parser {
 	return &c
 }
 
+// variable is $name or ${name}.
+var variable = regexp.MustCompile(`\$(?:(\w+)|\{(\w+)\})`)
+
 func compile(name, format string) (*textFormat, error) {
-	t := &textFormat{name: name}
-	literal := ""
+	names, texts := variable.FindAllStringSubmatch(format, -1), variable.Split(format, -1)
+	t := &textFormat{name: name, before: texts[0]}
 	seen := map[field]bool{}
-	for format != "" {
-		f, n, err := nextField(format)
-		if err != nil {
-			return nil, fmt.Errorf("invalid format %q: %w", name, err)
+	for i, n := range names {
+		if i > 0 && texts[i] == "" {
+			return nil, fmt.Errorf("invalid format %q: there must be text between two fields", name)
 		}
-		if n == 0 {
-			literal += format[:1]
-			format = format[1:]
-			continue
-		}
-		if len(t.parts) == 0 {
-			t.before = literal
-		} else {
-			if literal == "" {
-				return nil, fmt.Errorf("invalid format %q: there must be text between two fields", name)
-			}
-			t.parts[len(t.parts)-1].after = literal
-		}
-		t.parts = append(t.parts, part{field: f, quoted: strings.HasSuffix(literal, `"`)})
+		f := nginxFields[n[1]+n[2]]
 		seen[f] = true
-		literal, format = "", format[n:]
+		t.parts = append(t.parts, part{f, strings.HasSuffix(texts[i], `"`), texts[i+1]})
 	}
-	if len(t.parts) > 0 {
-		t.parts[len(t.parts)-1].after = literal
+	if strings.Contains(strings.Join(texts, ""), "$") {
+		return nil, fmt.Errorf("invalid format %q: a $ must begin the name of a variable, such as $host or ${host}", name)
 	}
 	for need, text := range map[field]string{timestamp: "the time ($time_local)", userAgent: "the User-Agent ($http_user_agent)"} {
 		if !seen[need] && (need != userAgent || name != "common") {
@@ -125,33 +103,6 @@ var nginxFields = map[string]field{
 	"remote_addr": clientIP, "realip_remote_addr": ignored, "time_local": timestamp, "time_iso8601": timestamp, "msec": timestamp,
 	"request": requestLine, "request_uri": target, "uri": target, "host": host, "http_host": host, "server_name": host,
 	"http_user_agent": userAgent, "body_bytes_sent": size, "bytes_sent": size,
-}
-
-// nextField is the field at the start of s, and the length of its name; 0 for text.
-func nextField(s string) (field, int, error) {
-	if s[0] != '$' {
-		return 0, 0, nil
-	}
-	n := 1
-	braces := strings.HasPrefix(s, "${")
-	if braces {
-		n = 2
-	}
-	start := n
-	for n < len(s) && (s[n] == '_' || s[n] >= '0' && s[n] <= '9' || s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z') {
-		n++
-	}
-	name := s[start:n]
-	if braces {
-		if n == len(s) || s[n] != '}' {
-			return 0, 0, fmt.Errorf("%q has no closing brace", s)
-		}
-		n++
-	}
-	if name == "" {
-		return 0, 0, fmt.Errorf("%q names no variable", s)
-	}
-	return nginxFields[name], n, nil
 }
 
 func (f *textFormat) Parse(line []byte, r *Record) error {
