@@ -5,10 +5,10 @@
 package optional
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,11 +28,11 @@ type Part[T io.Closer] struct {
 	*State
 	funcs   Funcs[T]
 	current atomic.Pointer[T]
-	stop    chan struct{}
+	closed  context.Context // done by Close
+	stop    context.CancelFunc
 	done    chan struct{} // closed when nothing runs any more
 	changed chan struct{}
 	opening atomic.Bool
-	once    sync.Once
 }
 
 // Funcs are what a part is made of.
@@ -63,9 +63,10 @@ func (o *Opening) Broken(err error) {
 // Open opens a part in the background.
 func Open[T io.Closer](name string, funcs Funcs[T]) *Part[T] {
 	p := &Part[T]{
-		State: add(&State{name: name, tried: make(chan struct{})}), funcs: funcs, stop: make(chan struct{}), done: make(chan struct{}),
+		State: add(&State{name: name, tried: make(chan struct{})}), funcs: funcs, done: make(chan struct{}),
 		changed: make(chan struct{}, 1),
 	}
+	p.closed, p.stop = context.WithCancel(context.Background())
 	p.opening.Store(true)
 	go p.run()
 	return p
@@ -89,7 +90,8 @@ func (p *Part[T]) Changed() {
 
 // Close closes what is open. It does not wait for what hangs.
 func (p *Part[T]) Close() error {
-	p.once.Do(func() { close(p.stop); p.Remove() })
+	p.stop()
+	p.Remove()
 	if p.opening.Load() {
 		return nil // run closes it, should it ever be open
 	}
@@ -101,14 +103,7 @@ func (p *Part[T]) Close() error {
 	}
 }
 
-func (p *Part[T]) stopped() bool {
-	select {
-	case <-p.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (p *Part[T]) stopped() bool { return p.closed.Err() != nil }
 
 // run keeps it open until Close.
 func (p *Part[T]) run() {
@@ -132,7 +127,7 @@ func (p *Part[T]) run() {
 		}
 		before = err
 		select {
-		case <-p.stop:
+		case <-p.closed.Done():
 			return
 		case <-time.After(retry):
 			retry = min(2*retry, lastRetry)
@@ -177,7 +172,7 @@ func (p *Part[T]) use(o *Opening, v T) error {
 	for {
 		var err error
 		select {
-		case <-p.stop:
+		case <-p.closed.Done():
 			p.current.Store(nil)
 			if err := v.Close(); err != nil {
 				p.logger().Error("closing an optional part failed", zap.Error(err))

@@ -5,7 +5,6 @@ package policies
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
@@ -90,8 +88,8 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 		return nil, fmt.Errorf("getting the events app: %w", err)
 	}
 	events := app.(*caddyevents.App)
-	if err := register(ctx.GetMetricsRegistry()); err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
+	if err := recorders.Register(ctx, Pool); err != nil {
+		return nil, err
 	}
 	// A placeholder that is unknown now can only be one of a request.
 	o.Policy = caddy.NewReplacer().ReplaceKnown(o.Policy, "")
@@ -118,18 +116,6 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	}
 	announcing.use(ctx)
 	return Pool.Open(ctx, o)
-}
-
-// register adds the metrics to the registry of a configuration, once.
-func register(r *prometheus.Registry) error {
-	if r == nil {
-		return nil
-	}
-	err := r.Register(Pool)
-	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		return nil
-	}
-	return err
 }
 
 // running reports whether a configuration is the one that runs: it has started and was

@@ -70,24 +70,16 @@ func both(base, mine, theirs []string) ([]string, bool) {
 		return mine, true
 	case slices.Equal(base, mine):
 		return theirs, true
-	case hasPrefix(mine, base):
+	case slices.Equal(mine[:min(n, len(mine))], base):
 		return slices.Concat(theirs, mine[n:]), true
-	case hasPrefix(theirs, base):
+	case slices.Equal(theirs[:min(n, len(theirs))], base):
 		return slices.Concat(mine, theirs[n:]), true
-	case hasSuffix(theirs, base):
+	case slices.Equal(theirs[max(0, len(theirs)-n):], base):
 		return slices.Concat(theirs[:len(theirs)-n], mine), true
-	case hasSuffix(mine, base):
+	case slices.Equal(mine[max(0, len(mine)-n):], base):
 		return slices.Concat(mine[:len(mine)-n], theirs), true
 	}
 	return nil, false
-}
-
-func hasPrefix(a, prefix []string) bool {
-	return len(a) >= len(prefix) && slices.Equal(a[:len(prefix)], prefix)
-}
-
-func hasSuffix(a, suffix []string) bool {
-	return len(a) >= len(suffix) && slices.Equal(a[len(a)-len(suffix):], suffix)
 }
 
 // matches are the places in b of the lines of a, -1 for those that it does not have.
