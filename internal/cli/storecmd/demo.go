@@ -3,6 +3,7 @@
 package storecmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -123,7 +124,7 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 		d.clients = append(d.clients, c)
 	}
 	d.paths = demoPaths(d.rnd, d.versions[len(d.versions)-1].site.Policy, max(o.Pages, 400))
-	s, err := store.Open(ctx, dir, store.Options{Queue: 1 << 22, RowsPerHour: 1 << 24})
+	s, err := store.Open(ctx, dir, store.Options{Queue: d.most(), RowsPerHour: 1 << 24})
 	if err != nil {
 		return 0, err
 	}
@@ -139,6 +140,18 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 		err = fmt.Errorf("%d visits were not written", n)
 	}
 	return d.visits, err
+}
+
+// most is more visits than there can be, so that none finds the store's queue full.
+func (d *demo) most() int {
+	var daily float64
+	for _, c := range d.clients {
+		daily += c.daily
+	}
+	// An hour has at most 1.35*1.2 times the usual and a reading of robots.txt for each crawler and
+	// host; the hosts together have fewer than 4/3 of what the busiest has.
+	hosts, hours := float64(len(d.Hosts)), float64(24*d.Days)
+	return int(hours * (daily/24*cmp.Or(d.Share, 1)*1.35*1.2*4/3 + 2*hosts*float64(len(d.clients))))
 }
 
 // makeVersions makes the older versions of the policy by leaving out its last rules.
