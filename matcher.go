@@ -179,18 +179,13 @@ func (m *MatchCrawler) markWanted() error {
 }
 
 func includes(a policy.Audience, c *crawlers.Crawler) bool {
-	switch a.Kind {
-	case policy.ForEveryone:
-		return true
-	case policy.ForToken:
+	switch a.Tier() {
+	case policy.TierEveryone:
+		return a.Kind == policy.ForEveryone
+	case policy.TierToken:
 		return strings.EqualFold(a.Name, c.Token)
-	case policy.ForCategory:
-		return strings.EqualFold(a.Name, string(c.Kind))
-	case policy.ForOperator:
-		return strings.EqualFold(a.Name, c.Operator)
-	case policy.ForPurpose, policy.ForEveryoneElse:
 	}
-	return slices.ContainsFunc(c.Purposes, func(p string) bool { return strings.EqualFold(a.Name, p) })
+	return a.Includes(policy.Crawler{Kind: string(c.Kind), Operator: c.Operator, Purposes: c.Purposes})
 }
 
 // Cleanup releases verification.

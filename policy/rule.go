@@ -85,6 +85,20 @@ func (a Audience) Tier() Tier {
 	return TierGroup
 }
 
+// Includes reports whether the audience is a category, an operator or a purpose of the crawler.
+func (a Audience) Includes(c Crawler) bool {
+	switch a.Kind {
+	case ForCategory:
+		return strings.EqualFold(c.Kind, a.Name)
+	case ForOperator:
+		return strings.EqualFold(c.Operator, a.Name)
+	case ForPurpose:
+		return slices.ContainsFunc(c.Purposes, func(p string) bool { return strings.EqualFold(p, a.Name) })
+	case ForEveryone, ForEveryoneElse, ForToken:
+	}
+	return false
+}
+
 // Tier is how closely an audience names a crawler.
 type Tier uint8
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 const maxExpectations = 20_000
@@ -312,7 +311,7 @@ func classesOf(p *policy.Policy, host string) classes {
 // membersOf lists the crawlers of an audience, with the unknown one where it can be a member.
 func (x *evaluator) membersOf(a policy.Audience) (ids []policy.CrawlerID) {
 	for id, c := range x.policy.Crawlers {
-		if a.Kind == policy.ForEveryone || lint.InGroup(a, c) {
+		if a.Kind == policy.ForEveryone || a.Includes(c) {
 			ids = append(ids, id)
 		}
 	}

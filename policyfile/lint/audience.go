@@ -57,27 +57,13 @@ func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	ids, ok := l.groups[a]
 	if !ok {
 		for id, c := range l.Policy.Crawlers {
-			if InGroup(a, c) {
+			if a.Includes(c) {
 				ids = append(ids, id)
 			}
 		}
 		l.groups[a] = ids
 	}
 	return ids
-}
-
-// InGroup reports whether a crawler is of a category, an operator or a purpose.
-func InGroup(a policy.Audience, c policy.Crawler) bool {
-	switch a.Kind {
-	case policy.ForCategory:
-		return strings.EqualFold(c.Kind, a.Name)
-	case policy.ForOperator:
-		return strings.EqualFold(c.Operator, a.Name)
-	case policy.ForPurpose:
-		return containsFold(c.Purposes, a.Name)
-	case policy.ForEveryone, policy.ForEveryoneElse, policy.ForToken:
-	}
-	return false
 }
 
 func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, policy.Audience) {
@@ -94,7 +80,7 @@ func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, poli
 				continue
 			}
 		case policy.TierGroup:
-			if !InGroup(a, c) {
+			if !a.Includes(c) {
 				continue
 			}
 		case policy.TierFamily, policy.TierEveryone:

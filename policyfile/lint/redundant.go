@@ -152,7 +152,7 @@ func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 
 func (l *linter) hasFamily(group policy.Audience, head policy.CrawlerID) bool {
 	for id, c := range l.Policy.Crawlers {
-		if (id == head || l.Policy.Family(id) == head) && (!l.spend(1) || !InGroup(group, c)) {
+		if (id == head || l.Policy.Family(id) == head) && (!l.spend(1) || !group.Includes(c)) {
 			return false
 		}
 	}
@@ -251,7 +251,7 @@ func (l *linter) audienceMeets(x, y policy.Audience) bool {
 		return strings.EqualFold(x.Name, y.Name) || l.isFamily(l.Policy.Crawler(x.Name), y.Name) || l.isFamily(l.Policy.Crawler(y.Name), x.Name)
 	}
 	if cx == policy.TierToken && cy == policy.TierGroup {
-		return InGroup(y, l.Policy.CrawlerInfo(l.Policy.Crawler(x.Name))) || y.Kind == policy.ForPurpose
+		return y.Includes(l.Policy.CrawlerInfo(l.Policy.Crawler(x.Name))) || y.Kind == policy.ForPurpose
 	}
 	return true
 }

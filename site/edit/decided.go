@@ -10,7 +10,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -57,7 +56,7 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 	case policy.ForEveryone, policy.ForEveryoneElse:
 		return true
 	case policy.ForCategory, policy.ForOperator, policy.ForPurpose:
-		return lint.InGroup(who, info)
+		return who.Includes(info)
 	case policy.ForToken:
 	}
 	chosen := p.Crawler(who.Name)
