@@ -105,34 +105,30 @@ func (r Row) apply(base *Crawler) *Crawler {
 	if r.UserAgent != "" {
 		c.UserAgents = []string{r.UserAgent}
 	}
-	if r.Follows != nil {
-		c.Follows = slices.Clone(r.Follows)
-	}
-	if r.Purposes != nil {
-		c.Purposes = slices.Clone(r.Purposes)
-	}
-	if r.IgnoresStar != nil {
-		c.IgnoresStar = *r.IgnoresStar
-	}
-	if r.ReadsMeta != nil {
-		c.ReadsMeta = *r.ReadsMeta
-	}
-	if r.AddressLists != nil {
-		c.Verification.AddressLists = slices.Clone(r.AddressLists)
-	}
-	if r.ReverseDNS != nil {
-		c.Verification.ReverseDNS = slices.Clone(r.ReverseDNS)
-	}
-	if r.WebBotAuth != nil {
-		c.Verification.WebBotAuth = *r.WebBotAuth
-	}
-	if r.RobotsOnly != nil {
-		c.RobotsOnly = *r.RobotsOnly
-		if c.RobotsOnly && r.UserAgent == "" {
-			c.UserAgents = nil
-		}
+	setList(&c.Follows, r.Follows)
+	setList(&c.Purposes, r.Purposes)
+	set(&c.IgnoresStar, r.IgnoresStar)
+	set(&c.ReadsMeta, r.ReadsMeta)
+	setList(&c.Verification.AddressLists, r.AddressLists)
+	setList(&c.Verification.ReverseDNS, r.ReverseDNS)
+	set(&c.Verification.WebBotAuth, r.WebBotAuth)
+	if set(&c.RobotsOnly, r.RobotsOnly); r.RobotsOnly != nil && c.RobotsOnly && r.UserAgent == "" {
+		c.UserAgents = nil
 	}
 	return &c
+}
+
+// set replaces a field by the row's, unless the row leaves it out.
+func set[T any](field, row *T) {
+	if row != nil {
+		*field = *row
+	}
+}
+
+func setList(field *[]string, row []string) {
+	if row != nil {
+		*field = slices.Clone(row)
+	}
 }
 
 // checkRow returns what is wrong with a row, and with the crawler that it makes.

@@ -137,18 +137,6 @@ func naiveBest(patterns []Pattern, ua string) (best naiveHit, ok bool) {
 	return best, true
 }
 
-// naiveMany returns the set of indices, sorted.
-func naiveMany(patterns []Pattern, ua string) []int {
-	var found []int
-	for _, text := range naiveReadings(ua) {
-		for _, h := range naiveHits(patterns, text) {
-			found = append(found, patterns[h.pattern].Index)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
 // naiveEach returns the indices of what is in no longer hit, sorted.
 func naiveEach(patterns []Pattern, ua string) []int {
 	var found []int

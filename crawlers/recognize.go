@@ -60,12 +60,12 @@ type group []tail
 // tail is what follows the first word, in lower case. A group is sorted by it.
 type tail struct {
 	text    string
-	derived bool  // the rest of a word follows, which the pattern has as a star
-	indices []int // of the patterns, in the order given
+	derived bool // the rest of a word follows, which the pattern has as a star
+	index   int  // of the pattern
 }
 
 // NewRecognizer returns a recogniser of patterns. Where two patterns have the same token, the first one's Index is
-// the answer of [Recognizer.Recognize]. A pattern that [CheckPattern] refuses is never found.
+// the answer. A pattern that [CheckPattern] refuses is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
 	r := &Recognizer{groups: make(map[string]group, len(patterns))}
 	for _, p := range patterns {
@@ -79,7 +79,7 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 			token = strings.TrimSuffix(token, "*")
 			end = min(end, len(token)-1)
 		}
-		r.groups[token[:end]] = append(r.groups[token[:end]], tail{token[end:], derived, []int{p.Index}})
+		r.groups[token[:end]] = append(r.groups[token[:end]], tail{token[end:], derived, p.Index})
 	}
 	words, bits := 64, 12
 	for words < len(r.groups) {
@@ -94,7 +94,7 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 	return r
 }
 
-// sorted returns the group in order, with the indices of equal tails together.
+// sorted returns the group in order, with the first of equal tails.
 func (g group) sorted() group {
 	slices.SortStableFunc(g, func(a, b tail) int {
 		if c := strings.Compare(a.text, b.text); c != 0 || a.derived == b.derived {
@@ -105,15 +105,7 @@ func (g group) sorted() group {
 		}
 		return -1
 	})
-	merged := g[:1]
-	for _, t := range g[1:] {
-		if last := &merged[len(merged)-1]; last.text == t.text && last.derived == t.derived {
-			last.indices = append(last.indices, t.indices...)
-		} else {
-			merged = append(merged, t)
-		}
-	}
-	return slices.Clip(merged)
+	return slices.Clip(slices.CompactFunc(g, func(a, b tail) bool { return a.text == b.text && a.derived == b.derived }))
 }
 
 // Recognize returns the Index of the longest token in ua, of equally long ones
@@ -160,32 +152,6 @@ func (r *Recognizer) each(dst []int, ua string) (_ []int, foreign bool) {
 			covered = i + n
 			if !slices.Contains(dst, index) {
 				dst = append(dst, index)
-			}
-		}
-	}
-	return dst, s.foreign()
-}
-
-// RecognizeMany appends to dst the Index of every token in ua, those within longer ones too, in the order in which
-// they begin, and returns the extended slice. An Index that dst holds already is not appended again. It allocates
-// only when dst is too small.
-func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
-	dst, foreign := r.many(dst, ua)
-	if foreign {
-		dst, _ = r.many(dst, plain(ua))
-	}
-	return dst
-}
-
-func (r *Recognizer) many(dst []int, ua string) (_ []int, foreign bool) {
-	var s scanner
-	for i := 0; i < len(ua); i = r.next(ua, &s) {
-		if r.isOther(ua, i) {
-			continue
-		}
-		for k := wordEnd(ua, i); k > i; k = r.shorter(ua, i, k) {
-			if g := r.find(ua, i, k); g != nil {
-				dst = g.all(dst, ua, i, k)
 			}
 		}
 	}
@@ -283,39 +249,21 @@ func isVersion(ua string, i int) bool {
 	return '0' <= ua[i] && ua[i] <= '9'
 }
 
-// longest returns the first index and the length of the longest tail that ua has
-// at i, of a token that begins at begin.
+// longest returns the index and the length of the longest tail that ua has at i, of a token that begins at begin.
 func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
-	g.each(ua, begin, i, func(t *tail) { index, length, ok = t.indices[0], len(t.text), true })
-	return index, length, ok
-}
-
-// all appends the indices of all tails that ua has at i, of tokens that begin at begin.
-func (g group) all(dst []int, ua string, begin, i int) []int {
-	g.each(ua, begin, i, func(t *tail) {
-		for _, index := range t.indices {
-			if !slices.Contains(dst, index) {
-				dst = append(dst, index)
-			}
-		}
-	})
-	return dst
-}
-
-// each calls found with the tails that ua has at i, the shortest first.
-func (g group) each(ua string, begin, i int, found func(t *tail)) {
 	for d := 0; len(g) > 0; d++ {
 		for len(g) > 0 && len(g[0].text) == d {
 			if g[0].foundAt(ua, begin, i+d) {
-				found(&g[0])
+				index, length, ok = g[0].index, d, true
 			}
 			g = g[1:]
 		}
 		if i+d >= len(ua) {
-			return
+			break
 		}
 		g = g.narrow(d, fold[ua[i+d]])
 	}
+	return index, length, ok
 }
 
 // narrow returns the tails that have c at d. All are longer than d and alike up to d.

@@ -148,8 +148,8 @@ func TestRecognizeSameToken(t *testing.T) {
 	if i, ok := r.Recognize("FooBot"); i != 7 || !ok {
 		t.Errorf("got %d, %v; want the first pattern's", i, ok)
 	}
-	if got := r.RecognizeMany(nil, "FooBot"); !slices.Equal(got, []int{7, 3}) {
-		t.Errorf("got %v, want both", got)
+	if got := r.RecognizeEach(nil, []string{"FooBot"}); !slices.Equal(got, []int{7}) {
+		t.Errorf("got %v, want the first pattern's", got)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestRecognizeEach(t *testing.T) {
 }
 
 // specs §3: a purpose is named by a substring of the User-Agent.
-func TestRecognizeManyPurposes(t *testing.T) {
+func TestRecognizePurposes(t *testing.T) {
 	r := NewRecognizer(patternsOf("ai-training", "search", "archive", "web archive"))
 	tests := []struct {
 		ua   string
@@ -185,19 +185,19 @@ func TestRecognizeManyPurposes(t *testing.T) {
 	}{
 		{"FooBot/1.0 (search; ai-training)", []int{1, 0}},
 		{"FooBot/1.0 (search; search)", []int{1}},
-		{"FooBot/1.0 (web archive)", []int{3, 2}},
+		{"FooBot/1.0 (web archive)", []int{3}},
 		{"FooBot/1.0 (research, ai-training-set)", nil},
 		{"Mozilla/5.0 (+https://example.com/search)", nil},
 	}
 	for _, tt := range tests {
-		got := r.RecognizeMany(nil, tt.ua)
+		got := r.RecognizeEach(nil, []string{tt.ua})
 		slices.Sort(got)
 		want := slices.Sorted(slices.Values(tt.want))
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, want %v", tt.ua, got, want)
 		}
 	}
-	if got := r.RecognizeMany([]int{1}, "search, archive"); !slices.Equal(got, []int{1, 2}) {
+	if got := r.RecognizeEach([]int{1}, []string{"search, archive"}); !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("appending to what is there: %v", got)
 	}
 }
@@ -231,9 +231,6 @@ func TestRecognizeDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		r.Recognize(ua)
 		if dst = r.RecognizeEach(dst[:0], lines); len(dst) != 3 {
-			t.Fatalf("%v", dst)
-		}
-		if dst = r.RecognizeMany(dst[:0], ua); len(dst) != 2 {
 			t.Fatalf("%v", dst)
 		}
 	}); n != 0 {
@@ -328,11 +325,6 @@ func checkAgainstNaive(t *testing.T, patterns []Pattern, ua string) {
 	wantI, wantOK := naiveRecognize(patterns, ua)
 	if i != wantI || ok != wantOK {
 		t.Errorf("Recognize(%q) with %v: got %d %v, want %d %v", ua, patterns, i, ok, wantI, wantOK)
-	}
-	many := r.RecognizeMany(nil, ua)
-	slices.Sort(many)
-	if want := naiveMany(patterns, ua); !slices.Equal(many, want) {
-		t.Errorf("RecognizeMany(%q) with %v: got %v, want %v", ua, patterns, many, want)
 	}
 	each := r.RecognizeEach(nil, []string{ua})
 	slices.Sort(each)

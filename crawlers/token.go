@@ -84,11 +84,8 @@ func CheckPattern(s string) error {
 		return errors.New("contains a URL; addresses in a User-Agent do not count")
 	case s[len(s)-1] == ' ':
 		return errors.New("ends with a space")
-	}
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] == 0x7f {
-			return errors.New("contains a control character")
-		}
+	case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return errors.New("contains a control character")
 	}
 	return nil
 }

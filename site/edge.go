@@ -27,11 +27,7 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 	if len(s.purposes) == 0 {
 		return nil
 	}
-	var ids []int
-	for _, line := range userAgents {
-		ids = s.purposeRecognizer.RecognizeMany(ids, line)
-	}
-	for _, id := range ids {
+	for _, id := range s.purposeRecognizer.RecognizeEach(nil, userAgents) {
 		found = append(found, s.purposes[id])
 	}
 	return found
