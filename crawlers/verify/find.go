@@ -72,11 +72,8 @@ type segment struct {
 
 // Find returns the URLs of the lists that an address is on, in no particular order. It only uses lists that are fresh
 // and complete. It never waits: after a change of the lists it rebuilds its index in the background. The slice must
-// not be changed. A nil *Lists finds nothing.
+// not be changed.
 func (l *Lists) Find(a netip.Addr) []string {
-	if l == nil {
-		return nil
-	}
 	s, now := l.index.current.Load(), l.options.Now()
 	if s == nil || s.version != l.version.Load() && now.Sub(s.built) >= indexMinAge || now.Sub(s.built) >= indexMaxAge {
 		if l.index.building.TryLock() {

@@ -5,8 +5,6 @@ package verify
 import (
 	"context"
 	"net/netip"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -16,8 +14,8 @@ const probeInterval = time.Second
 
 // probes are addresses whose names have not changed in years, with the ends of those names.
 var probes = []struct{ addr, suffix string }{
-	{"8.8.8.8", "dns.google"},
-	{"1.1.1.1", "one.one.one.one"},
+	{"8.8.8.8", ".google"},
+	{"1.1.1.1", ".one.one.one"},
 	{"9.9.9.9", ".quad9.net"},
 }
 
@@ -84,22 +82,10 @@ func (h *health) probeLater() {
 }
 
 // answers reports whether the resolver knows the name of one of the probes, and that this resolves back.
-func (h *health) answers(ctx context.Context) (ok bool) {
-	defer func() { _ = recover() }() // as in names.confirm: the resolver stays untrusted
+func (h *health) answers(ctx context.Context) bool {
 	for _, p := range probes {
-		names, err := h.resolver.LookupAddr(ctx, p.addr)
-		if err != nil {
-			continue
-		}
-		for _, name := range names {
-			name = strings.ToLower(strings.TrimSuffix(name, "."))
-			if !strings.HasSuffix(name, p.suffix) {
-				continue
-			}
-			addrs, err := h.resolver.LookupNetIP(ctx, "ip", name)
-			if err == nil && slices.ContainsFunc(addrs, func(a netip.Addr) bool { return a.Unmap().String() == p.addr }) {
-				return true
-			}
+		if found, _, _ := confirm(ctx, h.resolver, []string{p.suffix}, netip.MustParseAddr(p.addr)); found == yes {
+			return true
 		}
 	}
 	return false

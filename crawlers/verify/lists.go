@@ -255,21 +255,16 @@ func (l *Lists) Status() []ListStatus {
 }
 
 // ask looks an address up in lists. The answer is no only if each of them rules the
-// address out. A nil *Lists is silent.
+// address out.
 func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
-	if l == nil {
-		return silent, ""
-	}
 	now, ruledOut := l.options.Now(), true
 	for _, url := range urls {
-		var c *list
-		if s := l.source(url); s != nil {
-			c = s.current.Load()
-		}
-		if c == nil || c.Prefixes == 0 {
+		s := l.source(url)
+		if s == nil {
 			ruledOut = false
 			continue
 		}
+		c := s.current.Load()
 		if c.isWithin(maxVerifyAge, now) && c.ranges.contains(a) {
 			return yes, url
 		}

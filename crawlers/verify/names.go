@@ -221,7 +221,7 @@ func (n *names) subtract(counts map[netip.Prefix]int, a netip.Addr) {
 func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
-	found, host, err := n.confirm(ctx, patterns, a)
+	found, host, err := confirm(ctx, n.options.Resolver, patterns, a)
 	at, period, working := n.health.now()
 	if found == no || found == noForward {
 		if !working {
@@ -261,13 +261,13 @@ func (n *names) store(e *entry, a netip.Addr, found entry) {
 
 // confirm is forward-confirmed reverse DNS. The error says why the answer is silent. A panic caused by a response
 // becomes one: in this goroutine it would end the program.
-func (n *names) confirm(ctx context.Context, patterns []string, a netip.Addr) (found answer, name string, err error) {
+func confirm(ctx context.Context, r Resolver, patterns []string, a netip.Addr) (found answer, name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			found, err = silent, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	hosts, err := n.options.Resolver.LookupAddr(ctx, a.String())
+	hosts, err := r.LookupAddr(ctx, a.String())
 	if err != nil {
 		if isNotFound(err) {
 			return no, "", nil
@@ -283,7 +283,7 @@ func (n *names) confirm(ctx context.Context, patterns []string, a netip.Addr) (f
 		if tried++; tried > maxNames {
 			break
 		}
-		addrs, err := n.options.Resolver.LookupNetIP(ctx, "ip", host)
+		addrs, err := r.LookupNetIP(ctx, "ip", host)
 		switch {
 		case err != nil && !isNotFound(err):
 			return silent, "", err

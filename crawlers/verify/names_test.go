@@ -40,7 +40,7 @@ func (d *fakeDNS) pause(ctx context.Context) error {
 
 func (d *fakeDNS) LookupAddr(ctx context.Context, addr string) ([]string, error) {
 	if addr == probes[0].addr && !d.lies && d.wait == 0 {
-		return []string{probes[0].suffix + "."}, nil
+		return []string{"dns" + probes[0].suffix + "."}, nil
 	}
 	if err := d.pause(ctx); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (d *fakeDNS) LookupAddr(ctx context.Context, addr string) ([]string, error)
 }
 
 func (d *fakeDNS) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
-	if host == probes[0].suffix && !d.lies && d.wait == 0 {
+	if host == "dns"+probes[0].suffix && !d.lies && d.wait == 0 {
 		return []netip.Addr{netip.MustParseAddr(probes[0].addr)}, nil
 	}
 	if err := d.pause(ctx); err != nil {

@@ -28,16 +28,7 @@ const (
 )
 
 // String returns the status in lower case.
-func (s Status) String() string {
-	switch s {
-	case Verified:
-		return "verified"
-	case Impostor:
-		return "impostor"
-	case Unknown:
-	}
-	return "unknown"
-}
+func (s Status) String() string { return [...]string{"unknown", "verified", "impostor"}[s] }
 
 // Result is a [Status] and its evidence.
 type Result struct {
@@ -52,8 +43,7 @@ type Verifier struct {
 	names *names
 }
 
-// New returns a verifier that uses lists, which may be nil, and a resolver with the
-// given options. It opens no connection.
+// New returns a verifier that uses lists and a resolver with the given options. It opens no connection.
 func New(lists *Lists, options DNSOptions) *Verifier {
 	return &Verifier{lists: lists, names: newNames(options)}
 }

@@ -145,7 +145,7 @@ func ownResolver() *net.Resolver {
 }
 
 func TestImpostorsAreFoundFirst(t *testing.T) {
-	v := verify.New(nil, verify.DNSOptions{Resolver: ownResolver()})
+	v := verify.New(verify.NewLists(nil, verify.ListOptions{}), verify.DNSOptions{Resolver: ownResolver()})
 	facts := crawlers.Verification{ReverseDNS: []string{".crawl.alpha.example"}}
 	for _, c := range []struct {
 		addr string
