@@ -44,10 +44,7 @@ func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional)
 }
 
 func joinPurposes(names []string) string {
-	lower := make([]string, len(names))
-	for i, n := range names {
-		lower[i] = strings.ToLower(n)
-	}
+	lower := strings.Split(strings.ToLower(strings.Join(names, "\n")), "\n")
 	slices.Sort(lower)
 	return strings.Join(slices.Compact(lower), "\n")
 }

@@ -62,16 +62,8 @@ func qualifierText(q *policy.Qualifiers) string { return strings.Join(q.Strings(
 
 // isName reports whether s is a name of the grammar of section 3.
 func isName(s string) bool {
-	for i := range len(s) {
-		c := s[i] | 0x20
-		switch {
-		case c >= 'a' && c <= 'z':
-		case i > 0 && (s[i] >= '0' && s[i] <= '9' || s[i] == '-' || s[i] == '_' || s[i] == '.'):
-		default:
-			return false
-		}
-	}
-	return s != ""
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return strings.Trim(s, letters+"0123456789-_.") == "" && strings.IndexAny(s, letters) == 0
 }
 
 // lines are the definitions of used names, each after those it needs.

@@ -300,20 +300,14 @@ func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	return all
 }
 
-// Rank is rules that name the crawlers of a class, and its host, equally narrowly.
-type Rank struct {
-	Tier  Tier
-	Rules []*Rule // in the order of the file
-}
-
 // Ranks lists the rules that reach a class, whatever their purposes, by tier and then by host: the order for application
-// directives and crawl-delays.
-func (p *Policy) Ranks(c *Class) []Rank {
-	var ranks []Rank
+// directives and crawl-delays. The rules of a rank are in the order of the file.
+func (p *Policy) Ranks(c *Class) [][]*Rule {
+	var ranks [][]*Rule
 	for tier := range numTiers {
 		for _, h := range c.hosts.hosts {
 			if rules := p.rulesOf(c, tier, func(id int32) bool { return p.names(id, h) }); rules != nil {
-				ranks = append(ranks, Rank{tier, rules})
+				ranks = append(ranks, rules)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	path := pathpattern.NormalizePath(q.Path)
 	c := p.classOf(&q)
 	for _, rank := range p.Ranks(&c) {
-		for _, r := range rank.Rules {
+		for _, r := range rank {
 			if cond := r.condition(); !cond.holds(&q) {
 				continue
 			}
@@ -167,19 +167,12 @@ func (l Limit) IsZero() bool { return l.Requests == 0 }
 
 func (l Limit) Interval() time.Duration { return l.Per / time.Duration(max(l.Requests, 1)) }
 
+var periods = map[time.Duration]string{time.Second: "s", time.Minute: "m", time.Hour: "h", 24 * time.Hour: "d"}
+
 // String is the limit as policy files write it, such as 60/m, without the burst.
 func (l Limit) String() string {
-	// A duration is not an enumeration.
-	//exhaustive:ignore
-	switch l.Per {
-	case time.Second:
-		return fmt.Sprintf("%d/s", l.Requests)
-	case time.Minute:
-		return fmt.Sprintf("%d/m", l.Requests)
-	case time.Hour:
-		return fmt.Sprintf("%d/h", l.Requests)
-	case 24 * time.Hour:
-		return fmt.Sprintf("%d/d", l.Requests)
+	if period := periods[l.Per]; period != "" {
+		return fmt.Sprintf("%d/%s", l.Requests, period)
 	}
 	return fmt.Sprintf("%d in %v", l.Requests, l.Per)
 }

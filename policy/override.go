@@ -163,17 +163,11 @@ func (a *scope) compare(b *scope) int {
 	return 0
 }
 
-// Reasons are all statements that match a query. A permission whose date has passed is a prohibition.
+// Reasons are the statements that match a query, without overridden prohibitions. A permission whose date has passed is a prohibition.
 type Reasons struct {
 	Decision    Decision
 	Standing    []Applied // prohibitions that no permission overrides, the narrowest first
-	Overridden  []Override
 	Permissions []Applied // the narrowest first
-}
-
-// Override is a prohibition with the narrowest permission that overrides it.
-type Override struct {
-	Prohibition, By Applied
 }
 
 // Reasons explains what Decide answers.
@@ -231,12 +225,10 @@ func (p *Policy) weigh(all []Applied, now time.Time) (r Reasons) {
 		if d.Statement.Allow {
 			opens = p.SetsAside
 		}
-		if i := slices.IndexFunc(r.Permissions, func(a Applied) bool { return opens(&a, &d) }); i >= 0 {
-			r.Overridden = append(r.Overridden, Override{d, r.Permissions[i]})
-			continue
+		if !slices.ContainsFunc(r.Permissions, func(a Applied) bool { return opens(&a, &d) }) {
+			r.Standing = append(r.Standing, d)
+			r.Decision.mode = max(r.Decision.mode, p.modeOf(d.Rule))
 		}
-		r.Standing = append(r.Standing, d)
-		r.Decision.mode = max(r.Decision.mode, p.modeOf(d.Rule))
 	}
 	switch {
 	case len(r.Standing) > 0:

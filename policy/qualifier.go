@@ -241,12 +241,7 @@ func isKnownScheme(v string, kinds ...string) bool {
 
 // isValue reports whether v is a qualifier-value of ACAP 1.0 section 3.
 func isValue(v string) bool {
-	for i := range len(v) {
-		if c := v[i]; c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '#' {
-			return false
-		}
-	}
-	return v != ""
+	return v != "" && !strings.ContainsFunc(v, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '#' })
 }
 
 // Limits are the qualifiers of several permissions that all hold. Nil is none.

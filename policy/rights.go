@@ -2,8 +2,6 @@
 
 package policy
 
-import "strings"
-
 // RightsUsages are the usages of rights registers: the AIPREF categories (draft-ietf-aipref-vocab-08), in order.
 func RightsUsages() [3]Usage { return [...]Usage{TrainAI, AIUse, Search} }
 
@@ -52,13 +50,12 @@ func (b *Publish) PreambleOf(host string) (text string) {
 	name := NormalizeHost(host)
 	longest := -1
 	for _, p := range b.Preambles {
-		h := string(p.Host)
-		matches := h == "" || h == name || p.Host.Wildcard() && strings.HasSuffix(name, h[1:])
-		if size := len(h); matches && (size > longest || h == name) {
+		size := len(p.Host)
+		if string(p.Host) == name {
+			size++ // a wildcard can be as long
+		}
+		if (p.Host == "" || p.Host.Covers(name)) && size > longest {
 			longest, text = size, p.Text
-			if h == name && h != "" {
-				return text
-			}
 		}
 	}
 	return text

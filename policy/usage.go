@@ -5,6 +5,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
 // Usage is a usage type of ACAP 1.0 (section 2.5) or a category of the AIPREF vocabulary.
@@ -70,26 +72,7 @@ func (u Usage) fallback() (Usage, bool) { return Present, u.IsPresentation() }
 // MatchPurpose reports whether a pattern matches all of a purpose's name or URI (ACAP 1.0 sections 2.3.3 and 2.8), both in
 // lower case. A "$" at its end changes nothing.
 func MatchPurpose(pattern, s string) bool {
-	pattern = strings.TrimSuffix(pattern, "$")
-	i := strings.IndexByte(pattern, '*')
-	if i < 0 {
-		return s == pattern
-	}
-	if !strings.HasPrefix(s, pattern[:i]) {
-		return false
-	}
-	s, pattern = s[i:], pattern[i+1:]
-	for {
-		i = strings.IndexByte(pattern, '*')
-		if i < 0 {
-			return strings.HasSuffix(s, pattern)
-		}
-		j := strings.Index(s, pattern[:i])
-		if j < 0 {
-			return false
-		}
-		s, pattern = s[j+i:], pattern[i+1:]
-	}
+	return pathpattern.Raw(strings.TrimSuffix(pattern, "$") + "$").Match(s)
 }
 
 // Purposes lists the purposes of rules, in lower case and order. One with "*" is an example of what it matches.

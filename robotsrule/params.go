@@ -90,10 +90,8 @@ func wordItem(w string) (name string, value any, ok bool) {
 			return name, v, true
 		}
 	}
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return name, nil, false
-		}
+	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return name, nil, false
 	}
 	return name, text, true
 }

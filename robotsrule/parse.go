@@ -318,10 +318,8 @@ func (e element) isCanonical(text string) bool {
 	if probe := (Set{}); !probe.add(e) {
 		return true
 	}
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] == 0x7f {
-			return false
-		}
+	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return false
 	}
 	text = lower(text)
 	if e.sep == 0 {

@@ -114,11 +114,11 @@ type appFinder struct {
 	ruleOf map[*policy.AppDirective]*policy.Rule
 }
 
-func newAppFinder(ranks []policy.Rank, app, purpose string) *appFinder {
+func newAppFinder(ranks [][]*policy.Rule, app, purpose string) *appFinder {
 	f := &appFinder{ruleOf: map[*policy.AppDirective]*policy.Rule{}}
 	for _, rank := range ranks {
 		var entries []pathpattern.Entry[*policy.AppDirective]
-		for _, r := range rank.Rules {
+		for _, r := range rank {
 			if !speaksOf(r, purpose) {
 				continue
 			}

@@ -250,15 +250,8 @@ const maxAuthority = 261
 
 // isAuthority reports whether host can stand in a URL: a client can send anything as Host.
 func isAuthority(host string) bool {
-	for i := range len(host) {
-		switch c := host[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
-			c == '.', c == '-', c == '_', c == ':', c == '[', c == ']':
-		default:
-			return false
-		}
-	}
-	return host != "" && len(host) <= maxAuthority
+	return host != "" && len(host) <= maxAuthority &&
+		strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") == ""
 }
 
 type writer struct {

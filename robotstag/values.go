@@ -70,7 +70,9 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 			continue
 		}
 		if at, ok := m.Rules.UnavailableAfter(); ok {
-			v.changesAt(at.Add(time.Second), now)
+			if at = at.Add(time.Second); at.After(now) {
+				v.Until = earlier(v.Until, at)
+			}
 		}
 		byToken[token] = byToken[token].Union(m.Rules.Expired(now))
 	}
@@ -93,12 +95,6 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	return v, problems
 }
 
-func (v *Values) changesAt(at, now time.Time) {
-	if at.After(now) && (v.Until.IsZero() || at.Before(v.Until)) {
-		v.Until = at
-	}
-}
-
 func sortedMembers(byToken map[string]robotsrule.Set) []Member {
 	members := make([]Member, 0, len(byToken))
 	for token, rules := range byToken {
@@ -108,25 +104,16 @@ func sortedMembers(byToken map[string]robotsrule.Set) []Member {
 	return members
 }
 
-const maxToken = 128
+const (
+	maxToken = 128
+	letters  = "abcdefghijklmnopqrstuvwxyz"
+)
 
 // isAgent reports whether a lower-case name can stand before the colon in X-Robots-Tag as a user agent:
 // letters, hyphen and underscore (RFC 9309 §2.2.1), and characters of crawlers in use, but not a rule's name.
 func isAgent(name string) bool {
-	if name == "" || len(name) > maxToken {
-		return false
-	}
-	letter := false
-	for i := range len(name) {
-		switch c := name[i]; {
-		case 'a' <= c && c <= 'z':
-			letter = true
-		case '0' <= c && c <= '9', c == '-', c == '_', c == '.', c == '!', c == '+', c == '/':
-		default:
-			return false
-		}
-	}
-	return letter && !robotsrule.IsRule(name)
+	return len(name) <= maxToken && strings.Trim(name, letters+"0123456789-_.!+/") == "" && strings.ContainsAny(name, letters) &&
+		!robotsrule.IsRule(name)
 }
 
 // isScope reports whether a lower-case name before a colon in X-Robots-Tag names an audience.
@@ -134,15 +121,5 @@ func isScope(name string) bool { return name == Everyone || isAgent(name) }
 
 // isKey reports whether a token is also a Token and a key of RFC 8941, which fits both drafts of Robots-Tag.
 func isKey(name string) bool {
-	if name == "" || name[0] < 'a' || name[0] > 'z' {
-		return false
-	}
-	for i := range len(name) {
-		switch c := name[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
-		default:
-			return false
-		}
-	}
-	return true
+	return strings.Trim(name, letters+"0123456789-_.") == "" && strings.IndexAny(name, letters) == 0
 }

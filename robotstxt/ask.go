@@ -3,6 +3,7 @@
 package robotstxt
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -155,12 +156,12 @@ func comparable(text string, pattern bool) string {
 		c := text[i]
 		encode := c >= 0x7f || !pattern && (c <= ' ' || c == '*') || c == '$' && (!pattern || i < len(text)-1)
 		if c == '%' && i+2 < len(text) {
-			if d, ok := unescape(text[i+1], text[i+2]); ok {
+			if d, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
 				if b == nil {
 					b = append(make([]byte, 0, len(text)), text[:i]...)
 				}
-				c, i = d, i+2
-				encode = !isUnreserved(d)
+				c, i = byte(d), i+2
+				encode = !isUnreserved(c)
 			}
 		}
 		switch {
@@ -177,18 +178,6 @@ func comparable(text string, pattern bool) string {
 		return text
 	}
 	return string(b)
-}
-
-func unescape(hi, lo byte) (c byte, ok bool) {
-	const digits = "0123456789ABCDEFabcdef"
-	a, b := strings.IndexByte(digits, hi), strings.IndexByte(digits, lo)
-	if a > 15 {
-		a -= 6
-	}
-	if b > 15 {
-		b -= 6
-	}
-	return byte(a<<4 | b), a >= 0 && b >= 0
 }
 
 // isUnreserved implements RFC 3986 section 2.3.

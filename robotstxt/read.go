@@ -4,6 +4,7 @@ package robotstxt
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -248,7 +249,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	known := keyOf(key)
 	if !ok || known == "" {
 		if !r.file.page {
-			r.file.notes = append(r.file.notes, Note{Line: r.number, Message: unknownKey(key, text), kind: unknownKey(key, "")})
+			r.note(cmp.Or(unknownKeys[key], "%q is left out: no crawler is known to read such lines"), text)
 		}
 		return "", "", false
 	}
@@ -261,19 +262,13 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	return known, value, true
 }
 
-// unknownKey says why a line is left out, and what to write instead.
-func unknownKey(key, line string) string {
-	switch key {
-	case "noindex":
-		return fmt.Sprintf("%q is left out: search engines no longer read Noindex in robots.txt; to keep pages out of their results, "+
-			"disallow index in the policy file, and let crawlers fetch the pages", line)
-	case "clean-param":
-		return fmt.Sprintf("%q is left out: only Yandex reads Clean-param, and a policy file has no key for it; "+
-			"canonical links in the pages tell every search engine", line)
-	case "host":
-		return fmt.Sprintf("%q is left out: crawlers no longer read Host; redirect the site's other names to this one", line)
-	}
-	return fmt.Sprintf("%q is left out: no crawler is known to read such lines", line)
+// unknownKeys say why a line is left out, and what to write instead.
+var unknownKeys = map[string]string{
+	"noindex": "%q is left out: search engines no longer read Noindex in robots.txt; to keep pages out of their results, " +
+		"disallow index in the policy file, and let crawlers fetch the pages",
+	"clean-param": "%q is left out: only Yandex reads Clean-param, and a policy file has no key for it; " +
+		"canonical links in the pages tell every search engine",
+	"host": "%q is left out: crawlers no longer read Host; redirect the site's other names to this one",
 }
 
 // group returns the group of a User-agent line, without its version.
