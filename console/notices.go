@@ -278,7 +278,7 @@ func (v *view) recorderNotices() (all []notice) {
 	if e := recorders.RunningEvidence(); e != nil {
 		var what []string
 		var last time.Time
-		troubles := e.Status().Troubles
+		troubles := e.Troubles()
 		for _, reason := range slices.Sorted(maps.Keys(troubles)) {
 			if at := troubles[reason]; v.Now.Sub(at) < 24*time.Hour {
 				what, last = append(what, evidenceTroubles[reason]), maxTime(last, at)

@@ -166,7 +166,7 @@ func TestForgedWhileStopped(t *testing.T) {
 			}
 			public, _ := key().Public().(ed25519.PublicKey)
 			c, err := Verify(dir, public, nil)
-			if err != nil || c.Result() == Signed || c.Result() == Unsigned || l.Status().Troubles[NotSigned].IsZero() {
+			if err != nil || c.Result() == Signed || c.Result() == Unsigned || l.Troubles()[NotSigned].IsZero() {
 				t.Errorf("%s, %s: %s %v %+v", name, how, c.Result(), err, c)
 			}
 		}

@@ -73,14 +73,7 @@ type Log struct {
 	stamped     uint64                   // the event up to which the log is time-stamped
 	stampAt     time.Time                // when to ask again
 	stampFailed bool                     // the last answer was not as it should be
-	status      Status
-}
-
-// Status is what went wrong since the log was opened.
-type Status struct {
-	Failing  error                // why nothing can be written now; nil: it can
-	Troubles map[string]time.Time // when something went wrong last, by reason
-	Omitted  uint64               // events that were left out
+	troubles    map[string]time.Time     // when something went wrong last, by reason
 }
 
 const (
@@ -113,7 +106,7 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	l := &Log{
 		dir: dir, lock: lock, options: o, used: usage{}, texts: map[string]*rfc9309.File{}, inForce: map[string]*inForce{}, inFile: map[string]bool{},
-		status: Status{Troubles: map[string]time.Time{}},
+		troubles: map[string]time.Time{},
 	}
 	l.closing, l.cancel = context.WithCancel(context.Background())
 	if err := l.start(); err != nil {
@@ -181,13 +174,11 @@ func (l *Log) Omit(o *Omissions) {
 // Dropped is how many events were left out.
 func (l *Log) Dropped() uint64 { return l.omitted.Total() + l.refused.Load() }
 
-// Status says what went wrong.
-func (l *Log) Status() Status {
+// Troubles says when something went wrong last since the log was opened, by reason.
+func (l *Log) Troubles() map[string]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.status
-	s.Troubles, s.Omitted, s.Failing = maps.Clone(s.Troubles), l.Dropped(), l.failure
-	return s
+	return maps.Clone(l.troubles)
 }
 
 func (l *Log) take(i item) {
@@ -270,7 +261,7 @@ func (l *Log) trouble(e *Event) {
 }
 
 func (l *Log) count(reason string, err error) {
-	l.status.Troubles[reason] = l.now()
+	l.troubles[reason] = l.now()
 	l.options.Report(reason, err)
 }
 

@@ -178,7 +178,7 @@ func TestAuthorityThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, types := count(t, dir)
-	if types != "start, trouble timestamp, stop" || l.Status().Troubles[NotStamped].IsZero() {
+	if types != "start, trouble timestamp, stop" || l.Troubles()[NotStamped].IsZero() {
 		t.Error(types)
 	}
 }

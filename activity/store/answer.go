@@ -152,9 +152,8 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span, n *numbers) er
 		for i := 1; i < by; i++ {
 			group += fmt.Sprintf(", c%d", i)
 		}
-		if a.query.Limit > 0 && !a.query.timed() && !a.query.has(ByKind) {
-			// Rows of another span and of the journals can change the order; four times as many leave room for that.
-			group += fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[a.query.Violating], 4*a.query.Limit+100)
+		if !a.query.has(ByKind) {
+			group += a.query.most()
 		}
 	}
 	into = append(into, (*number)(&c.Requests), (*number)(&c.Bytes), (*number)(&c.Violations), (*number)(&c.Unread))
@@ -173,6 +172,15 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span, n *numbers) er
 		return nil
 	}, fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s AS t WHERE t.%s >= ?1 AND t.%[4]s < ?2%s%s)", strings.Join(append(outer, "n, b, v, u"), ", "),
 		strings.Join(append(columns, counts), ", "), s.name, s.bucket, n.where, group), s.from, s.to, a.query.PathPrefix, after(a.query.PathPrefix))
+}
+
+// most ends a statement whose rows have the sums n and v, if only those with the most are wanted. Rows of another
+// span and of the journals can change the order; four times as many leave room for that.
+func (q *Query) most() string {
+	if q.Limit <= 0 || q.timed() {
+		return ""
+	}
+	return fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", map[bool]string{true: "v", false: "n"}[q.Violating], 4*q.Limit+100)
 }
 
 // number is scanned without reflection.
@@ -326,26 +334,14 @@ func pathless(r *Row) int {
 // violations, those whose paths are not known come last.
 func (a *answer) rows() []Row {
 	slices.SortStableFunc(a.order, func(x, y *Row) int {
-		if c := x.Start.Compare(y.Start); c != 0 {
-			return c
-		}
+		c := x.Start.Compare(y.Start)
 		if a.query.Violating {
-			if c := cmp.Or(pathless(x)-pathless(y), cmp.Compare(y.Violations, x.Violations)); c != 0 {
-				return c
-			}
+			c = cmp.Or(c, pathless(x)-pathless(y), cmp.Compare(y.Violations, x.Violations))
 		}
-		if c := cmp.Compare(y.Requests, x.Requests); c != 0 {
+		if c = cmp.Or(c, cmp.Compare(y.Requests, x.Requests)); c != 0 {
 			return c
 		}
-		for _, d := range a.query.By {
-			if d.hours() > 0 {
-				continue
-			}
-			if c := strings.Compare(x.Values[d], y.Values[d]); c != 0 {
-				return c
-			}
-		}
-		return 0
+		return slices.Compare(x.Values[:], y.Values[:])
 	})
 	order := a.order
 	if a.query.Limit > 0 && len(order) > a.query.Limit && !a.query.timed() {

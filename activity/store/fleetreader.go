@@ -127,15 +127,8 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	if len(groups) > 0 {
 		text += " GROUP BY " + strings.Join(groups, ", ")
 	}
-	if q.Limit > 0 && !q.timed() {
-		order := "n"
-		if q.Violating {
-			order = "v"
-		}
-		text += fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", order, 4*q.Limit+100)
-	}
 	by := len(q.By)
-	err := r.query(ctx, text, by+4, func(f []string, n []int64) {
+	err := r.query(ctx, text+q.most(), by+4, func(f []string, n []int64) {
 		var k answerKey
 		for i, d := range q.By {
 			if d.hours() > 0 {

@@ -20,26 +20,22 @@ func FleetSchema() []string {
 ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
 	for i := range outgoing {
 		t := &outgoing[i]
-		var b strings.Builder
-		fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (", t.name)
-		for j, c := range t.columns() {
+		columns := t.columns()
+		for j, c := range columns {
 			kind := "UInt64"
 			if c == "node" || slices.Contains(t.texts(), c) {
 				kind = "String"
 			} else if c == t.bucket {
 				kind = "UInt32"
 			}
-			if j > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(c + " " + kind)
+			columns[j] = c + " " + kind
 		}
-		b.WriteString(")\nENGINE = ReplacingMergeTree(revision)")
+		partition := ""
 		if day := t.dayOf(); day != "" {
-			b.WriteString(" PARTITION BY toYYYYMM(toDate(" + day + "))")
+			partition = " PARTITION BY toYYYYMM(toDate(" + day + "))"
 		}
-		fmt.Fprintf(&b, " ORDER BY (%s, row_key)", t.order)
-		statements = append(statements, b.String())
+		statements = append(statements, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (%s)\nENGINE = ReplacingMergeTree(revision)%s ORDER BY (%s, row_key)",
+			t.name, strings.Join(columns, ", "), partition, t.order))
 	}
 	return statements
 }
@@ -85,18 +81,17 @@ func FleetForget(crawler, host string) (statements []string) {
 	for i := range outgoing {
 		t := &outgoing[i]
 		var where []string
-		for column, value := range map[string]string{"crawler": crawler, "host": host} {
-			if value == "" {
+		for _, c := range []struct{ column, value string }{{"crawler", crawler}, {"host", host}} {
+			if c.value == "" {
 				continue
 			}
-			if !slices.Contains(t.texts(), column) {
+			if !slices.Contains(t.texts(), c.column) {
 				where = nil
 				break
 			}
-			where = append(where, column+" = "+clickhouse.Quote(value))
+			where = append(where, c.column+" = "+clickhouse.Quote(c.value))
 		}
 		if len(where) > 0 {
-			slices.Sort(where)
 			statements = append(statements, "ALTER TABLE "+t.name+" DELETE WHERE "+strings.Join(where, " AND "))
 		}
 	}

@@ -63,15 +63,7 @@ func (d Dimension) String() string { return columnNames[d] }
 type Values [ByPath + 1]string
 
 // hours is how many hours a bucket of a dimension has, 0 if it is not one of time.
-func (d Dimension) hours() int64 {
-	if d == ByHour {
-		return 1
-	}
-	if d == ByDay {
-		return 24
-	}
-	return 0
-}
+func (d Dimension) hours() int64 { return [...]int64{ByHour: 1, ByDay: 24}[d] }
 
 // Query asks for totals of a span of time.
 type Query struct {

@@ -182,13 +182,7 @@ func (s *Sums) trim() {
 	s.paths = min(s.limit, len(all))
 	for _, r := range all[s.paths:] {
 		delete(s.Rows, r.Key)
-		k := r.Key
-		k.Path = OtherPath
-		other := s.Rows[k]
-		if other == nil {
-			other = new(Counts)
-			s.Rows[k] = other
-		}
-		other.Add(r.Counts)
+		r.Path = OtherPath
+		s.Add(r.Key, r.Counts)
 	}
 }

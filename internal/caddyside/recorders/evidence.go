@@ -185,12 +185,12 @@ func (e *Evidence) Dropped() uint64 {
 	return e.lost.Total()
 }
 
-// Status says what went wrong since the log was opened.
-func (e *Evidence) Status() (s evidence.Status) {
+// Troubles says when something went wrong last since the log was opened, by reason.
+func (e *Evidence) Troubles() map[string]time.Time {
 	if l, ok := e.log.Get(); ok {
-		s = l.Status()
+		return l.Troubles()
 	}
-	return s
+	return nil
 }
 
 func (*Evidence) Ordered() {}

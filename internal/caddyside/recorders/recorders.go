@@ -100,7 +100,7 @@ func (dropped) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	if e := RunningEvidence(); e != nil {
-		troubles := e.Status().Troubles
+		troubles := e.Troubles()
 		for _, reason := range []string{evidence.WriteFailed, evidence.ClockBack, evidence.FileChanged, evidence.NotSigned, evidence.Killed, evidence.Damaged, evidence.NotStamped} {
 			at := 0.0
 			if t, ok := troubles[reason]; ok {
