@@ -34,7 +34,7 @@ type OrderedPublisher interface {
 type Recorders struct {
 	mu      sync.Mutex
 	added   []*addedRecorder                 // guarded by mu
-	current atomic.Pointer[[]*addedRecorder] // the first of added of each name; nil for none
+	current atomic.Pointer[[]*addedRecorder] // the first of added of each name
 	changes atomic.Uint64
 }
 
@@ -79,16 +79,12 @@ func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 			active = append(active, e)
 		}
 	}
-	defer rs.changes.Add(1)
-	if len(active) == 0 {
-		rs.current.Store(nil)
-		return
-	}
 	rs.current.Store(&active)
+	rs.changes.Add(1)
 }
 
 // Active reports whether there is any recorder.
-func (rs *Recorders) Active() bool { return rs != nil && rs.current.Load() != nil }
+func (rs *Recorders) Active() bool { return len(rs.all()) > 0 }
 
 // Get returns the recorder of a name that gets visits, or nil.
 func (rs *Recorders) Get(name string) Recorder {

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -169,11 +170,9 @@ func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool
 		d.Readers = append(d.Readers, row)
 	}
 	d.Behind = len(behind)
+	rank := map[bool]int{false: 0, true: 1}
 	slices.SortStableFunc(d.Readers, func(a, b reader) int {
-		if a.Current != b.Current {
-			return map[bool]int{true: 1, false: -1}[a.Current]
-		}
-		return b.Last.Compare(a.Last)
+		return cmp.Or(rank[a.Current]-rank[b.Current], b.Last.Compare(a.Last))
 	})
 	d.Readers, d.MoreReaders = pageOf(v, d.Readers, "reader", maxReaders)
 	return readBy, nil

@@ -276,35 +276,30 @@ func eachLine(name string, each func(n int, line []byte) error) (end int64, err 
 		return 0, err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 1<<16)
-	for n := 1; ; n++ {
-		line, err := readLine(r)
-		if err == io.EOF {
-			return end, nil
-		}
-		if err != nil {
-			return end, fmt.Errorf("%s: line %d: %w", filepath.Base(name), n, err)
-		}
-		end += int64(len(line))
-		if err := each(n, bytes.TrimSuffix(line, []byte("\n"))); err != nil {
+	lines := bufio.NewScanner(f)
+	lines.Buffer(make([]byte, 1<<16), maxLine)
+	lines.Split(wholeLines)
+	n := 1
+	for ; lines.Scan(); n++ {
+		end += int64(len(lines.Bytes())) + 1
+		if err := each(n, lines.Bytes()); err != nil {
 			return end, err
 		}
 	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return end, fmt.Errorf("%s: line %d: is too long", filepath.Base(name), n)
+	case err != nil:
+		return end, fmt.Errorf("%s: line %d: %w", filepath.Base(name), n, err)
+	}
+	return end, nil
 }
 
-// readLine reads a line. The last one may lack its line end while the log is being written; it is not read then.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case err != bufio.ErrBufferFull:
-			return nil, err
-		case len(line) > maxLine:
-			return nil, errors.New("is too long")
-		}
+// wholeLines is [bufio.ScanLines] for a log that is being written: the last line may lack its line end, and is not
+// read then.
+func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
+	if n := bytes.IndexByte(data, '\n'); n >= 0 {
+		return n + 1, data[:n], nil
 	}
+	return 0, nil, nil
 }

@@ -52,10 +52,13 @@ type share struct {
 // usage is how much of a day's room is used.
 type usage map[share]room
 
-func (q *quotas) shares(kind string, p party, each func(share, room)) {
+// shares calls each with what an event takes a share of: what no client causes, of nothing.
+func (q *quotas) shares(e *Event, each func(share, room)) {
+	kind, p := e.Type, party{e.Crawler, e.Identity}
 	switch {
 	case kind == TypeRead:
 		each(share{kind, p}, q.reads)
+	case kind != TypeViolation:
 	case p.identity == activity.Verified:
 		each(share{kind, party{}}, q.violations)
 		each(share{kind, p}, q.verified)
@@ -67,11 +70,8 @@ func (q *quotas) shares(kind string, p party, each func(share, room)) {
 }
 
 func (u usage) admit(q *quotas, e *Event) bool {
-	if e.Type != TypeRead && e.Type != TypeViolation {
-		return true
-	}
 	free := true
-	q.shares(e.Type, party{e.Crawler, e.Identity}, func(s share, limit room) {
+	q.shares(e, func(s share, limit room) {
 		used := u[s]
 		free = free && used.events < limit.events && used.bytes < limit.bytes
 	})
@@ -80,10 +80,7 @@ func (u usage) admit(q *quotas, e *Event) bool {
 
 // add counts an event that is written as a line of so many bytes.
 func (u usage) add(q *quotas, e *Event, bytes int) {
-	if e.Type != TypeRead && e.Type != TypeViolation {
-		return
-	}
-	q.shares(e.Type, party{e.Crawler, e.Identity}, func(s share, _ room) {
+	q.shares(e, func(s share, _ room) {
 		used := u[s]
 		u[s] = room{used.events + 1, used.bytes + int64(bytes)}
 	})

@@ -61,21 +61,14 @@ func readSignature(name string) (s Signature, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := json.Unmarshal(b, &s); err != nil {
-		return Signature{}, errNotValid
-	}
-	key, err := base64.StdEncoding.DecodeString(s.PublicKey)
-	if err != nil || len(key) != ed25519.PublicKeySize {
-		return Signature{}, errNotValid
-	}
-	signature, err := base64.StdEncoding.DecodeString(s.Signature)
-	if err != nil || !ed25519.Verify(key, s.SignedText(), signature) {
-		return Signature{}, errNotValid
+	err = json.Unmarshal(b, &s)
+	key, err2 := base64.StdEncoding.DecodeString(s.PublicKey)
+	signature, err3 := base64.StdEncoding.DecodeString(s.Signature)
+	if errors.Join(err, err2, err3) != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, s.SignedText(), signature) {
+		return Signature{}, errors.New("its signature is not valid")
 	}
 	return s, nil
 }
-
-var errNotValid = errors.New("its signature is not valid")
 
 func (s *Signature) by(key crypto.PublicKey) bool {
 	public, _ := key.(ed25519.PublicKey)

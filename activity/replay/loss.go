@@ -106,8 +106,9 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 		}
 		s.Crawlers = append(s.Crawlers, c)
 	}
+	rank := map[bool]int{false: 0, true: 1}
 	slices.SortFunc(s.Crawlers, func(a, b CrawlerLoss) int {
-		return cmp.Or(compareBool(a.Intended, b.Intended), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Loss, b.Loss))
+		return cmp.Or(rank[a.Intended]-rank[b.Intended], cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Loss, b.Loss))
 	})
 	s.Paths = topPaths(paths, shownLost)
 	s.undecided(o, t, verifiable, came || s.Requests+s.Intended > 0)
@@ -118,16 +119,6 @@ func add[K comparable](to, from map[K]int64) {
 	for k, n := range from {
 		to[k] += n
 	}
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // unsaid is what a store lacks about requests that a search engine may lose.

@@ -149,9 +149,9 @@ const shownUnknown = 50
 func (r *Report) unknown(t *tally) {
 	r.UnknownClients = int64(len(t.unknown))
 	r.Unknown = make([]UnknownCount, 0, len(t.unknown))
-	for name, c := range t.unknown {
-		r.Unknown = append(r.Unknown, UnknownCount{name, c.requests, c.bytes})
-		r.UnknownRequests += c.requests
+	for _, c := range t.unknown {
+		r.Unknown = append(r.Unknown, *c)
+		r.UnknownRequests += c.Requests
 	}
 	slices.SortFunc(r.Unknown, func(a, b UnknownCount) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))

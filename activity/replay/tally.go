@@ -33,7 +33,7 @@ type tally struct {
 	seen                               map[int64]bool   // half days since 1970 that have requests
 	folded                             bool             // a row of a verified search engine has no path
 	unsaid                             map[unsaid]int64 // see SearchLoss.Undecided
-	unknown                            map[string]*unknownCount
+	unknown                            map[string]*UnknownCount
 	counts                             map[key]*count
 	days                               map[dayKey]int64
 	lastKey                            key // and its count: neighbouring records are often alike
@@ -52,10 +52,8 @@ type count struct {
 }
 
 func newTally() *tally {
-	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*unknownCount{}, unsaid: map[unsaid]int64{}, seen: map[int64]bool{}}
+	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*UnknownCount{}, unsaid: map[unsaid]int64{}, seen: map[int64]bool{}}
 }
-
-type unknownCount struct{ requests, bytes int64 }
 
 // maxUnknown bounds the names of unknown clients; the rest counts under otherClients.
 const (
@@ -70,12 +68,12 @@ func (t *tally) addUnknown(name string, requests, bytes int64) {
 			name = otherClients
 		}
 		if c = t.unknown[name]; c == nil {
-			c = new(unknownCount)
-			t.unknown[strings.Clone(name)] = c
+			c = &UnknownCount{Name: strings.Clone(name)}
+			t.unknown[c.Name] = c
 		}
 	}
-	c.requests += requests
-	c.bytes += bytes
+	c.Requests += requests
+	c.Bytes += bytes
 }
 
 func (t *tally) span(at time.Time) {
@@ -180,7 +178,7 @@ func (t *tally) merge(o *tally) {
 	t.purposes += o.purposes
 	add(t.unsaid, o.unsaid)
 	for name, c := range o.unknown {
-		t.addUnknown(name, c.requests, c.bytes)
+		t.addUnknown(name, c.Requests, c.Bytes)
 	}
 	add(t.days, o.days)
 	for k, c := range o.counts {

@@ -4,10 +4,10 @@ package cataloguestore
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // maxShrink is the part of a catalogue that a new one may lack, in percent.
@@ -39,11 +39,7 @@ func Guard(before, after *crawlers.Catalogue, now time.Time) (problems []error) 
 		}
 	}
 	if len(lost) > 0 {
-		more := ""
-		if n := len(lost) - 5; n > 0 {
-			lost, more = lost[:5], fmt.Sprintf(" and %d more", n)
-		}
-		problems = append(problems, fmt.Errorf("search crawlers are missing or no longer of kind search: %s%s; add them again, with kind: search", strings.Join(lost, ", "), more))
+		problems = append(problems, fmt.Errorf("search crawlers are missing or no longer of kind search: %s; add them again, with kind: search", english.Some(lost, 6)))
 	}
 	if _, gone := Changes(before, after); len(gone)*100 > before.Len()*maxShrink {
 		problems = append(problems, fmt.Errorf("it lacks %d of the %d crawlers of the catalogue in use; a catalogue must be complete: begin with what `caddy robots-policy crawlers export` prints", len(gone), before.Len()))

@@ -34,15 +34,9 @@ func (x *exchange) own() []handler.Reading {
 // newest sorts readings, those of verified crawlers first and then the newest, and leaves the
 // newest of each crawler, host and policy.
 func newest(all []handler.Reading) []handler.Reading {
+	rank := map[bool]int{true: 0, false: 1}
 	slices.SortFunc(all, func(a, b handler.Reading) int {
-		verified := 0
-		if a.Verified != b.Verified {
-			verified = 1
-			if a.Verified {
-				verified = -1
-			}
-		}
-		return cmp.Or(verified, cmp.Compare(b.At, a.At), strings.Compare(a.Crawler, b.Crawler), strings.Compare(a.Host, b.Host))
+		return cmp.Or(rank[a.Verified]-rank[b.Verified], cmp.Compare(b.At, a.At), strings.Compare(a.Crawler, b.Crawler), strings.Compare(a.Host, b.Host))
 	})
 	type id struct{ crawler, host, policy string }
 	seen := map[id]bool{}

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,9 +80,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading options: %w", err)
 	}
-	for _, o := range options.(map[string]any) {
-		a.options = append(a.options, o)
-	}
+	a.options = slices.Collect(maps.Values(options.(map[string]any)))
 	return nil
 }
 

@@ -52,10 +52,3 @@ func (s *Set) SetLimit(limit int) {
 	defer s.mu.Unlock()
 	s.limit = limit
 }
-
-// Len returns the number of names.
-func (s *Set) Len() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.labels)
-}
