@@ -121,11 +121,12 @@ func TestDashboardAndAlerts(t *testing.T) {
 
 // Prometheus itself reads the rules, where it is installed, and fires each in a test.
 func TestAlertsFire(t *testing.T) {
+	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("there is no promtool; on Debian: apt-get install prometheus")
 	}
-	for _, args := range [][]string{{"check", "rules", "../docs/alerts.yaml"}, {"test", "rules", "testdata/alerts.yaml"}} {
+	for _, args := range [][]string{{"check", "rules", "../docs/alerts.yaml"}, {"test", "rules", "testdata/alerts.yaml", "testdata/alertsofdays.yaml"}} {
 		if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
@@ -134,9 +135,13 @@ func TestAlertsFire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fired, err := os.ReadFile("testdata/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
+	var fired []byte
+	for _, name := range []string{"testdata/alerts.yaml", "testdata/alertsofdays.yaml"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fired = append(fired, text...)
 	}
 	for _, m := range regexp.MustCompile(`alert: (\w+)`).FindAllSubmatch(rules, -1) {
 		if !bytes.Contains(fired, fmt.Appendf(nil, `alertname="%s",alertstate="firing"`, m[1])) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // regexpOf is an independent matcher: the pattern as a regular expression.
@@ -63,7 +65,7 @@ func crowd(r *rand.Rand, n int) (patterns []string, paths []string) {
 func TestIndexOfManyWildcardsAgreesWithRegexp(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	sizes := []int{9, 20, 100, 200, 1000, 2*maxNumbers + 1000}
-	rounds := 60
+	rounds := testkit.Rounds(12, 60)
 	if testing.Short() {
 		rounds = 12
 	}

@@ -17,7 +17,7 @@ import (
 // whatever the client's identity; and what it has is as Classes has it.
 func TestClassesOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	left, kept, rounds := 0, 0, 300
+	left, kept, rounds := 0, 0, testkit.Rounds(60, 300)
 	if testkit.Long() {
 		rounds *= 20
 	}

@@ -7,16 +7,17 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// properties asks 80,000 random questions about a policy and a variant of it.
+// properties asks random questions about a policy and a variant of it.
 func properties(t *testing.T, seed uint64, vary func(*rand.Rand, *policy.Spec), check func(before, after policy.Verdict) bool) {
 	t.Helper()
 	t.Parallel()
 	r := rand.New(rand.NewPCG(seed, 0))
-	n := 80_000
+	n := testkit.Rounds(16_000, 80_000)
 	if testing.Short() {
 		n /= 10
 	}

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 var (
-	decisions = flag.Int("decisions", 40_000, "decisions to compare with the naive evaluator")
+	decisions = flag.Int("decisions", testkit.Rounds(8_000, 40_000), "decisions to compare with the naive evaluator")
 	seed      = flag.Uint64("seed", 1, "seed of the random policies")
 )
 

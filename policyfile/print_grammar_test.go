@@ -235,7 +235,7 @@ func TestPrintKeepsTheWholeGrammar(t *testing.T) {
 	const seed = 11
 	t.Logf("seed %d", seed)
 	g := &grammar{Rand: rand.New(rand.NewPCG(seed, 0)), used: map[string]bool{}}
-	files, loaded := 100, 0
+	files, loaded := testkit.Rounds(60, 100), 0
 	if testkit.Long() {
 		files = 500
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 func marshal(t *testing.T, p *httpsfv.Params) string {
@@ -123,7 +125,7 @@ func TestParamsRoundTrip(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
-	for range 20_000 {
+	for range testkit.Rounds(2_000, 20_000) {
 		s, _ := randomSet(r)
 		checkParams(t, s)
 	}

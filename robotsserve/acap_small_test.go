@@ -185,14 +185,14 @@ func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 // policy disallows and nothing without its qualifiers, and little is reported that is not
 // so.
 func TestACAPOfSmallPolicies(t *testing.T) {
-	t.Logf("seed %d, %d policies", *seed, *policies/4)
+	t.Logf("seed %d, %d policies", *seed, max(*policies/4, 5))
 	for _, k := range []struct {
 		name     string
 		usages   []policy.Usage
 		policies int
 		letters  int
 	}{
-		{"index", []policy.Usage{policy.Index}, *policies / 4, 5},
+		{"index", []policy.Usage{policy.Index}, max(*policies/4, 5), 5},
 		{"present", []policy.Usage{policy.Present, policy.PresentSnippet, policy.PresentLink}, max(*policies/8, 5), 4},
 	} {
 		t.Run(k.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/temoto/robotstxt"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -19,7 +20,7 @@ import (
 )
 
 var (
-	policies = flag.Int("policies", 20, "random policies of each agreement test")
+	policies = flag.Int("policies", testkit.Rounds(8, 20), "random policies of each agreement test")
 	seed     = flag.Uint64("seed", 1, "seed of the random policies")
 )
 

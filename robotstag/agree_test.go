@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 var (
-	agreements = flag.Int("agreements", 800, "pages whose headers are compared with the policy")
+	agreements = flag.Int("agreements", testkit.Rounds(400, 800), "pages whose headers are compared with the policy")
 	seed       = flag.Uint64("seed", 1, "seed of the random policies")
 )
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
@@ -232,7 +233,7 @@ func TestMergeProperties(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for range 5_000 {
+	for range testkit.Rounds(500, 5_000) {
 		a, b, h := randomValues(r), randomValues(r), randomHeader(r)
 		merged, _ := applied(h, a)
 		checkOurs(t, merged, a)
@@ -249,7 +250,7 @@ func TestFieldsAgree(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for range 4_000 {
+	for range testkit.Rounds(400, 4_000) {
 		v := randomValues(r)
 		for _, agent := range agents(t) {
 			if agent != "*" && !isKey(agent) {

@@ -11,6 +11,7 @@ import (
 	temoto "github.com/temoto/robotstxt"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -67,7 +68,7 @@ func TestReadersOfImportedFiles(t *testing.T) {
 
 func renderings(t *testing.T) (files []*rendering) {
 	names := newNames(t)
-	paths := 60
+	paths := testkit.Rounds(10, 60)
 	if testing.Short() {
 		paths = 10
 	}

@@ -18,6 +18,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/time/rate"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 func TestHostsAreBounded(t *testing.T) {
@@ -160,6 +162,7 @@ func TestHostsThatHang(t *testing.T) {
 // Hosts without a file that are in use stay known as such while others that nobody
 // has heard of are asked for in their thousands.
 func TestHostsWithoutAFileUnderAFlood(t *testing.T) {
+	testkit.Slow(t)
 	dir := t.TempDir()
 	s := newTestSet(t, dir+"/{host}.yaml")
 	s.lookups.SetLimit(rate.Inf)

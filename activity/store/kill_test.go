@@ -72,7 +72,7 @@ func writeUntilKilled(dir string) {
 // counted twice. 200 kills with ROBOTSPOLICY_LONG.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
-	dir, rounds := t.TempDir(), 10
+	dir, rounds := t.TempDir(), testkit.Rounds(4, 10)
 	if testing.Short() {
 		rounds = 3
 	}

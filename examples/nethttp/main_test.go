@@ -14,7 +14,19 @@ import (
 	"time"
 )
 
-// TestRun builds the program, runs it, and asks as crawlers and people do.
+// asProgram in its environment makes the test program the example, so that no test has to
+// build it.
+const asProgram = "ROBOTSPOLICY_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	m.Run()
+}
+
+// TestRun runs the program, and asks as crawlers and people do.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "site-policy.yaml")
@@ -26,11 +38,8 @@ func TestRun(t *testing.T) {
 		}
 	}
 	write("/")
-	program := filepath.Join(dir, "nethttp")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(program, "-listen", "127.0.0.1:0", "-policy", policy, "-folder", "../site")
+	cmd := exec.Command(os.Args[0], "-listen", "127.0.0.1:0", "-policy", policy, "-folder", "../site")
+	cmd.Env = append(os.Environ(), asProgram+"=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

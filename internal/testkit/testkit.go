@@ -21,11 +21,22 @@ func Nightly(t testing.TB) {
 	}
 }
 
-// Slow skips a test that takes as long as many others, unless ROBOTSPOLICY_SLOW is set, as
-// .ci/run does, or ROBOTSPOLICY_LONG.
+// Thorough reports whether ROBOTSPOLICY_SLOW is set, as .ci/run does, or ROBOTSPOLICY_LONG.
+func Thorough() bool { return os.Getenv("ROBOTSPOLICY_SLOW") != "" || Long() }
+
+// Rounds is how many rounds a random test does, or how many cases of many a test tries: n
+// where a change is tested, in Thorough runs and with the race detector, and few otherwise.
+func Rounds(few, n int) int {
+	if Thorough() || raceEnabled {
+		return n
+	}
+	return few
+}
+
+// Slow skips a test that takes as long as many others, unless the run is Thorough.
 func Slow(t testing.TB) {
 	t.Helper()
-	if os.Getenv("ROBOTSPOLICY_SLOW") == "" && !Long() {
+	if !Thorough() {
 		t.Skip("slow; set ROBOTSPOLICY_SLOW")
 	}
 }

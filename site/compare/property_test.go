@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -17,7 +18,7 @@ import (
 )
 
 var (
-	pairs = flag.Int("pairs", 10, "how many pairs of random policies are compared")
+	pairs = flag.Int("pairs", testkit.Rounds(4, 10), "how many pairs of random policies are compared")
 	seed  = flag.Uint64("seed", 1, "seed of the random policies")
 )
 

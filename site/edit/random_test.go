@@ -28,7 +28,7 @@ import (
 // shares no code with the edit or the comparison is asked before and after: the choice
 // must hold for those chosen, and nothing else may differ that the result does not list.
 func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
-	rounds := 60
+	rounds := testkit.Rounds(16, 60)
 	switch {
 	case *edits > 0:
 		rounds = *edits
@@ -62,7 +62,7 @@ func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
 	}
 }
 
-var edits = flag.Int("edits", 0, "how many random policies to edit (default: 60, and 10,000 with ROBOTSPOLICY_LONG)")
+var edits = flag.Int("edits", 0, "how many random policies to edit (default: 16, 60 in .ci/run, and 10,000 with ROBOTSPOLICY_LONG)")
 
 // oneEdit makes one choice in one policy, and checks it.
 func oneEdit(t *testing.T, seed int, counts map[string]int) {
