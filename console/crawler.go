@@ -73,10 +73,8 @@ func crawlerPage(v *view) (*page, error) {
 		case c.Name != name:
 		case c.Impostor == impostor:
 			d.client = c
-		default:
-			if c.Impostor {
-				d.Impostors = c.All
-			}
+		case c.Impostor:
+			d.Impostors = c.All
 		}
 	}
 	if d.client == nil {

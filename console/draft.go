@@ -35,7 +35,6 @@ var check = newDraft
 
 // draft is a text that was checked.
 type draft struct {
-	Text        string
 	site        *site.Site // nil: it has errors
 	Diagnostics policyfile.Diagnostics
 	Tests       []testResult
@@ -99,7 +98,7 @@ func checkDraft(ctx context.Context, name, text string) (*draft, error) {
 
 // newDraft checks a text. Tests that fail do not hide what else there is to say.
 func newDraft(name, text string) *draft {
-	d := &draft{Text: text}
+	d := new(draft)
 	var all policyfile.Diagnostics
 	d.site, all = site.LoadWith(name, []byte(text), policyfile.Options{Accepted: true})
 	failing := func(x policyfile.Diagnostic) bool { return x.Code == codeTestFails || x.Code == codeTestFailsNow }

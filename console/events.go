@@ -30,10 +30,6 @@ type update struct {
 
 // events streams what changes until the configuration or the request ends.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		http.Error(w, "This stream can only be read.", http.StatusMethodNotAllowed)
-		return
-	}
 	if !streams.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "Too many pages are open.", http.StatusServiceUnavailable)
@@ -43,7 +39,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = io.WriteString(w, "retry: 5000\n\n")
-	if out.Flush() != nil {
+	if out.Flush() != nil || r.Method == http.MethodHead {
 		return
 	}
 	end := time.After(streamFor)

@@ -145,10 +145,7 @@ func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool
 	behind := map[string]bool{}
 	live := h.live()
 	for _, x := range reads { // the latest first
-		if !v.allowed(x.Host) || v.Host != "" && x.Host != v.Host {
-			continue
-		}
-		if v.lookup(x.Crawler) == nil {
+		if !v.allowed(x.Host) || v.Host != "" && x.Host != v.Host || v.lookup(x.Crawler) == nil {
 			continue
 		}
 		if readBy[x.Label()] == nil {

@@ -238,19 +238,9 @@ func (v *view) sectionTraffic(a *asker, s *section) *counts {
 	if v.store == nil || a.id == 0 {
 		return nil
 	}
-	q := v.query(store.ByPath, store.ByKind, store.ByDecision)
+	q := v.query(store.ByKind, store.ByDecision)
 	q.Only[store.ByCrawler], q.Only[store.ByHost] = []string{a.Name}, []string{s.Host}
 	q.Only[store.ByIdentity] = identities(a.impostor)
-	q.From = maxTime(q.From, q.To.AddDate(0, 0, -7))
-	rows, err := v.totals(q)
-	if err != nil {
-		return nil
-	}
-	c := new(counts)
-	for i := range rows {
-		if strings.HasPrefix(rows[i].Values[store.ByPath], s.Path) {
-			addRow(c, &rows[i])
-		}
-	}
-	return c
+	q.From, q.PathPrefix = maxTime(q.From, q.To.AddDate(0, 0, -7)), s.Path
+	return v.sum(q)
 }

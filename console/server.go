@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,6 +83,9 @@ var downloads = map[string]func(http.ResponseWriter, *view) error{
 	"diagnostics":  diagnosticsJSON,
 }
 
+// takesForms are the pages and files that forms are sent to.
+var takesForms = []string{"change", "draft", "diagnostics"}
+
 // crossOrigin tells forms that pages of other sites send.
 var crossOrigin = http.NewCrossOriginProtection()
 
@@ -97,6 +101,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, name := path.Split(r.URL.Path)
+	switch {
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+	case r.Method == http.MethodPost && slices.Contains(takesForms, name):
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	default:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "This page can only be read.", http.StatusMethodNotAllowed)
+		return
+	}
 	switch _, isScreen := screens[name]; {
 	case name == "console.css", name == "console.js":
 		serveStatic(w, r, name)
@@ -104,10 +117,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.events(w, r)
 	case isScreen && (name != "" || strings.HasSuffix(r.URL.Path, "/")):
 		s.page(w, r, name)
-	case name == "evidence.jsonl" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case name == "evidence.jsonl":
 		s.evidenceLines(w, r)
 	case downloads[name] != nil:
-		s.download(w, r, name)
+		s.limited(w, r, downloads[name])
 	case name == "favicon.ico":
 		w.WriteHeader(http.StatusNoContent)
 	case !s.local:
@@ -247,15 +260,6 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
-	switch {
-	case r.Method == http.MethodGet || r.Method == http.MethodHead:
-	case r.Method == http.MethodPost && name == "change":
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	default:
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "This page can only be read.", http.StatusMethodNotAllowed)
-		return
-	}
 	s.limited(w, r, func(w http.ResponseWriter, v *view) error {
 		v.screen = name
 		v.findNoticesBeside()
@@ -268,16 +272,6 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 		}
 		return p.write(w, v)
 	})
-}
-
-func (s *server) download(w http.ResponseWriter, r *http.Request, name string) {
-	if r.Method == http.MethodPost && (name == "draft" || name == "diagnostics") {
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	} else if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		http.Error(w, "This file can only be read.", http.StatusMethodNotAllowed)
-		return
-	}
-	s.limited(w, r, downloads[name])
 }
 
 // templates are the pages, each with the layout, parsed when the first is asked for.

@@ -221,8 +221,7 @@ func pageOf[T any](v *view, all []T, parameter string, size int) ([]T, string) {
 
 // With is the address of this page with a parameter changed; an empty value removes it.
 func (v *view) With(name, value string) string {
-	q := url.Values{}
-	maps.Copy(q, v.q)
+	q := maps.Clone(v.q)
 	q.Del(name)
 	if value != "" {
 		q.Set(name, value)

@@ -90,34 +90,24 @@ func (v *view) whoCame() (all, unknown []*client, err error) {
 	return all, unknown, nil
 }
 
-// lead is who came in a sentence.
+// lead is who came in a sentence. The busiest stand first.
 func lead(all, unknown []*client, days int) string {
 	var total int64
-	var most, worst *client
-	for _, c := range all {
-		if most == nil || c.All > most.All {
-			most = c
-		}
-		if c.Violations > 0 && (worst == nil || c.Violations > worst.Violations) {
-			worst = c
-		}
-		total += c.All
-	}
-	for _, c := range unknown {
+	for _, c := range slices.Concat(all, unknown) {
 		total += c.All
 	}
 	if total == 0 {
 		return "No crawler came in this period."
 	}
 	text := plural(total, "request", "requests") + " in " + plural(days, "day", "days") + "."
-	if most != nil {
-		text += " Most from " + most.Label()
-		if worst != nil {
-			text += "; most violations from " + worst.Label()
-		}
-		text += "."
+	if len(all) == 0 {
+		return text
 	}
-	return text
+	text += " Most from " + all[0].Label()
+	if worst := slices.MaxFunc(all, func(a, b *client) int { return cmp.Compare(a.Violations, b.Violations) }); worst.Violations > 0 {
+		text += "; most violations from " + worst.Label()
+	}
+	return text + "."
 }
 
 // filter applies the form above the table.

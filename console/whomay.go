@@ -133,8 +133,7 @@ func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
 }
 
 func (v *view) cellLink(a *asker, s *section) string {
-	q := url.Values{}
-	maps.Copy(q, v.q)
+	q := maps.Clone(v.q)
 	q.Set("crawler", a.Name)
 	q.Set("section", s.Key())
 	return "?" + q.Encode() + "#cell"
