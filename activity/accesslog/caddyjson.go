@@ -198,15 +198,11 @@ func (s *scanner) number() int64 {
 	s.space()
 	start := s.i
 	s.skip()
-	n, err := strconv.ParseInt(string(s.b[start:s.i]), 10, 64)
-	if err != nil {
-		f, err := strconv.ParseFloat(string(s.b[start:s.i]), 64)
-		if err != nil || math.Abs(f) >= 1<<63 {
-			return 0
-		}
-		return int64(f)
+	f, err := strconv.ParseFloat(string(s.b[start:s.i]), 64)
+	if err != nil || math.Abs(f) >= 1<<63 {
+		return 0
 	}
-	return n
+	return int64(f)
 }
 
 // time reads a time as Caddy's encoders write it: a number of seconds, or a layout of its time_format.
@@ -225,31 +221,20 @@ func (s *scanner) time() time.Time {
 	return unixTime([]byte(v))
 }
 
-// unixTime reads seconds, milliseconds or nanoseconds since 1970.
+// unixTime reads seconds, milliseconds or nanoseconds since 1970, to the microsecond.
 func unixTime(b []byte) time.Time {
-	whole, fraction, _ := bytes.Cut(b, []byte("."))
-	sec, err := strconv.ParseInt(string(whole), 10, 64)
-	if err != nil || sec <= 0 || bytes.ContainsAny(fraction, "eE") {
-		f, err := strconv.ParseFloat(string(b), 64)
-		if err != nil || f < 1 || f > 1e18 {
-			return time.Time{}
-		}
-		sec, fraction = int64(f), nil
-	}
+	f, err := strconv.ParseFloat(string(b), 64)
 	switch {
-	case sec > 1e17:
-		return time.Unix(0, sec)
-	case sec > 1e11:
-		return time.UnixMilli(sec)
+	case err != nil || f < 1 || f >= 1<<63:
+		return time.Time{}
+	case f > 1e17:
+		f /= 1e3
+	case f > 1e11:
+		f *= 1e3
+	default:
+		f *= 1e6
 	}
-	ns := int64(0)
-	for i := range 9 {
-		ns *= 10
-		if i < len(fraction) && fraction[i] >= '0' && fraction[i] <= '9' {
-			ns += int64(fraction[i] - '0')
-		}
-	}
-	return time.Unix(sec, ns)
+	return time.UnixMicro(int64(math.Round(f)))
 }
 
 func (s *scanner) skip() {

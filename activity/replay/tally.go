@@ -36,8 +36,6 @@ type tally struct {
 	unknown                            map[string]*UnknownCount
 	counts                             map[key]*count
 	days                               map[dayKey]int64
-	lastKey                            key // and its count: neighbouring records are often alike
-	lastCount                          *count
 }
 
 type dayKey struct {
@@ -101,13 +99,10 @@ func (t *tally) gap() (from, to time.Time) {
 }
 
 func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
-	c := t.lastCount
-	if c == nil || k != t.lastKey {
-		if c = t.counts[k]; c == nil {
-			c = new(count)
-			t.counts[k] = c
-		}
-		t.lastKey, t.lastCount = k, c
+	c := t.counts[k]
+	if c == nil {
+		c = new(count)
+		t.counts[k] = c
 	}
 	c.requests += requests
 	c.bytes += bytes

@@ -67,13 +67,10 @@ func Fetch(ctx context.Context, address string) ([]byte, error) {
 	return data, nil
 }
 
-// errUnsigned is the error for a catalogue without any signature.
-var errUnsigned = errors.New("it is not signed; get the released file")
-
 // Open returns the text of a signed catalogue.
 func Open(data []byte) ([]byte, error) {
 	if !IsSigned(data) {
-		return nil, errUnsigned
+		return nil, errors.New("it is not signed; get the released file")
 	}
 	if Key == "" {
 		return nil, errors.New("its signature cannot be checked: this program was built without the key of the releases")

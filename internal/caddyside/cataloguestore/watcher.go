@@ -4,6 +4,7 @@ package cataloguestore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -241,11 +242,8 @@ func parseOnce(data []byte) (*crawlers.Catalogue, error) {
 
 // install makes the current catalogue the one in use.
 func (w *Watcher) install(ctx context.Context) {
-	wanted := w.current
-	if wanted == nil {
-		wanted, _ = crawlers.Embedded()
-	}
-	if used, err := crawlers.Default(); err == nil && used != wanted {
+	embedded, _ := crawlers.Embedded()
+	if used, err := crawlers.Default(); err == nil && used != cmp.Or(w.current, embedded) {
 		crawlers.Install(w.current)
 		identity.RenewLists()
 		s := CurrentStatus()

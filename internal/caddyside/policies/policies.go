@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -16,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -23,33 +23,25 @@ import (
 // configuration while the one before still runs, and passes nothing from one to the other.
 var Pool = new(source.Pool)
 
-// announcer gives the recorders, once a second, what has come into force and what has ended,
-// whether a request comes or not, for as long as there is a configuration.
-type announcer struct {
-	mu    sync.Mutex
-	users int
-	end   chan struct{}
-}
+// announcing is for as long as there is a configuration.
+var announcing refcount.Pool[chan struct{}]
 
-var announcing announcer
-
-// use keeps it running until a configuration is gone.
-func (a *announcer) use(ctx caddy.Context) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.users++; a.users == 1 {
-		a.end = make(chan struct{})
-		go announce(a.end)
-	}
+// announceFor lets announce run until a configuration is gone.
+func announceFor(ctx caddy.Context) {
+	end := announcing.Acquire("", func() chan struct{} {
+		end := make(chan struct{})
+		go announce(end)
+		return end
+	})
 	context.AfterFunc(ctx, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.users--; a.users == 0 {
-			close(a.end)
+		if announcing.Release("") {
+			close(end)
 		}
 	})
 }
 
+// announce gives the recorders, once a second, what has come into force and what has ended,
+// whether a request comes or not.
 func announce(end <-chan struct{}) {
 	given, generation := map[string]*activity.Publication{}, uint64(0)
 	ticker := time.NewTicker(time.Second)
@@ -114,7 +106,7 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 			events.Emit(ctx, event, data)
 		}
 	}
-	announcing.use(ctx)
+	announceFor(ctx)
 	return Pool.Open(ctx, o)
 }
 

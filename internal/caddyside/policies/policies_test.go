@@ -13,12 +13,12 @@ import (
 // What announces publications ends with the last configuration, and begins again.
 func TestAnnouncerEnds(t *testing.T) {
 	for range 2 {
-		var a announcer
 		ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 		next, cancelNext := caddy.NewContext(caddy.Context{Context: context.Background()})
-		a.use(ctx)
-		a.use(next)
-		end := a.end
+		announceFor(ctx)
+		announceFor(next)
+		end := announcing.Acquire("", nil)
+		announcing.Release("")
 		cancel()
 		select {
 		case <-end:
