@@ -92,6 +92,7 @@ func (b browserTree) says() reading {
 func TestBrowserReadsHeads(t *testing.T) { bothDoors(t, testBrowserReadsHeads) }
 
 func testBrowserReadsHeads(t *testing.T, d door) {
+	testkit.Slow(t)
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}

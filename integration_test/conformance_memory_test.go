@@ -36,6 +36,7 @@ var pageBeginnings = []string{"<!DOCTYPE html><html><head></head><body>", "<!DOC
 func TestMemoryOfSlowClients(t *testing.T) { bothDoors(t, testMemoryOfSlowClients) }
 
 func testMemoryOfSlowClients(t *testing.T, d door) {
+	testkit.Slow(t)
 	if testing.Short() {
 		t.Skip("opens many connections")
 	}

@@ -53,6 +53,7 @@ func TestReleaseImagesHaveDigests(t *testing.T) {
 
 // The unit for systemd is whole: systemd itself finds nothing to say about it.
 func TestSystemdUnit(t *testing.T) {
+	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("needs systemd-analyze")
@@ -153,6 +154,7 @@ func TestPackagingCaddyfiles(t *testing.T) {
 
 // A package has manual pages, completions and a unit for its own binary.
 func TestPackageExtras(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("needs bash")
 	}

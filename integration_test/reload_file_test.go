@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 const quickReload = "robots_policy POLICY {\nreload 50ms\n}\nrespond hello"
@@ -189,7 +191,7 @@ func TestReloadOff(t *testing.T) {
 // A configuration that is refused does not take the running one's policy along.
 func TestRefusedConfigurations(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
-	for range 20 {
+	for range testkit.Rounds(5, 20) {
 		s.write("policy.yaml", "version: 1\nrulez: 1\n")
 		if err := s.reconfigure(s.body); err == nil {
 			t.Fatal("a broken policy was loaded")
@@ -206,7 +208,7 @@ func TestRefusedConfigurations(t *testing.T) {
 // An edit while a configuration takes over is not lost.
 func TestReloadAcrossConfigurations(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
-	for i := range 20 {
+	for i := range testkit.Rounds(6, 20) {
 		want := fmt.Sprintf("/a%d", i+1)
 		if i%2 == 0 {
 			s.write("policy.yaml", disallowing(want))

@@ -209,6 +209,10 @@ func TestFleet(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "redis" {
+				testkit.Slow(t)
+			}
+			t.Parallel()
 			dir := t.TempDir()
 			global, kill, restart := storage(t, dir)
 			const body = "robots_policy storage:robots_policy/site.yaml {\nreload 200ms\n}"

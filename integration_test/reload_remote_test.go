@@ -211,8 +211,12 @@ func (s *reloading) publish(file, key string, code int, more ...string) string {
 	return out
 }
 
+// notRunning is a server that does not run, for commands that need its storage alone.
+func notRunning(t *testing.T) *reloading { return &reloading{server: &server{t: t, dir: t.TempDir()}} }
+
 func TestPublish(t *testing.T) {
-	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
+	t.Parallel()
+	s := notRunning(t)
 	s.write("good.yaml", disallowing("/a"))
 	s.write("bad.yaml", "version: 1\nrulez: 1\n")
 	s.write("next.yaml", disallowing("/b"))
@@ -243,7 +247,8 @@ func TestPublish(t *testing.T) {
 
 // What was published can be listed, and published again.
 func TestRollback(t *testing.T) {
-	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
+	t.Parallel()
+	s := notRunning(t)
 	key := "storage:k/p.yaml"
 	command := func(code int, args ...string) string {
 		t.Helper()

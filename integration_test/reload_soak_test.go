@@ -15,9 +15,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-var soak = flag.Duration("soak", 2*time.Second, "how long TestSoak takes")
+var soak = flag.Duration("soak", time.Duration(testkit.Rounds(1, 2))*time.Second, "how long TestSoak takes")
 
 const (
 	soakReloads = 200 // a minute

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/andybalholm/brotli"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 const mergePolicy = `version: 1
@@ -181,18 +183,22 @@ func TestRobotsMergeIsServedLikeAnyOther(t *testing.T) {
 	}
 }
 
-// Neither an upstream that is down nor one that never answers keeps the file back.
+// An upstream that is down does not keep the file back.
 func TestRobotsMergeWithoutAnUpstream(t *testing.T) {
 	down := freeAddr(t)
 	s := start(t, mergePolicy, nil, "robots_policy POLICY {\nrobots_txt merge\n}\nreverse_proxy "+down+"\nhandle_errors {\nrespond \"broken\" 500\n}")
 	if r := s.get("/robots.txt"); r.StatusCode != 200 || everybodys(r.body) != oursAlone || r.Header.Get("Cache-Control") != "max-age=60" {
 		t.Errorf("down: %s %v %s", r.Status, r.Header, r.body)
 	}
+}
 
+// The same of an upstream that never answers, for which the file waits as long as it may.
+func TestRobotsMergeWithAnUpstreamThatHangs(t *testing.T) {
+	testkit.Slow(t)
 	var asked atomic.Int32
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
-	s = start(t, mergePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := start(t, mergePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		_, _ = io.WriteString(w, "User-agent: *\n")
 		_ = http.NewResponseController(w).Flush()

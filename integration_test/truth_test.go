@@ -22,6 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 var (
@@ -409,6 +410,7 @@ robots_policy {
 // A client that floods the server under the name of a crawler crowds out nothing of what a
 // verified one does, and the log says how much of the flood it left out.
 func TestFloodBesideAVerifiedCrawler(t *testing.T) {
+	testkit.Slow(t)
 	s := newServer(t, t.TempDir(), truthBase, nil)
 	s.load(s.caddyfile(`admin off
 log {
