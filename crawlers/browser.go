@@ -25,20 +25,11 @@ var commonBrowsers = []string{
 // NamesBrowser reports whether a token would be found in the User-Agent of one of the
 // browsers that most people have, so that whoever is recognised by it is a person.
 func NamesBrowser(token string) bool {
-	if CheckPattern(token) != nil {
-		return false
-	}
-	name := strings.ToLower(strings.TrimRight(token, "*-_."))
-	if !slices.ContainsFunc(commonBrowsers, func(ua string) bool { return strings.Contains(strings.ToLower(ua), name) }) {
-		return false // as nearly always, and much cheaper
-	}
 	r := NewRecognizer([]Pattern{{Token: token}})
-	for _, ua := range commonBrowsers {
-		if _, ok := r.Recognize(ua); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(commonBrowsers, func(ua string) bool {
+		_, ok := r.Recognize(ua)
+		return ok
+	})
 }
 
 // applePreview ends the User-Agent of Apple Messages, after that of Safari. It names

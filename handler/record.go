@@ -4,8 +4,6 @@ package handler
 
 import (
 	"bufio"
-	"cmp"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
@@ -54,7 +53,7 @@ func (q *request) record() *recording {
 	if q.decision == nil {
 		v.Time, v.Crawler, v.Kind = time.Now(), name, activity.KindUnknown
 		v.Identity, v.Decision = activity.Claimed, activity.Allowed
-		v.Path, _, v.QueryOmitted = strings.Cut(ascii(q.target), "?")
+		v.Path, _, v.QueryOmitted = strings.Cut(pathpattern.EncodeBeyondASCII(q.target), "?")
 		return rec
 	}
 	d := q.decision
@@ -77,7 +76,7 @@ var identities = map[policy.Identity]activity.Identity{
 // recordedPath leaves out a query that did not matter to the decision. Queries can
 // hold what should not be stored.
 func (q *request) recordedPath() (recorded string, omitted bool) {
-	target := ascii(q.target)
+	target := pathpattern.EncodeBeyondASCII(q.target)
 	plain, _, ok := strings.Cut(target, "?")
 	if !ok {
 		return target, false
@@ -93,23 +92,6 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 		return target, false
 	}
 	return plain, true
-}
-
-// ascii encodes the bytes of a target that are not ASCII. Among them may be characters
-// that change the direction of what is shown beside them.
-func ascii(target string) string {
-	var b strings.Builder
-	for i, c := range []byte(target) {
-		if c >= 0x80 && b.Len() == 0 {
-			b.WriteString(target[:i])
-		}
-		if c >= 0x80 {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else if b.Len() > 0 {
-			b.WriteByte(c)
-		}
-	}
-	return cmp.Or(b.String(), target)
 }
 
 // end passes the visit on. err is what the handlers returned.

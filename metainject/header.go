@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
@@ -69,7 +71,7 @@ func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 		}
 	}
 	if !rw.changes(rw.status) || len(h["Content-Range"]) > 0 ||
-		hasToken(h["Cache-Control"], "no-transform") || isIncremental(h["Incremental"]) {
+		httpguts.HeaderValuesContainsToken(h["Cache-Control"], "no-transform") || isIncremental(h["Incremental"]) {
 		return notOurs, m
 	}
 	if given {
@@ -216,21 +218,6 @@ func (rw *ResponseWriter) dropTrailers(h http.Header) {
 	}
 }
 
-// hasToken reports whether a comma list has a lower-case token, alone or with an argument.
-func hasToken(values []string, token string) bool {
-	for _, v := range values {
-		for v != "" {
-			var item string
-			item, v, _ = strings.Cut(v, ",")
-			item, _, _ = strings.Cut(item, "=")
-			if ascii.EqualFold(strings.Trim(item, " \t"), token) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // isIncremental reports whether a response asks not to be held (RFC 10036).
 func isIncremental(values []string) bool {
 	if len(values) != 1 {
@@ -299,8 +286,6 @@ func narrow(line string) string {
 	return strings.TrimSpace(strings.Join(items, ","))
 }
 
-type errorFlusher interface{ FlushError() error }
-
 // FlushError sends what can be sent: nothing before the head's end tag, and after it everything, without
 // waiting for elements that could still belong to the head.
 func (rw *ResponseWriter) FlushError() error {
@@ -323,37 +308,7 @@ func (rw *ResponseWriter) FlushError() error {
 	return rw.flushBelow()
 }
 
-// flushBelow flushes the underlying writer as http.ResponseController would; it looks that up only once.
-func (rw *ResponseWriter) flushBelow() error {
-	if rw.below == nil {
-		rw.below = flusherOf(rw.w)
-	}
-	return rw.below.FlushError()
-}
-
-func flusherOf(w http.ResponseWriter) errorFlusher {
-	for below := w; ; {
-		switch f := below.(type) {
-		case errorFlusher:
-			return f
-		case http.Flusher:
-			return withoutError{f}
-		case interface{ Unwrap() http.ResponseWriter }:
-			below = f.Unwrap()
-		default:
-			return unflushable{w}
-		}
-	}
-}
-
-type withoutError struct{ http.Flusher }
-
-func (f withoutError) FlushError() error { f.Flush(); return nil }
-
-// unflushable returns the error that http.ResponseController has for it.
-type unflushable struct{ w http.ResponseWriter }
-
-func (u unflushable) FlushError() error { return http.NewResponseController(u.w).Flush() }
+func (rw *ResponseWriter) flushBelow() error { return http.NewResponseController(rw.w).Flush() }
 
 // Flush is FlushError for handlers that ask for an http.Flusher.
 func (rw *ResponseWriter) Flush() { _ = rw.FlushError() }

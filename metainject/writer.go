@@ -77,9 +77,8 @@ type ResponseWriter struct {
 	edited bool // the body is not the handler's
 	trails bool // and its header announces trailers
 	status int
-	later  http.Header  // trailers that were set while the header was held
-	page   *page        // while held
-	below  errorFlusher // of w, once there was a flush
+	later  http.Header // trailers that were set while the header was held
+	page   *page       // while held
 	// accepted is the client's Accept-Encoding, while it is narrowed.
 	accepted string
 }

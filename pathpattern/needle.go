@@ -159,13 +159,6 @@ func newGramTable[V any](all []wildcard[V], from, to int, key func(*wildcard[V])
 
 func (g gram) hash() uint32 { return uint32(g) * 0x9e3779b1 }
 
-// may is false if nothing has the gram.
-func (t *gramTable) may(g gram) bool {
-	bit := g.hash() >> ((t.shift - filterBits) & 31)
-	word := int(bit / 64)
-	return word < len(t.filter) && t.filter[word]>>(bit%64)&1 != 0
-}
-
 // next returns the first place from i on where s may have a gram of the table, or -1.
 func (t *gramTable) next(s string, i int) int {
 	filter, shift := t.filter, (t.shift-filterBits)&31
@@ -223,8 +216,8 @@ func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[
 	if len(path)-at < gramSize {
 		return
 	}
-	if g := gramAt(path, len(path)-gramSize); w.end.may(g) {
-		cell := w.end.find(g)
+	if end := len(path) - gramSize; w.end.next(path, end) >= 0 {
+		cell := w.end.find(gramAt(path, end))
 		for i := cell.from; i < cell.to && *f.work >= 0; i++ {
 			c := &w.many[i]
 			if *f.work -= costOfPattern; !strings.HasSuffix(path[at:], c.needle) {

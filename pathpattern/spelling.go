@@ -24,7 +24,7 @@ func Spell(p Pattern, written string) Spellings {
 	if written == "" {
 		written = p.text
 	}
-	s := Spellings{Normal: p.Plain().text, Written: encodeBeyondASCII(trimmed(written))}
+	s := Spellings{Normal: p.Plain().text, Written: EncodeBeyondASCII(trimmed(written))}
 	var decoded, upper, lower []byte
 	body, anchored := s.Written, false
 	if len(body) > 1 && strings.HasSuffix(body, "$") {
@@ -67,7 +67,7 @@ func Spell(p Pattern, written string) Spellings {
 
 // Written is the text of a pattern if its octets are spelled otherwise than in the pattern, else "".
 func Written(p Pattern, text string) string {
-	text = encodeBeyondASCII(collapsed(text))
+	text = EncodeBeyondASCII(collapsed(text))
 	if text[0] == '*' && p.text[0] == '/' {
 		text = "/" + text
 	}
@@ -177,7 +177,9 @@ func collapsed(text string) string {
 	return text
 }
 
-func encodeBeyondASCII(text string) string {
+// EncodeBeyondASCII encodes the bytes of a path that are not ASCII. Among them may be characters that change the
+// direction of what is shown beside them.
+func EncodeBeyondASCII(text string) string {
 	if strings.IndexFunc(text, func(c rune) bool { return c >= 0x80 }) < 0 {
 		return text
 	}

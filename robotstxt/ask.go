@@ -12,14 +12,10 @@ import (
 
 // Agent is what a file says to one crawler, for the crawler to ask. It is safe for concurrent use.
 type Agent struct {
-	rules    []Rule
-	patterns []pathpattern.Pattern     // of rules, as paths are compared with them
-	index    *pathpattern.Index[int32] // of many rules; nil for few
-	lines    []line
-	delay    time.Duration
+	rules *pathpattern.Index[*Rule] // by their patterns, as paths are compared with them
+	lines []line
+	delay time.Duration
 }
-
-const fewRules = 16
 
 // Agent returns the group of a product token, or else that of "*". A crawler that is documented to follow
 // another one's group asks with File.Group first.
@@ -28,29 +24,15 @@ func (f *File) Agent(token string) *Agent {
 	if g == nil {
 		g = f.Group("*")
 	}
-	a := &Agent{}
 	if g == nil {
-		return a
+		g = &Group{}
 	}
-	a.rules, a.lines, a.delay = g.rules, g.lines, time.Duration(g.CrawlDelay()*float64(time.Second))
-	a.patterns = make([]pathpattern.Pattern, len(a.rules))
-	for i := range a.rules {
-		a.patterns[i] = pathpattern.Raw(comparable(a.rules[i].text(), true))
+	entries := make([]pathpattern.Entry[*Rule], len(g.rules))
+	for i := range g.rules {
+		r := &g.rules[i]
+		entries[i] = pathpattern.Entry[*Rule]{Pattern: pathpattern.Raw(comparable(r.text(), true)), Value: r}
 	}
-	if len(a.rules) <= fewRules {
-		return a
-	}
-	entries := make([]pathpattern.Entry[int32], len(a.rules))
-	for i, p := range a.patterns {
-		entries[i] = pathpattern.Entry[int32]{Pattern: p, Value: int32(i)}
-	}
-	a.index = pathpattern.NewIndex(entries, func(i, j int32) int32 {
-		if a.rules[j].beats(&a.rules[i]) {
-			return j
-		}
-		return i
-	})
-	return a
+	return &Agent{pathpattern.NewIndex(entries, winner), g.lines, time.Duration(g.CrawlDelay() * float64(time.Second))}
 }
 
 // Answer is whether a crawler may fetch a URL.
@@ -69,20 +51,7 @@ func (a *Agent) Ask(url string) Answer {
 		return Answer{Allowed: true}
 	}
 	var best *Rule
-	try := func(r *Rule) {
-		if best == nil || r.beats(best) {
-			best = r
-		}
-	}
-	if a.index != nil {
-		a.index.Matches(path, func(i int32) { try(&a.rules[i]) })
-	} else {
-		for i, p := range a.patterns {
-			if p.Match(path) {
-				try(&a.rules[i])
-			}
-		}
-	}
+	a.rules.Matches(path, func(r *Rule) { best = winner(best, r) })
 	if best == nil {
 		return Answer{Allowed: true}
 	}
@@ -124,9 +93,12 @@ func (a *Agent) extension(key, url string) string {
 	return strings.Join(values, ", ")
 }
 
-// beats reports whether a rule decides where another one matches too.
-func (r *Rule) beats(other *Rule) bool {
-	return r.Size > other.Size || r.Size == other.Size && r.Allow && !other.Allow
+// winner is the rule that decides where both match, of equal ones the first in the file. a may be nil.
+func winner(a, b *Rule) *Rule {
+	if a == nil || b.Size > a.Size || b.Size == a.Size && (b.Allow && !a.Allow || b.Allow == a.Allow && b.number < a.number) {
+		return b
+	}
+	return a
 }
 
 func pathOf(url string) string {

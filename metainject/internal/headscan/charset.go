@@ -122,7 +122,7 @@ func (s *Scanner) prescan(b []byte, eof bool) bool {
 
 // declares stores the encoding that a meta element outside the head declares.
 func (s *Scanner) declares(b []byte, m *metaAttributes) bool {
-	v := metaValues{httpEquiv: m.httpEquiv.value(b), content: m.content.value(b), charset: m.charset.value(b)}
+	v := m.values(b)
 	label, ok := m.label(&v)
 	if !ok {
 		return false

@@ -154,37 +154,34 @@ func walk(b []byte, i int, m *metaAttributes) int {
 			return 0
 		}
 		i = at + j + 2
-		if m == nil {
-			continue
-		}
-		if a := m.slotOf(word, n); a != nil && !a.given {
-			*a = attribute{int32(at), int32(i), true}
+		if m != nil {
+			m.set(m.slotOf(word, n), at, i)
 		}
 	}
 	return walkAny(b, i, m)
 }
 
 // slotOf is slot for a name of n letters, up to 8, in word.
-func (m *metaAttributes) slotOf(word uint64, n int) *attribute {
+func (m *metaAttributes) slotOf(word uint64, n int) int {
 	if !m.exact {
 		word |= capitals
 	}
 	switch n {
 	case 4:
 		if uint32(word) == wordName {
-			return &m.name
+			return attrName
 		}
 	case 7:
 		switch word & (1<<56 - 1) {
 		case wordContent:
-			return &m.content
+			return attrContent
 		case wordCharset:
-			return &m.charset
+			return attrCharset
 		}
 	case 8:
 		if word == wordProperty {
-			return &m.property
+			return attrProperty
 		}
 	}
-	return nil
+	return -1
 }

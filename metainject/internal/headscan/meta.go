@@ -40,37 +40,39 @@ func (a attribute) value(b []byte) []byte {
 	return v
 }
 
+// The relevant attributes of a meta element.
+const (
+	attrName = iota
+	attrProperty
+	attrHTTPEquiv
+	attrContent
+	attrCharset
+	numAttrs
+)
+
+var attrNames = [numAttrs]string{"name", "property", "http-equiv", "content", "charset"}
+
 // metaAttributes are the first attributes of each relevant name in a meta element.
 type metaAttributes struct {
-	name, property, httpEquiv, content, charset attribute
-	exact                                       bool // names in capitals are others, as in XML
+	attrs [numAttrs]attribute
+	exact bool // names in capitals are others, as in XML
 }
 
-// slot is the place for the attribute called name, or nil.
-func (m *metaAttributes) slot(name []byte) *attribute {
-	is := func(lower string) bool { return ascii.EqualFold(name, lower) && (!m.exact || string(name) == lower) }
-	switch len(name) {
-	case 4:
-		if is("name") {
-			return &m.name
-		}
-	case 7:
-		if is("content") {
-			return &m.content
-		}
-		if is("charset") {
-			return &m.charset
-		}
-	case 8:
-		if is("property") {
-			return &m.property
-		}
-	case 10:
-		if is("http-equiv") {
-			return &m.httpEquiv
+// slot is the number of the attribute called name, or -1.
+func (m *metaAttributes) slot(name []byte) int {
+	for i, lower := range attrNames {
+		if ascii.EqualFold(name, lower) && (!m.exact || string(name) == lower) {
+			return i
 		}
 	}
-	return nil
+	return -1
+}
+
+// set notes where the value of an attribute stands, unless it is there already or of no interest.
+func (m *metaAttributes) set(slot, at, end int) {
+	if slot >= 0 && !m.attrs[slot].given {
+		m.attrs[slot] = attribute{int32(at), int32(end), true}
+	}
 }
 
 // walkAny is walk by the tokenizer's states from "before attribute name" to "after attribute value (quoted)".
@@ -114,42 +116,45 @@ func walkAny(b []byte, i int, m *metaAttributes) int {
 				}
 			}
 		}
-		if m == nil {
-			continue
-		}
-		if a := m.slot(name); a != nil && !a.given {
-			*a = attribute{int32(at), int32(i), true}
+		if m != nil {
+			m.set(m.slot(name), at, i)
 		}
 	}
 }
 
-type metaValues struct {
-	name, property, httpEquiv, content, charset []byte
+type metaValues [numAttrs][]byte
+
+func (m *metaAttributes) values(b []byte) (v metaValues) {
+	for i, a := range m.attrs {
+		v[i] = a.value(b)
+	}
+	return v
 }
 
 // meta looks at a meta element in the head, whose tag ends before s.pos.
 func (s *Scanner) meta(b []byte, m *metaAttributes) {
-	if !m.charset.given && !m.httpEquiv.given {
+	content := m.attrs[attrContent]
+	if !m.attrs[attrCharset].given && !m.attrs[attrHTTPEquiv].given {
 		// The most frequent kind: a name that is none of ours.
-		name, property := m.name.value(b), m.property.value(b)
-		if !m.content.given || s.known(name) == "" && s.known(property) == "" &&
+		name, property := m.attrs[attrName].value(b), m.attrs[attrProperty].value(b)
+		if !content.given || s.known(name) == "" && s.known(property) == "" &&
 			bytes.IndexByte(name, '&') < 0 && bytes.IndexByte(property, '&') < 0 {
 			return
 		}
 	}
-	v := metaValues{m.name.value(b), m.property.value(b), m.httpEquiv.value(b), m.content.value(b), m.charset.value(b)}
+	v := m.values(b)
 	if tag := b[s.tok:s.pos]; s.xml {
 		v.unescape()
 	} else if bytes.IndexByte(tag, '&') >= 0 || bytes.IndexByte(tag, 0) >= 0 {
 		v.decode(tag)
 	}
-	if s.declaration(m, &v) || !m.content.given {
+	if s.declaration(m, &v) || !content.given {
 		return
 	}
-	f := Meta{Start: s.tok, End: s.pos, ValueStart: int(m.content.at), ValueEnd: int(m.content.end), Content: string(v.content)}
-	if f.Audience = s.known(v.name); f.Audience != "" {
-		f.Named = len(v.name) == len(f.Audience)
-	} else if f.Audience = s.known(v.property); f.Audience == "" && !s.headerForm(&v, &f) {
+	f := Meta{Start: s.tok, End: s.pos, ValueStart: int(content.at), ValueEnd: int(content.end), Content: string(v[attrContent])}
+	if f.Audience = s.known(v[attrName]); f.Audience != "" {
+		f.Named = len(v[attrName]) == len(f.Audience)
+	} else if f.Audience = s.known(v[attrProperty]); f.Audience == "" && !s.headerForm(&v, &f) {
 		return
 	}
 	if s.names.Speaks(f.Audience, f.Content) {
@@ -166,44 +171,31 @@ func (v *metaValues) decode(tag []byte) {
 	for more := true; more; {
 		var key, value []byte
 		key, value, more = z.TagAttr()
-		a := seen.slot(key)
-		if a == nil || a.given {
-			continue
-		}
-		a.given = true
-		switch a {
-		case &seen.name:
-			v.name = value
-		case &seen.property:
-			v.property = value
-		case &seen.httpEquiv:
-			v.httpEquiv = value
-		case &seen.content:
-			v.content = value
-		case &seen.charset:
-			v.charset = value
+		if i := seen.slot(key); i >= 0 && !seen.attrs[i].given {
+			seen.set(i, 0, 0)
+			v[i] = value
 		}
 	}
 }
 
 // unescape replaces the references in the values of a well-formed XML tag.
 func (v *metaValues) unescape() {
-	for _, value := range [...]*[]byte{&v.name, &v.property, &v.httpEquiv, &v.content, &v.charset} {
-		if bytes.IndexByte(*value, '&') >= 0 {
-			*value = []byte(html.UnescapeString(string(*value)))
+	for i, value := range v {
+		if bytes.IndexByte(value, '&') >= 0 {
+			v[i] = []byte(html.UnescapeString(string(value)))
 		}
 	}
 }
 
 // label returns the encoding that a meta element declares.
 func (m *metaAttributes) label(v *metaValues) (label []byte, ok bool) {
-	if m.charset.given {
-		return v.charset, true
+	if m.attrs[attrCharset].given {
+		return v[attrCharset], true
 	}
-	if !ascii.EqualFold(bytes.TrimSpace(v.httpEquiv), "content-type") {
+	if !ascii.EqualFold(bytes.TrimSpace(v[attrHTTPEquiv]), "content-type") {
 		return nil, false
 	}
-	_, after, ok := bytes.Cut(bytes.ToLower(v.content), []byte("charset"))
+	_, after, ok := bytes.Cut(bytes.ToLower(v[attrContent]), []byte("charset"))
 	return bytes.Trim(after, " \t\r\n\f=\"'"), ok
 }
 
@@ -233,7 +225,7 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) bool {
 // headerForm reads <meta http-equiv="X-Robots-Tag" content="…">, by which an author means the header: rules for
 // everyone or, after "TOKEN:", for one crawler.
 func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
-	if !ascii.EqualFold(bytes.TrimSpace(v.httpEquiv), "x-robots-tag") {
+	if !ascii.EqualFold(bytes.TrimSpace(v[attrHTTPEquiv]), "x-robots-tag") {
 		return false
 	}
 	f.Audience = Everyone

@@ -2,7 +2,10 @@
 
 package headscan
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // answer is the result of a look at bytes that may be incomplete.
 type answer uint8
@@ -223,6 +226,9 @@ func onlyMetadata(b []byte) bool {
 	return true
 }
 
+// maxReference is how much of a numeric character reference is read.
+const maxReference = 64
+
 // spaceReference returns the length of the character reference at the start of b if it is white space, else 0.
 // ok is false if more bytes are needed.
 func spaceReference(b []byte, eof bool) (n int, ok bool) {
@@ -240,39 +246,24 @@ func spaceReference(b []byte, eof bool) (n int, ok bool) {
 	if b[1] != '#' {
 		return 0, true
 	}
-	i, base, v, digits := 2, 10, 0, 0
+	i, base, digits := 2, 10, "0123456789"
 	if i < len(b) && b[i]|0x20 == 'x' {
-		i, base = 3, 16
+		i, base, digits = 3, 16, "0123456789abcdefABCDEF"
 	}
-	for ; i < len(b) && i < 64; i++ {
-		d := hexDigit(b[i])
-		if d >= base {
-			break
-		}
-		digits++
-		v = min(v*base+d, 1<<20)
-	}
-	if i >= 64 {
+	rest := bytes.TrimLeft(b[i:min(len(b), maxReference)], digits)
+	number := b[i : min(len(b), maxReference)-len(rest)]
+	i += len(number)
+	if i == maxReference {
 		return 0, true
 	}
 	if i == len(b) && !eof {
 		return 0, false
 	}
-	if digits == 0 || v > ' ' || class[byte(v)]&isSpace == 0 {
+	if v, err := strconv.ParseUint(string(number), base, 8); err != nil || v > ' ' || class[v]&isSpace == 0 {
 		return 0, true
 	}
 	if i < len(b) && b[i] == ';' {
 		i++
 	}
 	return i, true
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return 16
 }

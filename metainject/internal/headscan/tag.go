@@ -2,12 +2,7 @@
 
 package headscan
 
-import (
-	"bytes"
-	"encoding/binary"
-
-	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
-)
+import "bytes"
 
 // What a byte means in markup.
 const (
@@ -55,45 +50,8 @@ const (
 	tagTitle
 )
 
-// lookupTag finds a name in any case: bit 5 maps only a letter and its capital onto a lower-case letter.
+// lookupTag finds a name in any case.
 func lookupTag(b []byte) tagName {
-	switch len(b) {
-	case 2:
-		if b[0]|0x20 == 'b' && b[1]|0x20 == 'r' {
-			return tagBr
-		}
-	case 4:
-		switch binary.BigEndian.Uint32(b) | 0x20202020 {
-		case 'm'<<24 | 'e'<<16 | 't'<<8 | 'a':
-			return tagMeta
-		case 'l'<<24 | 'i'<<16 | 'n'<<8 | 'k', 'b'<<24 | 'a'<<16 | 's'<<8 | 'e':
-			return tagBase
-		case 'h'<<24 | 'e'<<16 | 'a'<<8 | 'd':
-			return tagHead
-		case 'h'<<24 | 't'<<16 | 'm'<<8 | 'l':
-			return tagHTML
-		case 'b'<<24 | 'o'<<16 | 'd'<<8 | 'y':
-			return tagBody
-		}
-	case 5:
-		if b[4]|0x20 == 'e' {
-			switch binary.BigEndian.Uint32(b) | 0x20202020 {
-			case 's'<<24 | 't'<<16 | 'y'<<8 | 'l':
-				return tagStyle
-			case 't'<<24 | 'i'<<16 | 't'<<8 | 'l':
-				return tagTitle
-			}
-		}
-	case 6:
-		if ascii.EqualFold(b, "script") {
-			return tagScript
-		}
-	}
-	return lookupLess(b)
-}
-
-// lookupLess is lookupTag for names that are less frequent.
-func lookupLess(b []byte) tagName {
 	var buf [10]byte
 	if len(b) > len(buf) {
 		return tagOther
@@ -105,22 +63,38 @@ func lookupLess(b []byte) tagName {
 		buf[i] = c
 	}
 	switch string(buf[:len(b)]) {
-	case "basefont", "bgsound":
+	case "base", "basefont", "bgsound", "link":
 		return tagBase
+	case "body":
+		return tagBody
+	case "br":
+		return tagBr
 	case "col", "math", "select", "svg":
 		return tagEmbeds
 	case "frameset":
 		return tagFrameset
+	case "head":
+		return tagHead
+	case "html":
+		return tagHTML
 	case "iframe", "noembed", "textarea", "xmp":
 		return tagRawBody
+	case "meta":
+		return tagMeta
 	case "noframes":
 		return tagNoframes
 	case "noscript":
 		return tagNoscript
 	case "plaintext":
 		return tagPlaintext
+	case "script":
+		return tagScript
+	case "style":
+		return tagStyle
 	case "template":
 		return tagTemplate
+	case "title":
+		return tagTitle
 	}
 	return tagOther
 }
