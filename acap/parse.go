@@ -354,9 +354,7 @@ func Decode(data []byte) []byte {
 	default:
 		return bytes.TrimPrefix(data, []byte("\ufeff"))
 	}
-	units := make([]uint16, 0, len(data)/2)
-	for i := 2; i+1 < len(data); i += 2 {
-		units = append(units, order.Uint16(data[i:]))
-	}
+	units := make([]uint16, len(data)/2-1)
+	_, _ = binary.Decode(data[2:], order, units) // there are as many bytes
 	return []byte(string(utf16.Decode(units)))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 //go:embed catalogue/*.yaml
@@ -56,11 +58,11 @@ func (c *Catalogue) Addresses() string { return c.addresses }
 // newCatalogue takes crawlers whose tokens are distinct.
 func newCatalogue(list []*Crawler, asOf string) *Catalogue {
 	slices.SortFunc(list, func(a, b *Crawler) int {
-		return cmp.Compare(foldString(a.Token), foldString(b.Token))
+		return cmp.Compare(ascii.Lower(a.Token), ascii.Lower(b.Token))
 	})
 	c := &Catalogue{crawlers: list, byToken: make(map[string]int, len(list)), asOf: asOf}
 	for i, cr := range list {
-		c.byToken[foldString(cr.Token)] = i
+		c.byToken[ascii.Lower(cr.Token)] = i
 	}
 	return c
 }
@@ -86,7 +88,7 @@ func (c *Catalogue) Lookup(token string) (*Crawler, bool) {
 
 // Index returns the position of the crawler whose product token is token, in any letter case.
 func (c *Catalogue) Index(token string) (int, bool) {
-	i, ok := c.byToken[foldString(token)]
+	i, ok := c.byToken[ascii.Lower(token)]
 	return i, ok
 }
 
@@ -103,7 +105,7 @@ func (c *Catalogue) Operators() []string {
 			names = append(names, cr.Operator)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(foldString(a), foldString(b)) })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(ascii.Lower(a), ascii.Lower(b)) })
 	return slices.Compact(names)
 }
 
@@ -113,7 +115,7 @@ func (c *Catalogue) Search(name string) []*Crawler {
 	if cr, ok := c.Lookup(name); ok {
 		return []*Crawler{cr}
 	}
-	if k := Kind(foldString(name)); k.Valid() {
+	if k := Kind(ascii.Lower(name)); k.Valid() {
 		return c.filter(func(cr *Crawler) bool { return cr.Is(k) })
 	}
 	want := strings.ToLower(name)

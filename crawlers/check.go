@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // checkCrawler returns what is wrong with an entry of the built-in catalogue.
@@ -69,7 +71,7 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 		}
 	}
 	for _, f := range c.Follows {
-		if foldString(f) == foldString(c.Token) {
+		if ascii.Lower(f) == ascii.Lower(c.Token) {
 			add("follows", errors.New("names itself"))
 		}
 	}
@@ -147,26 +149,26 @@ func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 	}
 	tokens := make(map[string]*Crawler, len(list))
 	for _, c := range list {
-		if other := tokens[foldString(c.Token)]; other != nil {
+		if other := tokens[ascii.Lower(c.Token)]; other != nil {
 			add(c, "%s and %s are the same token; remove one", other.Token, c.Token)
 		}
-		tokens[foldString(c.Token)] = c
+		tokens[ascii.Lower(c.Token)] = c
 	}
 	owner := make(map[string]*Crawler, len(list))
 	for _, c := range list {
 		for _, f := range c.Follows {
-			if tokens[foldString(f)] == nil {
+			if tokens[ascii.Lower(f)] == nil {
 				add(c, "%s: follows %s, which is not in the catalogue", c.Token, f)
 			}
 		}
-		if t := c.TrainingControl; t != "" && (tokens[foldString(t)] == nil || !tokens[foldString(t)].RobotsOnly) {
+		if t := c.TrainingControl; t != "" && (tokens[ascii.Lower(t)] == nil || !tokens[ascii.Lower(t)].RobotsOnly) {
 			add(c, "%s: training-control %s is no robots-only token of the catalogue", c.Token, t)
 		}
 		for _, p := range c.Patterns() {
-			if other := owner[foldString(p)]; other != nil {
+			if other := owner[ascii.Lower(p)]; other != nil {
 				add(c, "%s and %s are both recognised by %q; give one of them other user-agents", other.Token, c.Token, p)
 			}
-			owner[foldString(p)] = c
+			owner[ascii.Lower(p)] = c
 		}
 	}
 	return errs

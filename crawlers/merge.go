@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // Row is an entry of the policy file's `crawlers` section. It adds a crawler or
@@ -51,12 +53,12 @@ func (c *Catalogue) Merge(rows ...Row) (*Catalogue, error) {
 	list := slices.Clone(c.crawlers)
 	at := make(map[string]int, len(list)+len(rows))
 	for i, cr := range list {
-		at[foldString(cr.Token)] = i
+		at[ascii.Lower(cr.Token)] = i
 	}
 	fresh := make(map[string]bool, len(rows))
 	var errs []error
 	for _, row := range rows {
-		key := foldString(row.Token)
+		key := ascii.Lower(row.Token)
 		if fresh[key] {
 			errs = append(errs, &RowError{row.Token, "token", errors.New("stands here twice")})
 			continue
@@ -78,7 +80,7 @@ func (c *Catalogue) Merge(rows ...Row) (*Catalogue, error) {
 	}
 	for _, row := range rows {
 		for _, f := range row.Follows {
-			if _, ok := at[foldString(f)]; !ok {
+			if _, ok := at[ascii.Lower(f)]; !ok {
 				errs = append(errs, &RowError{row.Token, "follows", fmt.Errorf("%q, which is neither in the catalogue nor in this file", f)})
 			}
 		}

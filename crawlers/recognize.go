@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // Pattern is a string to look for in a User-Agent header.
@@ -72,7 +74,7 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 		if CheckPattern(p.Token) != nil {
 			continue
 		}
-		token, derived := foldString(p.Token), isDerived(p.Token)
+		token, derived := ascii.Lower(p.Token), isDerived(p.Token)
 		end := wordEnd(token, 0)
 		if derived {
 			r.derived = true
@@ -302,26 +304,9 @@ func compared(ua string, i int) bool {
 	}
 	i--
 	for _, word := range comparisons {
-		if j := i - len(word); j >= 0 && equalFold(ua[j:i], word) {
+		if j := i - len(word); j >= 0 && ascii.EqualFold(ua[j:i], word) {
 			return j == 0 || class[ua[j-1]]&isWord == 0
 		}
 	}
 	return false
-}
-
-func equalFold(s, lower string) bool {
-	for i := range len(lower) {
-		if fold[s[i]] != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func foldString(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		b[i] = fold[c]
-	}
-	return string(b)
 }

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/metainject/deflateedit"
-	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 

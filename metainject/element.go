@@ -9,7 +9,7 @@ import (
 	"maps"
 	"sync/atomic"
 
-	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 

@@ -68,7 +68,7 @@ package metainject
 import (
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 

@@ -78,10 +78,10 @@ func isOdd(s string) bool {
 }
 
 func oddReadings(target string) (all []string, complete bool) {
-	name, query := cutQuery(target)
-	if query != "" {
-		b, _ := appendNormal(nil, query, inPath)
-		query = string(b)
+	name, query := target, ""
+	if i := strings.IndexByte(target, '?'); i >= 0 {
+		b, _ := appendNormal(nil, target[i:], inPath)
+		name, query = target[:i], string(b)
 	}
 	r := readings{query: query}
 	if scheme, opaque, ok := strings.Cut(name, ":"); ok && !strings.Contains(scheme, "/") {
@@ -90,14 +90,6 @@ func oddReadings(target string) (all []string, complete bool) {
 	}
 	r.addAll(name)
 	return r.all, !r.full
-}
-
-// cutQuery splits a target in front of its first "?".
-func cutQuery(target string) (name, query string) {
-	if i := strings.IndexByte(target, '?'); i >= 0 {
-		return target[:i], target[i:]
-	}
-	return target, ""
 }
 
 var (
@@ -165,7 +157,7 @@ func (r *readings) addTidied(name string) {
 	dots := strings.Contains(name, "/./") || strings.Contains(name, "/../") ||
 		strings.HasSuffix(name, "/.") || strings.HasSuffix(name, "/..")
 	if runs {
-		r.add(mergeSlashes(name))
+		r.add(collapsed(name, "/"))
 	}
 	if !dots {
 		return
@@ -201,16 +193,6 @@ func removeDots(path string) string {
 		}
 		rest = after
 	}
-}
-
-func mergeSlashes(path string) string {
-	out := make([]byte, 0, len(path))
-	for i := range len(path) {
-		if path[i] != '/' || i == 0 || path[i-1] != '/' {
-			out = append(out, path[i])
-		}
-	}
-	return string(out)
 }
 
 // Target is the path and query of a URL as written, for Readings. It undoes EscapedPath of net/url, which decodes %2F

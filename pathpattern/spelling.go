@@ -67,7 +67,7 @@ func Spell(p Pattern, written string) Spellings {
 
 // Written is the text of a pattern if its octets are spelled otherwise than in the pattern, else "".
 func Written(p Pattern, text string) string {
-	text = EncodeBeyondASCII(collapsed(text))
+	text = EncodeBeyondASCII(collapsed(text, "*"))
 	if text[0] == '*' && p.text[0] == '/' {
 		text = "/" + text
 	}
@@ -149,7 +149,7 @@ func decodedText(text, end string) string {
 	case strings.HasSuffix(text, "*"):
 		end = ""
 	}
-	text = collapsed(text + end)
+	text = collapsed(text+end, "*")
 	if p, err := Parse(text); err != nil || p.IsAll() {
 		return ""
 	}
@@ -158,7 +158,7 @@ func decodedText(text, end string) string {
 
 // trimmed is a text without runs of "*", and without a "*" at its end.
 func trimmed(text string) string {
-	text = collapsed(text)
+	text = collapsed(text, "*")
 	if open := strings.TrimSuffix(text, "$"); strings.HasSuffix(open, "*") {
 		if text = strings.TrimSuffix(open, "*"); strings.HasSuffix(text, "$") {
 			text = open // or the "$" would be the special one
@@ -170,9 +170,10 @@ func trimmed(text string) string {
 	return text
 }
 
-func collapsed(text string) string {
-	for strings.Contains(text, "**") {
-		text = strings.ReplaceAll(text, "**", "*")
+// collapsed is a text with one of c for each run of it.
+func collapsed(text, c string) string {
+	for strings.Contains(text, c+c) {
+		text = strings.ReplaceAll(text, c+c, c)
 	}
 	return text
 }

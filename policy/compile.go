@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
@@ -139,7 +140,7 @@ func (p Pos) before(q Pos) bool { return p.compare(q) < 0 }
 func foldedAll(names []string) []string {
 	folded := make([]string, len(names))
 	for i, n := range names {
-		folded[i] = lower(n)
+		folded[i] = ascii.Lower(n)
 	}
 	slices.Sort(folded)
 	return folded

@@ -129,8 +129,6 @@ func appendLower(b []byte, s string) []byte {
 	return b
 }
 
-func lower(s string) string { return string(appendLower(nil, s)) }
-
 // Severity says what a problem does to a policy.
 type Severity uint8
 

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // atom is one audience of rules, with its blocks for each host.
@@ -62,7 +64,8 @@ func (c *compiler) crawlers() error {
 	at := map[reachKey]int32{}
 	for id := range p.reachOf {
 		buf = c.appendReaches(buf[:0], CrawlerID(id))
-		key, ok := keyOf(buf)
+		var key reachKey
+		ok := copy(key[:], buf) == len(buf)
 		n, known := at[key]
 		if !ok || !known {
 			n = int32(len(p.reaches))
@@ -93,14 +96,8 @@ func (c *compiler) crawlers() error {
 	return nil
 }
 
-// reachKey is the audiences of a crawler, to find others with the same.
+// reachKey is the audiences of a crawler, if they are few, to find others with the same.
 type reachKey [6]reach
-
-// keyOf returns the key of a few audiences; false for too many.
-func keyOf(all []reach) (key reachKey, ok bool) {
-	ok = copy(key[:], all) == len(all)
-	return key, ok
-}
 
 func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	add := func(t Tier, a Audience) {
@@ -110,19 +107,19 @@ func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	}
 	cr := c.p.crawler(id)
 	if cr.Token != "" {
-		add(TierToken, Audience{ForToken, lower(cr.Token)})
+		add(TierToken, Audience{ForToken, ascii.Lower(cr.Token)})
 	}
 	if head := c.p.Family(id); head != 0 {
-		add(TierFamily, Audience{ForToken, lower(c.p.crawler(head).Token)})
+		add(TierFamily, Audience{ForToken, ascii.Lower(c.p.crawler(head).Token)})
 	}
 	if cr.Kind != "" {
-		add(TierGroup, Audience{ForCategory, lower(cr.Kind)})
+		add(TierGroup, Audience{ForCategory, ascii.Lower(cr.Kind)})
 	}
 	if cr.Operator != "" {
-		add(TierGroup, Audience{ForOperator, lower(cr.Operator)})
+		add(TierGroup, Audience{ForOperator, ascii.Lower(cr.Operator)})
 	}
 	for _, name := range cr.Purposes {
-		add(TierGroup, Audience{ForPurpose, lower(name)})
+		add(TierGroup, Audience{ForPurpose, ascii.Lower(name)})
 	}
 	add(TierEveryone, Audience{})
 	add(TierEveryone, Audience{Kind: ForEveryoneElse})
@@ -140,7 +137,7 @@ type CrawlerTable struct {
 func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 	t := &CrawlerTable{crawlers: make([]Crawler, 1, len(crawlers)+1), byToken: make(map[string]CrawlerID, len(crawlers))}
 	for _, c := range crawlers {
-		key := lower(c.Token)
+		key := ascii.Lower(c.Token)
 		if _, ok := t.byToken[key]; !ok {
 			t.byToken[key] = CrawlerID(len(t.crawlers))
 			t.crawlers = append(t.crawlers, c)
@@ -191,6 +188,6 @@ func (p *Policy) addOwn(token string) {
 	if p.ownByToken == nil {
 		p.ownByToken = map[string]CrawlerID{}
 	}
-	p.ownByToken[lower(token)] = CrawlerID(p.numCrawlers())
+	p.ownByToken[ascii.Lower(token)] = CrawlerID(p.numCrawlers())
 	p.own = append(p.own, Crawler{Token: token})
 }

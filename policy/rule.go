@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
@@ -69,7 +70,7 @@ func (a Audience) String() string {
 }
 
 // folded is the audience without case.
-func (a Audience) folded() Audience { return Audience{a.Kind, lower(a.Name)} }
+func (a Audience) folded() Audience { return Audience{a.Kind, ascii.Lower(a.Name)} }
 
 const everyone, everyoneElse = "everyone", "everyone-else"
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // Params returns the rules as Parameters of a Robots-Tag member (draft-illyes-repext-03): bare rules are
@@ -124,7 +126,7 @@ func FromParams(p *httpsfv.Params) Set {
 }
 
 func paramElement(name string, v any) element {
-	e := element{name: lower(name), sep: '='}
+	e := element{name: ascii.Lower(name), sep: '='}
 	switch v := v.(type) {
 	case int64:
 		e.value = number(limit(v))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // Parse reads a list of rules as in the content of a robots meta element or in X-Robots-Tag, after the user
@@ -67,9 +69,9 @@ func nextElement(s string) (e element, rest string) {
 	first = clean(first)
 	i := strings.IndexAny(first, ":=")
 	if i < 0 {
-		return element{name: lower(first)}, rest
+		return element{name: ascii.Lower(first)}, rest
 	}
-	e = element{name: lower(strings.TrimRight(first[:i], " ")), sep: first[i]}
+	e = element{name: ascii.Lower(strings.TrimRight(first[:i], " ")), sep: first[i]}
 	e.value = strings.Trim(first[i+1:], ` "'`)
 	if e.name != "unavailable_after" {
 		return e, rest
@@ -118,7 +120,7 @@ func (s *Set) add(e element) bool {
 		return addLimit(&s.video, e.value)
 	case "max-image-preview":
 		for v := imageLarge; v <= imageNone; v++ {
-			if imageNames[v] == lower(e.value) {
+			if imageNames[v] == ascii.Lower(e.value) {
 				s.image = max(s.image, v)
 				return true
 			}
@@ -227,7 +229,7 @@ func ParseStrict(s string) (Set, error) {
 		if err := e.check(); err != nil {
 			return Set{}, err
 		}
-		value := lower(e.value)
+		value := ascii.Lower(e.value)
 		if before, ok := seen[e.name]; ok && before != value {
 			return Set{}, fmt.Errorf("%s is given twice, as %q and as %q; write it once", e.name, before, value)
 		}
@@ -321,12 +323,12 @@ func (e element) isCanonical(text string) bool {
 	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return false
 	}
-	text = lower(text)
+	text = ascii.Lower(text)
 	if e.sep == 0 {
 		return text == e.name
 	}
 	value, ok := strings.CutPrefix(text, e.name+":")
-	if !ok || !takesValue(e.name) || strings.TrimLeft(value, " ") != lower(e.value) {
+	if !ok || !takesValue(e.name) || strings.TrimLeft(value, " ") != ascii.Lower(e.value) {
 		return false
 	}
 	if n, ok := parseNumber(e.value); ok && e.name != "unavailable_after" {

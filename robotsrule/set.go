@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // Set is a set of robots control rules. The zero value is the empty set. Sets are equal under == exactly if
@@ -250,7 +252,7 @@ var others = []string{
 // IsRule reports whether name, in any case, is the name of a rule that an engine documents or that is in use, or
 // starts with max-: "unavailable_after: …" and not "examplebot: …" in X-Robots-Tag.
 func IsRule(name string) bool {
-	name = lower(name)
+	name = ascii.Lower(name)
 	return takesValue(name) || slices.Contains(others, name) ||
 		slices.ContainsFunc(documented, func(d documentedRule) bool { return d.name == name })
 }

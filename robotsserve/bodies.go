@@ -24,7 +24,7 @@ var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 // no room or would take too long disallows everything.
 func (g *grouping) bodies(units []unit) []groupBody {
 	made := make([]groupBody, len(units))
-	cache := bodyCache{g.layout, map[bodyKey]groupBody{}}
+	cache := map[bodyKey]groupBody{} // in a large policy many classes share lines
 	size, seen := 0, map[string]bool{}
 	if g.below != nil {
 		for i := range units {
@@ -35,12 +35,12 @@ func (g *grouping) bodies(units []unit) []groupBody {
 	}
 	for _, i := range g.byImportance(units) {
 		u := units[i]
-		if i > 0 && (size > g.room || g.work > g.mostWork()) {
+		if i > 0 && (size > g.room || g.work > g.mostWork) {
 			made[i] = shut
 			g.shut += len(u.infos)
 			continue
 		}
-		b := cache.of(g, u)
+		b := g.bodyOf(u, cache)
 		switch n := g.sizeOf(u, b.key); {
 		case seen[b.key]:
 		case i > 0 && g.below != nil && size+n > g.room:
@@ -53,13 +53,6 @@ func (g *grouping) bodies(units []unit) []groupBody {
 		made[i] = b
 	}
 	return made
-}
-
-func (g *grouping) mostWork() int {
-	if g.below != nil {
-		return maxMergeWork
-	}
-	return maxWork
 }
 
 // sizeOf is about the size of a unit's group without its names.
@@ -94,18 +87,13 @@ func (g *grouping) byImportance(units []unit) []int {
 	return order
 }
 
-// bodyCache caches bodies by the rules that they come from: in a large policy many classes share lines.
-type bodyCache struct {
-	*layout
-	made map[bodyKey]groupBody
-}
-
+// bodyKey is the rules that a body comes from.
 type bodyKey struct {
 	rules string
 	below *robotstxt.Group
 }
 
-func (b *bodyCache) of(g *grouping, u unit) (made groupBody) {
+func (g *grouping) bodyOf(u unit, cache map[bodyKey]groupBody) (made groupBody) {
 	if u.control {
 		made.lines, made.losses = g.controlBody(u)
 		made.key = keyOf(made.lines)
@@ -113,8 +101,8 @@ func (b *bodyCache) of(g *grouping, u unit) (made groupBody) {
 	}
 	var key []byte
 	for tier := range policy.TierEveryone {
-		for _, r := range b.p.Rules(u.class, tier) {
-			if place := b.places[r]; place > 0 {
+		for _, r := range g.p.Rules(u.class, tier) {
+			if place := g.places[r]; place > 0 {
 				key = binary.AppendUvarint(key, place)
 			}
 		}
@@ -122,20 +110,20 @@ func (b *bodyCache) of(g *grouping, u unit) (made groupBody) {
 	}
 	// Two crawlers may be reached by the same rules through different audiences, of
 	// which neither overrides the other.
-	for _, usage := range b.usages {
-		for _, a := range b.p.Statements(u.class, usage, "") {
+	for _, usage := range g.usages {
+		for _, a := range g.p.Statements(u.class, usage, "") {
 			if a.Tier == policy.TierGroup {
-				key = binary.AppendUvarint(key, b.places[a.Rule])
+				key = binary.AppendUvarint(key, g.places[a.Rule])
 				key = append(append(key, a.Audience.String()...), 0)
 			}
 		}
 	}
 	k := bodyKey{string(key), u.below}
-	made, ok := b.made[k]
+	made, ok := cache[k]
 	if !ok {
 		made.lines, made.losses = g.body(u.class, u.below)
 		made.key = keyOf(made.lines)
-		b.made[k] = made
+		cache[k] = made
 	}
 	made.losses = slices.Clone(made.losses)
 	return made

@@ -36,11 +36,15 @@ func extensions(p *policy.Policy, c *policy.Class, purpose string) (lines []Line
 // with the longest path replaces shorter ones, so each carries the directives of every application.
 func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]Line, []policy.Problem) {
 	var patterns []pathpattern.Pattern
+	var first policy.Pos
 	found := make([]*appFinder, 0, len(p.Apps()))
 	ranks := p.Ranks(c)
 	for _, app := range p.Apps() {
 		f := newAppFinder(ranks, app, purpose)
 		for _, d := range f.all {
+			if patterns == nil {
+				first = d.Pos
+			}
 			patterns = append(patterns, d.Pattern)
 		}
 		found = append(found, f)
@@ -62,7 +66,7 @@ func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]Line, [
 		return v
 	}, sameText)
 	if !ok {
-		return nil, append(problems, policy.NewProblem(policy.Error, "app-directives-cross", found[0].pos(),
+		return nil, append(problems, policy.NewProblem(policy.Error, "app-directives-cross", first,
 			"the paths of the app-directives cross in too many ways, and robots.txt can only say one thing for a path; use paths without * and $"))
 	}
 	return extensionLines("App-Directives", cells), problems
@@ -135,13 +139,6 @@ func newAppFinder(ranks [][]*policy.Rule, app, purpose string) *appFinder {
 		}
 	}
 	return f
-}
-
-func (f *appFinder) pos() (pos policy.Pos) {
-	if len(f.all) > 0 {
-		pos = f.all[0].Pos
-	}
-	return pos
 }
 
 // speaksOf reports whether a rule is for clients that name a purpose ("" for none).

@@ -25,16 +25,13 @@ type grouping struct {
 	extra    []*crawler        // that only it names
 	room     int               // for the bytes of all groups
 	work     int               // statements flattened
-	shut     int               // crawlers whose groups had no room, or would take too long
+	mostWork int
+	shut     int // crawlers whose groups had no room, or would take too long
 	losses   []Loss
 	problems []policy.Problem
 
 	mixed      map[string]*line // Disallow lines of which not all spellings are printed
 	firstMixed *line
-}
-
-func newGrouping(l *layout, host string) *grouping {
-	return &grouping{layout: l, host: host, room: maxRoom, star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}, nameless: map[string]bool{}}
 }
 
 func (g *grouping) report(severity policy.Severity, code string, at policy.Pos, format string, args ...any) {

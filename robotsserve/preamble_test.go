@@ -44,7 +44,7 @@ func TestPreambleByHost(t *testing.T) {
 		if !strings.HasPrefix(string(f.Body), want) || len(problems) > 0 {
 			t.Errorf("%q: %v\n%s", host, problems, f.Body)
 		}
-		if served := robotsserve.NewServer(p, robotsserve.ServeOptions{}).Body(host); served != string(f.Body) {
+		if served, _ := robotsserve.NewServer(p, robotsserve.ServeOptions{}).Text(host); served != string(f.Body) {
 			t.Errorf("%q: served\n%s", host, served)
 		}
 	}

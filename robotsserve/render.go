@@ -119,8 +119,13 @@ type drawing struct {
 // draw renders what hosts have in common for which the same rules hold, with another file below or
 // nil, and with room for so many bytes of groups.
 func (l *layout) draw(host string, short bool, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
-	g := newGrouping(l, host)
-	g.short, g.below, g.room = short && !l.p.Spec().Publish.AllGroups, below, room
+	g := &grouping{
+		layout: l, host: host, short: short && !l.p.Spec().Publish.AllGroups, below: below, room: room, mostWork: maxWork,
+		star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}, nameless: map[string]bool{},
+	}
+	if below != nil {
+		g.mostWork = maxMergeWork
+	}
 	g.collect()
 	records, problems := l.acap.Write(host)
 	d := &drawing{eol: "\n", groups: g.arrange()}

@@ -209,13 +209,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 	return settled
 }
 
-// Body is the robots.txt that is served to a host, with all groups, uncompressed.
-func (s *Server) Body(host string) string {
-	text, _ := s.Text(host)
-	return text
-}
-
-// Text is Body and its entity tag.
+// Text is the robots.txt that is served to a host, with all groups, uncompressed, and its entity tag.
 func (s *Server) Text(host string) (text, etag string) {
 	var b strings.Builder
 	c := &s.site(host, false).content(s, host).identity

@@ -82,7 +82,7 @@ func TestServeIsWhatRenderRenders(t *testing.T) {
 			if r.StatusCode != 200 || got != string(f.Body) || r.Header.Get("ETag") != f.ETag {
 				t.Fatalf("%q: %v %q, want %q\n%s\nwant\n%s", host, r.Status, r.Header.Get("ETag"), f.ETag, got, f.Body)
 			}
-			if s.Body(host) != got {
+			if text, _ := s.Text(host); text != got {
 				t.Errorf("%q: Body is not what is served", host)
 			}
 			if other, ok := tags[f.ETag]; ok && other != got {

@@ -181,7 +181,7 @@ func (s *Site) explainACAP(c *Channel, q policy.Query) {
 	if !acap.Published(s.Policy) {
 		return
 	}
-	file := s.https.Body(q.Host)
+	file, _ := s.https.Text(q.Host)
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
 	lines := strings.Split(file, "\n")
 	records := acap.Parse([]byte(file))

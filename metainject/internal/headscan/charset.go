@@ -5,7 +5,7 @@ package headscan
 import (
 	"bytes"
 
-	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // Encoding reports whether ASCII bytes can be written into a text as they are.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // Everyone is the name of the element that speaks to every crawler.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ascii compares ASCII text without regard to case. Unlike package
-// strings it folds no other letters, since HTML and HTTP do not either.
+// strings it folds no other letters, since HTML, HTTP and robots.txt do not either.
 package ascii
+
+import "strings"
 
 // EqualFold reports whether b is lower, which is in lower case, in any case.
 func EqualFold[T string | []byte](b T, lower string) bool {
@@ -21,8 +23,11 @@ func EqualFold[T string | []byte](b T, lower string) bool {
 	return true
 }
 
-// Lower puts the ASCII letters of s in lower case.
+// Lower puts the ASCII letters of s in lower case. Without capitals it is s.
 func Lower(s string) string {
+	if !strings.ContainsFunc(s, func(c rune) bool { return 'A' <= c && c <= 'Z' }) {
+		return s
+	}
 	b := []byte(s)
 	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {
