@@ -16,12 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 )
 
 var (
-	decisions  = flag.Int("decisions", 600, "requests whose answers are held to the policy")
+	decisions  = flag.Int("decisions", testkit.Rounds(250, 600), "requests whose answers are held to the policy")
 	length     = flag.Duration("agreement", 0, "go on for so long, instead of for a number of decisions")
 	seed       = flag.Uint64("seed", 1, "seed of the policies and questions")
 	registers  = flag.Bool("registers", false, "policies at random have every register of rights on")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 func TestMain(m *testing.M) { caddytest.Main(m, func(bool) {}) }
@@ -80,8 +81,12 @@ type newsroom struct {
 func open(t *testing.T, text, more string) *newsroom {
 	t.Helper()
 	n := prepare(t, text)
+	share := "0.4"
+	if !testkit.Thorough() {
+		share = "0.05"
+	}
 	demo := caddytest.Command(n.dir, "robots-policy", "demo", filepath.Join(n.dir, "activity"), "--policy", n.policy, "--source", "storage:robots/site.yaml",
-		"--host", "www.example.com,news.example.com", "--share", "0.4")
+		"--host", "www.example.com,news.example.com", "--share", share)
 	if out, err := demo.CombinedOutput(); err != nil {
 		t.Fatalf("demo: %v\n%s", err, out)
 	}
