@@ -167,8 +167,8 @@ type evaluator struct {
 	policy  *policy.Policy
 	now     time.Time
 	spent   int
-	hosts   []string           // see hostsOf
-	classes map[string]classes // by host
+	hosts   []string                  // see hostsOf
+	classes map[string][]policy.Class // by host
 	asked   map[memberKey][]member
 }
 
@@ -187,7 +187,7 @@ func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
 	return &evaluator{
 		policy: p, now: now,
 		hosts:   hostsOf(p),
-		classes: map[string]classes{},
+		classes: map[string][]policy.Class{},
 		asked:   map[memberKey][]member{},
 	}
 }
@@ -273,13 +273,18 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	}
 	classes, ok := x.classes[host]
 	if !ok {
-		classes = classesOf(x.policy, host)
+		classes = x.policy.Classes(host)
 		x.classes[host] = classes
 	}
-	alike := make([][]policy.CrawlerID, classes.count)
+	of := map[policy.CrawlerID]int{} // 0 for those that are in no other class
+	for i := range classes {
+		for _, id := range classes[i].Crawlers {
+			of[id] = i
+		}
+	}
+	alike := make([][]policy.CrawlerID, len(classes))
 	for _, id := range x.membersOf(key.agent) {
-		class := classes.of[id]
-		alike[class] = append(alike[class], id)
+		alike[of[id]] = append(alike[of[id]], id)
 	}
 	var members []member
 	for _, ids := range append(alike[1:], alike[0]) {
@@ -289,23 +294,6 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	}
 	x.asked[key] = members
 	return members
-}
-
-// classes are the classes of crawlers on a host; the first has all others.
-type classes struct {
-	count int
-	of    map[policy.CrawlerID]int
-}
-
-func classesOf(p *policy.Policy, host string) classes {
-	all := p.Classes(host)
-	of := map[policy.CrawlerID]int{}
-	for i := range all {
-		for _, id := range all[i].Crawlers {
-			of[id] = i
-		}
-	}
-	return classes{len(all), of}
 }
 
 // membersOf lists the crawlers of an audience, with the unknown one where it can be a member.

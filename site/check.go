@@ -56,21 +56,10 @@ func (s *Site) samples() (all []sample) {
 			all = append(all, sample{path, pos})
 		}
 	}
-	collect := func(p pathpattern.Pattern, pos policy.Pos) {
+	for p, pos := range shownPatterns(s.File.Spec) {
 		if !slices.Contains(patterns, p) && len(patterns) < maxSamples {
 			patterns, places = append(patterns, p), append(places, pos)
 			add(p, pos)
-		}
-	}
-	for i := range s.File.Spec.Rules {
-		r := &s.File.Spec.Rules[i]
-		for _, st := range r.Statements {
-			if st.Usage != policy.Crawl {
-				collect(st.Pattern, st.Pos)
-			}
-		}
-		for _, e := range r.EngineRules {
-			collect(e.Pattern, e.Pos)
 		}
 	}
 	crossings := solve.Budget{Ways: 4}

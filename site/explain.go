@@ -85,8 +85,6 @@ type Channel struct {
 	Summary string   `json:"summary"`
 	Reasons []Reason `json:"reasons,omitempty"`
 	Differs []string `json:"differs,omitempty"` // where it cannot say what the policy says
-
-	refused bool // of the edge
 }
 
 // The names of the channels.
@@ -310,7 +308,6 @@ func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities 
 	status := cmp.Or(s.File.Spec.Enforcement.Status, http.StatusForbidden)
 	switch v.Mode {
 	case policy.ModeBlock:
-		c.refused = true
 		c.Summary = fmt.Sprintf("the request is refused with %d %s", status, http.StatusText(status))
 		if s.File.Spec.Enforcement.Close {
 			c.Summary = "the connection is dropped"

@@ -3,6 +3,8 @@
 package site
 
 import (
+	"slices"
+
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -50,8 +52,9 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	for _, identity := range possible {
 		q.Identity = identity
 		c := s.explainEdge(q, []policy.CrawlerID{q.Crawler}, map[policy.CrawlerID]policy.Identity{q.Crawler: identity})
-		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Refused: c.refused, Summary: c.Summary})
-		if v := s.Edge(q); v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.DemandClaimed {
+		v := s.Edge(q)
+		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Refused: v.Refused() && v.Mode == policy.ModeBlock, Summary: c.Summary})
+		if v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.DemandClaimed {
 			r := s.reason(v.Decision)
 			r.Says = "for identity " + v.Decision.Rule.Identity.String() + ", " + r.Says
 			demands.add(r)
@@ -62,12 +65,7 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 }
 
 func (id *Identity) same() bool {
-	for _, o := range id.Outcomes {
-		if o.Summary != id.Outcomes[0].Summary {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(id.Outcomes, func(o Outcome) bool { return o.Summary != id.Outcomes[0].Summary })
 }
 
 func (id *Identity) headline() string {

@@ -4,6 +4,7 @@ package site
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -110,10 +111,5 @@ func writeRights(b *strings.Builder, all []Register) {
 }
 
 func statesRights(r policy.Rule) bool {
-	for _, s := range r.Statements {
-		if s.Usage == policy.Other || !s.Usage.IsACAP() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == policy.Other || !s.Usage.IsACAP() })
 }

@@ -46,8 +46,8 @@ func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 	}
 	if s.LeftOut(q) {
 		c.Differs = append(c.Differs, leftOut)
-	} else {
-		s.robotsDiffers(&c, q, read.Agent, disallowed)
+	} else if differs := s.robotsDiffers(q, read.Agent, disallowed); differs != "" {
+		c.Differs = append(c.Differs, differs)
 	}
 	if l := read.AsSent; l != nil {
 		c.Differs = append(c.Differs, spelledOtherwise(l, disallowed))
@@ -93,40 +93,32 @@ func agentLine(agent string) string {
 	return "User-agent: " + agent
 }
 
-// robotsDiffers says where robots.txt answers otherwise than the policy.
-func (s *Site) robotsDiffers(c *Channel, q policy.Query, agent string, disallowed bool) {
-	d := s.Policy.Decide(q)
-	if disallowed == (d.Verdict == policy.Disallowed) {
-		return
+// robotsDiffers says where robots.txt answers otherwise than the policy, or is "".
+func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) string {
+	d, info := s.Policy.Decide(q), s.Policy.CrawlerInfo(q.Crawler)
+	same := func(q policy.Query) bool { return disallowed == (s.Policy.Decide(q).Verdict == policy.Disallowed) }
+	verified, names := q, q.Purposes
+	verified.Identity = policy.Verified
+	purposeless := verified
+	purposeless.Purposes = nil
+	switch {
+	case same(q), disallowed && info.ControlsTraining && s.File.Spec.Publish.ControlTokens != policy.Off:
+		return "" // a line of a control token is about train-ai, and names its rule
+	case info.Signer:
+		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt cannot name this client, "+
+			"which is known by its signature alone; %s", d.Verdict, s.byEdge(d))
+	case info.NoToken && agent == "*":
+		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt does not name this crawler: "+
+			"%q is no product token (RFC 9309 section 2.2.1), and no operator documents that it works there; %s", d.Verdict, info.Token, s.byEdge(d))
+	case same(verified):
+		return fmt.Sprintf("for a client that is not verified, crawling is %s: "+
+			"robots.txt cannot ask for an identity and addresses every client of that name", d.Verdict)
+	case names != nil && same(purposeless):
+		return fmt.Sprintf("for a client that names a purpose (%s), crawling is %s: "+
+			"robots.txt can say so only to crawlers without a group of their own", strings.Join(names, ", "), d.Verdict)
 	}
-	if disallowed && s.Policy.CrawlerInfo(q.Crawler).ControlsTraining && s.File.Spec.Publish.ControlTokens != policy.Off {
-		return // the line is about train-ai, and names its rule
-	}
-	info := s.Policy.CrawlerInfo(q.Crawler)
-	if info.Signer {
-		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s, and robots.txt cannot name this client, "+
-			"which is known by its signature alone; %s", d.Verdict, s.byEdge(d)))
-		return
-	}
-	if info.NoToken && agent == "*" {
-		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s, and robots.txt does not name this crawler: "+
-			"%q is no product token (RFC 9309 section 2.2.1), and no operator documents that it works there; %s", d.Verdict, info.Token, s.byEdge(d)))
-		return
-	}
-	q.Identity = policy.Verified
-	if disallowed == (s.Policy.Decide(q).Verdict == policy.Disallowed) {
-		c.Differs = append(c.Differs, fmt.Sprintf("for a client that is not verified, crawling is %s: "+
-			"robots.txt cannot ask for an identity and addresses every client of that name", d.Verdict))
-		return
-	}
-	names := q.Purposes
-	if q.Purposes = nil; names != nil && disallowed == (s.Policy.Decide(q).Verdict == policy.Disallowed) {
-		c.Differs = append(c.Differs, fmt.Sprintf("for a client that names a purpose (%s), crawling is %s: "+
-			"robots.txt can say so only to crawlers without a group of their own", strings.Join(names, ", "), d.Verdict))
-		return
-	}
-	c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here, "+
-		"as its readers only compare the lengths of patterns, so it says the stricter of the two", d.Verdict))
+	return fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here, "+
+		"as its readers only compare the lengths of patterns, so it says the stricter of the two", d.Verdict)
 }
 
 // byEdge says whether the server closes what robots.txt leaves open.

@@ -65,15 +65,22 @@ func (s *Site) LimitsOfAll(dst []Limit, ids []policy.CrawlerID, q policy.Query, 
 func (s *Site) MaxMode() policy.Mode {
 	mode := s.File.MaxMode()
 	for i := range s.File.Spec.Rules {
-		r := &s.File.Spec.Rules[i]
-		if !r.Limit.IsZero() {
-			mode = max(mode, s.limitMode(r))
-		}
-		if r.CrawlDelay > 0 {
-			mode = max(mode, r.Enforce)
+		for _, l := range s.limitsOf(&s.File.Spec.Rules[i]) {
+			mode = max(mode, l.Mode)
 		}
 	}
 	return mode
+}
+
+// limitsOf are the limits that a rule sets.
+func (s *Site) limitsOf(r *policy.Rule) (all []Limit) {
+	if !r.Limit.IsZero() {
+		all = append(all, Limit{Limit: r.Limit, Mode: s.limitMode(r)})
+	}
+	if r.CrawlDelay > 0 {
+		all = append(all, Limit{Limit: delayLimit(r.CrawlDelay), Delay: true, Mode: r.Enforce})
+	}
+	return all
 }
 
 // limitMode is what is done about requests over a rule's limit. A limit is for the edge only, so it is enforced
@@ -140,24 +147,13 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 
 // LimitTexts says who is limited at the edge: a text for each limit and for each crawl-delay that is enforced.
 func (s *Site) LimitTexts() (all []string) {
-	line := func(r *policy.Rule, l Limit) {
-		dryRun := ""
-		switch l.Mode {
-		case policy.ModeLog:
-			dryRun = " (in dry run)"
-		case policy.ModeBlock:
-		case policy.ModeOff, policy.ModeUnset:
-			return
-		}
-		all = append(all, fmt.Sprintf("%s to %s%s", limitedBy(r), l, dryRun))
-	}
+	dryRun := map[policy.Mode]string{policy.ModeBlock: "", policy.ModeLog: " (in dry run)"}
 	for i := range s.File.Spec.Rules {
 		r := &s.File.Spec.Rules[i]
-		if !r.Limit.IsZero() {
-			line(r, Limit{Limit: r.Limit, Mode: s.limitMode(r)})
-		}
-		if r.CrawlDelay > 0 {
-			line(r, Limit{Limit: delayLimit(r.CrawlDelay), Delay: true, Mode: r.Enforce})
+		for _, l := range s.limitsOf(r) {
+			if suffix, enforced := dryRun[l.Mode]; enforced {
+				all = append(all, fmt.Sprintf("%s to %s%s", limitedBy(r), l, suffix))
+			}
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ package site
 import (
 	"bytes"
 	"encoding/binary"
+	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -72,25 +73,29 @@ func newPages(p projection, tokens map[string]struct{}, registers *registers) *p
 	return ps
 }
 
-// indexOf numbers the patterns of what headers or elements can show.
-func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
-	ids := map[pathpattern.Pattern]uint32{}
-	var entries []pathpattern.Entry[uint32]
-	add := func(pattern pathpattern.Pattern) {
-		if _, ok := ids[pattern]; !ok {
-			ids[pattern] = uint32(len(ids))
-			entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: ids[pattern]})
-		}
-	}
-	for _, r := range p.Spec().Rules {
-		for _, s := range r.Statements {
-			if s.Usage != policy.Crawl {
-				add(s.Pattern)
+// shownPatterns yields the patterns of what headers or elements can show, and their places.
+func shownPatterns(spec *policy.Spec) iter.Seq2[pathpattern.Pattern, policy.Pos] {
+	return func(yield func(pathpattern.Pattern, policy.Pos) bool) {
+		for _, r := range spec.Rules {
+			for _, s := range r.Statements {
+				if s.Usage != policy.Crawl && !yield(s.Pattern, s.Pos) {
+					return
+				}
+			}
+			for _, e := range r.EngineRules {
+				if !yield(e.Pattern, e.Pos) {
+					return
+				}
 			}
 		}
-		for _, e := range r.EngineRules {
-			add(e.Pattern)
-		}
+	}
+}
+
+// indexOf numbers the patterns of what headers or elements can show.
+func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
+	var entries []pathpattern.Entry[uint32]
+	for pattern := range shownPatterns(p.Spec()) {
+		entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: uint32(len(entries))})
 	}
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }

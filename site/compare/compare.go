@@ -44,12 +44,11 @@ func Policies(old, now *policy.Policy, o Options) *Diff {
 	if c.at.IsZero() {
 		c.at = time.Now()
 	}
-	all := union(robotsserve.Hosts(old), robotsserve.Hosts(now))
 	hosts := o.Hosts
 	if hosts == nil {
 		// The host that neither names comes last, and is compared always.
-		all = append(slices.DeleteFunc(all, func(h policy.Host) bool { return h == "" }), "")
-		hosts = all
+		hosts = slices.DeleteFunc(union(robotsserve.Hosts(old), robotsserve.Hosts(now)), func(h policy.Host) bool { return h == "" })
+		hosts = append(hosts, "")
 	}
 	d := &Diff{Complete: true}
 	if len(hosts) > maxHosts {
@@ -99,8 +98,8 @@ type subject struct {
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {
-	old, oldOf := classesOf(c.old, host)
-	now, nowOf := classesOf(c.now, host)
+	old, oldOf := ClassesOf(c.old, host)
+	now, nowOf := ClassesOf(c.now, host)
 	all := []subject{{rest: true, old: old[0], now: now[0]}}
 	at := map[[2]int]int{{0, 0}: 0}
 	for _, token := range c.tokens {
@@ -127,8 +126,8 @@ func (c *comparison) robotsOnly(token string) bool {
 	return c.old.CrawlerInfo(c.old.Crawler(token)).RobotsOnly
 }
 
-// classesOf returns the classes of a host, and each crawler's place among them.
-func classesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.CrawlerID]int) {
+// ClassesOf returns the classes of a host, and each crawler's place among them.
+func ClassesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.CrawlerID]int) {
 	classes := p.Classes(host)
 	of := map[policy.CrawlerID]int{}
 	for i := range classes {

@@ -3,12 +3,13 @@
 package compare
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -42,22 +43,16 @@ func (d *Diff) Words() []string {
 
 // WriteText writes the diff for people, in sections by who gains and who loses.
 func (d *Diff) WriteText(w io.Writer) error {
-	var b bytes.Buffer
+	var sections []string
 	section := func(title string, in func(*Change) bool) {
-		first := true
+		var b strings.Builder
 		for i := range d.Changes {
-			c := &d.Changes[i]
-			if !in(c) {
-				continue
+			if c := &d.Changes[i]; in(c) {
+				fmt.Fprintf(&b, "  %s\n", c)
 			}
-			if first {
-				if b.Len() > 0 {
-					b.WriteByte('\n')
-				}
-				fmt.Fprintf(&b, "%s\n", title)
-				first = false
-			}
-			fmt.Fprintf(&b, "  %s\n", c)
+		}
+		if b.Len() > 0 {
+			sections = append(sections, title+"\n"+b.String())
 		}
 	}
 	others := func(e Effect) func(*Change) bool {
@@ -71,12 +66,9 @@ func (d *Diff) WriteText(w io.Writer) error {
 	section("At the edge:", others(Edge))
 	section("Other lines:", others(Line))
 	for _, words := range d.Words()[len(d.Changes):] {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "%s.\n", strings.ToUpper(words[:1])+words[1:])
+		sections = append(sections, strings.ToUpper(words[:1])+words[1:]+".\n")
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, strings.Join(sections, "\n"))
 	return err
 }
 
@@ -116,20 +108,17 @@ func limitsOf(state string) string {
 	return ""
 }
 
+// verbOf has the verbs for usages whose names are none.
+var verbOf = map[string]string{
+	policy.TrainAI.String(): "train AI with", policy.AIUse.String(): "use in AI answers",
+	policy.Search.String(): "use for search", policy.Follow.String(): "follow links of",
+}
+
 func (c *Change) does() string {
 	present := slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return !strings.HasPrefix(u, "present") })
 	verbs := slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return strings.HasPrefix(u, "present") })
 	for i, v := range verbs {
-		switch v {
-		case policy.TrainAI.String():
-			verbs[i] = "train AI with"
-		case policy.AIUse.String():
-			verbs[i] = "use in AI answers"
-		case policy.Search.String():
-			verbs[i] = "use for search"
-		case policy.Follow.String():
-			verbs[i] = "follow links of"
-		}
+		verbs[i] = cmp.Or(verbOf[v], v)
 	}
 	switch {
 	case slices.Contains(present, "present"):
@@ -139,10 +128,7 @@ func (c *Change) does() string {
 			verbs = append(verbs, "present the "+strings.TrimPrefix(u, "present-")+" of")
 		}
 	}
-	if n := len(verbs); n > 1 {
-		return strings.Join(verbs[:n-1], ", ") + " and " + verbs[n-1]
-	}
-	return strings.Join(verbs, "")
+	return english.List(verbs, "and")
 }
 
 func (c *Change) who() string {

@@ -18,12 +18,16 @@ func (e *editor) candidates(text string) (all []string) {
 			all = append(all, text)
 		}
 	}
+	d, ok := parse(text)
+	if !ok {
+		return nil
+	}
 	switch e.choice.Do {
 	case Slow:
-		e.limits(text, add)
+		e.limits(d, add)
 		return all
 	case Snippet:
-		e.snippets(text, add)
+		e.snippets(d, add)
 		return all
 	case Allow, Ask, Refuse:
 	}
@@ -32,7 +36,7 @@ func (e *editor) candidates(text string) (all []string) {
 		opposite = "disallow"
 	}
 	bases := []string{text}
-	for _, without := range e.without(text, opposite) {
+	for _, without := range e.without(d, opposite) {
 		add(without, true)
 		bases = append(bases, without)
 	}
@@ -146,11 +150,7 @@ func (e *editor) closings(text string, add func(string, bool)) {
 func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
 
 // without are the edits that take out what says the opposite in so many words.
-func (e *editor) without(text, verb string) (all []string) {
-	d, ok := parse(text)
-	if !ok {
-		return nil
-	}
+func (e *editor) without(d *document, verb string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok {
 			all = append(all, text)
@@ -205,26 +205,20 @@ func says(r *yaml.Node) (n int) {
 }
 
 // limits are the edits that set a limit.
-func (e *editor) limits(text string, add func(string, bool)) {
-	d, ok := parse(text)
-	if !ok {
-		return
-	}
+func (e *editor) limits(d *document, add func(string, bool)) {
+	_, rules := child(d.root, "rules")
 	e.exact(d, func(r *yaml.Node) {
 		if _, limit := child(r, "limit"); limit != nil {
-			if e.choice.Rate == "none" && says(r) > 1 {
+			switch none := e.choice.Rate == "none"; {
+			case none && says(r) > 1:
 				add(d.remove(r, keyAt(r, "limit"), 2))
+			case none && len(rules.Content) > 1:
+				add(d.remove(rules, slices.Index(rules.Content, r), 1))
 			}
 			add(e.waive(d.set(r, "limit", e.choice.Rate)))
 			return
 		}
 		add(e.waive(d.add(r, pair{key: "limit", value: e.choice.Rate})))
-	})
-	_, rules := child(d.root, "rules")
-	e.exact(d, func(r *yaml.Node) {
-		if k, _ := child(r, "limit"); e.choice.Rate == "none" && k != nil && says(r) == 1 && len(rules.Content) > 1 {
-			add(d.remove(rules, slices.Index(rules.Content, r), 1))
-		}
 	})
 	add(d.append(e.rule()))
 }
@@ -248,11 +242,7 @@ func (e *editor) tag() string {
 }
 
 // snippets are the edits that set the length of a snippet.
-func (e *editor) snippets(text string, add func(string, bool)) {
-	d, ok := parse(text)
-	if !ok {
-		return
-	}
+func (e *editor) snippets(d *document, add func(string, bool)) {
 	e.exact(d, func(r *yaml.Node) {
 		_, tags := child(r, "robots-tag")
 		if tags == nil {

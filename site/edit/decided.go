@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 // Unmet is crawlers for which a choice does not hold on a host.
@@ -110,13 +111,7 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 // byClass are those chosen, by the rules that apply to them on a host. The first class is
 // also that of crawlers which only rules for everyone reach.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
-	classes := p.Classes(host)
-	of := map[policy.CrawlerID]int{}
-	for i := range classes {
-		for _, id := range classes[i].Crawlers {
-			of[id] = i
-		}
-	}
+	classes, of := compare.ClassesOf(p, host)
 	members := make([][]policy.CrawlerID, len(classes))
 	add := func(id policy.CrawlerID) {
 		if e.isMember(p, id) {
