@@ -119,7 +119,8 @@ func compareList(name string, entries []string, s *site.Site) *comparedList {
 
 func (c *comparedList) writeText(out io.Writer, long bool) error {
 	known := len(c.Closed) + len(c.Open)
-	fmt.Fprintf(out, "compared with %s: the catalogue has %d of %s\n", c.List, known, english.Count(c.Entries, "name"))
+	var b strings.Builder
+	fmt.Fprintf(&b, "compared with %s: the catalogue has %d of %s\n", c.List, known, english.Count(c.Entries, "name"))
 	for _, part := range []struct {
 		name string
 		of   []string
@@ -131,9 +132,8 @@ func (c *comparedList) writeText(out io.Writer, long bool) error {
 		if len(part.of) > 0 {
 			text += ": " + english.Some(part.of, n)
 		}
-		if _, err := fmt.Fprintf(out, "  %-14s %s\n", part.name+":", text); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "  %-14s %s\n", part.name+":", text)
 	}
-	return nil
+	_, err := io.WriteString(out, b.String())
+	return err
 }

@@ -246,12 +246,16 @@ func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string) (*rob
 // writeNotes prints notes about a robots.txt with their lines, those of a kind as one.
 func writeNotes(w io.Writer, name string, notes []robotstxt.Note) {
 	for _, n := range robotstxt.Grouped(notes) {
-		at := name
-		if n.Line > 0 {
-			at = fmt.Sprintf("%s:%d", name, n.Line)
-		}
-		fmt.Fprintf(w, "%s: %s\n", at, n.Message)
+		writeNote(w, name, n.Line, n.Message)
 	}
+}
+
+// writeNote prints a note about a line, or about the whole file for 0.
+func writeNote(w io.Writer, name string, line int, message string) {
+	if line > 0 {
+		name = fmt.Sprintf("%s:%d", name, line)
+	}
+	fmt.Fprintf(w, "%s: %s\n", name, message)
 }
 
 func schemaCommand() *cobra.Command {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -119,12 +118,7 @@ func writeKey(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(private + "\n")
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = writeNew(name, []byte(private+"\n"), 0o600); err == nil {
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), public)
 	}
 	return err

@@ -141,9 +141,7 @@ func (d *difference) WriteText(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "Asked an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
 	}
-	if _, err := fmt.Fprintln(w, "The policies that they are read as say the same, but an independent reader of robots.txt takes them for different."); err != nil {
-		return err
-	}
+	fmt.Fprintln(w, "The policies that they are read as say the same, but an independent reader of robots.txt takes them for different.")
 	return q.WriteText(w)
 }
 

@@ -130,7 +130,7 @@ func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string, show bool) 
 	if file == "-" {
 		_, err = out.Write(b.Text)
 		out = cmd.ErrOrStderr()
-	} else if err = writeNew(file, b.Text); err == nil {
+	} else if err = writeNew(file, b.Text, 0o644); err == nil {
 		fmt.Fprintf(out, "Wrote %s.\n", file)
 	}
 	if err == nil && show {
@@ -156,8 +156,8 @@ func writeContradictions(w io.Writer, b *firstpolicy.Built) {
 }
 
 // writeNew writes a file that must not exist.
-func writeNew(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func writeNew(name string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return errExists(name)
 	} else if err != nil {

@@ -101,12 +101,11 @@ type publication struct {
 func (p *publication) run(cmd *cobra.Command, file, back string) error {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 	defer cancel()
-	var storage certmagic.Storage
-	if back != "" { // a file is checked before the storage is opened
-		var err error
-		if storage, err = p.of.open(ctx); err != nil {
-			return err
-		}
+	storage, err := p.of.open(ctx)
+	if err != nil {
+		return err
+	}
+	if back != "" {
 		v, err := earlier(ctx, storage, p.key, back)
 		if err != nil {
 			return failure{err}
@@ -119,12 +118,6 @@ func (p *publication) run(cmd *cobra.Command, file, back string) error {
 		return err
 	}
 	p.site = s
-	if storage == nil {
-		var err error
-		if storage, err = p.of.open(ctx); err != nil {
-			return err
-		}
-	}
 	p.signed.By = cmp.Or(p.signed.By, operator())
 	return publish(ctx, cmd, storage, p)
 }

@@ -62,11 +62,7 @@ func (c *checkedRobots) failed(strict bool) bool {
 func (c *checkedRobots) writeText(w io.Writer) error {
 	var b strings.Builder
 	for _, n := range c.Notes {
-		at := c.File
-		if n.Line > 0 {
-			at = fmt.Sprintf("%s:%d", c.File, n.Line)
-		}
-		fmt.Fprintf(&b, "%s: %s\n", at, n.Message)
+		writeNote(&b, c.File, n.Line, n.Message)
 	}
 	fmt.Fprintf(&b, "%s is a robots.txt: it has %s for %s, and %s\n", c.File, english.Count(c.Rules, "Allow or Disallow line"), english.Count(len(c.Groups), "name"), english.Count(len(c.Notes), "note"))
 	_, err := io.WriteString(w, b.String())

@@ -28,10 +28,7 @@ func imageCrawlers() []string {
 }
 
 func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
-	c, err := crawlers.Default()
-	if err != nil {
-		return nil
-	}
+	c, _ := crawlers.Default() // what is built in is valid
 	for _, crawler := range c.OfKind(crawlers.KindSearch) {
 		if which(crawler) && !crawler.RobotsOnly {
 			tokens = append(tokens, crawler.Token)

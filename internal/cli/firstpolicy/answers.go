@@ -5,6 +5,7 @@
 package firstpolicy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -230,8 +231,6 @@ func (a *Answers) SetFrom(s string, open func(name string) ([]byte, error)) (err
 	if a.Robots != nil {
 		a.From = name
 	}
-	if a.Host == "" {
-		a.Host = host
-	}
+	a.Host = cmp.Or(a.Host, host)
 	return nil
 }

@@ -78,19 +78,15 @@ func (q *Questions) WriteText(w io.Writer) error {
 	if q.Differ > 0 {
 		end = ":"
 	}
-	if _, err := fmt.Fprintln(w, q.Sentence()+end); err != nil {
-		return err
-	}
+	text := q.Sentence() + end + "\n"
 	for i := range q.Differences[:min(len(q.Differences), shownDifferences)] {
-		if _, err := fmt.Fprintln(w, "  "+q.words(&q.Differences[i])); err != nil {
-			return err
-		}
+		text += "  " + q.words(&q.Differences[i]) + "\n"
 	}
 	if n := len(q.Differences) - shownDifferences; n > 0 {
-		_, err := fmt.Fprintf(w, "  and %s\n", english.Count(n, "more difference"))
-		return err
+		text += "  and " + english.Count(n, "more difference") + "\n"
 	}
-	return nil
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 // words say what the files answer differently, with the lines that decide.
