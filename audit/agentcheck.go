@@ -135,14 +135,11 @@ func saysOther(a, b said) bool {
 }
 
 func sameRules(a, b pageRules) bool {
-	for token, s := range a {
-		if !s.Equal(b[token]) {
-			return false
-		}
-	}
-	for token, s := range b {
-		if !s.Equal(a[token]) {
-			return false
+	for _, rules := range []pageRules{a, b} {
+		for token := range rules {
+			if !a[token].Equal(b[token]) {
+				return false
+			}
 		}
 	}
 	return true

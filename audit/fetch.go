@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -184,12 +185,12 @@ func (r *response) refused() bool {
 	if r == nil || r.err != nil {
 		return false
 	}
-	switch r.status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable, http.StatusGone,
-		http.StatusTooManyRequests, http.StatusUnavailableForLegalReasons, http.StatusServiceUnavailable:
-		return true
-	}
-	return r.header.Get("Cf-Mitigated") != ""
+	return slices.Contains(refusals, r.status) || r.header.Get("Cf-Mitigated") != ""
+}
+
+var refusals = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable, http.StatusGone,
+	http.StatusTooManyRequests, http.StatusUnavailableForLegalReasons, http.StatusServiceUnavailable,
 }
 
 func (r *response) outcome() string {
@@ -254,11 +255,9 @@ func (r *response) storable() bool {
 
 // varies reports whether the Vary header says that the response depends on User-Agent.
 func (r *response) varies() bool {
-	for _, v := range r.header.Values("Vary") {
-		for name := range strings.SplitSeq(v, ",") {
-			if name = strings.TrimSpace(name); name == "*" || strings.EqualFold(name, "User-Agent") {
-				return true
-			}
+	for name := range strings.SplitSeq(strings.Join(r.header.Values("Vary"), ","), ",") {
+		if name = strings.TrimSpace(name); name == "*" || strings.EqualFold(name, "User-Agent") {
+			return true
 		}
 	}
 	return false

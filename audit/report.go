@@ -222,9 +222,8 @@ func (f Finding) as(s Severity) Finding {
 	return f
 }
 
-var severityOrder = map[Severity]int{Fault: 0, Inconclusive: 1, Notice: 2}
-
 // sortFindings puts the gravest first.
 func sortFindings(fs []Finding) {
-	slices.SortStableFunc(fs, func(a, b Finding) int { return cmp.Compare(severityOrder[a.Severity], severityOrder[b.Severity]) })
+	order := []Severity{Fault, Inconclusive, Notice}
+	slices.SortStableFunc(fs, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 }

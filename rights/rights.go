@@ -80,15 +80,21 @@ func (p Preferences) stricter(q Preferences) Preferences {
 func (v Verdicts) ContentUsage() string {
 	var parts []string
 	for i, u := range policyUsages {
-		switch v[i] {
-		case policy.Allowed:
-			parts = append(parts, u.String()+"=y")
-		case policy.Disallowed:
-			parts = append(parts, u.String()+"=n")
-		case policy.Unstated:
-		}
+		parts = append(parts, pairOf(u.String(), v[i], "y", "n")...)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// pairOf is what a verdict says about a usage, nil for nothing.
+func pairOf(usage string, v policy.Verdict, yes, no string) []string {
+	switch v {
+	case policy.Allowed:
+		return []string{usage + "=" + yes}
+	case policy.Disallowed:
+		return []string{usage + "=" + no}
+	case policy.Unstated:
+	}
+	return nil
 }
 
 // signals are the usages of policy.RightsUsages in the words of Content-Signal.
@@ -99,13 +105,7 @@ var signals = [...]string{"ai-train", "ai-input", "search"}
 func (v Verdicts) ContentSignal(use string) string {
 	var parts []string
 	for _, i := range []int{2, 1, 0} {
-		switch v[i] {
-		case policy.Allowed:
-			parts = append(parts, signals[i]+"=yes")
-		case policy.Disallowed:
-			parts = append(parts, signals[i]+"=no")
-		case policy.Unstated:
-		}
+		parts = append(parts, pairOf(signals[i], v[i], "yes", "no")...)
 	}
 	if use != "" {
 		parts = append(parts, "use="+use)
