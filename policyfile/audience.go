@@ -126,9 +126,6 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		}
 		return p.refuse(n, "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
 	}
-	if p.tokens == nil {
-		p.tokens = map[string]bool{}
-	}
 	if p.tokens[strings.ToLower(text)] = true; len(p.tokens) > maxTokens {
 		if len(p.tokens) == maxTokens+1 {
 			p.report(posOf(n), "too-many-rules", "", "a policy file can name up to %d crawlers", maxTokens)

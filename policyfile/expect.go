@@ -316,15 +316,7 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 			names = append(names, token)
 		}
 	}
-	who := "an unknown crawler"
-	switch n := len(names); {
-	case n == 1:
-		who = names[0]
-	case n > 1 && n <= 3:
-		who = english.List(names, "and")
-	case n > 3:
-		who = fmt.Sprintf("%s, %s and %d more", names[0], names[1], n-2)
-	}
+	who := cmp.Or(english.Some(names, 3), "an unknown crawler")
 	if p.DemandsIdentity() && e.Anyone && len(f.identities) == 1 {
 		who += map[policy.Identity]string{policy.Verified: " (verified)", policy.Unknown: " (not verified)"}[f.identities[0]]
 	}

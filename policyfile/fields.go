@@ -86,9 +86,6 @@ func (fs fields[T]) names() []string {
 
 // index returns the place of a key, or -1.
 func (fs fields[T]) index(key *yaml.Node) int {
-	if key.Kind != yaml.ScalarNode {
-		return -1
-	}
 	return slices.IndexFunc(fs, func(f field[T]) bool { return f.name == key.Value })
 }
 
@@ -163,10 +160,8 @@ func textShape(about, pattern string) shape {
 }
 
 func choiceShape(words ...string) shape {
-	for _, w := range words {
-		if w == "on" || w == "off" { // editors may take them for true and false
-			return shape{"enum": anys(words)}
-		}
+	if slices.Contains(words, "on") || slices.Contains(words, "off") { // editors may take them for true and false
+		return shape{"enum": anys(words)}
 	}
 	return shape{"type": "string", "enum": anys(words)}
 }

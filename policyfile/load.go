@@ -64,6 +64,7 @@ func newParser(name string) *parser {
 		usages:     map[string]*localUsage{},
 		intended:   map[string][]string{},
 		ruleTokens: map[string]bool{},
+		tokens:     map[string]bool{},
 	}
 }
 

@@ -80,10 +80,8 @@ const longToken = 9
 func (k *nameIndex) crawlerOf(operator string) string {
 	word := strings.ToLower(operator)
 	for _, suffix := range []string{"bot", "-bot", "spider"} {
-		for i, t := range k.tokens {
-			if t == word+suffix {
-				return k.proper[i]
-			}
+		if i := slices.Index(k.tokens, word+suffix); i >= 0 {
+			return k.proper[i]
 		}
 	}
 	return ""
@@ -134,7 +132,7 @@ func NewNames() (*Names, error) {
 
 // Check reports whether a name can be a crawler's under for, and whether it must be listed under crawlers.
 func (ns *Names) Check(name string) (valid, listed bool) {
-	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, base: ns.catalogue, catalogue: ns.catalogue, names: ns.known}
+	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, tokens: map[string]bool{}, base: ns.catalogue, catalogue: ns.catalogue, names: ns.known}
 	if policy.ParseAudience(name).Kind != policy.ForToken {
 		return false, false
 	}
@@ -188,12 +186,6 @@ const maxWord = 64
 // limit+1.
 func distanceWithin(a, b string, limit int) int {
 	if limit < 0 || len(a) > maxWord || len(b) > maxWord || len(a)-len(b) > limit || len(b)-len(a) > limit {
-		return limit + 1
-	}
-	if a == b {
-		return 0
-	}
-	if bits.OnesCount64(letters(a)^letters(b)) > 2*limit {
 		return limit + 1
 	}
 	var rows [3][maxWord + 1]int

@@ -40,14 +40,6 @@ type parser struct {
 }
 
 func (p *parser) unknownKey(within, key, value *yaml.Node, what string, known []string) {
-	if key.Kind != yaml.ScalarNode {
-		p.report(posOf(key), "wrong-kind", "", "the name before a colon must be plain text, not %s", kindOf(key))
-		return
-	}
-	if glue := joinedKey.FindStringSubmatch(key.Value); glue != nil && p.keys[glue[1]] {
-		p.report(posOf(key), "missing-space", glue[1]+": "+glue[2], "a space is missing after the colon")
-		return
-	}
 	unknown := "unknown key " + quote(key.Value) + " in " + what
 	if advice := p.misplaced(within, key, value, what); advice != "" {
 		p.reportAdvice(posOf(key), "unknown-key", "", unknown, advice)
@@ -79,10 +71,6 @@ func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if p.skip[key] || p.skip[value] {
-			continue
-		}
-		if key.Kind != yaml.ScalarNode {
-			p.unknownKey(n, key, value, what, nil)
 			continue
 		}
 		folded := strings.ToLower(key.Value)
@@ -158,8 +146,6 @@ func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)
 
 func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	switch {
-	case p.skip[n]:
-		return "", false
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Style&yaml.FlowStyle == 0 && n.Content[0].Kind == yaml.ScalarNode && n.Content[1].Kind == yaml.ScalarNode:
 		whole := n.Content[0].Value + ": " + n.Content[1].Value
 		return "", p.refuse(n, "needs-quotes", "", `%s must be one value, and ": " makes this a key with a value; if you mean the text as it stands, put quotes around it: %s`, what, quote(whole))

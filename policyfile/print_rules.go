@@ -192,44 +192,16 @@ func printAppDirectives(w *printer, r *ruleReader) {
 	w.directives("app-directives", "directives", texts)
 }
 
-// printRobotsTag joins the rules of one path if that says the same.
+// printRobotsTag joins the rules of one path.
 func printRobotsTag(w *printer, r *ruleReader) {
 	var texts []directiveText
 	for rest := r.rule.EngineRules; len(rest) > 0; {
-		pattern := rest[0].Pattern
-		n := 1
-		text := rest[0].Rule.Meta()
-		for n < len(rest) && rest[n].Pattern == pattern {
-			joined := text + ", " + rest[n].Rule.Meta()
-			if !sameRules(joined, rest[:n+1]) {
-				break
-			}
-			text = joined
-			n++
+		pattern, set := rest[0].Pattern, robotsrule.Set{}
+		for len(rest) > 0 && rest[0].Pattern == pattern {
+			set = set.Union(rest[0].Rule)
+			rest = rest[1:]
 		}
-		rest = rest[n:]
-		if set, err := robotsrule.ParseStrict(text); err == nil && n > 1 {
-			text = set.Meta() // in the order in which they are read again
-		}
-		texts = append(texts, directiveText{[]string{pattern.String()}, text})
+		texts = append(texts, directiveText{[]string{pattern.String()}, set.Meta()})
 	}
 	w.directives("robots-tag", "rules", texts)
-}
-
-// sameRules reports whether text is exactly these rules.
-func sameRules(text string, rules []policy.EngineRule) bool {
-	set, err := robotsrule.ParseStrict(text)
-	if err != nil {
-		return false
-	}
-	read := engineRules(set)
-	if len(read) != len(rules) {
-		return false
-	}
-	for _, rule := range rules {
-		if !slices.ContainsFunc(read, func(e policy.EngineRule) bool { return e.Name == rule.Name && e.Rule.Equal(rule.Rule) }) {
-			return false
-		}
-	}
-	return true
 }

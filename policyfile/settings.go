@@ -196,7 +196,6 @@ func (p *parser) preamble(n *yaml.Node, host policy.Host, b *policy.Publish) {
 	}
 	text := strings.Trim(strings.ReplaceAll(n.Value, "\r\n", "\n"), "\n")
 	switch {
-	case p.skip[n]:
 	case n.Kind != yaml.ScalarNode:
 		p.report(posOf(n), "wrong-kind", "", "preamble must be a text, not %s", kindOf(n))
 	case strings.TrimSpace(text) == "":

@@ -137,6 +137,9 @@ func (p *parser) plain(n *yaml.Node) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k, v := n.Content[i], n.Content[i+1]
 			switch {
+			case k.Kind == yaml.MappingNode || k.Kind == yaml.SequenceNode:
+				bad(k, "wrong-kind", "the name before a colon must be plain text, not %s", kindOf(k))
+				continue
 			case k.Tag == "!!merge":
 				bad(k, "yaml-alias", `"<<" is a merge key, which policy files do not use; write the lines out`)
 				p.skip[v] = true

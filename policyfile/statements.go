@@ -120,11 +120,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 			p.report(first, "bad-qualifier", "", "%s has its own qualifiers and takes no others; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
 			return
 		}
-		qs, ok := p.qualifiers(parts[0].Usage, e.qualifiers)
-		if !ok {
-			return
-		}
-		parts = []policy.UsagePart{{Usage: parts[0].Usage, Qualifiers: qs}}
+		parts = []policy.UsagePart{{Usage: parts[0].Usage, Qualifiers: p.qualifiers(parts[0].Usage, e.qualifiers)}}
 	}
 	for _, res := range e.resources {
 		p.state(r, allow, local, parts, res)
@@ -140,10 +136,6 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 	}
 	l := p.usages[strings.ToLower(key.Value)]
 	if l == nil {
-		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.keys[g[1]] {
-			p.unknownKey(nil, key, value, "", nil)
-			return nil, "", false
-		}
 		if word := squash(key.Value); allow && (strings.HasPrefix(word, "no") && usageWords[word] != "" || blockWords[word]) {
 			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(cmp.Or(usageWords[word], policy.Crawl.String())))
 		}

@@ -256,22 +256,16 @@ func (f *File) Closed() (c Closed) {
 func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
 	x := newEvaluator(f.Policy, now)
-	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string, host policy.Host) string {
-		return "closed to " + x.answers(host.Example(), pathpattern.MustParse(pattern).Example(), policy.Crawl).mayNot()
-	})
-	open := c.Open[:0:0]
-	for _, pattern := range c.Open {
-		host := f.hostOf(pattern).Example()
-		if !slices.Contains(c.Crawl, pattern) && x.answers(host, pathpattern.MustParse(pattern).Example(), policy.Crawl).may() != x.answers(host, plainPage, policy.Crawl).may() {
-			open = append(open, pattern)
-		}
+	answers := func(pattern string, u policy.Usage) Answers {
+		return x.answers(f.hostOf(pattern).Example(), pathpattern.MustParse(pattern).Example(), u)
 	}
-	text += f.pathsText("  but open:      ", open, paths, func(pattern string, host policy.Host) string {
-		return "to " + x.answers(host.Example(), pathpattern.MustParse(pattern).Example(), policy.Crawl).may()
+	open := slices.DeleteFunc(slices.Clone(c.Open), func(pattern string) bool {
+		plain := x.answers(f.hostOf(pattern).Example(), plainPage, policy.Crawl)
+		return slices.Contains(c.Crawl, pattern) || answers(pattern, policy.Crawl).may() == plain.may()
 	})
-	text += f.pathsText("  not indexed:   ", c.Index, paths, func(pattern string, host policy.Host) string {
-		return "by " + x.answers(host.Example(), pathpattern.MustParse(pattern).Example(), policy.Index).mayNot()
-	})
+	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string) string { return "closed to " + answers(pattern, policy.Crawl).mayNot() })
+	text += f.pathsText("  but open:      ", open, paths, func(pattern string) string { return "to " + answers(pattern, policy.Crawl).may() })
+	text += f.pathsText("  not indexed:   ", c.Index, paths, func(pattern string) string { return "by " + answers(pattern, policy.Index).mayNot() })
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += "  refused:       " + refused + "\n"
 	}
@@ -291,7 +285,7 @@ func side(these, others []CategoryCount, unknown bool) string {
 	return "everyone"
 }
 
-func (f *File) pathsText(head string, patterns []string, most int, who func(pattern string, host policy.Host) string) string {
+func (f *File) pathsText(head string, patterns []string, most int, who func(pattern string) string) string {
 	var b strings.Builder
 	for i, pattern := range patterns[:min(len(patterns), most)] {
 		host, where, more := f.hostOf(pattern), "", ""
@@ -301,7 +295,7 @@ func (f *File) pathsText(head string, patterns []string, most int, who func(patt
 		if n := len(patterns) - most; i == most-1 && n > 0 {
 			more = fmt.Sprintf(" (and %s)", english.Count(n, "more path"))
 		}
-		fmt.Fprintf(&b, "%s%s%s, %s%s\n", head, pattern, where, who(pattern, host), more)
+		fmt.Fprintf(&b, "%s%s%s, %s%s\n", head, pattern, where, who(pattern), more)
 		head = strings.Repeat(" ", len(head))
 	}
 	return b.String()

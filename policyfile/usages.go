@@ -153,8 +153,7 @@ func (p *parser) qualifiedUsage(local *localUsage, n *yaml.Node) {
 		p.report(posOf(n), "bad-qualifier", "", "the usage %s has no qualifiers, so it is the same as %s; add a qualifier, or use %s itself", quote(local.name), q.usage, q.usage)
 		return
 	}
-	qs, _ := p.qualifiers(q.usage, q.qualifiers)
-	local.parts = []policy.UsagePart{{Usage: q.usage, Qualifiers: qs}}
+	local.parts = []policy.UsagePart{{Usage: q.usage, Qualifiers: p.qualifiers(q.usage, q.qualifiers)}}
 }
 
 // combinedUsage reads several usages under one name (ACAP 1.0 section 2.7.2).
@@ -199,11 +198,10 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 
 var dateForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
-func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qualifiers, bool) {
-	qs, ok := &policy.Qualifiers{}, true
+func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) *policy.Qualifiers {
+	qs := &policy.Qualifiers{}
 	for _, t := range texts {
 		if err := qs.SetQualifier(u, t.name, t.value); err != nil {
-			ok = false
 			day, isDay := strings.CutPrefix(t.value, "until-")
 			if _, invalid := time.Parse(time.DateOnly, day); isDay && dateForm.MatchString(day) && invalid != nil && t.name == policy.QualifierTimeLimit {
 				p.report(posOf(t.node), "bad-qualifier", "", "there is no such day as %s; write the last day on which it is allowed as until-YYYY-MM-DD", day)
@@ -218,7 +216,7 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qual
 			p.report(posOf(t.node), "bad-qualifier", near, "%s", err)
 		}
 	}
-	return qs, ok
+	return qs
 }
 
 func usageNames() []string { return texts(policy.Usages()) }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -82,12 +83,7 @@ func (s *Site) fields(host string) string {
 		if page.Values != nil {
 			robotstag.Apply(h, page.Values, robotstag.AllChannels)
 		}
-		names := make([]string, 0, len(h))
-		for name := range h {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(h)) {
 			for _, value := range h[name] {
 				fmt.Fprintf(&b, "%s\t%s: %s\n", path, name, value)
 			}

@@ -160,7 +160,7 @@ func (s *Site) LimitTexts() (all []string) {
 }
 
 func limitedBy(r *policy.Rule) string {
-	who := english.Some(audiences(r), 4)
+	who := english.Some(lint.Audiences(r), 4)
 	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Tier() == policy.TierEveryone })
 	if everyone && !limitsSearch(r) {
 		who += ", except search engines,"

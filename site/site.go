@@ -14,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -95,15 +96,7 @@ func (s *Site) RuleName(r *policy.Rule) string {
 	if r.Name != "" {
 		return r.Name
 	}
-	return strings.Join(audiences(r), ", ")
-}
-
-func audiences(r *policy.Rule) []string {
-	names := make([]string, len(r.For))
-	for i, a := range r.For {
-		names[i] = a.String()
-	}
-	return names
+	return strings.Join(lint.Audiences(r), ", ")
 }
 
 // Verification is what is published about a crawler, by which it differs from impostors.

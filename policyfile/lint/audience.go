@@ -27,8 +27,6 @@ func reachOf(r *policy.Rule) (w reach) {
 	return w
 }
 
-var training = policy.Audience{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}
-
 // exampleHosts are hosts that these stand for, "" for any.
 func exampleHosts(hosts []policy.Host) []string {
 	if len(hosts) == 0 {
@@ -140,13 +138,16 @@ func (l *linter) sampleCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {
 	return ids
 }
 
-func audienceText(r *policy.Rule) string {
+// Audiences are those that a rule is for, as a policy file names them.
+func Audiences(r *policy.Rule) []string {
 	names := make([]string, len(r.For))
 	for i, a := range r.For {
 		names[i] = a.String()
 	}
-	return english.Some(names, shown)
+	return names
 }
+
+func audienceText(r *policy.Rule) string { return english.Some(Audiences(r), shown) }
 
 // tokens lists the names of crawlers, the best known first.
 func (l *linter) tokens(ids []policy.CrawlerID) []string {

@@ -165,7 +165,7 @@ func (l *linter) reopening(r *policy.Rule, s *policy.Statement, shut []policy.Cr
 	if len(r.Hosts) > 0 {
 		var texts []string
 		for _, h := range r.Hosts[:min(len(r.Hosts), maxHosts)] {
-			texts = append(texts, yamlHost(string(h)))
+			texts = append(texts, AsWritten(string(h)))
 		}
 		hosts = fmt.Sprintf(" and %q", "hosts: "+yamlList(texts))
 	}
@@ -177,13 +177,6 @@ func yamlList(texts []string) string {
 		return texts[0]
 	}
 	return "[" + join(texts) + "]"
-}
-
-func yamlHost(h string) string {
-	if strings.HasPrefix(h, "*") {
-		return "'" + h + "'"
-	}
-	return h
 }
 
 // probes stand for a whole site: who may fetch none of them may fetch nothing.

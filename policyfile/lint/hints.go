@@ -274,7 +274,7 @@ func (l *linter) hint(group []obstacle) {
 		if !covered || len(hosts) > 1 {
 			what, fix = fmt.Sprintf("This does not open %s on %s", english.Some(paths, shown), english.Some(hosts, shown)), "allow that path"
 		}
-		message = fmt.Sprintf(`%s, which is closed to %s there %s. To open it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, yamlHost(hosts[0]))
+		message = fmt.Sprintf(`%s, which is closed to %s there %s. To open it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
 	}
 	delete(l.reported, o.allow.s.Pos) // each kind of hint is reported
 	l.report(o.code, o.allow.s.Pos, message)

@@ -24,7 +24,7 @@ type rightsUse struct {
 }
 
 var rightsUses = []rightsUse{
-	{policy.TrainAI, crawlers.KindAITraining, []policy.Audience{training}, "training-may-crawl", "train AI", "not to train AI"},
+	{policy.TrainAI, crawlers.KindAITraining, []policy.Audience{{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}}, "training-may-crawl", "train AI", "not to train AI"},
 	{policy.AIUse, crawlers.KindAIInput, []policy.Audience{
 		{Kind: policy.ForCategory, Name: string(crawlers.KindAIInput)}, {Kind: policy.ForCategory, Name: string(crawlers.KindAIAssistant)},
 	}, "ai-may-crawl", "feed AI answers", "not to answer from it with AI"},
@@ -127,12 +127,9 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 	if first == nil {
 		return
 	}
-	what, names := english.Some(paths, shown), make([]string, 0, len(use.categories))
+	what := english.Some(paths, shown)
 	if first.Pattern.IsAll() && len(paths) == 1 {
 		what = "every page"
-	}
-	for _, a := range use.categories {
-		names = append(names, a.String())
 	}
 	hosts := ""
 	if len(r.Hosts) > 0 {
@@ -143,7 +140,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		crawl = "disallows crawl of the same paths"
 	}
 	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; %s; to keep them out, add a rule "for: %s" that %s%s`,
-		use.refrain, l.someTokens(may), what, l.readers(use), yamlList(names), crawl, hosts))
+		use.refrain, l.someTokens(may), what, l.readers(use), yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 
 // isSettled reports whether a rule for some categories, or a test, says whether they may crawl the paths.
