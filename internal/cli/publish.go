@@ -250,7 +250,7 @@ func publish(ctx context.Context, cmd *cobra.Command, storage certmagic.Storage,
 	case before == nil:
 		say("%s is new, so there is no policy to compare with", name)
 	}
-	if err := p.guard.check(ctx, cmd, replacement{old, p.site, losses, name}); err != nil {
+	if err := p.check(ctx, cmd, old, losses); err != nil {
 		return failure{err}
 	}
 	if p.dryRun {

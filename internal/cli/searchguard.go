@@ -18,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // searchGuard refuses to publish a policy by which search engines lose something.
@@ -28,15 +29,10 @@ type searchGuard struct {
 	broken          bool // what is published has errors
 }
 
-// replacement is a policy that takes the place of another.
-type replacement struct {
-	old, now *site.Site      // old is nil if nothing is published yet, or with errors
-	losses   *compare.Losses // by comparison of the two; nil without old
-	name     string          // of the policy's source, by which a store is asked for the traffic that the policy decided
-}
-
-// check replays the traffic of the last seven days.
-func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, r replacement) error {
+// check replays the traffic of the last seven days, or judges by comparison of the policies. old is nil if nothing is
+// published yet, or with errors, and so is losses.
+func (p *publication) check(ctx context.Context, cmd *cobra.Command, old *site.Site, losses *compare.Losses) error {
+	g := &p.guard
 	switch {
 	case g.most < 0:
 		return fmt.Errorf("invalid --max-search-loss %d: must be 0 or more", g.most)
@@ -45,16 +41,16 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, r replaceme
 	case g.traffic == "" && (g.most > 0 || g.undecided > 0):
 		return errors.New("--max-search-loss and --undecided are for --if-replay: give it the directory of an activity store, or access logs")
 	case g.traffic == "":
-		return g.compare(cmd, r.losses)
+		return g.compare(cmd, losses)
 	}
-	o := replay.Options{New: r.now, Old: r.old, Since: time.Now().Add(-replay.LossPeriod)}
+	o := replay.Options{New: p.site, Old: old, Since: time.Now().Add(-replay.LossPeriod)}
 	if info, err := os.Stat(g.traffic); strings.Contains(g.traffic, "://") || err == nil && info.IsDir() {
 		stored, err := useStore(ctx, g.traffic, &o)
 		if err != nil {
 			return err
 		}
 		defer stored.Close()
-		versions, err := stored.PolicyVersions(ctx, r.name)
+		versions, err := stored.PolicyVersions(ctx, source.StoragePrefix+p.key)
 		if err != nil {
 			return err
 		}
@@ -75,7 +71,7 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, r replaceme
 		return fmt.Errorf("not published: %w", err)
 	}
 	looked := fmt.Sprintf("%s of crawlers in the last seven days replayed; search engines lose %s", english.Count(int(found.Crawlers), "request"), english.Number(found.SearchLoss.Requests))
-	if found.SearchLoss.Requests == 0 && r.losses != nil && r.losses.Any() {
+	if found.SearchLoss.Requests == 0 && losses != nil && losses.Any() {
 		looked += ", and paths that none of them requested"
 	}
 	if n := found.SearchLoss.Claimed; n > 0 {

@@ -140,12 +140,12 @@ func TestSearchGuard(t *testing.T) {
 			cmd, out := &cobra.Command{}, &strings.Builder{}
 			cmd.SetOut(out)
 			cmd.SetIn(strings.NewReader(""))
-			g := searchGuard{traffic: c.traffic, most: c.most}
-			r := replacement{old: before, now: load(c.new), name: "storage:site.yaml"}
+			p := publication{site: load(c.new), key: "site.yaml", guard: searchGuard{traffic: c.traffic, most: c.most}}
+			var losses *compare.Losses
 			if before != nil {
-				r.losses = compare.Sites(before, r.now, compare.Options{}).Losses
+				losses = compare.Sites(before, p.site, compare.Options{}).Losses
 			}
-			err := g.check(t.Context(), cmd, r)
+			err := p.check(t.Context(), cmd, before, losses)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q\n%s", err, c.want, out)
 			}
