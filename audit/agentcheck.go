@@ -43,43 +43,27 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 }
 
 func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
-	refused := r.refused()
+	refused, allowedBy := r.refused(), "robots.txt allows"
 	if a.o.Policy != nil {
-		edge := a.o.Policy.Edge(a.edgeQuery(r.agent, p))
+		allowedBy = "the policy allows"
+		edge := a.o.Policy.Edge(a.query(a.crawler(r.agent), p.url))
 		if edge.Refused() && edge.Mode == policy.ModeBlock {
 			if !refused && r.ok() {
 				a.reportNotRefused(ctx, p, r)
 			}
 			return
 		}
-	} else if refused && !a.robotsAllows(p, r.agent) {
+	} else if refused && !a.rules.decide(readerOf(r.agent.crawler), target(p.url)).Allowed {
 		return // robots.txt says so, and the server enforces it
 	}
 	switch {
 	case refused:
 		if other := a.letIn(p); other != "" {
-			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is refused ("+r.outcome()+") where "+other+" is not, and "+a.allowedBy()+" it", "look for a rule against this crawler in the CDN or firewall"))
+			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is refused ("+r.outcome()+") where "+other+" is not, and "+allowedBy+" it", "look for a rule against this crawler in the CDN or firewall"))
 		}
 	case r.ok():
 		a.checkPolicy(ctx, p, r, r.agent)
 	}
-}
-
-func (a *auditor) edgeQuery(as agent, p *page) policy.Query {
-	q := a.query(a.crawler(as), p.url, policy.Crawl)
-	q.Identity = policy.Unknown
-	return q
-}
-
-func (a *auditor) allowedBy() string {
-	if a.o.Policy != nil {
-		return "the policy allows"
-	}
-	return "robots.txt allows"
-}
-
-func (a *auditor) robotsAllows(p *page, as agent) bool {
-	return a.rules.decide(readerOf(as.crawler), target(p.url)).Allowed
 }
 
 // letIn names a client that got a page, or is empty.

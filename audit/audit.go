@@ -93,12 +93,9 @@ type Reading struct {
 // otherCrawler stands for a crawler that no group and no field names.
 const otherCrawler = "any other crawler"
 
-// Run audits a site. There is no report for an invalid address, an unknown crawler in o.As, a host to
-// which nothing connects, and a context that ended.
+// Run audits the site at a web address. There is no report for an unknown crawler in o.As, a host to which nothing
+// connects, and a context that ended.
 func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
-	if address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
-		return nil, fmt.Errorf("invalid URL %q: must be like https://www.example.com/", address)
-	}
 	a, err := newAuditor(address, o)
 	if err != nil {
 		return nil, err
@@ -156,14 +153,9 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	a := &auditor{base: &base, o: o, now: o.Now(), own: agent{Name: OwnToken, userAgent: ownUserAgent}}
 	a.fetch = newFetcher(&base, o)
 	a.report = &Report{URL: base.String(), Time: a.now, Findings: []Finding{}, Pages: []PageInfo{}}
+	a.known, _ = crawlers.Default() // what is built in is valid
 	if o.Policy != nil {
-		a.report.Policy = o.Policy.File.Name
-		a.known = o.Policy.File.Catalogue
-	} else {
-		var err error
-		if a.known, err = crawlers.Default(); err != nil {
-			return nil, err
-		}
+		a.report.Policy, a.known = o.Policy.File.Name, o.Policy.File.Catalogue
 	}
 	for _, name := range o.As {
 		c, ok := a.known.Lookup(name)
@@ -279,8 +271,8 @@ func (a *auditor) getPages(ctx context.Context) {
 
 func (a *auditor) add(f ...Finding) { a.report.Findings = append(a.report.Findings, f...) }
 
-func (a *auditor) query(crawler policy.CrawlerID, u *url.URL, usage policy.Usage) policy.Query {
-	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: usage, Now: a.now}
+func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
+	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
 // documents address AI crawlers and agents beside robots.txt. This program publishes none of them.

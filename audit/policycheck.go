@@ -15,8 +15,8 @@ import (
 // wanted is what the policy says about a page to an agent: rules and preferences.
 func (a *auditor) wanted(u *url.URL, as agent) (robotsrule.Set, usage) {
 	p := a.o.Policy.Policy
-	rules, _ := robotstag.Rules(p, a.query(a.crawler(as), u, policy.Crawl))
-	prefs, _ := robotstag.Preferences(p, a.query(0, u, policy.Crawl))
+	rules, _ := robotstag.Rules(p, a.query(a.crawler(as), u))
+	prefs, _ := robotstag.Preferences(p, a.query(0, u))
 	return rules.Restrictive(), contentUsage([]string{prefs.String()})
 }
 

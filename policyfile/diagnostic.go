@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -165,7 +166,7 @@ const maxExcerpt = 120
 // excerpt is the part of a line to show, and what goes before the caret. Control characters become spaces, so that no
 // file can write to the terminal.
 func excerpt(line string, column int) (shown, indent string) {
-	text, start, end := []rune(oneLine(line)), "", ""
+	text, start, end := []rune(english.OneLine(line)), "", ""
 	mark := min(max(column-1, 0), len(text))
 	if len(text) > maxExcerpt && mark > maxExcerpt/2 {
 		text, mark, start = text[mark-maxExcerpt/2:], maxExcerpt/2, "…"

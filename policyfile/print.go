@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -108,7 +109,7 @@ func (w *printer) comment(text string) {
 		return
 	}
 	for _, line := range splitLines(text) {
-		w.line(strings.TrimRight("# "+oneLine(line), " "))
+		w.line(strings.TrimRight("# "+english.OneLine(line), " "))
 	}
 }
 

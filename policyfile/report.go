@@ -55,7 +55,7 @@ func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string,
 func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice string) {
 	n := len(r.list)
 	if r.report(at, code, didYouMean, "%s: %s", problem, advice); len(r.list) > n {
-		r.list[len(r.list)-1].fixAt = len(oneLine(problem))
+		r.list[len(r.list)-1].fixAt = len(english.OneLine(problem))
 	}
 }
 
@@ -69,7 +69,7 @@ func oneOf(words []string) string {
 func (r *reporter) diagnostic(p policy.Problem, didYouMean string) Diagnostic {
 	d := Diagnostic{
 		File: r.file, Pos: p.Pos, Severity: p.Severity, Code: p.Code,
-		Message: oneLine(p.Message), DidYouMean: oneLine(didYouMean),
+		Message: english.OneLine(p.Message), DidYouMean: english.OneLine(didYouMean),
 	}
 	if i := strings.Index(d.Message, `": `); i > 0 && strings.HasPrefix(d.Message, "invalid ") {
 		d.fixAt = i + 1
@@ -78,16 +78,6 @@ func (r *reporter) diagnostic(p policy.Problem, didYouMean string) Diagnostic {
 		d.Line = r.lines[n-1]
 	}
 	return d
-}
-
-// oneLine keeps text of the file from breaking the line of a message.
-func oneLine(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' {
-			return ' '
-		}
-		return c
-	}, s)
 }
 
 const maxQuoted = 60

@@ -73,14 +73,7 @@ func TestImportSaysTheSame(t *testing.T) {
 	}
 }
 
-func newNames(t testing.TB) *policyfile.Names {
-	t.Helper()
-	names, err := policyfile.NewNames()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
+func newNames(testing.TB) *policyfile.Names { return policyfile.NewNames() }
 
 // imported is a file and what it was imported as.
 type imported struct {

@@ -7,13 +7,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
-	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // Document is what is published on a host under a name: robots.txt, tdmrep.json,
@@ -78,11 +76,7 @@ func (s *Site) fields(host string) string {
 	}
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
-		page, h := s.Page(host, path, time.Time{}), http.Header{}
-		page.Rights.Apply(h)
-		if page.Values != nil {
-			robotstag.Apply(h, page.Values, robotstag.AllChannels)
-		}
+		h := s.Page(host, path, time.Time{}).header()
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			for _, value := range h[name] {
 				fmt.Fprintf(&b, "%s\t%s: %s\n", path, name, value)

@@ -5,7 +5,6 @@ package site
 import (
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -17,12 +16,7 @@ import (
 
 func (s *Site) explainHeaders(q policy.Query) Channel {
 	c := Channel{Name: ChannelHeaders}
-	page := s.Page(q.Host, q.Path, q.Now)
-	h := http.Header{}
-	if page.Values != nil {
-		robotstag.Apply(h, page.Values, robotstag.AllChannels)
-	}
-	page.Rights.Apply(h)
+	h := s.Page(q.Host, q.Path, q.Now).header()
 	for _, name := range []string{robotstag.RobotsTagField, robotstag.XRobotsTagField, robotstag.ContentUsageField, tdmrep.ReservationField, tdmrep.PolicyField, "Link"} {
 		for _, v := range h[name] {
 			c.Sends = append(c.Sends, name+": "+v)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"iter"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,16 @@ type pages struct {
 
 	mu    sync.RWMutex
 	cache map[string]*Page
+}
+
+// header has the fields of a page alone.
+func (pg *Page) header() http.Header {
+	h := http.Header{}
+	if pg.Values != nil {
+		robotstag.Apply(h, pg.Values, robotstag.AllChannels)
+	}
+	pg.Rights.Apply(h)
+	return h
 }
 
 func (pg *Page) fresh(now time.Time) bool {

@@ -69,9 +69,6 @@ func (s *Site) RSL(host string) *rights.Document { return s.registers.of(host).r
 // however it is encoded; "" for none. Such a document need not exist.
 func (s *Site) RegisterPath(target string) string {
 	publish := &s.File.Spec.Publish
-	if publish.TDMRep == policy.Off && publish.RSL == "" {
-		return ""
-	}
 	path, _, _ := strings.Cut(target, "?")
 	if strings.IndexByte(path, '%') >= 0 {
 		path = pathpattern.NormalizePath(path)

@@ -37,10 +37,8 @@ type Code struct {
 // Codes lists the kinds of problems, the gravest first.
 func Codes() []Code { return slices.Clone(codes) }
 
-type check func(*linter)
-
 // checks are independent. Each has the whole budget, so that none hides another's results.
-var checks = []check{
+var checks = []func(*linter){
 	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps, (*linter).enforcedEnds,
 	(*linter).notPublished, (*linter).noElements, (*linter).lostQualifiers, (*linter).exemptions,
 	(*linter).hiddenNoindex, (*linter).guards, (*linter).dualUse, (*linter).mayCrawl,

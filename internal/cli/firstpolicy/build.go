@@ -67,17 +67,13 @@ func Build(a Answers) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b, err = build(a, c.Imported); b != nil {
-		b.Notes = c.Notes
-	}
+	b, err = build(a, c.Imported)
+	b.Notes = c.Notes
 	return b, err
 }
 
 func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
-	empty, ds := policyfile.Load("an empty policy", []byte("version: 1\n"))
-	if empty == nil {
-		return nil, ds
-	}
+	empty, _ := policyfile.Load("an empty policy", []byte("version: 1\n"))
 	b := &builder{answers: a, spec: &policy.Spec{Publish: empty.Spec.Publish}, comments: map[int]string{}}
 	tests := 0 // of the robots.txt
 	if imported != nil {

@@ -55,10 +55,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 
 // importFile imports a robots.txt with the built-in catalogue.
 func importFile(data []byte) (*robotstxt.Imported, error) {
-	names, err := policyfile.NewNames()
-	if err != nil {
-		return nil, err
-	}
+	names := policyfile.NewNames()
 	return robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 }
 

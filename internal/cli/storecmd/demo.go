@@ -66,7 +66,6 @@ func demoCommand() *cobra.Command {
 	cmd.Flags().StringVar(&file, "policy", "examples/site-policy.yaml", "the policy that decides about the visits")
 	cmd.Flags().StringVar(&o.Name, "source", "", "what the configuration calls the policy, such as storage:KEY (default: the file)")
 	cmd.Flags().Float64Var(&o.Share, "share", 1, "how many visits, as a share of the usual")
-	cmd.Flags().IntVar(&o.Pages, "pages", 400, "how many articles the site has")
 	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts that are visited, the busiest first")
 	cmd.Flags().IntVar(&o.Days, "days", o.Days, "how many days")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "another number makes other visits")
@@ -81,7 +80,6 @@ type Demo struct {
 	Days  int
 	Seed  uint64
 	Now   time.Time
-	Pages int     // articles; at least 400
 	Share float64 // of the usual number of visits; 0: all
 }
 
@@ -123,7 +121,7 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 		}
 		d.clients = append(d.clients, c)
 	}
-	d.paths = demoPaths(d.rnd, d.versions[len(d.versions)-1].site.Policy, max(o.Pages, 400))
+	d.paths = demoPaths(d.rnd, d.versions[len(d.versions)-1].site.Policy)
 	s, err := store.Open(ctx, dir, store.Options{Queue: d.most(), RowsPerHour: 1 << 24})
 	if err != nil {
 		return 0, err

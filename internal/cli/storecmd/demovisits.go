@@ -58,7 +58,8 @@ var demoClients = []demoClient{
 
 // demoPaths are the pages of a newspaper, the most requested first, with some below each
 // path that the policy names.
-func demoPaths(rnd *rand.Rand, p *policy.Policy, pages int) []string {
+func demoPaths(rnd *rand.Rand, p *policy.Policy) []string {
+	const pages = 400
 	all := []string{"/", "/news/", "/sport/", "/sitemap.xml", "/feed.xml"}
 	topics := []string{"news", "news", "news", "sport", "culture", "opinion", "archive"}
 	words := []string{
