@@ -18,9 +18,7 @@ type View struct {
 	audiences [][3]*Finder // classes of crawlers by purpose and identity; first everyone without own rules
 	patterns  []pathpattern.Pattern
 
-	once  sync.Once
-	cells []solve.Cell[Preferences]
-	exact bool
+	cells func() ([]solve.Cell[Preferences], bool)
 }
 
 // maxAudiences bounds the audiences with rules about rights. Beyond it, paths that are closed to any are closed.
@@ -29,6 +27,7 @@ const maxAudiences = 200
 // NewView returns the view of a host, which may have a port.
 func NewView(p *policy.Policy, host string) *View {
 	v := &View{}
+	v.cells = sync.OnceValues(v.tile)
 	seen := map[string]bool{}
 	classes := p.PublicClasses(host)
 	ids := p.Identities()
@@ -47,7 +46,11 @@ func NewView(p *policy.Policy, host string) *View {
 			}
 			seen[key] = true
 			for _, id := range ids {
-				v.add(p, &c, purpose, id)
+				var fs [3]*Finder
+				for i, u := range policy.RightsUsages() {
+					fs[i] = newFinder(p, &c, u, purpose, id)
+				}
+				v.audiences = append(v.audiences, fs)
 			}
 		}
 	}
@@ -63,14 +66,6 @@ func NewView(p *policy.Policy, host string) *View {
 		}
 	}
 	return v
-}
-
-func (v *View) add(p *policy.Policy, c *policy.Class, purpose string, id policy.Identity) {
-	var fs [3]*Finder
-	for i, u := range policy.RightsUsages() {
-		fs[i] = newFinder(p, c, u, purpose, id)
-	}
-	v.audiences = append(v.audiences, fs)
 }
 
 // ownRights reports whether a class has rules about rights beyond those for everyone.
@@ -146,8 +141,7 @@ func (v *View) StatesAny() bool {
 // Cells says for every path what holds, for readers who take the longest matching pattern. If patterns cross in too many
 // ways, exact is false, and one cell says for all paths what is disallowed for any.
 func (v *View) Cells() (cells []solve.Cell[Preferences], exact bool) {
-	v.once.Do(func() { v.cells, v.exact = v.tile() })
-	return v.cells, v.exact
+	return v.cells()
 }
 
 func (v *View) tile() (cells []solve.Cell[Preferences], exact bool) {

@@ -54,7 +54,9 @@ func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 	}
 	s.explainDirectives(&c, q)
 	s.explainACAP(&c, q)
-	s.obeys(&c, s.Policy.CrawlerInfo(q.Crawler).Token)
+	if row, ok := s.File.Catalogue.Lookup(s.Policy.CrawlerInfo(q.Crawler).Token); ok && disobeys[row.Honours] != "" {
+		c.Differs = append(c.Differs, disobeys[row.Honours])
+	}
 	return c
 }
 
@@ -153,19 +155,10 @@ func (s *Site) ruleOf(d *policy.AppDirective) *policy.Rule {
 	return nil
 }
 
-// obeys says what the crawler's operator documents about following robots.txt.
-func (s *Site) obeys(c *Channel, token string) {
-	row, ok := s.File.Catalogue.Lookup(token)
-	if !ok {
-		return
-	}
-	switch row.Honours {
-	case crawlers.HonoursNo:
-		c.Differs = append(c.Differs, "it is known not to follow robots.txt")
-	case crawlers.HonoursUserTriggered:
-		c.Differs = append(c.Differs, "its operator says that it fetches what a person asks for, whatever robots.txt says")
-	case crawlers.HonoursYes, crawlers.HonoursPartly, crawlers.HonoursUnknown:
-	}
+// disobeys is what operators document who do not follow robots.txt.
+var disobeys = map[crawlers.Honours]string{
+	crawlers.HonoursNo:            "it is known not to follow robots.txt",
+	crawlers.HonoursUserTriggered: "its operator says that it fetches what a person asks for, whatever robots.txt says",
 }
 
 // explainACAP adds the ACAP records that apply, and says where their readers get another answer than the policy's.

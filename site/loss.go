@@ -4,7 +4,6 @@ package site
 
 import (
 	"cmp"
-	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
@@ -63,22 +62,6 @@ func (l Loss) words(word func(i int) string, sep string) string {
 // MarshalText writes the names of the losses: "crawl", "index snippet".
 func (l Loss) MarshalText() ([]byte, error) {
 	return []byte(l.words(func(i int) string { return losses[i].word }, " ")), nil
-}
-
-// UnmarshalText reads what MarshalText writes.
-func (l *Loss) UnmarshalText(text []byte) error {
-	*l = 0
-	for word := range strings.FieldsSeq(string(text)) {
-		i := 0
-		for i < numLosses && losses[i].word != word {
-			i++
-		}
-		if i == numLosses {
-			return fmt.Errorf("unknown loss %q", word)
-		}
-		*l |= 1 << i
-	}
-	return nil
 }
 
 // String is the losses in words: "refused", "not to be indexed and to be shown without a snippet".

@@ -115,19 +115,15 @@ func (r *evidenceReport) To() time.Time {
 	return r.Last
 }
 
-// Sure says how sure it is that a crawler is who it says.
-func (*evidenceReport) Sure(i activity.Identity) string {
-	switch i {
-	case activity.Verified:
-		return "verified"
-	case activity.Impostor:
-		return "not the crawler: its name was used by somebody else"
-	case activity.Audit:
-		return "not verified, and it names this program's own audit"
-	case activity.Claimed:
-	}
-	return "not verified"
+// sure says of identities other than a mere claim how sure it is that a crawler is who it says.
+var sure = map[activity.Identity]string{
+	activity.Verified: "verified",
+	activity.Impostor: "not the crawler: its name was used by somebody else",
+	activity.Audit:    "not verified, and it names this program's own audit",
 }
+
+// Sure says how sure it is that a crawler is who it says.
+func (*evidenceReport) Sure(i activity.Identity) string { return cmp.Or(sure[i], "not verified") }
 
 // HasText reports whether the page has the text of a version.
 func (r *evidenceReport) HasText(id string) bool {

@@ -102,23 +102,14 @@ func (l *linter) lostQualifiers() {
 func acapOnly(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 	for _, text := range q.Strings() {
 		name, value, _ := strings.Cut(text, "=")
-		switch policy.QualifierName(name) {
-		case policy.QualifierTimeLimit:
-			if strings.HasPrefix(value, "until-2") {
-				continue
-			}
-		case policy.QualifierMaxLength:
-			if u == policy.PresentSnippet && strings.HasSuffix(value, "-chars") {
-				continue
-			}
-		case policy.QualifierProhibitedModification:
-			if value == "translation" {
-				continue
-			}
-		case policy.QualifierMustUseResource, policy.QualifierMustIncludeResource,
-			policy.QualifierProhibitedContext, policy.QualifierRequiredContext:
+		said := map[policy.QualifierName]bool{
+			policy.QualifierTimeLimit:              strings.HasPrefix(value, "until-2"),
+			policy.QualifierMaxLength:              u == policy.PresentSnippet && strings.HasSuffix(value, "-chars"),
+			policy.QualifierProhibitedModification: value == "translation",
 		}
-		lost = append(lost, text)
+		if !said[policy.QualifierName(name)] {
+			lost = append(lost, text)
+		}
 	}
 	return lost
 }
