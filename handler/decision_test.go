@@ -181,8 +181,9 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	for i := range 2 * maxLabelBots {
 		m.crawler(fmt.Sprint("Bot", i))
 	}
-	if m.bots.Len() != maxLabelBots || m.crawler("BotX") != labels.Other || m.crawler("Bot1") != "Bot1" {
-		t.Errorf("%d labels, %s", m.bots.Len(), m.crawler("BotX"))
+	last, over := fmt.Sprint("Bot", maxLabelBots-1), fmt.Sprint("Bot", maxLabelBots)
+	if m.crawler(last) != last || m.crawler(over) != labels.Other || m.crawler("Bot1") != "Bot1" {
+		t.Errorf("%s, %s", m.crawler(last), m.crawler(over))
 	}
 }
 

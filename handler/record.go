@@ -144,13 +144,7 @@ func (rec *recording) Write(b []byte) (int, error) {
 
 // ReadFrom counts what is sent.
 func (rec *recording) ReadFrom(r io.Reader) (int64, error) {
-	var n int64
-	var err error
-	if below, ok := rec.ResponseWriter.(io.ReaderFrom); ok {
-		n, err = below.ReadFrom(r)
-	} else {
-		n, err = io.Copy(rec.ResponseWriter, r)
-	}
+	n, err := io.Copy(rec.ResponseWriter, r)
 	rec.visit.Bytes += n
 	return n, err
 }

@@ -186,10 +186,7 @@ func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 		clear(h)
 		maps.Copy(h, p.header)
 	}
-	var signed *signatures
-	if h["Signature-Input"] != nil {
-		signed = signaturesOf(h)
-	}
+	signed := signaturesOf(h)
 	if page {
 		rw.changeHeader(h, delta, changed)
 		if p := rw.page; p != nil && p.busy {
@@ -198,9 +195,7 @@ func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 		rw.isPage, rw.trails = true, len(h["Trailer"]) > 0
 	}
 	rw.hook(h)
-	if signed != nil {
-		signed.drop(h, changed)
-	}
+	signed.drop(h, changed)
 	rw.phase, rw.sent, rw.edited = phasePass, true, changed
 	if changed && rw.r.Method == http.MethodHead {
 		rw.phase = phaseDrop
@@ -284,18 +279,13 @@ func (rw *ResponseWriter) ReadFrom(r io.Reader) (n int64, err error) {
 			return n, rerr
 		}
 	}
-	var k int64
+	dst := io.Writer(rw.w)
 	if rw.phase == phaseDrop {
-		k, err = io.Copy(io.Discard, r)
-	} else if rf, ok := rw.w.(io.ReaderFrom); ok {
-		k, err = rf.ReadFrom(r)
-	} else {
-		k, err = io.Copy(writerOnly{rw.w}, r)
+		dst = io.Discard
 	}
+	k, err := io.Copy(dst, r)
 	return n + k, err
 }
-
-type writerOnly struct{ io.Writer }
 
 // Hijack takes over the connection, as http.Hijacker.
 func (rw *ResponseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {

@@ -63,7 +63,7 @@ func TestWithoutElements(t *testing.T) {
 		o.Header = hook
 		rw := wrapped(t, r, o)
 		r.header.Set("Content-Type", "text/html")
-		if _, err := rw.ReadFrom(strings.NewReader("<!DOCTYPE html>")); err != nil {
+		if _, err := rw.ReadFrom(struct{ io.Reader }{strings.NewReader("<!DOCTYPE html>")}); err != nil {
 			t.Fatal(err)
 		}
 		rw.Close(nil)

@@ -31,7 +31,7 @@ const (
 	ForEveryoneElse              // everyone; its prohibitions yield to rules that allow a crawler by its name
 )
 
-var audiencePrefixes = [...]string{"", "", "category:", "operator:", "purpose:", ""}
+var audiencePrefixes = [...]string{"everyone", "", "category:", "operator:", "purpose:", "everyone-else"}
 
 // Audience names crawlers.
 type Audience struct {
@@ -43,9 +43,9 @@ type Audience struct {
 // "operator:NAME", "purpose:NAME", else a product token.
 func ParseAudience(s string) Audience {
 	switch {
-	case s == "*" || strings.EqualFold(s, everyone):
+	case s == "*" || strings.EqualFold(s, audiencePrefixes[ForEveryone]):
 		return Audience{}
-	case strings.EqualFold(s, everyoneElse):
+	case strings.EqualFold(s, audiencePrefixes[ForEveryoneElse]):
 		return Audience{Kind: ForEveryoneElse}
 	}
 	for k := ForCategory; k <= ForPurpose; k++ {
@@ -58,33 +58,17 @@ func ParseAudience(s string) Audience {
 }
 
 // String is the audience as a policy file writes it.
-func (a Audience) String() string {
-	switch a.Kind {
-	case ForEveryone:
-		return everyone
-	case ForEveryoneElse:
-		return everyoneElse
-	case ForToken, ForCategory, ForOperator, ForPurpose:
-	}
-	return audiencePrefixes[a.Kind] + a.Name
-}
+func (a Audience) String() string { return audiencePrefixes[a.Kind] + a.Name }
 
 // folded is the audience without case.
 func (a Audience) folded() Audience { return Audience{a.Kind, ascii.Lower(a.Name)} }
 
-const everyone, everyoneElse = "everyone", "everyone-else"
+var tiers = [...]Tier{
+	ForEveryone: TierEveryone, ForToken: TierToken, ForCategory: TierGroup, ForOperator: TierGroup, ForPurpose: TierGroup, ForEveryoneElse: TierEveryone,
+}
 
 // Tier returns how closely the audience names crawlers.
-func (a Audience) Tier() Tier {
-	switch a.Kind {
-	case ForToken:
-		return TierToken
-	case ForEveryone, ForEveryoneElse:
-		return TierEveryone
-	case ForCategory, ForOperator, ForPurpose:
-	}
-	return TierGroup
-}
+func (a Audience) Tier() Tier { return tiers[a.Kind] }
 
 // Includes reports whether the audience is a category, an operator or a purpose of the crawler.
 func (a Audience) Includes(c Crawler) bool {
@@ -172,14 +156,7 @@ func (d Demand) String() string { return demandNames[d] }
 
 // MetBy reports whether a rule with demand d is for clients of identity i.
 func (d Demand) MetBy(i Identity) bool {
-	switch d {
-	case DemandVerified:
-		return i == Verified
-	case DemandNotImpostor:
-		return i != Impostor
-	case DemandClaimed:
-	}
-	return true
+	return d == DemandClaimed || i == Verified || d == DemandNotImpostor && i == Unknown
 }
 
 // Statement allows or disallows one usage of the resources of one pattern.

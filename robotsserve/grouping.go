@@ -93,21 +93,16 @@ func (g *grouping) collect() {
 // hintDirectives reports App-Directives that stand only in groups of named crawlers. An application
 // reads the group of its own token, and few have one: draft-nottingham-plan-b recommends "*".
 func (g *grouping) hintDirectives() {
-	directs := func(gr *group) *Line {
-		if i := slices.IndexFunc(gr.lines, func(l Line) bool { return l.key == "app-directives" }); i >= 0 {
-			return &gr.lines[i]
+	for _, gr := range append([]*group{g.star}, g.groups...) {
+		i := slices.IndexFunc(gr.lines, func(l Line) bool { return l.key == "app-directives" })
+		if i < 0 {
+			continue
 		}
-		return nil
-	}
-	if directs(g.star) != nil {
-		return
-	}
-	for _, gr := range g.groups {
-		if l := directs(gr); l != nil {
-			g.report(policy.Hint, "app-directives-named", l.Pos,
+		if gr != g.star {
+			g.report(policy.Hint, "app-directives-named", gr.lines[i].Pos,
 				"these app-directives stand only in groups of named crawlers, where few applications look; write them in a rule for everyone")
-			return
 		}
+		return
 	}
 }
 
@@ -260,20 +255,15 @@ func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 
 // warn reports a loss, once for each statement.
 func (g *grouping) warn(l *Loss) {
-	if h := spellingHint(l); l.spelling {
-		if !slices.ContainsFunc(g.problems, func(p policy.Problem) bool { return p.Pos == h.Pos && p.Code == h.Code }) {
-			g.problems = append(g.problems, h)
-		}
-		return
+	problem := spellingHint(l)
+	if !l.spelling {
+		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
+			"robots.txt cannot say all of what is allowed with %q, because the longest pattern wins there, and it stays stricter for %q; write a longer path here, or the pattern that disallows it shorter",
+			l.Pattern, l.Paths)
 	}
-	for _, p := range g.problems {
-		if p.Code == "not-flattenable" && p.Pos == l.Pos {
-			return
-		}
+	if !slices.ContainsFunc(g.problems, func(p policy.Problem) bool { return p.Pos == problem.Pos && p.Code == problem.Code }) {
+		g.problems = append(g.problems, problem)
 	}
-	g.report(policy.Warning, "not-flattenable", l.Pos,
-		"robots.txt cannot say all of what is allowed with %q, because the longest pattern wins there, and it stays stricter for %q; write a longer path here, or the pattern that disallows it shorter",
-		l.Pattern, l.Paths)
 }
 
 // Line is a line of a group, with its origin in the policy.

@@ -174,7 +174,11 @@ func (g *grouping) countSpellings(lines []line) {
 			continue
 		}
 		if l.spelled.Decoded == "" {
-			g.hintSpelling(l, "crawlers that do not decode paths may fetch what %q disallows: with a plain * it would close the whole site to others; disallow a longer path")
+			h := policy.NewProblem(policy.Hint, "other-spelling", l.of.pos(),
+				"crawlers that do not decode paths may fetch what %q disallows: with a plain * it would close the whole site to others; disallow a longer path", l.pattern)
+			if !slices.Contains(g.problems, h) {
+				g.problems = append(g.problems, h)
+			}
 		}
 		if l.spelled.Octets > 1 {
 			if g.mixed == nil {
@@ -208,13 +212,6 @@ func andMore(n int) string {
 		return ", and not all of another path"
 	}
 	return fmt.Sprintf(", and not all of %d other paths", n)
-}
-
-func (g *grouping) hintSpelling(l *line, message string) {
-	h := policy.NewProblem(policy.Hint, "other-spelling", l.of.pos(), message, l.pattern)
-	if !slices.Contains(g.problems, h) {
-		g.problems = append(g.problems, h)
-	}
 }
 
 func spellingHint(l *Loss) policy.Problem {
