@@ -28,30 +28,18 @@ const (
 // storageTimeout bounds writing to the storage.
 const storageTimeout = 10 * time.Second
 
-// Load returns the catalogue of a storage, nil if there is none.
-func Load(ctx context.Context, storage certmagic.Storage) (*crawlers.Catalogue, error) {
-	data, err := source.NewReader(storage, source.Catalogue)(ctx)
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return crawlers.Parse(SourceStorage, data)
-}
-
 // InUse returns the catalogue that servers with a storage use: that of the storage, or
 // the embedded one where the storage has none or an older one.
-func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalogue, source string, err error) {
-	embedded, err := crawlers.Embedded()
-	if err != nil {
-		return nil, "", err
+func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalogue, from string, err error) {
+	data, err := source.NewReader(storage, source.Catalogue)(ctx)
+	if err == nil {
+		c, err = stored(data)
 	}
-	stored, err := Load(ctx, storage)
-	if err != nil {
-		return nil, "", err
+	if c == nil && err == nil {
+		c, err = crawlers.Embedded()
+		return c, SourceEmbedded, err
 	}
-	if stored == nil || stored.AsOf() < embedded.AsOf() {
-		return embedded, SourceEmbedded, nil
-	}
-	return stored, SourceStorage, nil
+	return c, SourceStorage, err
 }
 
 // Store writes a catalogue, which must have been checked.

@@ -190,7 +190,10 @@ func (w *Watcher) check(ctx context.Context) {
 	if err == nil {
 		if !w.seen || !bytes.Equal(data, w.data) {
 			w.seen, w.data = true, data
-			w.invalid = w.parse()
+			var c *crawlers.Catalogue
+			if c, w.invalid = stored(data); w.invalid == nil {
+				w.current, w.good = c, true
+			}
 		}
 		err = w.invalid
 	}
@@ -200,23 +203,17 @@ func (w *Watcher) check(ctx context.Context) {
 	}
 }
 
-// parse makes what was read the current catalogue, unless it has an error.
-func (w *Watcher) parse() error {
+// stored returns the catalogue that a storage has, nil if it has none or one that is older than the embedded one.
+func stored(data []byte) (*crawlers.Catalogue, error) {
 	embedded, err := crawlers.Embedded()
-	if err != nil {
-		return err
+	if err != nil || data == nil {
+		return nil, err
 	}
-	var c *crawlers.Catalogue
-	if w.data != nil {
-		if c, err = parseOnce(w.data); err != nil {
-			return err
-		}
-		if c.AsOf() < embedded.AsOf() {
-			c = nil
-		}
+	c, err := parseOnce(data)
+	if err != nil || c.AsOf() < embedded.AsOf() {
+		return nil, err
 	}
-	w.current, w.good = c, true
-	return nil
+	return c, nil
 }
 
 // parsed is the last catalogue that was read, so that the watchers of one configuration
