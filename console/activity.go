@@ -133,9 +133,7 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 // doubtStore looks for damage in the background, as something could not be read.
 func doubtStore() {
 	if a := runningActivity(); a != nil {
-		if s, ok := a.store.Get(); ok {
-			go s.check()
-		}
+		a.store.With(func(s openStore) { go s.check() })
 	}
 }
 

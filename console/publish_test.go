@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -86,7 +87,7 @@ func TestDraftThatPanics(t *testing.T) {
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v := &view{server: &server{}, q: map[string][]string{"verdict": {"would"}}}
 	row := func(decision string, n int64) *store.Row {
-		return &store.Row{Values: store.Values{store.ByDecision: decision}, Requests: n}
+		return &store.Row{Values: store.Values{store.ByDecision: decision}, Counts: journal.Counts{Requests: n}}
 	}
 	closed, would := &client{Name: "A"}, &client{Name: "B"}
 	addRow(&closed.counts, row("disallowed", 5))

@@ -36,17 +36,7 @@ const replayTimeout = 8 * time.Second
 func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, now time.Time, days int, only []string) *replayed {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
-	stored := r.EachRow
-	if only != nil {
-		stored = func(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (int64, error) {
-			return r.EachRow(ctx, from, to, func(v activity.Visits) error {
-				if !slices.Contains(only, v.Host) {
-					return nil
-				}
-				return each(v)
-			})
-		}
-	}
+	stored := replay.Where(r.EachRow, func(v activity.Visits) bool { return only == nil || slices.Contains(only, v.Host) })
 	report, err := replay.Run(ctx, replay.Options{
 		New: draft, Old: old, Stored: stored, StoreName: "the store", Workers: 1,
 		Since: now.Truncate(24*time.Hour).AddDate(0, 0, 1-days), Until: now.Add(time.Hour),

@@ -46,7 +46,7 @@ var errUnanswered = errors.New("a question to the store was not answered")
 type answer struct {
 	at   time.Time
 	rows []store.Row
-	err  error
+	err  error // errUnanswered unless it was answered without a panic
 	done chan struct{}
 }
 
@@ -71,12 +71,17 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 		if len(answers.by) >= maxAnswers {
 			clear(answers.by)
 		}
-		a = &answer{at: time.Now(), done: make(chan struct{})}
+		a = &answer{at: time.Now(), err: errUnanswered, done: make(chan struct{})}
 		answers.by[key] = a
 	}
 	answers.Unlock()
 	if asks {
-		v.ask(key, q, a)
+		defer close(a.done)
+		if a.rows, a.err = v.store.Totals(v.ctx, q); a.err != nil {
+			answers.Lock()
+			delete(answers.by, key) // a failure is not used again
+			answers.Unlock()
+		}
 		return a.rows, a.err
 	}
 	select {
@@ -88,22 +93,6 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 		return v.store.Totals(v.ctx, q)
 	}
 	return a.rows, nil
-}
-
-// ask asks the store. A failure is not used again.
-func (v *view) ask(key string, q store.Query, a *answer) {
-	a.err = errUnanswered // unless it is answered without a panic
-	defer func() {
-		if a.err != nil {
-			answers.Lock()
-			if answers.by[key] == a {
-				delete(answers.by, key)
-			}
-			answers.Unlock()
-		}
-		close(a.done)
-	}()
-	a.rows, a.err = v.store.Totals(v.ctx, q)
 }
 
 // beside asks questions to whose answers the page comes later, so that they are answered beside each other.

@@ -235,16 +235,18 @@ type Stored = func(ctx context.Context, from, to time.Time, each func(activity.V
 
 // OfPolicies leaves out rows of a store that other policies decided; without versions, none.
 func OfPolicies(stored Stored, versions []string) Stored {
-	if len(versions) == 0 {
-		return stored
-	}
 	wanted := map[string]bool{}
 	for _, v := range versions {
 		wanted[v] = true
 	}
+	return Where(stored, func(v activity.Visits) bool { return len(wanted) == 0 || wanted[v.Policy] })
+}
+
+// Where leaves out rows of a store that do not fit.
+func Where(stored Stored, fits func(activity.Visits) bool) Stored {
 	return func(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (int64, error) {
 		return stored(ctx, from, to, func(v activity.Visits) error {
-			if !wanted[v.Policy] {
+			if !fits(v) {
 				return nil
 			}
 			return each(v)

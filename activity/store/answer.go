@@ -291,10 +291,7 @@ func (a *answer) add(k answerKey, c journal.Counts) {
 		a.sums[k] = row
 		a.order = append(a.order, row)
 	}
-	row.Requests += c.Requests
-	row.Bytes += c.Bytes
-	row.Violations += c.Violations
-	row.Unread += c.Unread
+	row.Add(c)
 }
 
 func valuesOf(k *journal.Key) Values {

@@ -87,12 +87,9 @@ type Query struct {
 
 // Row is totals of the visits that share the values of the dimensions asked for.
 type Row struct {
-	Start                       time.Time
-	Values                      Values
-	Requests, Bytes, Violations int64
-	// Unread is how many of the requests were by crawlers of which no robots.txt was known
-	// that they had read: whether they obeyed cannot be judged.
-	Unread int64
+	Start  time.Time
+	Values Values
+	journal.Counts
 }
 
 func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }

@@ -41,7 +41,9 @@ func (k Key) clone() Key {
 type Counts struct {
 	Requests, Bytes, Violations int64
 	Queries                     int64 // how many of the requests had a query that the path does not have
-	Unread                      int64 // how many were by crawlers of which no robots.txt was known that they had read
+	// Unread is how many were by crawlers of which no robots.txt was known that they had read: whether they obeyed
+	// cannot be judged.
+	Unread int64
 }
 
 // Add adds d to c.

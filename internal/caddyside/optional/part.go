@@ -80,6 +80,13 @@ func (p *Part[T]) Get() (v T, ok bool) {
 	return v, false
 }
 
+// With calls do with what is open, if it is.
+func (p *Part[T]) With(do func(T)) {
+	if v, ok := p.Get(); ok {
+		do(v)
+	}
+}
+
 // Changed says that the configuration of what is open has changed.
 func (p *Part[T]) Changed() {
 	select {

@@ -197,28 +197,20 @@ func (*Evidence) Ordered() {}
 
 // Publish implements activity.Publisher. What comes while the log is not open comes again when it is.
 func (e *Evidence) Publish(p *activity.Publication) {
-	if l, ok := e.log.Get(); ok {
-		l.Publish(p)
-	}
+	e.log.With(func(l *evidence.Log) { l.Publish(p) })
 }
 
 func (e *Evidence) Serve(p *activity.Publication, d site.Document) {
-	if l, ok := e.log.Get(); ok {
-		l.Serve(p, d)
-	}
+	e.log.With(func(l *evidence.Log) { l.Serve(p, d) })
 }
 
 func (e *Evidence) End(p *activity.Publication) {
-	if l, ok := e.log.Get(); ok {
-		l.End(p)
-	}
+	e.log.With(func(l *evidence.Log) { l.End(p) })
 }
 
 // Sign records what somebody did with a version of a policy.
 func (e *Evidence) Sign(action, by, note, name, policy string) {
-	if l, ok := e.log.Get(); ok {
-		l.Sign(action, by, note, name, policy)
-	}
+	e.log.With(func(l *evidence.Log) { l.Sign(action, by, note, name, policy) })
 }
 
 var (
