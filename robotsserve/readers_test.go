@@ -124,6 +124,7 @@ func checkParser(t *testing.T, r *rand.Rand, parser *crawlertest.Parser, process
 
 // TestPythonReadsAuthorities is why noAuthority is: if it fails, that can go.
 func TestPythonReadsAuthorities(t *testing.T) {
+	testkit.Slow(t)
 	for _, parser := range crawlertest.Parsers {
 		if !parser.Authority {
 			continue

@@ -190,6 +190,7 @@ func TestFoldedRowsAreCountedOnce(t *testing.T) {
 // A new database of a server adds to what the one before it has sent, and a server that was
 // gone catches up.
 func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
+	testkit.Slow(t)
 	t.Parallel()
 	server := clickhousetest.Start(t)
 	fleet := fleetIn(t, server)

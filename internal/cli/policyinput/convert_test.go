@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -308,7 +309,10 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 		files = append(files, found...)
 	}
 	converted := 0
-	for _, name := range files {
+	for i, name := range files {
+		if i%testkit.Rounds(4, 1) != 0 {
+			continue
+		}
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			data, err := os.ReadFile(name)
 			if err != nil {
