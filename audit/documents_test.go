@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Documents of other formats are listed if they are there, and not where a site answers
@@ -34,7 +36,7 @@ func TestOtherDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Run(t.Context(), u, Options{})
+	report, err := Run(t.Context(), u, Options{Wait: func(context.Context, time.Duration) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

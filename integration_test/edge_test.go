@@ -117,8 +117,9 @@ func TestEdgeErrorPages(t *testing.T) {
 	if r := s.get("/", "User-Agent", gptBot); r.StatusCode != 403 || r.body != "the page about 403" || r.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s %v %q", r.Status, r.Header, r.body)
 	}
-	if got := s.lines("caddy.log", "crawler refused", 2); len(got) != 1 {
-		t.Errorf("one refusal, %d lines", len(got))
+	s.get("/second", "User-Agent", gptBot)
+	if got := s.lines("caddy.log", "crawler refused", 2); len(got) != 2 || got[0]["uri"] != "/" || got[1]["uri"] != "/second" {
+		t.Errorf("two refusals: %v", got)
 	}
 }
 

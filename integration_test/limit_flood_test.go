@@ -105,7 +105,7 @@ func TestLimitedFromManyAddresses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("20,000 requests")
 	}
-	addresses, maxGrowth := 20_000, int64(1<<20)
+	addresses, maxGrowth := testkit.Rounds(5_000, 20_000), int64(1<<20)
 	if testkit.Long() {
 		addresses, maxGrowth = 5*addresses, 4<<20
 	}

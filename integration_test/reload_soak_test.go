@@ -19,7 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-var soak = flag.Duration("soak", time.Duration(testkit.Rounds(1, 2))*time.Second, "how long TestSoak takes")
+var soak = flag.Duration("soak", 2*time.Second, "how long TestSoak takes")
 
 const (
 	soakReloads = 200 // a minute
@@ -68,6 +68,9 @@ type soakClient struct {
 func TestSoak(t *testing.T) {
 	if testing.Short() && !flagGiven("soak") {
 		t.Skip("takes a while")
+	}
+	if !flagGiven("soak") {
+		testkit.Slow(t)
 	}
 	disk, console := t.TempDir(), freeAddr(t)
 	long := *soak > time.Minute

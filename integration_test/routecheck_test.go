@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ func TestUnreachedPolicies(t *testing.T) {
 		"invoked":               {"invoke site", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			validates := testkit.Long() || name == "handle" || name == "file_server" || name == "whole site" || name == "invoked"
+			validates := testkit.Long() || name == "handle" || testkit.Thorough() && slices.Contains([]string{"file_server", "whole site", "invoked"}, name)
 			s := newServer(t, t.TempDir(), slicePolicy, nil)
 			config := s.caddyfile("admin off\nlog {\noutput file DIR/caddy.log\nformat json\nlevel WARN\n}", map[string]string{
 				"www.example.com": c.body, "other.example.com": "robots_policy DIR/other.yaml\nrespond z",

@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // TestRefuseACrawler refuses a crawler in four clicks from the overview, without
 // JavaScript in the pages, sees that a request and robots.txt changed, and goes back.
 func TestRefuseACrawler(t *testing.T) {
+	testkit.Slow(t)
 	b := chromium(t)
 	n := open(t, policyText, "")
 	r := &reader{t, b}
