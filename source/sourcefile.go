@@ -79,26 +79,13 @@ const openRead = os.O_RDONLY | syscall.O_NONBLOCK
 
 // checkRegular returns an error unless a file is a regular one. Reading a pipe or a device may never end.
 func checkRegular(name string, info os.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		remedy := ""
-		if info.IsDir() {
-			remedy = "; name the policy file in it, such as " + filepath.Join(name, "site-policy.yaml")
-		}
-		return fmt.Errorf("%s is not a regular file but %s%s", name, kindOf(info.Mode()), remedy)
+	switch {
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory; name the policy file in it, such as %s", name, filepath.Join(name, "site-policy.yaml"))
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a pipe, a device or the like, and not a file", name)
 	}
 	return nil
-}
-
-func kindOf(mode os.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "a directory"
-	case mode&os.ModeNamedPipe != 0:
-		return "a pipe"
-	case mode&os.ModeDevice != 0:
-		return "a device"
-	}
-	return "something else"
 }
 
 func (v fileValidator) matches(info os.FileInfo) bool {

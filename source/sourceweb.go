@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -23,22 +22,12 @@ const (
 	maxRedirects = 3
 )
 
-var webTransport = &http.Transport{
-	Proxy:                  http.ProxyFromEnvironment,
-	DialContext:            (&net.Dialer{Timeout: readTimeout}).DialContext,
-	TLSHandshakeTimeout:    readTimeout,
-	ForceAttemptHTTP2:      true,
-	MaxIdleConnsPerHost:    1,
-	IdleConnTimeout:        2 * webInterval,
-	MaxResponseHeaderBytes: 64 << 10,
-}
-
 func newWebSource(text string) (*source, error) {
 	u, err := WebAddress(text)
 	if err != nil {
 		return nil, err
 	}
-	w := &webPolicy{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}
+	w := &webPolicy{url: u, client: &http.Client{CheckRedirect: checkRedirect}}
 	return &source{
 		name: u.String(), key: "web " + u.String(), interval: webInterval, minInterval: time.Second,
 		remote: true, startsFromLastGood: true, read: bounded(w.read),

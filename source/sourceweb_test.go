@@ -22,7 +22,7 @@ func TestWebSourceTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := &webPolicy{url: address, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}
+	src := &webPolicy{url: address, client: &http.Client{CheckRedirect: checkRedirect}}
 	if _, err := src.read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server that nobody vouches for: %v", err)
 	}
