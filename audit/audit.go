@@ -141,9 +141,7 @@ type page struct {
 func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	base := *address
 	base.Fragment, base.User = "", nil
-	if base.Path == "" {
-		base.Path = "/"
-	}
+	base.Path = cmp.Or(base.Path, "/")
 	if o.Pages <= 0 {
 		o.Pages = DefaultPages
 	}
@@ -241,16 +239,7 @@ func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 }
 
 // target is the request target that patterns of robots.txt are matched with.
-func target(u *url.URL) string {
-	t := u.EscapedPath()
-	if t == "" {
-		t = "/"
-	}
-	if u.RawQuery != "" {
-		t += "?" + u.RawQuery
-	}
-	return t
-}
+func target(u *url.URL) string { return u.RequestURI() }
 
 // getPages chooses the pages and requests them in the audit's own name.
 func (a *auditor) getPages(ctx context.Context) {

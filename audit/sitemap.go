@@ -4,6 +4,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/xml"
@@ -103,9 +104,7 @@ func readSitemap(r *response) (locs []string, index bool, err error) {
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			if root == "" {
-				root = t.Name.Local
-			}
+			root = cmp.Or(root, t.Name.Local)
 			inLoc = t.Name.Local == "loc"
 		case xml.EndElement:
 			inLoc = false

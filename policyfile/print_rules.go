@@ -3,6 +3,7 @@
 package policyfile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -78,9 +79,7 @@ func (w *printer) mention(list []policy.Statement) (key string, m mention, used 
 	if u := w.usages[s.Local]; u != nil && s.Allow && written(list, s.Pattern, u.Parts, s) {
 		parts, key, m.qualifiers = u.Parts, u.Name, nil
 	}
-	if m.text = s.Written; m.text == "" {
-		m.text = s.Pattern.String()
-	}
+	m.text = cmp.Or(s.Written, s.Pattern.String())
 	if set := w.sets[s.Resource]; set != nil {
 		n := 0
 		for _, pattern := range set.Patterns {

@@ -291,9 +291,7 @@ func readLimit(p *parser, n *yaml.Node, r *ruleReader) {
 	if limit.IsZero() {
 		return // reported
 	}
-	if limit.Burst == 0 {
-		limit.Burst = min(limit.Requests, maxBurst)
-	}
+	limit.Burst = cmp.Or(limit.Burst, min(limit.Requests, maxBurst))
 	r.rule.Limit = limit
 }
 

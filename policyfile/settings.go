@@ -216,11 +216,7 @@ func printPreamble(w *printer, b *policy.Publish) {
 	}
 	w.under("preamble", func() {
 		for _, a := range b.Preambles {
-			host := string(a.Host)
-			if host == "" {
-				host = otherHosts
-			}
-			w.block(scalar(host), a.Text)
+			w.block(scalar(cmp.Or(string(a.Host), otherHosts)), a.Text)
 		}
 	})
 }

@@ -247,9 +247,7 @@ func printSets(w *printer, spec *policy.Spec) {
 		for _, set := range spec.Resources {
 			paths := texts(set.Patterns)
 			for i, text := range set.Written {
-				if text != "" {
-					paths[i] = text
-				}
+				paths[i] = cmp.Or(text, paths[i])
 			}
 			w.texts(set.Name, paths)
 		}

@@ -99,11 +99,6 @@ const (
 // and says what happens to clients of other identities.
 func (s *Site) Explain(q Question) *Explanation {
 	path := pathpattern.Target(q.URL)
-	if q.URL.Path == "" {
-		u := *q.URL
-		u.Path = "/"
-		q.URL = &u
-	}
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
 	evidence, identities := map[policy.CrawlerID]string{}, map[policy.CrawlerID]policy.Identity{}
 	ids := s.whoAsks(q.Agent)
@@ -223,10 +218,7 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 
 func (s *Site) expectation(q policy.Query, e *Explanation) policy.Expectation {
 	x := policy.Expectation{
-		Agent: policy.Audience{Kind: policy.ForToken, Name: e.Crawler.Token}, Anyone: true, Allowed: e.MayCrawl, Path: q.Path,
-	}
-	if e.ReadAs != "" {
-		x.Path = e.ReadAs
+		Agent: policy.Audience{Kind: policy.ForToken, Name: e.Crawler.Token}, Anyone: true, Allowed: e.MayCrawl, Path: cmp.Or(e.ReadAs, q.Path),
 	}
 	if s.Policy.DemandsIdentity() {
 		x.Anyone, x.Identity = false, q.Identity

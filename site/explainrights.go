@@ -3,6 +3,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,10 +25,7 @@ type Register struct {
 func (s *Site) explainRights(q policy.Query) (all []Register) {
 	publish := &s.File.Spec.Publish
 	add := func(name, says, document, readers string) {
-		if says == "" {
-			says = "nothing"
-		}
-		all = append(all, Register{name, says, document, readers})
+		all = append(all, Register{name, cmp.Or(says, "nothing"), document, readers})
 	}
 	page := s.Page(q.Host, q.Path, q.Now)
 	everyone := rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts()

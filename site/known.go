@@ -54,11 +54,7 @@ func newKnown(f *policyfile.File) *known {
 // readable is a URL with its host as it was asked for, where url.URL would write
 // letters beyond ASCII as escapes. It is without a user's name and password.
 func readable(u *url.URL) string {
-	text := u.Scheme + "://" + u.Host + u.EscapedPath()
-	if u.RawQuery != "" || u.ForceQuery {
-		text += "?" + u.RawQuery
-	}
-	return text
+	return u.Scheme + "://" + u.Host + u.RequestURI()
 }
 
 // meant is the token of the crawler that an unknown agent may be a misspelling of, or "". Of a whole User-Agent only

@@ -137,9 +137,7 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	work := pathpattern.Work(maxMatching)
 	key = appendMatches(key, ps.index, t.path, &work)
 	more := t.more
-	if more != nil {
-		key, t.more = ps.appendMore(key, begin, more, &work)
-	}
+	key, t.more = ps.appendMore(key, begin, more, &work)
 	if t.folds {
 		if key, t.folds = ps.appendFolded(key, begin, t.path, more, &work); t.folds {
 			t.more = more

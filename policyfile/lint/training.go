@@ -3,6 +3,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,9 +119,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		if len(open) == 0 {
 			continue
 		}
-		if first == nil {
-			first = s
-		}
+		first = cmp.Or(first, s)
 		may = append(may, open...)
 		paths, written = append(paths, readable(s.Pattern)), append(written, AsWritten(s.Pattern.String()))
 	}

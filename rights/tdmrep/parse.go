@@ -97,12 +97,7 @@ func rule(fields map[string]json.RawMessage, note func(string, ...any)) (r Rule,
 func pattern(location string) (pathpattern.Pattern, bool) {
 	location = strings.TrimSpace(location)
 	if u, err := url.Parse(location); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
-		_, location, _ = strings.Cut(location, "://")
-		if slash := strings.IndexByte(location, '/'); slash >= 0 {
-			location = location[slash:]
-		} else {
-			location = "/"
-		}
+		location = u.RequestURI()
 	}
 	if location == "" {
 		return pathpattern.Pattern{}, false

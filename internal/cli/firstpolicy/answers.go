@@ -147,10 +147,7 @@ func parseClosed(s string) (pathpattern.Pattern, error) {
 	path := s
 	switch u, err := url.Parse(s); {
 	case err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"):
-		path = u.EscapedPath()
-		if u.RawQuery != "" {
-			path += "?" + u.RawQuery
-		}
+		path = u.RequestURI()
 	case !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "*"):
 		path = "/" + s
 	}
