@@ -136,7 +136,7 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 	if _, ok := ns.catalogue.Lookup(name); !ok {
 		near, _ := p.known().group(name)
 		ns.known = p.names
-		if listed = near != ""; listed {
+		if near != "" {
 			// As it is checked where crawlers are listed.
 			return crawlers.CheckPattern(name) == nil && crawlers.ValidToken(name) && !crawlers.NamesBrowser(name), true
 		}

@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -272,7 +273,9 @@ var (
 	limitFields = fields[*policy.Limit]{
 		key("rate", "how many requests in each second, minute, hour or day, such as 60/m", rateShape, readRate, nil).must(),
 		key("burst", "how many of them at once, after a pause; the default is the number in rate",
-			shape{"type": "integer", "minimum": 1, "maximum": maxBurst}, readBurst, nil),
+			shape{"type": "integer", "minimum": 1, "maximum": maxBurst}, func(p *parser, n *yaml.Node, l *policy.Limit) {
+				l.Burst = int(p.count(n, "burst", maxBurst, fmt.Sprintf("a number of requests from 1 to %d", maxBurst)))
+			}, nil),
 	}
 	limitShape = shape{"anyOf": []any{shape{"const": "none"}, rateShape, mapShape(limitFields)}}
 )
@@ -309,17 +312,17 @@ func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
 	l.Per = limitUnits[text[end+1]]
 }
 
-func readBurst(p *parser, n *yaml.Node, l *policy.Limit) {
-	text, ok := p.text(n, "burst")
+// count reads a whole number from 1 to most; must says so.
+func (p *parser) count(n *yaml.Node, what string, most uint64, must string) uint64 {
+	text, ok := p.text(n, what)
 	if !ok {
-		return
+		return 0
 	}
-	burst, err := strconv.Atoi(text)
-	if err != nil || burst < 1 || burst > maxBurst {
-		p.report(posOf(n), "bad-value", "", "invalid burst %s: must be a number of requests from 1 to %d", quote(text), maxBurst)
-		return
+	number, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || number < 1 || number > most {
+		p.report(posOf(n), "bad-value", "", "invalid %s %s: must be %s", what, quote(text), must)
 	}
-	l.Burst = burst
+	return number
 }
 
 func printLimit(w *printer, r *ruleReader) {

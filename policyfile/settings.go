@@ -41,8 +41,9 @@ var enforcementFields = fields[*policy.Enforcement]{
 	textKey("message", "the text of a refusal", textShape("one line of text", ""), (*parser).message,
 		func(e *policy.Enforcement) *string { return &e.Message }),
 	key("retry-after", "the seconds after which a refused crawler may ask again",
-		shape{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}, readRetryAfter,
-		func(w *printer, e *policy.Enforcement) {
+		shape{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}, func(p *parser, n *yaml.Node, e *policy.Enforcement) {
+			e.RetryAfter = time.Duration(p.count(n, "retry-after", maxRetryAfter, "a whole number of seconds above 0 and up to a year, such as 3600")) * time.Second
+		}, func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.RetryAfter > 0, "retry-after", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
 		}),
 	key("action", "close drops the connection instead of answering", choiceShape("close"),
@@ -93,19 +94,6 @@ func printEnforcement(w *printer, spec *policy.Spec) {
 
 func (p *parser) message(n *yaml.Node, _, text string) bool {
 	return len(text) <= maxMessage || p.refuse(n, "bad-value", "", "the message can have up to %d characters", maxMessage)
-}
-
-func readRetryAfter(p *parser, n *yaml.Node, e *policy.Enforcement) {
-	text, ok := p.text(n, "retry-after")
-	if !ok {
-		return
-	}
-	seconds, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || seconds == 0 || seconds > maxRetryAfter {
-		p.report(posOf(n), "bad-value", "", "invalid retry-after %s: must be a whole number of seconds above 0 and up to a year, such as 3600", quote(text))
-		return
-	}
-	e.RetryAfter = time.Duration(seconds) * time.Second
 }
 
 var publishFields = fields[*policy.Publish]{

@@ -114,7 +114,7 @@ func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []i
 
 func (l *linter) guarded(ids []policy.CrawlerID) (kinds []crawlers.Kind) {
 	for _, kind := range []crawlers.Kind{crawlers.KindSearch, crawlers.KindPreview} {
-		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) }) {
+		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return IsOfKind(l.Policy, id, kind) }) {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -170,10 +170,6 @@ func (l *linter) someTokens(ids []policy.CrawlerID) string {
 const shown = 3
 
 func join(words []string) string { return strings.Join(words, ", ") }
-
-func containsFold(words []string, text string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, text) })
-}
 
 func quote(s string) string {
 	const longest = 60

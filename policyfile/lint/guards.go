@@ -275,7 +275,7 @@ func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID) {
 		if !l.spend(1) {
 			break
 		}
-		if l.isOfKind(id, crawlers.KindSearch) && l.decide(id, host, anyPage, policy.Index).Rule == &l.rules[rule] {
+		if IsOfKind(l.Policy, id, crawlers.KindSearch) && l.decide(id, host, anyPage, policy.Index).Rule == &l.rules[rule] {
 			hidden = append(hidden, id)
 		}
 	}
@@ -298,10 +298,6 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 		all = append(all, harms[kind])
 	}
 	return english.List(all, "and")
-}
-
-func (l *linter) isOfKind(id policy.CrawlerID, kind crawlers.Kind) bool {
-	return IsOfKind(l.Policy, id, kind)
 }
 
 // IsOfKind reports whether a crawler is of a kind by the policy's catalogue or the built-in one: a policy only removes a

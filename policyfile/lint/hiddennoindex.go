@@ -40,7 +40,7 @@ func (l *linter) hiddenNoindex() {
 func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	const most = 16
 	for _, name := range crawlers.WellKnown {
-		if id := l.Policy.Crawler(name); l.isOfKind(id, crawlers.KindSearch) && l.isFor(rule, id) {
+		if id := l.Policy.Crawler(name); IsOfKind(l.Policy, id, crawlers.KindSearch) && l.isFor(rule, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -50,7 +50,7 @@ func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	for _, a := range l.rules[rule].For {
 		of := l.crawlersOf(a)
 		for _, id := range of[:min(len(of), most)] {
-			if len(ids) < most && l.isOfKind(id, crawlers.KindSearch) && !slices.Contains(ids, id) {
+			if len(ids) < most && IsOfKind(l.Policy, id, crawlers.KindSearch) && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}

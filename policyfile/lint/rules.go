@@ -64,7 +64,7 @@ func (l *linter) crawlDelay() {
 			switch {
 			case a.Kind == policy.ForToken && ok && slices.Contains(ignoreDelay, c.Operator):
 				names = append(names, c.Token)
-			case a.Kind == policy.ForOperator && containsFold(ignoreDelay, a.Name):
+			case a.Kind == policy.ForOperator && slices.ContainsFunc(ignoreDelay, func(o string) bool { return strings.EqualFold(o, a.Name) }):
 				names = append(names, a.Name)
 			}
 		}
