@@ -202,10 +202,9 @@ func (l *Log) quote(e *Event) {
 		return
 	}
 	who := rfc9309.Crawler{Names: []string{e.Crawler}}
-	if all, err := crawlers.Default(); err == nil {
-		if c, ok := all.Lookup(e.Crawler); ok {
-			who.Names, who.IgnoresStar = append(who.Names, c.Follows...), c.IgnoresStar
-		}
+	known, _ := crawlers.Default() // what is built in is valid
+	if c, ok := known.Lookup(e.Crawler); ok {
+		who.Names, who.IgnoresStar = append(who.Names, c.Follows...), c.IgnoresStar
 	}
 	if a := f.Ask(who, e.Path); !a.Allowed {
 		e.Line, e.Says = a.Line, f.Line(a.Line)

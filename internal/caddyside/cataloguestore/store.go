@@ -35,11 +35,7 @@ func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalogu
 	if err == nil {
 		c, err = stored(data)
 	}
-	if c == nil && err == nil {
-		c, err = crawlers.Embedded()
-		return c, SourceEmbedded, err
-	}
-	return c, SourceStorage, err
+	return c, sourceOf(c), err
 }
 
 // Store writes a catalogue, which must have been checked.

@@ -4,7 +4,6 @@ package cataloguestore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -38,11 +37,11 @@ type Watcher struct {
 	updating sync.Mutex
 
 	checking sync.Mutex
-	seen     bool                // the storage was read
-	data     []byte              // that was read last; nil for none
-	invalid  error               // why data is not used
-	good     bool                // current is what the storage had last without an error
-	current  *crawlers.Catalogue // nil for the embedded one
+	seen     bool   // the storage was read
+	data     []byte // that was read last; nil for none
+	invalid  error  // why data is not used
+	good     bool   // current is what the storage had last without an error
+	current  *crawlers.Catalogue
 }
 
 // started are the watchers of configurations that were started and not stopped. While
@@ -73,14 +72,17 @@ func CurrentStatus() Status {
 	last.mu.Lock()
 	s := last.status
 	last.mu.Unlock()
-	if c, err := crawlers.Default(); err == nil {
-		s.AsOf, s.Crawlers, s.Source = c.AsOf(), c.Len(), SourceStorage
-		if embedded, _ := crawlers.Embedded(); c == embedded {
-			s.Source = SourceEmbedded
-		}
-		s.Warning = Aged(c, time.Now())
-	}
+	c, _ := crawlers.Default() // what is built in is valid
+	s.AsOf, s.Crawlers, s.Source, s.Warning = c.AsOf(), c.Len(), sourceOf(c), Aged(c, time.Now())
 	return s
+}
+
+// sourceOf is the source of the catalogue in use.
+func sourceOf(c *crawlers.Catalogue) string {
+	if embedded, _ := crawlers.Embedded(); c == embedded {
+		return SourceEmbedded
+	}
+	return SourceStorage
 }
 
 // New installs the catalogue of a storage before policies are loaded. A storage that cannot be read, or hangs, stops
@@ -117,10 +119,8 @@ func (w *Watcher) Start() {
 	if w.address != "" {
 		go w.fetchDaily(ctx)
 	}
-	if c, err := crawlers.Default(); err == nil {
-		if old := Aged(c, time.Now()); old != "" {
-			w.logger.Warn(old)
-		}
+	if old := CurrentStatus().Warning; old != "" {
+		w.logger.Warn(old)
 	}
 }
 
@@ -203,17 +203,16 @@ func (w *Watcher) check(ctx context.Context) {
 	}
 }
 
-// stored returns the catalogue that a storage has, nil if it has none or one that is older than the embedded one.
-func stored(data []byte) (*crawlers.Catalogue, error) {
-	embedded, err := crawlers.Embedded()
-	if err != nil || data == nil {
-		return nil, err
+// stored returns the catalogue that a storage has, or the embedded one if it has none or an older one.
+func stored(data []byte) (c *crawlers.Catalogue, err error) {
+	embedded, _ := crawlers.Embedded() // it is valid
+	if data != nil {
+		c, err = parseOnce(data)
 	}
-	c, err := parseOnce(data)
-	if err != nil || c.AsOf() < embedded.AsOf() {
-		return nil, err
+	if err == nil && (c == nil || c.AsOf() < embedded.AsOf()) {
+		c = embedded
 	}
-	return c, nil
+	return c, err
 }
 
 // parsed is the last catalogue that was read, so that the watchers of one configuration
@@ -239,8 +238,7 @@ func parseOnce(data []byte) (*crawlers.Catalogue, error) {
 
 // install makes the current catalogue the one in use.
 func (w *Watcher) install(ctx context.Context) {
-	embedded, _ := crawlers.Embedded()
-	if used, err := crawlers.Default(); err == nil && used != cmp.Or(w.current, embedded) {
+	if used, _ := crawlers.Default(); used != w.current {
 		crawlers.Install(w.current)
 		identity.RenewLists()
 		s := CurrentStatus()
