@@ -91,10 +91,8 @@ func (s *server) view(r *http.Request) (*view, error) {
 	v.store = runningStore(v.node)
 	v.notices, v.history = sync.OnceValue(v.findNotices), sync.OnceValues(v.readHistory)
 	var err error
-	if v.Running, err = v.choose(); err != nil {
-		return nil, err
-	}
-	return v, nil
+	v.Running, err = v.choose()
+	return v, err
 }
 
 // allowed reports whether a host may be seen.

@@ -31,13 +31,7 @@ func (p *caddyJSON) Parse(line []byte, r *Record) error {
 	if s.space(); s.i < len(s.b) {
 		return errJSON
 	}
-	switch {
-	case r.Target == nil:
-		return errNoRequest
-	case r.Time.IsZero():
-		return errNoTime
-	}
-	return nil
+	return r.complete()
 }
 
 // top reads the value of a field of the log line.

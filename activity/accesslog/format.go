@@ -126,13 +126,7 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 		}
 		f.set(p, value, r)
 	}
-	switch {
-	case r.Target == nil:
-		return errNoRequest
-	case r.Time.IsZero():
-		return errNoTime
-	}
-	return nil
+	return r.complete()
 }
 
 // end finds the end of the value at the start of s. In quotes, a backslash hides a byte.

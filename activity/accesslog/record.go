@@ -38,6 +38,17 @@ var (
 	errNoTime    = errors.New("its time is missing or invalid")
 )
 
+// complete reports what a line must have and did not.
+func (r *Record) complete() error {
+	switch {
+	case r.Target == nil:
+		return errNoRequest
+	case r.Time.IsZero():
+		return errNoTime
+	}
+	return nil
+}
+
 // detect finds the format of a log that reads most of its first lines.
 func detect(start []byte) (Parser, error) {
 	lines := bytes.Split(start, []byte("\n"))

@@ -127,33 +127,29 @@ func (a *auditor) loop(ctx context.Context) {
 // them and emits an event. The first audit without a fault is not news.
 func (a *auditor) report(r *audit.Report, err error) {
 	audited.WithLabelValues(a.config.URL).SetToCurrentTime()
-	data := map[string]any{"url": a.config.URL, "faults": -1, "findings": []string{}, "error": ""}
-	var found string
+	n, findings, failure := -1, []string{}, ""
 	if err != nil {
-		faults.WithLabelValues(a.config.URL).Set(-1)
-		data["error"] = err.Error()
-		found = err.Error()
+		failure = err.Error()
 	} else {
-		faults.WithLabelValues(a.config.URL).Set(float64(r.Faults()))
-		findings := describe(r)
-		data["faults"], data["findings"] = r.Faults(), findings
-		found = strings.Join(findings, "\n")
+		n, findings = r.Faults(), describe(r)
 	}
+	faults.WithLabelValues(a.config.URL).Set(float64(n))
+	found := failure + strings.Join(findings, "\n")
 	remember(Result{URL: a.config.URL, Time: time.Now(), Found: r, Err: err}, found == a.last)
 	if found == a.last {
 		return
 	}
 	a.last = found
-	fields := []zap.Field{zap.String("url", a.config.URL), zap.Any("faults", data["faults"]), zap.Any("findings", data["findings"])}
+	fields := []zap.Field{zap.String("url", a.config.URL), zap.Int("faults", n), zap.Strings("findings", findings)}
 	switch {
 	case err != nil:
 		a.logger.Error("the audit could not be carried out", zap.String("url", a.config.URL), zap.Error(err))
-	case r.Faults() > 0:
+	case n > 0:
 		a.logger.Warn("the audit found faults", fields...)
 	default:
 		a.logger.Info("the audit found no faults", fields...)
 	}
-	a.emit(event, data)
+	a.emit(event, map[string]any{"url": a.config.URL, "faults": n, "findings": findings, "error": failure})
 }
 
 // describe lists the faults and what is inconclusive.

@@ -85,19 +85,17 @@ type visitFields activity.Visit
 
 func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddInt("version", activity.Version)
-	e.AddString("host", v.Host)
-	e.AddString("path", v.Path)
-	e.AddString("crawler", v.Crawler)
-	e.AddString("kind", v.Kind)
-	e.AddString("identity", string(v.Identity))
-	e.AddString("decision", string(v.Decision))
-	e.AddString("policy", v.Policy)
+	for _, f := range [][2]string{
+		{"host", v.Host}, {"path", v.Path}, {"crawler", v.Crawler}, {"kind", v.Kind}, {"identity", string(v.Identity)}, {"decision", string(v.Decision)}, {"policy", v.Policy},
+	} {
+		e.AddString(f[0], f[1])
+	}
 	e.AddInt("status", v.Status)
 	e.AddInt64("bytes", v.Bytes)
 	e.AddTime("time", v.Time)
-	for _, f := range []struct{ name, value string }{{"rule", v.Rule}, {"robots", v.Robots}, {"publication", v.Publication}, {"number", v.Number}, {"proof", v.Proof}, {"document", v.Document}, {"document_version", v.DocumentVersion}} {
-		if f.value != "" {
-			e.AddString(f.name, f.value)
+	for _, f := range [][2]string{{"rule", v.Rule}, {"robots", v.Robots}, {"publication", v.Publication}, {"number", v.Number}, {"proof", v.Proof}, {"document", v.Document}, {"document_version", v.DocumentVersion}} {
+		if f[1] != "" {
+			e.AddString(f[0], f[1])
 		}
 	}
 	for _, f := range []struct {
