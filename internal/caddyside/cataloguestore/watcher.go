@@ -115,35 +115,25 @@ func (w *Watcher) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = cancel
 	started.Add(w)
-	go w.watch(ctx)
+	next := func() time.Duration { return interval - rand.N(interval/5) }
+	go repeat(ctx, next(), next, w.check)
 	if w.address != "" {
-		go w.fetchDaily(ctx)
+		go repeat(ctx, rand.N(interval), func() time.Duration { return autoInterval - rand.N(autoInterval/24) }, w.update)
 	}
 	if old := CurrentStatus().Warning; old != "" {
 		w.logger.Warn(old)
 	}
 }
 
-func (w *Watcher) fetchDaily(ctx context.Context) {
-	wait := rand.N(interval) // a fleet does not fetch at once
+// repeat calls do after a while, and again after what next says. A fleet does not do so at once.
+func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
-			w.update(ctx)
-			wait = autoInterval - rand.N(autoInterval/24)
-		}
-	}
-}
-
-func (w *Watcher) watch(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(interval - rand.N(interval/5)): // a fleet does not read at once
-			w.check(ctx)
+			do(ctx)
+			wait = next()
 		}
 	}
 }
