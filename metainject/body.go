@@ -185,22 +185,15 @@ func codingOf(values []string) coding {
 	if len(values) == 0 {
 		return identity
 	}
-	if len(values) > 1 {
+	c, ok := codings[ascii.Lower(strings.Trim(values[0], " \t"))]
+	if !ok || len(values) > 1 {
 		return unknownCoding
 	}
-	switch v := strings.Trim(values[0], " \t"); {
-	case v == "", ascii.EqualFold(v, "identity"):
-		return identity
-	case ascii.EqualFold(v, "gzip"), ascii.EqualFold(v, "x-gzip"):
-		return gzipCoding
-	case ascii.EqualFold(v, "deflate"):
-		return deflateCoding
-	case ascii.EqualFold(v, "zstd"):
-		return zstdCoding
-	case ascii.EqualFold(v, "br"):
-		return brotliCoding
-	}
-	return unknownCoding
+	return c
+}
+
+var codings = map[string]coding{
+	"": identity, "identity": identity, "gzip": gzipCoding, "x-gzip": gzipCoding, "deflate": deflateCoding, "zstd": zstdCoding, "br": brotliCoding,
 }
 
 // lookCoded is look for a coded body. The body is held as it arrived, beside its text: a page that does

@@ -70,7 +70,7 @@ func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 			return notOurs, m
 		}
 	}
-	if !rw.changes(rw.status) || len(h["Content-Range"]) > 0 ||
+	if rw.status != http.StatusOK || len(h["Content-Range"]) > 0 ||
 		httpguts.HeaderValuesContainsToken(h["Cache-Control"], "no-transform") || isIncremental(h["Incremental"]) {
 		return notOurs, m
 	}
@@ -85,17 +85,6 @@ func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 		return notOurs, m
 	}
 	return toSniff, m
-}
-
-// changes reports whether pages with this status are changed.
-func (rw *ResponseWriter) changes(status int) bool {
-	switch status {
-	case http.StatusOK:
-		return true
-	case http.StatusNoContent, http.StatusResetContent, http.StatusPartialContent, http.StatusNotModified:
-		return false
-	}
-	return slices.Contains(rw.o.Statuses, status)
 }
 
 // media is what a Content-Type tells.

@@ -34,7 +34,7 @@
 //
 // # Which pages
 //
-// Responses to GET and HEAD with status 200 (Options.Statuses adds others), as text/html or
+// Responses to GET and HEAD with status 200, as text/html or
 // application/xhtml+xml (or without a type, where net/http would find HTML), in an encoding based on ASCII
 // and a known content coding, without Content-Range, Cache-Control: no-transform and Incremental: ?1. The page
 // must show that it is no fragment (Options.Fragments). The response to HEAD has the header of a changed page,

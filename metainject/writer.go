@@ -39,9 +39,6 @@ type Options struct {
 	// MaxHead bounds the bytes of a page, and of its gzip or deflate stream, that are held while its head
 	// is looked for; 0 means DefaultMaxHead. A longer head is changed as far as it has been seen.
 	MaxHead int
-	// Statuses are further final status codes besides 200 whose pages are changed; engines index no
-	// others. Codes without a body, and 206, never count.
-	Statuses []int
 	// Fragments makes HTML without a DOCTYPE, html, head, body or meta tag a page, too. By default it is
 	// taken for a part that a script or a template puts into some page.
 	Fragments bool

@@ -138,23 +138,19 @@ func (s *search) askAll(q *Query, path string) {
 
 func (s *search) ask(q *Query, path string, hosts []int32, u Usage) {
 	fallback, hasFallback := u.fallback()
-	atoms := s.p.reachesOf(q.Crawler)
-	for i := range atoms {
-		s.askAtom(q, path, &atoms[i], hosts, u, true)
+	askBoth := func(r *reach) {
+		s.askAtom(q, path, r, hosts, u, true)
 		if hasFallback {
-			s.askAtom(q, path, &atoms[i], hosts, fallback, false)
+			s.askAtom(q, path, r, hosts, fallback, false)
 		}
 	}
-	if len(s.p.purposes) == 0 {
-		return
+	atoms := s.p.reachesOf(q.Crawler)
+	for i := range atoms {
+		askBoth(&atoms[i])
 	}
 	for _, name := range q.Purposes {
 		if a := s.p.purposes[name]; a != nil {
-			r := reach{TierGroup, a}
-			s.askAtom(q, path, &r, hosts, u, true)
-			if hasFallback {
-				s.askAtom(q, path, &r, hosts, fallback, false)
-			}
+			askBoth(&reach{TierGroup, a})
 		}
 	}
 }

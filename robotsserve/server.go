@@ -59,18 +59,13 @@ type Server struct {
 	p            *policy.Policy
 	o            ServeOptions
 	cacheControl string
-	varies       bool // files contain the host's name
-	hosts        map[policy.Host]*sites
-	other        *sites // of hosts that no rule names
+	varies       bool           // files contain the host's name
+	hosts        map[int]*sites // by policy.Policy.HostKey
 	merged       mergedSites
 }
 
 // sites are the files of the hosts for which the same rules hold.
 type sites struct{ all, short site }
-
-func newSites(host string) *sites {
-	return &sites{site{host: host}, site{host: host, short: true}}
-}
 
 type site struct {
 	once  sync.Once
@@ -81,21 +76,16 @@ type site struct {
 
 // NewServer returns a server of a policy. It serves whatever Render renders: look at the problems of Check first.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
-	s := &Server{p: p, o: o, varies: varies(p), hosts: map[policy.Host]*sites{}, other: newSites("")}
+	s := &Server{p: p, o: o, varies: varies(p), hosts: map[int]*sites{}}
 	if o.MaxAge == 0 {
 		o.MaxAge = DefaultMaxAge
 	}
 	s.cacheControl = CacheControl(o.MaxAge)
-	byKey := map[int]*sites{}
 	for _, h := range Hosts(p) {
-		if h == "" {
-			continue
+		if key := p.HostKey(string(h)); s.hosts[key] == nil {
+			host := string(h)
+			s.hosts[key] = &sites{site{host: host}, site{host: host, short: true}}
 		}
-		key := p.HostKey(string(h))
-		if byKey[key] == nil {
-			byKey[key] = newSites(string(h))
-		}
-		s.hosts[h] = byKey[key]
 	}
 	return s
 }
@@ -220,29 +210,11 @@ func (s *Server) Text(host string) (text, etag string) {
 }
 
 func (s *Server) site(host string, short bool) *site {
-	of := s.sites(host)
+	of := s.hosts[s.p.HostKey(policy.NormalizeHost(host))]
 	if short && !s.p.Spec().Publish.AllGroups {
 		return &of.short
 	}
 	return &of.all
-}
-
-func (s *Server) sites(host string) *sites {
-	if len(s.hosts) == 0 {
-		return s.other
-	}
-	name := policy.NormalizeHost(host)
-	if found := s.hosts[policy.Host(name)]; found != nil && !strings.HasPrefix(name, "*") {
-		return found
-	}
-	for i := range len(name) {
-		if name[i] == '.' {
-			if found := s.hosts[policy.Host("*"+name[i:])]; found != nil {
-				return found
-			}
-		}
-	}
-	return s.other
 }
 
 // acceptsGzip reports whether a client takes gzip (RFC 9110 section 12.5.3).

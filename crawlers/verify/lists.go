@@ -187,11 +187,7 @@ func (l *Lists) Release(urls []string) {
 	}
 }
 
-func unique(urls []string) []string {
-	urls = slices.Clone(urls)
-	slices.Sort(urls)
-	return slices.Compact(urls)
-}
+func unique(urls []string) []string { return slices.Compact(slices.Sorted(slices.Values(urls))) }
 
 func (l *Lists) source(url string) *source {
 	if s, ok := l.sources.Load(url); ok {
