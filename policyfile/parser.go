@@ -40,6 +40,10 @@ type parser struct {
 }
 
 func (p *parser) unknownKey(within, key, value *yaml.Node, what string, known []string) {
+	if glue := joinedKey.FindStringSubmatch(key.Value); glue != nil && p.keys[glue[1]] {
+		p.report(posOf(key), "missing-space", glue[1]+": "+glue[2], "a space is missing after the colon")
+		return
+	}
 	unknown := "unknown key " + quote(key.Value) + " in " + what
 	if advice := p.misplaced(within, key, value, what); advice != "" {
 		p.reportAdvice(posOf(key), "unknown-key", "", unknown, advice)
