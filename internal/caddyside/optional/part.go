@@ -66,7 +66,7 @@ func Open[T io.Closer](name string, funcs Funcs[T]) *Part[T] {
 		State: add(&State{name: name, tried: make(chan struct{})}), funcs: funcs, done: make(chan struct{}),
 		changed: make(chan struct{}, 1),
 	}
-	p.closed, p.stop = context.WithCancel(context.Background())
+	p.closed, p.stop = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
 	p.opening.Store(true)
 	go p.run()
 	return p
