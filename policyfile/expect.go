@@ -167,9 +167,16 @@ type evaluator struct {
 	policy  *policy.Policy
 	now     time.Time
 	spent   int
-	hosts   []string                  // see hostsOf
-	classes map[string][]policy.Class // by host
+	hosts   []string           // see hostsOf
+	classes map[string]classes // by host
+	members map[policy.Audience][]policy.CrawlerID
 	asked   map[memberKey][]member
+}
+
+// classes are the classes of crawlers on a host; the first has all that are in no other.
+type classes struct {
+	count int
+	of    map[policy.CrawlerID]int
 }
 
 type memberKey struct {
@@ -187,7 +194,8 @@ func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
 	return &evaluator{
 		policy: p, now: now,
 		hosts:   hostsOf(p),
-		classes: map[string][]policy.Class{},
+		classes: map[string]classes{},
+		members: map[policy.Audience][]policy.CrawlerID{},
 		asked:   map[memberKey][]member{},
 	}
 }
@@ -271,20 +279,20 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if a.Kind == policy.ForPurpose {
 		purposes = []string{key.agent.Name}
 	}
-	classes, ok := x.classes[host]
+	on, ok := x.classes[host]
 	if !ok {
-		classes = x.policy.Classes(host)
-		x.classes[host] = classes
-	}
-	of := map[policy.CrawlerID]int{} // 0 for those that are in no other class
-	for i := range classes {
-		for _, id := range classes[i].Crawlers {
-			of[id] = i
+		all := x.policy.Classes(host)
+		on = classes{len(all), map[policy.CrawlerID]int{}}
+		for i := range all {
+			for _, id := range all[i].Crawlers {
+				on.of[id] = i
+			}
 		}
+		x.classes[host] = on
 	}
-	alike := make([][]policy.CrawlerID, len(classes))
+	alike := make([][]policy.CrawlerID, on.count)
 	for _, id := range x.membersOf(key.agent) {
-		alike[of[id]] = append(alike[of[id]], id)
+		alike[on.of[id]] = append(alike[on.of[id]], id)
 	}
 	var members []member
 	for _, ids := range append(alike[1:], alike[0]) {
@@ -296,8 +304,13 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	return members
 }
 
-// membersOf lists the crawlers of an audience, with the unknown one where it can be a member.
-func (x *evaluator) membersOf(a policy.Audience) (ids []policy.CrawlerID) {
+// membersOf lists the crawlers of an audience, with the unknown one where it can be a member. A test can ask for them
+// on each of many hosts.
+func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
+	ids, ok := x.members[a]
+	if ok {
+		return ids
+	}
 	for id, c := range x.policy.Crawlers {
 		if a.Kind == policy.ForEveryone || a.Includes(c) {
 			ids = append(ids, id)
@@ -306,6 +319,7 @@ func (x *evaluator) membersOf(a policy.Audience) (ids []policy.CrawlerID) {
 	if a.Kind == policy.ForEveryone || a.Kind == policy.ForPurpose {
 		ids = append(ids, 0)
 	}
+	x.members[a] = ids
 	return ids
 }
 

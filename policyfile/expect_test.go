@@ -85,6 +85,22 @@ func TestExpectationAsWritten(t *testing.T) {
 	}
 }
 
+// TestAskingOnManyHosts: tests for many audiences on many hosts do not look at every crawler of the catalogue each time.
+func TestAskingOnManyHosts(t *testing.T) {
+	f, ds := LoadWith("hosts.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    hosts: www.example.com\n    disallow: {crawl: /a}\n"), Options{Now: testNow})
+	if f == nil {
+		t.Fatal(ds.Error())
+	}
+	x := newEvaluator(f.Policy, testNow)
+	everyone := policy.Audience{Kind: policy.ForEveryone}
+	if n := testing.AllocsPerRun(10, func() {
+		clear(x.asked)
+		x.ask(everyone, "www.example.com")
+	}); n > 20 {
+		t.Errorf("%v allocations for an audience and a host that were asked about before", n)
+	}
+}
+
 // BenchmarkExpectations runs 10,000 tests of every shape on the policy of a newspaper with
 // staging hosts and a rule that demands identity.
 func BenchmarkExpectations(b *testing.B) {
