@@ -164,17 +164,37 @@ func (ds Diagnostics) Write(w io.Writer, color bool) error {
 const maxExcerpt = 120
 
 // excerpt is the part of a line to show, and what goes before the caret. Control characters become spaces, so that no
-// file can write to the terminal.
+// file can write to the terminal. A whole file can be one line, so only what is shown is copied.
 func excerpt(line string, column int) (shown, indent string) {
-	text, start, end := []rune(english.OneLine(line)), "", ""
-	mark := min(max(column-1, 0), len(text))
-	if len(text) > maxExcerpt && mark > maxExcerpt/2 {
-		text, mark, start = text[mark-maxExcerpt/2:], maxExcerpt/2, "…"
+	before, after := cut(line, max(column-1, 0))
+	start, end := "", ""
+	if _, more := cut(line, maxExcerpt); more != "" {
+		at := len(before)
+		for n := 0; n < maxExcerpt/2 && at > 0; n++ {
+			_, size := utf8.DecodeLastRuneInString(before[:at])
+			at -= size
+		}
+		if at > 0 {
+			before, start = before[at:], "…"
+		}
 	}
-	if len(text) > maxExcerpt {
-		text, end = text[:maxExcerpt], "…"
+	mark := utf8.RuneCountInString(before)
+	after, more := cut(after, maxExcerpt-mark)
+	if more != "" {
+		end = "…"
 	}
-	return strings.TrimRight(start+string(text)+end, " "), strings.Repeat(" ", utf8.RuneCountInString(start)+mark)
+	return strings.TrimRight(start+english.OneLine(before+after)+end, " "), strings.Repeat(" ", utf8.RuneCountInString(start)+mark)
+}
+
+// cut splits a text after n characters.
+func cut(s string, n int) (head, rest string) {
+	for i := range s {
+		if n == 0 {
+			return s[:i], s[i:]
+		}
+		n--
+	}
+	return s, ""
 }
 
 // Lists of more than maxAlike warnings of one kind are shortened.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -297,6 +298,20 @@ func TestCaretInLongLines(t *testing.T) {
 		shown, indent := excerpt(line, column)
 		if c := []rune(shown); len(c) <= len(indent) || c[len(indent)] != 'é' {
 			t.Errorf("column %d: %q %q", column, shown, indent)
+		}
+	}
+}
+
+// TestExcerptOfFileInOneLine: each of many problems shows a part of the line, and copies no more.
+func TestExcerptOfFileInOneLine(t *testing.T) {
+	line := strings.Repeat("x", MaxSize)
+	for _, column := range []int{1, MaxSize / 2, MaxSize, MaxSize + 9} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		shown, indent := excerpt(line, column)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 16*maxExcerpt {
+			t.Errorf("column %d: %d bytes are allocated to show %q at %d", column, n, shown, len(indent))
 		}
 	}
 }
