@@ -128,7 +128,7 @@ var templates = []string{
 func TestHostileFiles(t *testing.T) {
 	size := MaxSize - 64
 	if !testkit.Long() {
-		size /= testkit.Rounds(1, 4) * 4
+		size = size / 64 * testkit.Rounds(1, 4)
 	}
 	fill := func(unit string) []byte { return []byte(strings.Repeat(unit, size/len(unit))) }
 	for name, data := range map[string][]byte{
