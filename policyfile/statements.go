@@ -136,6 +136,10 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 	}
 	l := p.usages[strings.ToLower(key.Value)]
 	if l == nil {
+		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.keys[g[1]] {
+			p.unknownKey(nil, key, value, "", nil)
+			return nil, "", false
+		}
 		if word := squash(key.Value); allow && (strings.HasPrefix(word, "no") && usageWords[word] != "" || blockWords[word]) {
 			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(cmp.Or(usageWords[word], policy.Crawl.String())))
 		}
