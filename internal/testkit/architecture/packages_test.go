@@ -44,7 +44,8 @@ var layers = []struct {
 	{"other robots.txt, rights registers, and proofs of identity", []string{"robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth"}},
 	{"ACAP", []string{"acap"}},
 	{"the model", []string{"policy"}},
-	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/leaf", "internal/rfc9309"}},
+	{"patterns, rules, crawlers", []string{"pathpattern", "robotsrule", "crawlers", "internal/rfc9309"}},
+	{"leaves", []string{"internal/leaf"}},
 }
 
 // testHelpers are imported by tests only.
