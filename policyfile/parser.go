@@ -125,6 +125,20 @@ func (p *parser) isJoined(n *yaml.Node) bool {
 	return true
 }
 
+// isGlued reports a key that is joined to what follows, as in "disallow:{crawl: /}", and which YAML took for a longer one.
+func (p *parser) isGlued(key, value *yaml.Node) bool {
+	g := joinedKey.FindStringSubmatch(key.Value)
+	if g == nil || !p.keys[g[1]] {
+		return false
+	}
+	near := ""
+	if value.Kind == yaml.ScalarNode && g[2][0] == '{' {
+		near = g[1] + ": " + g[2] + ": " + value.Value
+	}
+	p.report(posOf(key), "missing-space", near, "a space is missing after the colon")
+	return true
+}
+
 // pair is a key with its value as written in a node's place: in braces after another key on the line.
 func (p *parser) pair(n *yaml.Node, text string) string {
 	if n.Line > len(p.lines) {

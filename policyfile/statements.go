@@ -136,8 +136,7 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 	}
 	l := p.usages[strings.ToLower(key.Value)]
 	if l == nil {
-		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.keys[g[1]] {
-			p.unknownKey(nil, key, value, "", nil)
+		if p.isGlued(key, value) {
 			return nil, "", false
 		}
 		if word := squash(key.Value); allow && (strings.HasPrefix(word, "no") && usageWords[word] != "" || blockWords[word]) {
