@@ -40,12 +40,7 @@ type parser struct {
 }
 
 func (p *parser) unknownKey(within, key, value *yaml.Node, what string, known []string) {
-	if glue := joinedKey.FindStringSubmatch(key.Value); glue != nil && p.keys[glue[1]] {
-		pair := ""
-		if value.Kind == yaml.ScalarNode {
-			pair = glue[1] + ": " + glue[2] + ": " + value.Value
-		}
-		p.report(posOf(key), "missing-space", pair, "a space is missing after the colon")
+	if p.isGlued(key, value) {
 		return
 	}
 	unknown := "unknown key " + quote(key.Value) + " in " + what
