@@ -144,6 +144,7 @@ func TestConformance(t *testing.T) {
 		{"206", "Content-Type: text/html|Content-Range: bytes 0-8999/9001", 206, plain, false},
 		{"content-range in a 200", "Content-Type: text/html|Content-Range: bytes 0-8999/9001", 200, plain, false},
 		{"no-transform", "Content-Type: text/html|Cache-Control: max-age=5, No-Transform", 200, plain, false},
+		{"no-transform with an argument", "Content-Type: text/html|Cache-Control: no-transform=1", 200, plain, false},
 		{"unknown coding", "Content-Type: text/html|Content-Encoding: x-own", 200, plain, false},
 		{"identity named", "Content-Type: text/html|Content-Encoding: identity", 200, plain, true},
 		{"incremental", "Content-Type: text/html|Incremental: ?1", 200, plain, false},

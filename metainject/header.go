@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
@@ -71,7 +69,7 @@ func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 		}
 	}
 	if rw.status != http.StatusOK || len(h["Content-Range"]) > 0 ||
-		httpguts.HeaderValuesContainsToken(h["Cache-Control"], "no-transform") || isIncremental(h["Incremental"]) {
+		forbidsTransform(h["Cache-Control"]) || isIncremental(h["Incremental"]) {
 		return notOurs, m
 	}
 	if given {
@@ -205,6 +203,18 @@ func (rw *ResponseWriter) dropTrailers(h http.Header) {
 		}
 		drop(h, http.TrailerPrefix+k)
 	}
+}
+
+// forbidsTransform reports whether Cache-Control has no-transform. An argument, which it should not have, changes nothing
+// (RFC 9111 section 5.2).
+func forbidsTransform(values []string) bool {
+	for directive := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		name, _, _ := strings.Cut(directive, "=")
+		if ascii.EqualFold(strings.Trim(name, " \t"), "no-transform") {
+			return true
+		}
+	}
+	return false
 }
 
 // isIncremental reports whether a response asks not to be held (RFC 10036).
