@@ -132,6 +132,8 @@ func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string, show bool) 
 		out = cmd.ErrOrStderr()
 	} else if err = writeNew(file, b.Text, 0o644); err == nil {
 		fmt.Fprintf(out, "Wrote %s.\n", file)
+	} else if errors.Is(err, fs.ErrExist) {
+		err = errExists(file)
 	}
 	if err == nil && show {
 		writeContradictions(cmd.ErrOrStderr(), b)
@@ -158,9 +160,7 @@ func writeContradictions(w io.Writer, b *firstpolicy.Built) {
 // writeNew writes a file that must not exist.
 func writeNew(name string, data []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if errors.Is(err, fs.ErrExist) {
-		return errExists(name)
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
