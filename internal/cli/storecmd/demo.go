@@ -149,7 +149,7 @@ func (d *demo) most() int {
 	// An hour has at most 1.35*1.2 times the usual and a reading of robots.txt for each crawler and
 	// host; the hosts together have fewer than 4/3 of what the busiest has.
 	hosts, hours := float64(len(d.Hosts)), float64(24*d.Days)
-	return int(hours * (daily/24*cmp.Or(d.Share, 1)*1.35*1.2*4/3 + 2*hosts*float64(len(d.clients))))
+	return max(0, int(hours*(daily/24*cmp.Or(d.Share, 1)*1.35*1.2*4/3+2*hosts*float64(len(d.clients)))))
 }
 
 // makeVersions makes the older versions of the policy by leaving out its last rules.

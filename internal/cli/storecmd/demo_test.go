@@ -35,3 +35,12 @@ func TestDemoHasAllDays(t *testing.T) {
 		t.Errorf("%d days with %d visits, want %d with %d; %v", len(rows), sum, days, n, err)
 	}
 }
+
+// Fewer than no visits need no queue.
+func TestDemoQueue(t *testing.T) {
+	for _, o := range []Demo{{Days: 30, Share: -1}, {Days: -1}} {
+		if n := (&demo{Demo: o, clients: demoClients}).most(); n < 0 {
+			t.Errorf("%v days with a share of %v: %d", o.Days, o.Share, n)
+		}
+	}
+}
