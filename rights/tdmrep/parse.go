@@ -97,7 +97,7 @@ func rule(fields map[string]json.RawMessage, note func(string, ...any)) (r Rule,
 func pattern(location string) (pathpattern.Pattern, bool) {
 	location = strings.TrimSpace(location)
 	if u, err := url.Parse(location); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
-		location = u.RequestURI()
+		location = pathpattern.Target(u)
 	}
 	if location == "" {
 		return pathpattern.Pattern{}, false

@@ -37,6 +37,7 @@ func TestParse(t *testing.T) {
 		{"neither 0 nor 1", `[{"location": "/", "tdm-reservation": "no"}]`, "/", "1", "neither 0 nor 1"},
 		{"no slash", `[{"location": "a/*", "tdm-reservation": 1}]`, "/a/b", "1", ""},
 		{"a URL", `[{"location": "https://example.com/a/", "tdm-reservation": 1}]`, "/a/b", "1", ""},
+		{"a URL as it is written", `[{"location": "https://example.com/a%2Fb|c", "tdm-reservation": 1}]`, "/a%2Fb%7Cc", "1", ""},
 		{"no location", `[{"tdm-reservation": 1}]`, "/", "", "no location"},
 		{"no reservation", `[{"location": "/"}]`, "/", "", "no tdm-reservation"},
 		{"not an object", `[1, {"location": "/", "tdm-reservation": 1}]`, "/", "1", "not an object"},
