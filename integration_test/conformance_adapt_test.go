@@ -174,7 +174,7 @@ func TestJSONIsStrict(t *testing.T) {
 		{`"policy":"POLICY","headers":["off","robots-tag"]`, `headers off cannot be combined`},
 		{``, "no policy file is given"},
 		{`"policy":"{nobody.knows}"`, "nobody.knows"},
-		{`"policy":"/"`, "is not a regular file"},
+		{`"policy":"/"`, "is a directory; name the policy file in it"},
 		{`"policy":"POLICY","reload":"soon"`, "soon"},
 		{`"policy":"POLICY","reload":"1ms"`, "reload"},
 		{`"policy":"POLICY","refuse":"politely"`, `invalid refuse "politely": must be one of respond, error`},
