@@ -22,12 +22,15 @@ const (
 	maxRedirects = 3
 )
 
+// webTransport is Go's own with a smaller bound on the header: a server may send what it likes.
+var webTransport = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: 2 * webInterval, MaxResponseHeaderBytes: 64 << 10}
+
 func newWebSource(text string) (*source, error) {
 	u, err := WebAddress(text)
 	if err != nil {
 		return nil, err
 	}
-	w := &webPolicy{url: u, client: &http.Client{CheckRedirect: checkRedirect}}
+	w := &webPolicy{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}
 	return &source{
 		name: u.String(), key: "web " + u.String(), interval: webInterval, minInterval: time.Second,
 		remote: true, startsFromLastGood: true, read: bounded(w.read),

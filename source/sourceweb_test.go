@@ -34,6 +34,22 @@ func TestWebSourceTLS(t *testing.T) {
 	}
 }
 
+// A header is not read without end.
+func TestWebSourceLargeHeader(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Large", strings.Repeat("x", 128<<10))
+		_, _ = w.Write([]byte(fakePolicy))
+	}))
+	defer server.Close()
+	src, err := newWebSource(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.read(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "header") {
+		t.Errorf("a header of 128 KiB: %v", err)
+	}
+}
+
 // A server that sends a policy drop by drop is not waited for longer than another.
 func TestWebSourceDropByDrop(t *testing.T) {
 	release := make(chan struct{})
