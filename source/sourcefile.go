@@ -81,9 +81,9 @@ const openRead = os.O_RDONLY | syscall.O_NONBLOCK
 func checkRegular(name string, info os.FileInfo) error {
 	switch {
 	case info.IsDir():
-		return fmt.Errorf("%s is not a regular file but a directory; name the policy file in it, such as %s", name, filepath.Join(name, "site-policy.yaml"))
+		return fmt.Errorf("%s is a directory; name the policy file in it, such as %s", name, filepath.Join(name, "site-policy.yaml"))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file but a pipe, a device or the like", name)
+		return fmt.Errorf("%s is a pipe, a device or the like, and not a file", name)
 	}
 	return nil
 }
