@@ -78,14 +78,15 @@ func (q *Questions) WriteText(w io.Writer) error {
 	if q.Differ > 0 {
 		end = ":"
 	}
-	text := q.Sentence() + end + "\n"
+	var b strings.Builder
+	fmt.Fprintln(&b, q.Sentence()+end)
 	for i := range q.Differences[:min(len(q.Differences), shownDifferences)] {
-		text += "  " + q.words(&q.Differences[i]) + "\n"
+		fmt.Fprintln(&b, "  "+q.words(&q.Differences[i]))
 	}
 	if n := len(q.Differences) - shownDifferences; n > 0 {
-		text += "  and " + english.Count(n, "more difference") + "\n"
+		fmt.Fprintf(&b, "  and %s\n", english.Count(n, "more difference"))
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
