@@ -179,13 +179,10 @@ func (m *MatchCrawler) markWanted() error {
 }
 
 func includes(a policy.Audience, c *crawlers.Crawler) bool {
-	switch a.Tier() {
-	case policy.TierEveryone:
-		return a.Kind == policy.ForEveryone
-	case policy.TierToken:
+	if a.Kind == policy.ForToken {
 		return strings.EqualFold(a.Name, c.Token)
 	}
-	return a.Includes(policy.Crawler{Kind: string(c.Kind), Operator: c.Operator, Purposes: c.Purposes})
+	return a.Kind == policy.ForEveryone || a.Includes(policy.Crawler{Kind: string(c.Kind), Operator: c.Operator, Purposes: c.Purposes})
 }
 
 // Cleanup releases verification.

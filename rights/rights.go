@@ -78,7 +78,7 @@ func (p Preferences) stricter(q Preferences) Preferences {
 
 // ContentUsage is the value of Content-Usage, such as "train-ai=n, search=y", or "".
 func (v Verdicts) ContentUsage() string {
-	var parts []string
+	parts := make([]string, 0, len(policyUsages))
 	for i, u := range policyUsages {
 		parts = append(parts, pairOf(u.String(), v[i], "y", "n")...)
 	}
