@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/caddyserver/certmagic"
@@ -127,8 +128,9 @@ func TestRunning(t *testing.T) {
 	if err := os.WriteFile(file, []byte(fakePolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runs, p := false, new(Pool)
-	s, err := p.Open(t.Context(), Options{Policy: file, Running: func() bool { return runs }})
+	var runs atomic.Bool // the watcher asks too
+	p := new(Pool)
+	s, err := p.Open(t.Context(), Options{Policy: file, Running: runs.Load})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +139,6 @@ func TestRunning(t *testing.T) {
 		if got := len(p.Running()); got != want || len(p.InForce()) != want || len(p.Loaded()) != 1 {
 			t.Errorf("%d policies run, %d are in force, of %d, want %d", got, len(p.InForce()), len(p.Loaded()), want)
 		}
-		runs = true
+		runs.Store(true)
 	}
 }
