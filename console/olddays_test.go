@@ -98,6 +98,25 @@ func TestOldDaysHaveTheirRequests(t *testing.T) {
 	}
 }
 
+// A bar leads to its day, whatever the period is, and keeps what else the page was asked for.
+func TestLinksOfBars(t *testing.T) {
+	dir, now := t.TempDir(), time.Now().UTC()
+	fillDays(t, dir, now, map[int]int{3: 2})
+	v := viewOf(t, startCaddyWith(t, testPolicy, dir), "?days=30&impostor=1")
+	rows, err := v.totals(v.traffic("", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &overviewData{}
+	if v.overTime(d, rows); len(d.Chart.Bars) != 1 {
+		t.Fatalf("%+v", d.Chart.Bars)
+	}
+	day := now.AddDate(0, 0, -3).Format(time.DateOnly)
+	if got, want := d.Chart.Bars[0].Link, "?impostor=1&since="+day+"&until="+day; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // A day that was chosen by its date has bars by the hour while the store surely has its hours.
 func TestHoursOfADate(t *testing.T) {
 	s := &server{local: true, logger: caddy.Log()}

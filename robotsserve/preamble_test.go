@@ -31,12 +31,15 @@ func TestPreambleByHost(t *testing.T) {
 
         "as we wrote it" # to the letter
     "*.example.com": below
+    a.example.com: as long as the wildcard
     "*": others
 `).Policy
 	for host, want := range map[string]string{
 		"www.example.com":      "# § 44b UrhG: reserved.\n#\n#   \"as we wrote it\" # to the letter\n\nUser-agent: *\n",
 		"WWW.Example.com:8443": "# § 44b UrhG: reserved.\n#\n#   \"as we wrote it\" # to the letter\n\nUser-agent: *\n",
 		"a.b.example.com":      "# below\n\nUser-agent: *\n",
+		"a.example.com":        "# as long as the wildcard\n\nUser-agent: *\n",
+		"b.example.com":        "# below\n\nUser-agent: *\n",
 		"example.com":          "# others\n\nUser-agent: *\n",
 		"":                     "# others\n\nUser-agent: *\n",
 	} {

@@ -42,6 +42,12 @@ func TestAgent(t *testing.T) {
 	if got := f.Agent("OtherBot").Ask("/x"); got.Allowed || got.Line != 2 || got.Path != "/" {
 		t.Errorf("a crawler that no group names: %+v", got)
 	}
+	for _, rules := range []int{2, 40} { // with an index of few and of many
+		twice := "User-agent: *\n" + strings.Repeat("Disallow: /t\n", rules)
+		if got := robotstxt.Parse([]byte(twice)).Agent("x").Ask("/t"); got.Line != 2 {
+			t.Errorf("of %d equal lines, that of line %d decides", rules, got.Line)
+		}
+	}
 	if got := robotstxt.Parse(nil).Agent("x").Ask("/"); !got.Allowed {
 		t.Errorf("an empty file: %+v", got)
 	}
