@@ -104,6 +104,20 @@ func get(t *testing.T, s *server, path string) *httptest.ResponseRecorder {
 	return w
 }
 
+// Forms are sent to few pages; everything else can only be read.
+func TestMethods(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	for _, name := range []string{"", "who-came", "published", "health", "events", "evidence.jsonl", "policy.yaml", "static/console.css", "nowhere"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, httptest.NewRequest(method, "http://www.example.com/console/"+name, nil))
+			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
+				t.Errorf("%s %s: %d, Allow %q", method, name, w.Code, w.Header().Get("Allow"))
+			}
+		}
+	}
+}
+
 func post(t *testing.T, s *server, path, origin string, form map[string]string) *httptest.ResponseRecorder {
 	t.Helper()
 	var b bytes.Buffer
