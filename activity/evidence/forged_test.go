@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -72,7 +73,7 @@ func removeFiles(t *testing.T, dir, pattern string) {
 	}
 }
 
-// A log that is forged in ten ways. Who lacks the key is found out; who has it is not, and
+// A log that is forged in many ways. Who lacks the key is found out; who has it is not, and
 // the command says that it proves nothing against them.
 func TestForged(t *testing.T) {
 	t.Parallel()
@@ -98,6 +99,21 @@ func TestForged(t *testing.T) {
 			}
 		}, Broken, Broken},
 		{"a line of today changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, changed) }, Broken, Broken},
+		{"a line of today changed, chain and the hash that is signed computed anew", func(t *testing.T, dir string) {
+			forge(t, dir, nil, changed)
+			b, err := os.ReadFile(filepath.Join(dir, last+SignatureSuffix))
+			var s Signature
+			if err = errors.Join(err, json.Unmarshal(b, &s)); err != nil {
+				t.Fatal(err)
+			}
+			log, err := os.ReadFile(filepath.Join(dir, last))
+			lines := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
+			s.Hash = hashOf(lines[len(lines)-1])
+			b, err2 := json.Marshal(&s)
+			if err = errors.Join(err, err2, os.WriteFile(filepath.Join(dir, last+SignatureSuffix), b, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}, Broken, Broken},
 		{"today's last lines cut", func(t *testing.T, dir string) { forge(t, dir, nil, cut) }, Broken, Broken},
 		{"a line put in, chain computed anew", func(t *testing.T, dir string) {
 			forge(t, dir, nil, func(all []*Event) []*Event { return append([]*Event{all[0], all[1]}, all[1:]...) })

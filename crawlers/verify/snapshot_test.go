@@ -98,6 +98,9 @@ func TestRenew(t *testing.T) {
 	if ask("203.0.112.1") == yes {
 		t.Error("an older list is used")
 	}
+	if got, _ := NewLists([]string{url}, ListOptions{}).ask([]string{url}, netip.MustParseAddr("203.0.112.1")); got == yes {
+		t.Error("an older list is used from the start")
+	}
 	install(entry(now, "203.0.112.0/24\n"))
 	if ask("203.0.112.1") == yes || ask(first.String()) != yes {
 		t.Error("a list that has lost nearly all is used")
