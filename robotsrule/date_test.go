@@ -15,10 +15,10 @@ import (
 // back.
 func TestDateForms(t *testing.T) {
 	dates := []string{
-		"2006-01-02", "2 Jan 2006", "02 Jan 2006", "2-Jan-2006", "2-Jan-06", "2 Jan 06", "2 January 2006", "Monday, 2-Jan-06", "Mon, 2 Jan 2006",
+		"2006-01-02", "2 Jan 2006", "02 Jan 2006", "2-Jan-2006", "2-Jan-06", "2 Jan 06", "2 January 2006", "Monday, 2-Jan-06", "Mon, 2 Jan 2006", "Jan 2 2006", "January 2, 2006",
 	}
 	clocks := []string{"", " 15:04:05", " 15:04", "T15:04:05", " 15:04:05.000"}
-	formats := []string{time.RFC3339, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z}
+	formats := []string{time.RFC3339, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z, time.ANSIC, time.UnixDate, time.RubyDate, "20060102", "20060102T150405", "20060102T1504Z0700", "20060102T150405Z"}
 	for _, d := range dates {
 		for _, c := range clocks {
 			if strings.HasPrefix(c, "T") && strings.Contains(d, " 2006") && !strings.HasPrefix(d, "2") {

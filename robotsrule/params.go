@@ -4,6 +4,7 @@ package robotsrule
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -12,14 +13,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Params returns the rules as Parameters of a Robots-Tag member (draft-illyes-repext-03): bare rules are
+// Params returns the rules as Parameters of Robots-Tag members (draft-illyes-repext-03): bare rules are
 // true, numbers Integers, the max-image-preview a Token and the date a String in ISO 8601 form, because
 // parsers of RFC 8941, which the draft cites, would discard the whole field at a Date.
 //
+// Usually that is one member, or none. Further values of a rule, such as one that cannot be understood, need a
+// member each. These come first, because readers of a Dictionary, as in draft -02, know only the last.
+//
 // Permissive words are left out, as the draft says that all rules are restrictive, and unknown rules for
-// which RFC 8941 has no syntax. Of several values of an unknown rule the first in order of text is taken.
-// The order is always the same.
-func (s Set) Params() *httpsfv.Params {
+// which RFC 8941 has no syntax. The order is always the same.
+func (s Set) Params() (members []*httpsfv.Params) {
 	p := httpsfv.NewParams()
 	if s.index >= noindexEmbedded {
 		p.Add("noindex", true)
@@ -43,24 +46,32 @@ func (s Set) Params() *httpsfv.Params {
 	}
 	for _, w := range s.words() {
 		name, value, ok := wordItem(w)
-		if _, taken := p.Get(name); ok && !taken {
-			p.Add(name, value)
+		if !ok {
+			continue
 		}
+		to := p
+		if had, taken := p.Get(name); taken {
+			if reflect.DeepEqual(had, value) {
+				continue
+			}
+			to = httpsfv.NewParams()
+			members = append(members, to)
+		}
+		to.Add(name, value)
 	}
-	return p
+	if len(p.Names()) > 0 {
+		members = append(members, p)
+	}
+	return members
 }
 
 // ParamsLose returns the unknown rules that Params leaves out, permissive words aside, as X-Robots-Tag spells
 // them, or nil.
-func (s Set) ParamsLose() []string {
-	var lost []string
-	names := map[string]bool{}
+func (s Set) ParamsLose() (lost []string) {
 	for _, w := range s.words() {
-		name, _, ok := wordItem(w)
-		if !permissive(w) && (!ok || names[name]) {
+		if _, _, ok := wordItem(w); !ok && !permissive(w) {
 			lost = append(lost, w)
 		}
-		names[name] = ok || names[name]
 	}
 	return lost
 }

@@ -13,48 +13,62 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-func marshal(t *testing.T, p *httpsfv.Params) string {
+func marshal(t *testing.T, members []*httpsfv.Params) string {
 	t.Helper()
-	item := httpsfv.NewItem(httpsfv.Token("*"))
-	item.Params = p
-	text, err := httpsfv.Marshal(httpsfv.List{item})
+	var list httpsfv.List
+	for _, p := range members {
+		item := httpsfv.NewItem(httpsfv.Token("*"))
+		item.Params = p
+		list = append(list, item)
+	}
+	text, err := httpsfv.Marshal(list)
 	if err != nil {
-		t.Fatalf("cannot write %v: %v", p.Names(), err)
+		t.Fatalf("cannot write %v: %v", members, err)
 	}
 	return text
 }
 
-func unmarshal(t *testing.T, text string) *httpsfv.Params {
+func unmarshal(t *testing.T, text string) (members []*httpsfv.Params) {
 	t.Helper()
 	list, err := httpsfv.UnmarshalList([]string{text})
-	if err != nil || len(list) != 1 {
-		t.Fatalf("%q is no list of one member: %v", text, err)
+	if err != nil {
+		t.Fatalf("%q is no list: %v", text, err)
 	}
-	return list[0].(httpsfv.Item).Params
+	for _, member := range list {
+		members = append(members, member.(httpsfv.Item).Params)
+	}
+	return members
 }
 
-// checkParams holds s to what every Robots-Tag member must be: readable as a
-// List and as a Dictionary, stable, and without permissive words.
+// checkParams holds s to what the Robots-Tag members of one audience must be: readable as a List and, but for
+// further values of a rule, as a Dictionary, stable, and without permissive words.
 func checkParams(t *testing.T, s Set) {
 	t.Helper()
 	text := marshal(t, s.Params())
-	back := FromParams(unmarshal(t, text))
+	var back Set
+	for _, p := range unmarshal(t, text) {
+		back = back.Union(FromParams(p))
+		for _, name := range p.Names() {
+			if v, _ := p.Get(name); permissive(name) && v == true {
+				t.Fatalf("%q has the permissive word %s", text, name)
+			}
+		}
+	}
 	if again := marshal(t, back.Params()); again != text {
 		t.Fatalf("%q is written as %q and then as %q", s, text, again)
 	}
-	if _, err := httpsfv.UnmarshalDictionary([]string{text}); err != nil {
+	dictionary, err := httpsfv.UnmarshalDictionary([]string{text})
+	if err != nil {
 		t.Fatalf("%q is no dictionary: %v", text, err)
 	}
-	for _, name := range s.Params().Names() {
-		if v, _ := s.Params().Get(name); permissive(name) && v == true {
-			t.Fatalf("%q has the permissive word %s", text, name)
-		}
+	restricted, again, last := s, back, Set{}
+	if member, ok := dictionary.Get("*"); ok {
+		last = FromParams(member.(httpsfv.Item).Params)
 	}
-	restricted, again := s, back
-	restricted.other, again.other = "", ""
-	restricted.index, again.index = plainIndex(s), plainIndex(back)
-	if restricted != again {
-		t.Fatalf("%q became %q in %q", s, back, text)
+	restricted.other, again.other, last.other = "", "", ""
+	restricted.index, again.index, last.index = plainIndex(s), plainIndex(back), plainIndex(last)
+	if restricted != again || restricted != last {
+		t.Fatalf("%q became %q and %q in %q", s, back, last, text)
 	}
 }
 
@@ -76,11 +90,12 @@ func TestParams(t *testing.T) {
 			"order", "unavailable_after: 31 Dec 2026 23:59:59 GMT, max-image-preview:large, max-snippet:250, nofollow, noindex",
 			`*;noindex;nofollow;max-snippet=250;max-image-preview=large;unavailable_after="2026-12-31T23:59:59Z"`,
 		},
-		{"permissive words", "index, follow, all, archive, cache, snippet", "*"},
+		{"permissive words", "index, follow, all, archive, cache, snippet", ""},
 		{"exception", "noindex, indexifembedded", "*;noindex"},
 		{"unknown", "noai, foo:3, bar:baz, text:a b", `*;bar=baz;foo=3;noai;text="a b"`},
-		{"unknown twice", "foo:3, foo:2", "*;foo=2"},
-		{"no key", "9lives, a b, ümlaut, x:ü", "*"},
+		{"unknown twice", "foo:3, foo:2", "*;foo=3, *;foo=2"},
+		{"malformed too", "max-snippet:20, max-snippet:many, unavailable_after:someday, unavailable_after:2026-12-31", `*;max-snippet="many", *;unavailable_after="someday", *;max-snippet=20;unavailable_after="2026-12-31T00:00:00Z"`},
+		{"no key", "9lives, a b, ümlaut, x:ü", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := marshal(t, Parse(c.in).Params()); got != c.want {
@@ -104,7 +119,7 @@ func TestFromParams(t *testing.T) {
 		{"comma in text", `*;a="x, indexifembedded, y"`, `a="x  indexifembedded  y"`, `*;a="x, indexifembedded, y"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := FromParams(unmarshal(t, c.in))
+			s := FromParams(unmarshal(t, c.in)[0])
 			if s.String() != c.want {
 				t.Errorf("%s gives %q, want %q", c.in, s, c.want)
 			}
@@ -113,7 +128,7 @@ func TestFromParams(t *testing.T) {
 			}
 		})
 	}
-	if got := Parse("foo:3, foo:2, 9lives, all, noai, noindex").ParamsLose(); !slices.Equal(got, []string{"9lives", "foo:3"}) {
+	if got := Parse("foo:3, foo:2, 9lives, all, noai, noindex").ParamsLose(); !slices.Equal(got, []string{"9lives"}) {
 		t.Errorf("ParamsLose = %q", got)
 	}
 	if !FromParams(nil).IsEmpty() {

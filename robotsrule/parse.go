@@ -4,6 +4,7 @@ package robotsrule
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +16,11 @@ import (
 // agent. It never fails:
 //
 //   - names are read in any case, and "=" as ":"; none is noindex, nofollow;
-//   - the date of unavailable_after may be in RFC 822, RFC 850 or ISO 8601 form, with its commas; without a
-//     time it is the start of that day, without a zone UTC;
+//   - the date of unavailable_after may be in RFC 822, RFC 850, ISO 8601 or asctime form or begin with the month,
+//     with its commas; without a time it is the start of that day, without a zone UTC;
 //   - a number that is too large is the largest that can be written;
 //   - a bare rule with a value (noindex:true) is the rule;
-//   - an unknown rule, or a known one with a value that no engine understands, stays as written, unless the
-//     rule has a proper value too.
+//   - an unknown rule, or a known one with a value that cannot be understood, stays as written.
 //
 // indexifembedded belongs to the noindex of the same list: join the lists of one author and audience with
 // commas before parsing them.
@@ -76,28 +76,37 @@ func nextElement(s string) (e element, rest string) {
 	if e.name != "unavailable_after" {
 		return e, rest
 	}
-	// The date may hold a comma; the longest text that is a date wins.
+	// The date may hold commas; the longest text that is a date wins. One that cannot be read stays whole.
 	value := s[strings.IndexAny(s, ":=")+1:]
-	for end := nthComma(value, 2); end >= 0; end = strings.LastIndexByte(value[:end], ',') {
+	most := dateEnd(value)
+	for end := most; end >= 0; end = strings.LastIndexByte(value[:end], ',') {
 		text := strings.Trim(clean(value[:end]), ` "'`)
 		if d, ok := parseDate(text); ok {
 			e.value, e.date, e.isDate = text, d, true
 			return e, strings.TrimPrefix(value[end:], ",")
 		}
 	}
-	return e, rest
+	e.value = strings.Trim(clean(value[:most]), ` "'`)
+	return e, strings.TrimPrefix(value[most:], ",")
 }
 
-// nthComma is the index of the nth comma in s, or the length of s.
-func nthComma(s string, n int) int {
-	for i := range len(s) {
-		if s[i] == ',' {
-			if n--; n == 0 {
-				return i
-			}
+// datePart begins a part of a date that follows a comma: a number, or the name of a month.
+var datePart = regexp.MustCompile(`(?i)^[\x00-\x20]*(?:[0-9]+(?:z\b|[^0-9a-z=]|$)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?[\x00-\x20]+[0-9])`)
+
+// dateEnd is the index of the comma, one of the first three, that ends a date, or the length of s.
+func dateEnd(s string) int {
+	end := 0
+	for range 3 {
+		i := strings.IndexByte(s[end:], ',')
+		if i < 0 {
+			return len(s)
 		}
+		if end += i; !datePart.MatchString(s[end+1:]) {
+			return end
+		}
+		end++
 	}
-	return len(s)
+	return end - 1
 }
 
 func takesValue(name string) bool {

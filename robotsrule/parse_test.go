@@ -33,6 +33,12 @@ func TestParse(t *testing.T) {
 		{"a date alone is its start", "unavailable_after: 2026-12-31, nofollow", "nofollow, unavailable_after: 31 Dec 2026 00:00:00 GMT"},
 		{"no date", "unavailable_after: Friday, noindex", "noindex, unavailable_after:Friday"},
 		{"zone without a meaning", "unavailable_after: 31 Dec 2026 10:00:00 XYZ", "unavailable_after:31 Dec 2026 10:00:00 XYZ"},
+		{"asctime", "unavailable_after: Sat Dec 26 12:00:00 2026", "unavailable_after: 26 Dec 2026 12:00:00 GMT"},
+		{"date(1)", "unavailable_after: Sat Dec 26 12:00:00 CET 2026", "unavailable_after: 26 Dec 2026 11:00:00 GMT"},
+		{"ISO 8601 basic", "unavailable_after: 20261226T120000Z, noindex", "noindex, unavailable_after: 26 Dec 2026 12:00:00 GMT"},
+		{"month first", "unavailable_after: December 26, 2026, noindex", "noindex, unavailable_after: 26 Dec 2026 00:00:00 GMT"},
+		{"weekday, month first", "unavailable_after: Saturday, Dec. 26, 2026 10:00 UT", "unavailable_after: 26 Dec 2026 10:00:00 GMT"},
+		{"month first without a meaning", "unavailable_after: Saturday, December 26, 2026 XYZ, noindex", "noindex, unavailable_after:Saturday, December 26, 2026 XYZ"},
 		{"two dates", "unavailable_after: 2027-01-01, unavailable_after: 2026-01-01", "unavailable_after: 1 Jan 2026 00:00:00 GMT"},
 		{"date behind stray colons", "::unavailable_after: Friday, 25-Jun-10 15:00:00 GMT", "unavailable_after: 25 Jun 2010 15:00:00 GMT"},
 	} {

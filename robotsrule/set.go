@@ -96,7 +96,7 @@ func stricterLimit(a, b int64) int64 {
 // nosnippet, which beats any other. max-image-preview takes none before standard before large, and
 // unavailable_after the earlier date. indexifembedded stays only if no noindex comes without it. noarchive beats
 // nocache, because Bing reads both together as nocache, the weaker. A permissive word goes if its contrary is
-// there, and all goes if anything is restricted. Unknown rules stay.
+// there, and all goes if anything is restricted. Unknown rules and malformed values stay.
 func (s Set) Union(t Set) Set {
 	if s == t || t == (Set{}) {
 		return s
@@ -129,18 +129,17 @@ func (s Set) canonical() Set {
 	return s.drop(func(w string) bool { return s.contradicts(w, words) })
 }
 
-// contradicts reports whether w, one of the sorted words, is a permissive word whose contrary s has, or a
-// malformed value of a rule that has a proper one.
+// contradicts reports whether w, one of the sorted words, is a permissive word whose contrary s has, or a known
+// rule that lacks its value. A malformed value stays next to a proper one, because a reader may understand it.
 func (s Set) contradicts(w string, words []string) bool {
 	name, valued := wordName(w)
-	switch name {
-	case "max-snippet", "max-video-preview", "max-image-preview", "unavailable_after":
-		return s.hasValue(name) || name == "max-snippet" && s.flags&nosnippet != 0
-	case "all":
-		return !valued && s.restricts(words)
-	}
-	if valued || strings.HasPrefix(name, "no") {
+	switch {
+	case valued || strings.HasPrefix(name, "no"):
 		return false
+	case takesValue(name):
+		return s.hasValue(name) || name == "max-snippet" && s.flags&nosnippet != 0
+	case name == "all":
+		return s.restricts(words)
 	}
 	if name == "cache" && s.flags&noarchive != 0 {
 		return true

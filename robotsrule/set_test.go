@@ -33,8 +33,10 @@ func TestUnion(t *testing.T) {
 		{"cache goes with noarchive", "cache, archive", "noarchive", "noarchive"},
 		{"unknown contraries", "ai", "noai", "noai"},
 		{"unknown rules stay", "noai, foo", "noimageai, foo", "foo, noai, noimageai"},
-		{"malformed gives way", "max-snippet:many", "max-snippet:-1", "max-snippet:-1"},
-		{"malformed gives way to nosnippet", "max-snippet:many", "nosnippet", "nosnippet"},
+		{"malformed stays", "max-snippet:many", "max-snippet:-1", "max-snippet:-1, max-snippet:many"},
+		{"malformed stays beside nosnippet", "max-snippet:many", "nosnippet", "nosnippet, max-snippet:many"},
+		{"no value gives way", "max-snippet", "max-snippet:9", "max-snippet:9"},
+		{"a date that cannot be read stays", "unavailable_after: 26 Dec 2026 12:00 Europe/Berlin", "unavailable_after: 2027-12-31", "unavailable_after: 31 Dec 2027 00:00:00 GMT, unavailable_after:26 Dec 2026 12:00 Europe/Berlin"},
 		{"empty", "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,20 +21,33 @@ var zones = map[string]int{
 
 var weekday = regexp.MustCompile(`^(?:SUN|MON|TUES?|WED(?:NES)?|THU(?:RS)?|FRI|SAT(?:UR)?)(?:DAY)?[., ]+`)
 
+// monthFirst is what commas and full stops leave of "Dec. 26, 2026".
+var monthFirst = regexp.MustCompile(`^([A-Z]{3,9})\.? ([0-9]{1,2}),`)
+
 type layout struct {
 	form        string
 	zone, named bool
 }
 
 var layouts = func() (all []layout) {
-	for _, day := range []string{"2006-01-02", "2 Jan 2006", "2 January 2006", "2 Jan 06", "2-Jan-2006", "2-Jan-06"} {
+	zones := []string{"Z07:00", "Z0700", "Z07"}
+	timed := func(form string, zones []string) {
+		all = append(all, layout{form: form}, layout{form + " MST", true, true})
+		for _, zone := range zones {
+			all = append(all, layout{form + zone, true, false}, layout{form + " " + zone, true, false})
+		}
+	}
+	for _, day := range []string{"2006-01-02", "2 Jan 2006", "2 January 2006", "2 Jan 06", "2-Jan-2006", "2-Jan-06", "Jan 2 2006", "January 2 2006"} {
 		all = append(all, layout{form: day})
 		for _, clock := range []string{" 15:04:05", " 15:04", "T15:04:05", "T15:04"} {
-			all = append(all, layout{form: day + clock}, layout{day + clock + " MST", true, true})
-			for _, zone := range []string{"Z07:00", "Z0700", "Z07"} {
-				all = append(all, layout{day + clock + zone, true, false}, layout{day + clock + " " + zone, true, false})
-			}
+			timed(day+clock, zones)
 		}
+	}
+	all = append(all, layout{form: "20060102"})
+	timed("20060102T150405", zones)
+	timed("20060102T1504", zones)
+	for _, zone := range []string{"", "MST ", "Z0700 "} { // asctime, and date(1)
+		all = append(all, layout{"Jan 2 15:04:05 " + zone + "2006", zone != "", zone == "MST "})
 	}
 	return all
 }()
@@ -47,13 +60,18 @@ type date struct {
 }
 
 // parseDate reads a date in a form that Google documents (RFC 822, RFC 850, ISO 8601), with two or four digits for
-// the year and full or short months. A date without a time is the start of that day. Unknown zones are errors.
+// the year and full or short months, and those that begin with the month. A date without a time is the start of that
+// day. Unknown zones are errors, and digits alone unless they can be no other number.
 func parseDate(text string) (date, bool) {
-	if text = clean(text[:min(len(text), 2*maxDateText)]); len(text) > maxDateText || strings.Trim(text, "0123456789") == "" {
+	if text = clean(text[:min(len(text), 2*maxDateText)]); len(text) > maxDateText {
 		return date{}, false
 	}
 	text = strings.ToUpper(text)
 	text = text[len(weekday.FindString(text)):]
+	text = monthFirst.ReplaceAllString(text, "$1 $2")
+	if strings.HasSuffix(text, " UT") { // RFC 822; Go's zones have three letters
+		text += "C"
+	}
 	for _, l := range layouts {
 		t, err := time.Parse(l.form, text)
 		if err != nil {
@@ -104,7 +122,10 @@ func (s Set) text(dateLayout string) string {
 	var valued []string
 	for _, w := range s.words() {
 		if _, v := wordName(w); v {
-			valued = append(valued, strings.ReplaceAll(w, ",", " "))
+			if !strings.HasPrefix(w, "unavailable_after:") {
+				w = strings.ReplaceAll(w, ",", " ")
+			}
+			valued = append(valued, w)
 		} else {
 			out = append(out, w)
 		}

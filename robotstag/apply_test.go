@@ -40,7 +40,7 @@ func TestMergeRobotsTag(t *testing.T) {
 		{"minimum of limits", []string{"*;max-snippet=50", "*;max-snippet=20"}, "*;noindex;max-snippet=20, ourbot;nofollow", nil},
 		{"unknown rules", []string{"*;noai;foo=3"}, "*;noindex;foo=3;noai, ourbot;nofollow", nil},
 		{"never relaxed", []string{"*;noindex=?0, *;index"}, "*;noindex, ourbot;nofollow", nil},
-		{"malformed line among good ones", []string{"*;nosnippet", `b;noindex;c="`, "a;nofollow"}, "*;noindex;nosnippet, a;nofollow, ourbot;nofollow", []Kind{Malformed}},
+		{"malformed line among good ones", []string{"*;nosnippet", `b;noindex;c="`, "a;nofollow"}, "*;noindex;nosnippet, a;nofollow, b;c, ourbot;nofollow", []Kind{Repaired}},
 		{"legacy: parses as two tokens", []string{"nosnippet, nofollow"}, "*;noindex;nofollow;nosnippet", []Kind{Repaired}},
 		{"legacy: agent glued on", []string{"googlebot:nosnippet"}, "*;noindex, googlebot;nosnippet, ourbot;nofollow", []Kind{Repaired}},
 		{"legacy: agent with a space", []string{"googlebot: nosnippet, noarchive"}, "*;noindex, googlebot;nosnippet;noarchive, ourbot;nofollow", []Kind{Repaired}},
@@ -64,8 +64,17 @@ func TestMergeRobotsTag(t *testing.T) {
 		{"product tokens without rules", []string{"examplebot, otherbot"}, "*;noindex, ourbot;nofollow", nil},
 		{"empty lines", []string{"", " "}, "*;noindex, ourbot;nofollow", nil},
 		{"legacy date beside an equals sign", []string{"unavailable_after: 25 Jun 2027 15:00:00 GMT, max-snippet=9"}, `*;noindex;max-snippet=9;unavailable_after="2027-06-25T15:00:00Z", ourbot;nofollow`, []Kind{Repaired}},
-		{"numbers", []string{"1;nofollow"}, "*;noindex, ourbot;nofollow", []Kind{Malformed}},
-		{"one parameter, two values", []string{"*;foo=1", "*;foo=2"}, "*;noindex;foo=1, ourbot;nofollow", []Kind{RuleLost}},
+		{"numbers", []string{"1;nofollow"}, "*;noindex, ourbot;nofollow", []Kind{Repaired, BadToken}},
+		{"a number among members", []string{"*;nosnippet, 42"}, "*;noindex;nosnippet, ourbot;nofollow", []Kind{Malformed, Repaired}},
+		{"nothing but a number", []string{"42"}, "*;noindex, ourbot;nofollow", []Kind{Malformed}},
+		{"white space before semicolons", []string{"*; nosnippet ; nofollow"}, "*;noindex;nofollow;nosnippet", []Kind{Repaired}},
+		{"an odd parameter", []string{"*;nosnippet;4=5;nofollow, googlebot; noarchive ;"}, "*;noindex;nofollow;nosnippet, googlebot;noarchive", []Kind{Repaired, RuleLost}},
+		{"white space for semicolons", []string{"* nosnippet nofollow", "googlebot = noarchive"}, "*;noindex;nofollow;nosnippet, googlebot;noarchive", []Kind{Repaired, Repaired}},
+		{"white space for commas", []string{"nosnippet nofollow, noarchive"}, "*;noindex;nofollow;nosnippet;noarchive", []Kind{Repaired}},
+		{"a String without an end", []string{`*;x="a, googlebot;nosnippet`}, "*;noindex;x=a, googlebot;nosnippet, ourbot;nofollow", []Kind{Repaired}},
+		{"a date without quotes", []string{"*;unavailable_after=Sat, 26 Dec 2026 12:00:00 GMT, a;nosnippet"}, `*;noindex;unavailable_after="2026-12-26T12:00:00Z", a;nosnippet, ourbot;nofollow`, []Kind{Repaired}},
+		{"two dates, one readable", []string{`*;unavailable_after="26 Dec 2026 12:00 Europe/Berlin";max-snippet=many`, `*;unavailable_after="20270101T000000Z";max-snippet=9`}, `*;max-snippet=many, *;unavailable_after="26 Dec 2026 12:00 Europe/Berlin", *;noindex;max-snippet=9;unavailable_after="2027-01-01T00:00:00Z", ourbot;nofollow`, nil},
+		{"one parameter, two values", []string{"*;foo=1", "*;foo=2"}, "*;foo=2, *;noindex;foo=1, ourbot;nofollow", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, problems := apply(ours, Usage{}, RobotsTagField, c.upstream...)
@@ -128,12 +137,15 @@ func TestMergeContentUsage(t *testing.T) {
 		{"unknown in ours", []string{"ai-use=n"}, "train-ai=n, ai-use=n, search=y", nil},
 		{"no is not flipped by a later line", []string{"ai-use=n", "ai-use=y"}, "train-ai=n, ai-use=n, search=y", nil},
 		{"nor by a later member", []string{"ai-use=n, ai-use=y"}, "train-ai=n, ai-use=n, search=y", nil},
-		{"values that are no preference", []string{`ai-use, search="n", train-ai=no`}, "train-ai=n, search=y", nil},
-		{"malformed line", []string{"ai-use = n", "search=n"}, "train-ai=n, search=n", []Kind{Malformed}},
-		{"malformed member voids its line", []string{"search=n, AI-Use=n"}, "train-ai=n, search=y", []Kind{Malformed}},
-		{"comma at the end", []string{"search=n,"}, "train-ai=n, search=y", []Kind{Malformed}},
+		{"values that are no preference", []string{`ai-use, search="n", train-ai=no`}, `train-ai=n, ai-use, search="n"`, nil},
+		{"malformed line", []string{"ai-use = n", "search=n"}, "train-ai=n, ai-use=n, search=n", []Kind{Repaired}},
+		{"a malformed member voids no other", []string{"search=n, AI-Use=n"}, "train-ai=n, ai-use=n, search=n", []Kind{Repaired}},
+		{"a number among members", []string{"search=n, 42, ai-use=y"}, "train-ai=n, search=n", []Kind{Repaired, Malformed}},
+		{"semicolons for commas", []string{"search=y; ai-use: no; bots = N"}, "train-ai=n, ai-use=n, search=y, bots=n", []Kind{Repaired}},
+		{"comma at the end", []string{"search=n,"}, "train-ai=n, search=n", []Kind{Repaired}},
 		{"labels to come", []string{`bots=n;x="a,b", foo=(a b)`, "bots=y"}, `train-ai=n, search=y, bots=n;x="a,b", foo=(a b)`, nil},
-		{"parameters are ignored", []string{"search=n;x=1"}, "train-ai=n, search=n", nil},
+		{"parameters stay", []string{"search=n;x=1, ai-use=y;y"}, "train-ai=n, ai-use=y;y, search=n;x=1", nil},
+		{"long parameters", []string{"search=n;x=" + strings.Repeat("1", 1200)}, "train-ai=n, search=n", []Kind{Repaired}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, problems := apply(nil, ours, ContentUsageField, c.upstream...)
@@ -186,7 +198,7 @@ func TestMergeLimits(t *testing.T) {
 	}{
 		{"300 lines", slices.Repeat([]string{"*;nosnippet"}, 300), "*;noindex;nosnippet, ourbot;nofollow", ""},
 		{"64 KiB in one line", []string{"*;nosnippet" + strings.Repeat(", somebot;nofollow", 4000)}, "*;noindex;nosnippet, ourbot;nofollow, somebot;nofollow", Unread},
-		{"64 KiB in one member", []string{"*;nosnippet;a=\"" + strings.Repeat(",", 64<<10) + `"`}, "*;noindex, ourbot;nofollow", Unread},
+		{"64 KiB in one member", []string{"*;nosnippet;a=\"" + strings.Repeat(",", 64<<10) + `"`}, "*;noindex;nosnippet;a, ourbot;nofollow", Unread},
 		{"a member that does not fit", []string{"*;nosnippet", longRules, "abot;noarchive"}, "*;noindex;nosnippet, abot;noarchive, ourbot;nofollow", TooLong},
 		{"unknown rules that do not fit", []string{"*;nosnippet;" + strings.Repeat("x", Limit)}, "*;noindex;nosnippet, ourbot;nofollow", TooLong},
 	} {
@@ -203,8 +215,8 @@ func TestMergeLimits(t *testing.T) {
 	if got, problems := apply(ours, Usage{}, RobotsTagField, append(slices.Repeat([]string{"*;a=\"" + strings.Repeat("x", 200) + `"`}, 300), "*;nosnippet")...); strings.Contains(got[0], "nosnippet") || !slices.Contains(problems, Unread) {
 		t.Errorf("more than %d bytes are read: %q, %v", readLimit, got, problems)
 	}
-	// What everyone's member has no room for is not taken for said.
-	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;noindex;foo=1, ourbot;foo=2"}) || !slices.Equal(problems, []Kind{RuleLost}) {
+	// What everyone's member has no spelling for is not taken for said.
+	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;foo=2, *;noindex;foo=1"}) || problems != nil {
 		t.Errorf("%q, %v", got, problems)
 	}
 	// What the upstream says to everyone can leave no room for a crawler of the policy.

@@ -34,12 +34,16 @@ var robotsTag = field{RobotsTagField, true, isKey, robotsTagMember, readRobotsTa
 var xRobotsTag = field{XRobotsTagField, false, isAgent, xRobotsTagMember, readXRobotsTag}
 
 func robotsTagMember(token string, rules robotsrule.Set) (string, []string) {
-	item := httpsfv.NewItem(httpsfv.Token(token))
-	item.Params = rules.Params()
-	if len(item.Params.Names()) == 0 {
+	var list httpsfv.List
+	for _, params := range rules.Params() {
+		item := httpsfv.NewItem(httpsfv.Token(token))
+		item.Params = params
+		list = append(list, item)
+	}
+	if len(list) == 0 {
 		return "", rules.ParamsLose()
 	}
-	text, err := httpsfv.Marshal(item)
+	text, err := httpsfv.Marshal(list)
 	if err != nil {
 		return "", []string{rules.String()}
 	}
@@ -298,13 +302,19 @@ func (a *applier) rules(f *field, ours []string) {
 	upstream, problems := f.read(a.header[f.name])
 	a.problems = append(a.problems, problems...)
 	for token, rules := range older {
-		if rules = rules.WithoutUnknown().Restrictive(); token == Everyone || f.accepts(token) {
+		if rules = rules.Without(isUnknown).Restrictive(); token == Everyone || f.accepts(token) {
 			upstream[token] = upstream[token].Union(rules)
 		}
 	}
 	lines, problems := f.compose(a.values, upstream)
 	a.problems = append(a.problems, problems...)
 	a.header[f.name] = lines
+}
+
+// isUnknown reports whether a rule is none that is in use; a malformed value of a known rule is not unknown.
+func isUnknown(rule string) bool {
+	name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
+	return !robotsrule.IsRule(name)
 }
 
 // olderName is what Robots-Tag must repeat from the response's X-Robots-Tag, or nil.

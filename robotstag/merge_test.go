@@ -71,11 +71,9 @@ func randomHeader(r *rand.Rand) http.Header {
 			if token != "*" && !isKey(strings.ToLower(token)) {
 				continue
 			}
-			item := httpsfv.NewItem(httpsfv.Token(token))
-			item.Params = robotsrule.Of(picks(r, someRules, 3)...).Params()
-			text, err := httpsfv.Marshal(item)
-			if err != nil {
-				panic(err)
+			text, _ := robotsTagMember(token, robotsrule.Of(picks(r, someRules, 3)...))
+			if text == "" {
+				text = token
 			}
 			members = append(members, text)
 		}

@@ -4,11 +4,13 @@ package robotstag
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
@@ -38,32 +40,40 @@ func (u Usage) Restrictions() Usage {
 // String is the field's value, such as "train-ai=n, search=y", or "".
 func (u Usage) String() string { return u.ContentUsage() }
 
-// upstreamUsage is an upstream's Content-Usage. Unknown labels are passed on: the vocabulary is growing.
-type upstreamUsage struct {
-	known Usage
-	other map[string]httpsfv.Member
-}
+// upstreamUsage has, of each label in an upstream's Content-Usage, the strictest member. Unknown labels are passed
+// on, because the vocabulary is growing, and so are values that are no preference.
+type upstreamUsage map[string]httpsfv.Member
 
 // readUsage reads each line by itself, because a malformed one voids all, and combines equal keys by §5.1,
-// where a reader of the joined lines would take the last.
+// where a reader of the joined lines would take the last. In a malformed line it reads each member by itself, but
+// only what disallows: to readers of the whole field such a line allows nothing.
 func readUsage(lines []string) (upstreamUsage, []Problem) {
-	up := upstreamUsage{other: map[string]httpsfv.Member{}}
+	up := upstreamUsage{}
 	problems := eachLine(lines, ContentUsageField, lastMemberEnd, func(line string, p []Problem) []Problem {
 		line = strings.Trim(line, " \t")
 		if line == "" {
 			return p
 		}
 		whole, err := httpsfv.UnmarshalDictionary([]string{line})
-		if err != nil {
-			return addProblem(p, Malformed, ContentUsageField, line)
+		if err == nil {
+			up.addAll(whole, unstated)
 		}
-		up.addAll(whole)
-		if texts := splitMembers(line); len(texts) > len(whole.Names()) {
-			// A key stands there twice, and the Dictionary has only the last.
-			for _, text := range texts {
-				if d, err := httpsfv.UnmarshalDictionary([]string{strings.Trim(text, " \t")}); err == nil {
-					up.addAll(d)
-				}
+		texts := splitMembers(line)
+		if err == nil && len(texts) == len(whole.Names()) {
+			return p
+		}
+		// A key stands there twice, and the Dictionary has only the last; or the line is malformed.
+		least := unstated
+		if err != nil {
+			least = odd
+			p = addProblem(p, Repaired, ContentUsageField, line)
+		}
+		for _, text := range texts {
+			text = strings.Trim(text, " \t")
+			if d, err := httpsfv.UnmarshalDictionary([]string{text}); err == nil {
+				up.addAll(d, least)
+			} else if !up.addLoosely(text) && text != "" {
+				p = addProblem(p, Malformed, ContentUsageField, text)
 			}
 		}
 		return p
@@ -71,57 +81,109 @@ func readUsage(lines []string) (upstreamUsage, []Problem) {
 	return up, problems
 }
 
-func (up *upstreamUsage) addAll(d *httpsfv.Dictionary) {
-	for _, name := range d.Names() {
-		m, _ := d.Get(name)
-		up.add(name, m)
-	}
-}
+// strictness orders what may be said of a label.
+type strictness int
 
-func (up *upstreamUsage) add(name string, m httpsfv.Member) {
-	p := usageValue(m)
-	for i, u := range policy.RightsUsages() {
-		if name == u.String() {
-			up.known.Verdicts[i] = max(up.known.Verdicts[i], p)
-			return
+const (
+	unstated strictness = iota
+	allowed
+	odd // it may mean anything
+	disallowed
+)
+
+func (up upstreamUsage) addAll(d *httpsfv.Dictionary, least strictness) {
+	for _, name := range d.Names() {
+		if m, _ := d.Get(name); usageValue(m) >= least {
+			up.add(name, m)
 		}
 	}
-	if before, ok := up.other[name]; !ok || usageValue(before) <= p {
-		up.other[name] = m
+}
+
+func (up upstreamUsage) add(name string, m httpsfv.Member) {
+	if before, ok := up[name]; !ok || usageValue(before) <= usageValue(m) {
+		up[name] = m
 	}
 }
 
-// usageValue reads the Token y or n; anything else is unknown and no error.
-func usageValue(m httpsfv.Member) policy.Verdict {
+// looseNo is a label with something that begins with the word no, or is n, in a text that is no Dictionary.
+var looseNo = regexp.MustCompile(`(?i)([a-z*][a-z0-9_.*-]*)["']?[ \t]*[:=][ \t]*["'(]*[ \t]*no?\b`)
+
+// addLoosely adds what a malformed member disallows, and reports whether that is anything.
+func (up upstreamUsage) addLoosely(text string) bool {
+	found := looseNo.FindAllStringSubmatch(text, -1)
+	for _, label := range found {
+		up.add(ascii.Lower(label[1]), httpsfv.NewItem(httpsfv.Token("n")))
+	}
+	return len(found) > 0
+}
+
+// usageValue reads the Token y or n; anything else is odd and no error.
+func usageValue(m httpsfv.Member) strictness {
 	if item, ok := m.(httpsfv.Item); ok {
 		switch item.Value {
 		case httpsfv.Token("n"):
-			return policy.Disallowed
+			return disallowed
 		case httpsfv.Token("y"):
-			return policy.Allowed
+			return allowed
 		}
 	}
-	return policy.Unstated
+	return odd
+}
+
+// maxUsage bounds what is kept of an upstream's member for a label of ours, in bytes.
+const maxUsage = 1 << 10
+
+// member returns the stricter of what u and the upstream say of a usage, as the upstream has it if both say the same.
+func (up upstreamUsage) member(name string, u policy.Verdict) string {
+	ours := [...]strictness{policy.Unstated: unstated, policy.Allowed: allowed, policy.Disallowed: disallowed}[u]
+	theirs := unstated
+	if m, ok := up[name]; ok {
+		theirs = usageValue(m)
+		if text, err := marshalMember(name, m); err == nil && theirs >= ours && len(text) <= maxUsage {
+			return text
+		}
+	}
+	switch max(ours, theirs) {
+	case disallowed, odd:
+		return name + "=n"
+	case allowed:
+		return name + "=y"
+	case unstated:
+	}
+	return ""
+}
+
+func marshalMember(name string, m httpsfv.Member) (string, error) {
+	d := httpsfv.NewDictionary()
+	d.Add(name, m)
+	return httpsfv.Marshal(d)
 }
 
 // mergeUsage writes both in one line. Unknown labels that do not fit in Limit are left out and reported.
 func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Problem) {
-	line := u.Combine(up.known).String()
-	for _, name := range slices.Sorted(maps.Keys(up.other)) {
-		d := httpsfv.NewDictionary()
-		d.Add(name, up.other[name])
-		text, err := httpsfv.Marshal(d)
-		if err != nil || len(line)+len(separator)+len(text) > Limit {
+	var members []string
+	size := -len(separator)
+	add := func(text string) {
+		if text != "" {
+			members = append(members, text)
+			size += len(separator) + len(text)
+		}
+	}
+	for i, usage := range policy.RightsUsages() {
+		name := usage.String()
+		add(up.member(name, u.Verdicts[i]))
+		delete(up, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(up)) {
+		text, err := marshalMember(name, up[name])
+		if err != nil || size+len(separator)+len(text) > Limit {
 			problems = addProblem(problems, TooLong, ContentUsageField, name)
 			continue
 		}
-		if line != "" {
-			line += separator
-		}
-		line += text
+		add(text)
 	}
-	if line == "" {
+	if len(members) == 0 {
 		return nil, problems
 	}
-	return []string{line}, problems
+	return []string{strings.Join(members, separator)}, problems
 }

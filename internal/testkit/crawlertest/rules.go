@@ -298,26 +298,26 @@ func TagRules(lines []string) (map[string][][2]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RFC 8941 cannot read %q: %v", lines, err)
 	}
-	if len(list) != len(plain) || len(dict.Names()) != len(plain) {
-		return nil, fmt.Errorf("%q has %d, %d and %d members", lines, len(list), len(dict.Names()), len(plain))
+	if len(list) != len(plain) {
+		return nil, fmt.Errorf("%q has %d and %d members", lines, len(list), len(plain))
 	}
 	for i, m := range plain {
 		item := list[i].(httpsfv.Item)
-		entry, _ := dict.Get(m.Token)
-		if item.Value != httpsfv.Token(m.Token) || dict.Names()[i] != m.Token || entry.(httpsfv.Item).Value != true {
-			return nil, fmt.Errorf("%q: member %d is read in different ways", lines, i)
-		}
-		if m.Token != strings.ToLower(m.Token) || m.Token == "*" && i > 0 || len(m.Params) == 0 {
+		if item.Value != httpsfv.Token(m.Token) || m.Token != strings.ToLower(m.Token) || len(m.Params) == 0 || len(m.Order) != len(m.Params) {
 			return nil, fmt.Errorf("%q: member %q must not stand there", lines, m.Token)
 		}
-		if i > 0 && plain[i-1].Token != "*" && plain[i-1].Token >= m.Token {
+		if i > 0 && plain[i-1].Token != m.Token && plain[i-1].Token != "*" && plain[i-1].Token >= m.Token || m.Token == "*" && i > 0 && plain[i-1].Token != "*" {
 			return nil, fmt.Errorf("%q is not in order", lines)
-		}
-		if len(m.Order) != len(m.Params) || !maps.Equal(paramTexts(item.Params), paramTexts(entry.(httpsfv.Item).Params)) {
-			return nil, fmt.Errorf("%q: the parameters of %q are read in different ways", lines, m.Token)
 		}
 		for k, v := range m.Params {
 			found[m.Token] = append(found[m.Token], [2]string{k, v})
+		}
+		if i+1 < len(plain) && plain[i+1].Token == m.Token {
+			continue // a second value of a rule; a Dictionary has the last member
+		}
+		entry, _ := dict.Get(m.Token)
+		if same, ok := entry.(httpsfv.Item); !ok || same.Value != true || !maps.Equal(paramTexts(item.Params), paramTexts(same.Params)) {
+			return nil, fmt.Errorf("%q: member %d is read in different ways", lines, i)
 		}
 	}
 	return found, nil

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag
+
+import (
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// splitMembers cuts a structured field at the commas between members, not at those in Strings and Inner Lists.
+func splitMembers(s string) []string {
+	var pieces []string
+	for {
+		end := memberEnd(s)
+		if i := strings.LastIndex(ascii.Lower(s[:end]), "unavailable_after"); i >= 0 {
+			date, _ := robotsrule.Cut(s[i:]) // with its commas
+			end = max(end, i+len(date))
+		}
+		pieces = append(pieces, s[:end])
+		if end == len(s) {
+			return pieces
+		}
+		s = s[end+1:]
+	}
+}
+
+// memberEnd is the index of the comma after the first member of s, or the length of s. In a String or Inner List
+// that does not end, it is the first comma.
+func memberEnd(s string) int {
+	quoted, depth := false, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth <= 0:
+			return i
+		}
+	}
+	if i := strings.IndexByte(s, ','); i >= 0 && (quoted || depth > 0) {
+		return i
+	}
+	return len(s)
+}
+
+// lastMemberEnd is the end of the last whole member of a line that was cut: draft-illyes-repext-03 ignores the
+// member at the cut and honours those before it.
+func lastMemberEnd(s string) int {
+	last := -1
+	for at := 0; ; {
+		end := at + memberEnd(s[at:])
+		if end == len(s) {
+			return last
+		}
+		last, at = end, end+1
+	}
+}

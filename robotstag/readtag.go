@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// reading is how a line or member of Robots-Tag was understood, from the best to the worst.
+type reading int
+
+const (
+	asWritten reading = iota
+	repaired
+	guessed // it is no structured field
+)
+
+// readRobotsTag reads an upstream's lines of Robots-Tag, each by itself, because one malformed line voids all.
+// Besides the List of draft -03 it reads the Dictionary of -02, as its text (*=(noindex nosnippet)) and as its
+// examples have it, and X-Robots-Tag syntax, which is a List of product tokens without rules. An odd member or
+// parameter does not void the others, because some readers just split the field at commas and semicolons.
+func readRobotsTag(lines []string) (audiences, []Problem) {
+	found := audiences{}
+	problems := eachLine(lines, RobotsTagField, lastMemberEnd, func(line string, p []Problem) []Problem {
+		line = strings.Trim(line, " \t")
+		members, odd, how := readRobotsTagLine(line)
+		for _, text := range odd {
+			p = addProblem(p, Malformed, RobotsTagField, text)
+		}
+		if how != asWritten && len(members) > 0 {
+			p = addProblem(p, Repaired, RobotsTagField, line)
+		}
+		for _, m := range members {
+			if m.Token != Everyone && !isKey(m.Token) {
+				p = addProblem(p, BadToken, RobotsTagField, m.Token)
+				continue
+			}
+			found[m.Token] = found[m.Token].Union(wordByWord(m.Rules))
+		}
+		return p
+	})
+	return found, problems
+}
+
+// wordByWord puts the known rules in the place of text with such for which the field has no spelling, such as
+// "noindex nosnippet".
+func wordByWord(rules robotsrule.Set) robotsrule.Set {
+	for _, word := range rules.ParamsLose() {
+		words := strings.FieldsFunc(word, func(c rune) bool { return !strings.ContainsRune(letters+"0123456789-_", c) })
+		if known := robotsrule.Of(words...).WithoutUnknown().Restrictive(); !known.IsEmpty() {
+			rules = rules.Without(func(rule string) bool { return rule == word }).Union(known)
+		}
+	}
+	return rules
+}
+
+// readRobotsTagLine returns members and the text of those in which nothing can be read.
+func readRobotsTagLine(line string) (members []Member, odd []string, how reading) {
+	if line == "" {
+		return nil, nil, asWritten
+	}
+	if !strings.ContainsAny(line, ";=") {
+		if members, ok := legacyLine(line); ok {
+			return members, nil, repaired
+		}
+	}
+	members, odd, how = readMembers(line)
+	if how == guessed && !strings.Contains(line, ";") {
+		if members, ok := legacyLine(line); ok {
+			return members, nil, repaired
+		}
+	}
+	return members, odd, how
+}
+
+func readMembers(line string) (members []Member, odd []string, how reading) {
+	if members, how := readList(line); how != guessed {
+		return members, nil, how
+	}
+	how = repaired
+	for _, text := range splitMembers(line) {
+		found, read := readList(text)
+		if read == guessed {
+			found, read = readEntry(text)
+		}
+		if read == guessed {
+			m, ok := readLoosely(text)
+			if !ok {
+				odd = append(odd, strings.Trim(text, " \t"))
+			} else {
+				found = []Member{m}
+			}
+		}
+		how = max(how, read)
+		members = append(members, found...)
+	}
+	return members, odd, how
+}
+
+// legacyLine reads a line as X-Robots-Tag, if it contains a known rule.
+func legacyLine(line string) ([]Member, bool) {
+	known := false
+	splitScopes(line, func(_, rule string) {
+		name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
+		known = known || robotsrule.IsRule(strings.Trim(name, " \t"))
+	})
+	if !known {
+		return nil, false
+	}
+	found, _ := readXRobotsTag([]string{line})
+	return sortedMembers(found), true
+}
+
+var equals = regexp.MustCompile(`[ \t]*[:=][ \t]*`)
+
+// readLoosely reads a member that is no structured field: a product token, or none for everyone, and rules, between
+// semicolons. There may be white space around both, and a colon for an equals sign. It reports whether there is
+// anything to read.
+func readLoosely(text string) (Member, bool) {
+	m := Member{Token: Everyone}
+	first, rest, _ := strings.Cut(equals.ReplaceAllString(text, ":"), ";")
+	words := strings.FieldsFunc(first, func(c rune) bool { return strings.ContainsRune(" \t()\"'", c) })
+	for i, word := range words {
+		agent, rule, scoped := strings.Cut(word, ":")
+		switch {
+		case robotsrule.IsRule(agent):
+			m.Rules = m.Rules.Union(robotsrule.Parse(word))
+			continue
+		case i == 0:
+			m.Token = ascii.Lower(agent)
+		}
+		if scoped {
+			m.Rules = m.Rules.Union(robotsrule.Parse(rule))
+		}
+	}
+	for rest != "" {
+		var param string
+		param, rest = cutParam(rest)
+		name, value, valued := strings.Cut(strings.Trim(param, " \t"), ":")
+		if valued {
+			value = "=" + value
+		}
+		if item, err := httpsfv.UnmarshalItem([]string{"x;" + ascii.Lower(name) + value}); err == nil {
+			m.Rules = m.Rules.Union(robotsrule.FromParams(item.Params))
+		} else {
+			m.Rules = m.Rules.Union(robotsrule.Parse(param))
+		}
+	}
+	return m, !m.Rules.IsEmpty() || len(words) > 0 && isKey(m.Token)
+}
+
+// cutParam cuts a parameter off its member, at a semicolon outside a String that ends.
+func cutParam(s string) (param, rest string) {
+	param, rest, _ = strings.Cut(s, ";")
+	for strings.Count(param, `"`)%2 == 1 && strings.Contains(rest, `"`) {
+		more, after, _ := strings.Cut(rest, ";")
+		param, rest = param+";"+more, after
+	}
+	return param, rest
+}
+
+// readList reads draft -03's List.
+func readList(text string) ([]Member, reading) {
+	list, err := httpsfv.UnmarshalList([]string{strings.Trim(text, " \t")})
+	if err != nil {
+		return nil, guessed
+	}
+	members := make([]Member, 0, len(list))
+	worst := asWritten
+	for _, member := range list {
+		item, ok := member.(httpsfv.Item)
+		if !ok {
+			return nil, guessed
+		}
+		rules := robotsrule.FromParams(item.Params)
+		var m Member
+		how := repaired
+		switch value := item.Value.(type) {
+		case httpsfv.Token:
+			m, how = readToken(strings.ToLower(string(value)), rules)
+		case string:
+			// A token of RFC 9309 that is no Token could be a String.
+			m, _ = readToken(strings.ToLower(value), rules)
+		default:
+			return nil, guessed
+		}
+		worst = max(worst, how)
+		members = append(members, m)
+	}
+	return members, worst
+}
+
+// readToken takes apart a token that contains a rule: "noindex", "googlebot:noindex", "max-snippet:250".
+func readToken(token string, rules robotsrule.Set) (Member, reading) {
+	agent, rule, scoped := strings.Cut(token, ":")
+	switch {
+	case robotsrule.IsRule(agent):
+		return Member{Everyone, rules.Union(robotsrule.Parse(token))}, repaired
+	case scoped:
+		return Member{agent, rules.Union(robotsrule.Parse(rule))}, repaired
+	}
+	return Member{token, rules}, asWritten
+}
+
+// readEntry reads a member of draft -02's Dictionary: a list of rules, or one rule, behind an equals sign.
+func readEntry(text string) ([]Member, reading) {
+	d, err := httpsfv.UnmarshalDictionary([]string{strings.Trim(text, " \t")})
+	if err != nil || len(d.Names()) != 1 {
+		return nil, guessed
+	}
+	name := d.Names()[0]
+	value, _ := d.Get(name)
+	var rules robotsrule.Set
+	var bare any = true
+	switch value := value.(type) {
+	case httpsfv.InnerList:
+		rules = robotsrule.FromParams(value.Params)
+		for _, item := range value.Items {
+			rules = rules.Union(bareRule(item.Value)).Union(robotsrule.FromParams(item.Params))
+		}
+	case httpsfv.Item:
+		rules = robotsrule.FromParams(value.Params).Union(bareRule(value.Value))
+		bare = value.Value
+	}
+	if !robotsrule.IsRule(name) {
+		return []Member{{name, rules}}, repaired
+	}
+	p := httpsfv.NewParams()
+	p.Add(name, bare)
+	return []Member{{Everyone, rules.Union(robotsrule.FromParams(p))}}, repaired
+}
+
+func bareRule(value any) robotsrule.Set {
+	switch value := value.(type) {
+	case httpsfv.Token:
+		return robotsrule.Parse(string(value))
+	case string:
+		return robotsrule.Parse(value)
+	}
+	return robotsrule.Set{}
+}
