@@ -269,17 +269,12 @@ func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 
 func (rw *ResponseWriter) sendCoded() error {
 	p := rw.page
-	rw.checkHead(len(p.held) >= rw.o.MaxHead || !p.coding.whole() && len(p.raw) >= rw.o.MaxHead)
+	rw.checkHead(len(p.held) >= rw.o.MaxHead || len(p.raw) >= rw.o.MaxHead)
 	p.edits = editsOf(p.array[:0], &p.scan, rw.o.Set, rw.o.Mode, rw.o.Fragments)
-	changed := len(p.edits) > 0
-	out := p.raw
-	if changed && p.coding.whole() {
-		out = p.repack()
-	}
 	p.unreserve()
-	rw.commit(0, true, changed)
-	if !changed || p.coding.whole() {
-		_, err := rw.w.Write(out)
+	rw.commit(0, true, len(p.edits) > 0)
+	if len(p.edits) == 0 {
+		_, err := rw.w.Write(p.raw)
 		return rw.flushed(err)
 	}
 	rw.phase = phaseCoded
@@ -293,20 +288,20 @@ func (rw *ResponseWriter) sendCoded() error {
 	return rw.FlushError()
 }
 
-func (rw *ResponseWriter) decideCoded(eof bool) error {
+func (rw *ResponseWriter) decideCoded(eof bool) (err error) {
 	p := rw.page
 	switch {
+	case p.coding.whole():
+		err = rw.sendWhole()
 	case len(p.raw) == 0: // there is no body
 		p.scan.Foreign = true
-	case p.coding.whole():
-		if p.scan.Foreign = !p.unpack(); !p.scan.Foreign {
-			head := p.held[:min(len(p.held), rw.o.MaxHead)]
-			p.scan.Scan(head, len(head) == len(p.held))
+		err = rw.sendCoded()
+	default:
+		if eof {
+			rw.inflateHead(true)
 		}
-	case eof:
-		rw.inflateHead(true)
+		err = rw.sendCoded()
 	}
-	err := rw.sendCoded()
 	if rw.phase != phaseCoded {
 		rw.dropPage()
 	}

@@ -7,8 +7,11 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
@@ -250,5 +253,116 @@ func TestWorkOfABomb(t *testing.T) {
 		if rw.Release(); !bytes.Equal(r.body.Bytes(), raw) {
 			t.Errorf("%s: %d bytes that unpack to %d were changed", c.name, len(raw), len(page))
 		}
+	}
+}
+
+// blockedWriter is a client that reads nothing until the channel is closed.
+type blockedWriter struct {
+	*recorder
+	until   <-chan struct{}
+	blocked *sync.WaitGroup
+	once    sync.Once
+}
+
+func (w *blockedWriter) Write(b []byte) (int, error) {
+	w.once.Do(w.blocked.Done)
+	<-w.until
+	return w.recorder.Write(b)
+}
+
+// TestSmallBombs: hundreds of pages at once, of few bytes that stand for much text, take no more memory than their
+// budget, neither while they are unpacked nor while slow clients read what comes of them.
+func TestSmallBombs(t *testing.T) {
+	testkit.Slow(t)
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
+	const requests = 300
+	set := testSet(t, "robots=noindex")
+	blanks := func(n int) []byte {
+		return append([]byte("<!DOCTYPE html><head></head>"), bytes.Repeat([]byte(" "), n)...)
+	}
+	brotliOf := func(page []byte, bits int) []byte {
+		var b bytes.Buffer
+		w := brotli.NewWriterOptions(&b, brotli.WriterOptions{Quality: 5, LGWin: bits})
+		w.Write(page)
+		w.Close()
+		return b.Bytes()
+	}
+	for _, tt := range []struct {
+		name, coding string
+		raw          []byte
+		changed      bool
+	}{
+		{"32 MB in br", "br", brotliOf(blanks(32<<20), 24), false},
+		{"1 MB in br", "br", brotliOf(blanks(1000<<10), 24), true},
+		{"32 MB in zstd", "zstd", packLarge(t, "zstd", blanks(32<<20)), false},
+		{"1 MB in zstd", "zstd", packLarge(t, "zstd", blanks(1000<<10)), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			heap := func() int64 {
+				runtime.GC()
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return int64(m.HeapAlloc)
+			}
+			defer debug.SetGCPercent(debug.SetGCPercent(20))
+			before := heap()
+			until, stop := make(chan struct{}), make(chan struct{})
+			var blocked, sampled, done sync.WaitGroup
+			blocked.Add(requests)
+			most, reserved := int64(0), int64(0)
+			sampled.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						var m runtime.MemStats
+						runtime.ReadMemStats(&m)
+						most, reserved = max(most, int64(m.HeapAlloc)), max(reserved, recoding.Load())
+						time.Sleep(time.Millisecond)
+					}
+				}
+			})
+			recorders := make([]*recorder, requests)
+			for i := range recorders {
+				r := newRecorder()
+				r.header.Set("Content-Type", "text/html")
+				r.header.Set("Content-Encoding", tt.coding)
+				recorders[i] = r
+				done.Go(func() {
+					rw := Wrap(&blockedWriter{recorder: r, until: until, blocked: &blocked}, httptest.NewRequest("GET", "/", nil), Options{Set: set})
+					defer rw.Release()
+					if _, err := rw.Write(tt.raw); err != nil {
+						t.Error(err)
+					}
+					if err := rw.Close(nil); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			blocked.Wait()
+			close(stop)
+			sampled.Wait()
+			held := heap() - before
+			close(until)
+			done.Wait()
+			changed := 0
+			for _, r := range recorders {
+				if !bytes.Equal(r.body.Bytes(), tt.raw) {
+					changed++
+				}
+			}
+			t.Logf("%d bytes; at most %d MiB, %d MiB reserved; %d MiB held for slow clients; %d of %d changed", len(tt.raw), (most-before)>>20, reserved>>20, held>>20, changed, requests)
+			// Garbage comes on top of what is in use.
+			if reserved > recodingBudget || held > recodingBudget || most-before > 2*recodingBudget {
+				t.Errorf("the budget of %d MiB does not hold", recodingBudget>>20)
+			}
+			if (changed > 0) != tt.changed || recoding.Load() != 0 {
+				t.Errorf("%d of %d pages changed, %d bytes still reserved", changed, requests, recoding.Load())
+			}
+		})
 	}
 }

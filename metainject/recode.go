@@ -5,7 +5,8 @@ package metainject
 import (
 	"bytes"
 	"io"
-	"slices"
+	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -14,7 +15,8 @@ import (
 )
 
 // Pages in zstd and br are held, unpacked, changed and packed as a whole. While they take recodingBudget
-// bytes, further ones pass as they are. Few arrive, because gzip is asked for first (narrowCodings).
+// bytes, further ones pass as they are. That counts what they unpack to, what unpacking takes, and what a slow
+// client has not yet read. Few arrive, because gzip is asked for first (narrowCodings).
 //
 // Of other pages only the head is held. While slow heads take headsBudget bytes, further ones are changed as
 // far as they have been seen.
@@ -32,12 +34,21 @@ const (
 	// page comes near that; it bounds the work that a few bytes can cause.
 	bombBase  = 1 << 20
 	bombRatio = 1024
-	// coderCost is the memory of an unpacker and a packer, without the window.
+	// coderCost is the memory of an unpacker and a packer, without the window. In br each code table takes
+	// treeCost; three kinds of block have at most 256 of them, and one takes at least 12 bits of the body.
 	coderCost = 1 << 20
+	treeCost  = 4320
+	maxTrees  = 3 * 256
+	// maxUnpacking is how many pages are unpacked at once, on as many processors.
+	maxUnpacking = 4
 	// textStep is by how much the room for text grows at least.
 	textStep = 64 << 10
 	// maxWindow is the largest window that zstd in HTTP may ask a reader to have (RFC 9659).
 	maxWindow = 8 << 20
+	// minWindow is the smallest that zstd knows, and maxPooledWindow the largest of an unpacker that is kept.
+	minWindow       = 1 << 10
+	windowByte      = 5 // behind the magic number and a byte of flags
+	maxPooledWindow = 4 << 20
 	// packWindow keeps the memory of a packer low.
 	packWindow  = 64 << 10
 	packBits    = 16 // the same for br
@@ -91,38 +102,135 @@ func (rw *ResponseWriter) gather(b []byte) (int, error) {
 		return len(b), nil
 	}
 	p.scan.Foreign, p.busy = true, true
-	if err := rw.sendCoded(); err != nil {
+	if err := rw.sendWhole(); err != nil {
 		return 0, err
 	}
 	return rw.w.Write(b)
 }
 
+// sendWhole sends a page in zstd or br, changed if that can be.
+func (rw *ResponseWriter) sendWhole() error {
+	out := rw.recode()
+	rw.commit(0, true, len(rw.page.edits) > 0)
+	_, err := rw.w.Write(out)
+	return rw.flushed(err)
+}
+
+// unpacking bounds how many pages are unpacked at once. It is held for work of the processor only, so that waiting
+// for it takes no longer than sharing the processors does.
+var unpacking = make(chan struct{}, min(maxUnpacking, runtime.GOMAXPROCS(0)))
+
+// recode returns what is sent for a held page, and lets go of all memory but that and small buffers.
+func (rw *ResponseWriter) recode() (out []byte) {
+	p := rw.page
+	out = p.raw
+	if p.scan.Foreign || len(p.raw) == 0 {
+		return out
+	}
+	unpacking <- struct{}{}
+	defer func() { <-unpacking }()
+	if p.scan.Foreign = !p.unpack(); !p.scan.Foreign {
+		head := p.held[:min(len(p.held), rw.o.MaxHead)]
+		p.scan.Scan(head, len(head) == len(p.held))
+	}
+	rw.checkHead(len(p.held) >= rw.o.MaxHead)
+	kept := cap(p.raw)
+	if p.edits = editsOf(p.array[:0], &p.scan, rw.o.Set, rw.o.Mode, rw.o.Fragments); len(p.edits) > 0 {
+		out = p.repack()
+		kept += cap(out)
+	}
+	if cap(p.held) > 2*DefaultMaxHead {
+		p.held = nil
+	}
+	p.release(p.reserved - kept - cap(p.held))
+	return out
+}
+
 // unpack puts the text of a page in zstd or br into held. It returns false for a page that must pass as it is:
-// damaged, cut short, followed by something else, or too long.
+// damaged, cut short, followed by something else, or too long, or if there is no memory.
 func (p *page) unpack() bool {
-	if !p.reserve(coderCost) {
-		p.busy = true
+	limit := min(maxText, bombBase+bombRatio*len(p.raw))
+	at, narrow, window := narrowed(p.coding, p.raw, bits.Len(uint(limit+16))) // br cannot reach the last 16 bytes of its window
+	if window == 0 {
+		return false
+	}
+	was := p.raw[at]
+	p.raw[at] = narrow
+	defer func() { p.raw[at] = was }()
+	cost := coderCost + window + 2*len(p.raw) + cap(p.held) // the changed page can be longer
+	if p.coding == brotliCoding {
+		cost += min(maxTrees, len(p.raw)*8/12) * treeCost
+	}
+	if p.busy = !p.reserve(cost); p.busy {
 		return false
 	}
 	u := unpackers[p.coding].Get().(unpacker)
-	err := u.Reset(bytes.NewReader(p.raw))
-	for limit := min(maxText, bombBase+bombRatio*len(p.raw)); err == nil; {
-		if len(p.held) == cap(p.held) {
-			more := max(textStep, len(p.held))
-			if p.busy = !p.reserve(2 * more); p.busy || len(p.held) > limit { // the window grows with the text
-				return false
-			}
-			p.held = slices.Grow(p.held, more)
+	var err error
+	if d, ok := u.(*zstd.Decoder); ok { // a further frame may ask for more
+		err = d.ResetWithOptions(bytes.NewReader(p.raw), zstd.WithDecoderMaxWindow(uint64(window)))
+	} else {
+		err = u.Reset(bytes.NewReader(p.raw))
+	}
+	for err == nil && len(p.held) <= limit {
+		if len(p.held) == cap(p.held) && !p.grow() {
+			return false
 		}
 		var n int
 		n, err = u.Read(p.held[len(p.held):cap(p.held)])
 		p.held = p.held[:len(p.held)+n]
 	}
-	if len(p.held) <= bombBase { // with a small window
+	if window <= maxPooledWindow {
 		_ = u.Reset(nil) // it only drops the reader
 		unpackers[p.coding].Put(u)
 	}
-	return err == io.EOF
+	return err == io.EOF && len(p.held) <= limit
+}
+
+// grow makes room for more text. While it is copied, it is there twice.
+func (p *page) grow() bool {
+	had := cap(p.held)
+	more := max(textStep, had)
+	if p.busy = !p.reserve(had + more); p.busy {
+		return false
+	}
+	p.held = append(make([]byte, 0, had+more), p.held...)
+	p.release(had)
+	return true
+}
+
+// narrowed returns the window of a body, which is the memory that unpacking takes for text that may be repeated, or 0
+// for what is no body. One byte of the body says it (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1), and is returned
+// with its place, so changed that the window is no larger than text of that many bits needs: what is unpacked of so
+// much text is the same.
+func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {
+	first := raw[0]
+	if c == brotliCoding {
+		n := int(first >> 1 & 7)
+		switch {
+		case first&1 == 0:
+			return 0, first, 1 << 16
+		case n == 0 && first>>4 == 0:
+			return 0, first, 1 << 17
+		case n == 0:
+			return 0, first, 1 << (8 + first>>4&7)
+		}
+		n = min(n, max(need-17, 1))
+		return 0, first&^0xE | byte(n<<1), 1 << (17 + n)
+	}
+	var h zstd.Header
+	if err := h.Decode(raw); err != nil {
+		return 0, first, 0
+	}
+	switch size := int(min(h.WindowSize, maxWindow+1)); {
+	case h.Skippable:
+		return 0, first, maxWindow
+	case h.SingleSegment:
+		return 0, first, int(min(max(h.FrameContentSize, minWindow), maxWindow))
+	case size > 1<<need:
+		return windowByte, byte((need - 10) << 3), 1 << need
+	default:
+		return 0, first, min(max(size, minWindow), maxWindow)
+	}
 }
 
 // repack returns the changed page in its coding.
@@ -162,11 +270,14 @@ func (p *page) hold() bool {
 	return !p.busy
 }
 
-func (p *page) unreserve() {
+// release gives back memory that was reserved.
+func (p *page) release(n int) {
 	if p.coding.whole() {
-		recoding.Add(int64(-p.reserved))
-	} else if p.reserved != 0 {
-		heads.Add(int64(-p.reserved))
+		recoding.Add(int64(-n))
+	} else if n != 0 {
+		heads.Add(int64(-n))
 	}
-	p.reserved = 0
+	p.reserved -= n
 }
+
+func (p *page) unreserve() { p.release(p.reserved) }

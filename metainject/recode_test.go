@@ -4,9 +4,16 @@ package metainject
 
 import (
 	"bytes"
+	"io"
+	"math/bits"
+	"math/rand/v2"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 )
 
 // A handler may write from other goroutines than the one that was called, one
@@ -42,4 +49,64 @@ func TestWritesFromLockedThreads(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes, want %d", c.name, err, len(got), len(want))
 		}
 	}
+}
+
+// A window is made no smaller than the text needs, even if what the end repeats is at its start; and a later frame
+// of zstd has no larger one than was counted.
+func TestNarrowedWindows(t *testing.T) {
+	set := testSet(t, "robots=noindex")
+	rnd := rand.New(rand.NewPCG(3, 4))
+	noise := make([]byte, 2000)
+	for i := range noise {
+		noise[i] = byte('a' + rnd.IntN(26))
+	}
+	page := slices.Concat([]byte("<!DOCTYPE html><head></head>"), noise, bytes.Repeat([]byte(" "), 1_500_000), noise)
+	want := boundedRewrite(page, set, DefaultMaxHead, false)
+	pack := map[string]func(io.Writer) io.WriteCloser{
+		"br": func(w io.Writer) io.WriteCloser {
+			return brotli.NewWriterOptions(w, brotli.WriterOptions{Quality: 9, LGWin: 24})
+		},
+		"zstd": func(w io.Writer) io.WriteCloser {
+			z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(8<<20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return z
+		},
+	}
+	for _, c := range testCodings[1:3] {
+		var raw bytes.Buffer
+		w := pack[c.name](&raw)
+		for part := range slices.Chunk(page, 10_000) {
+			w.Write(part)
+		}
+		w.Close()
+		asked := raw.Bytes()[0]
+		if c.name == "zstd" {
+			asked = raw.Bytes()[windowByte]
+		}
+		limit := bombBase + bombRatio*raw.Len()
+		_, narrow, window := narrowed(codings[c.name], raw.Bytes(), bits.Len(uint(limit+16)))
+		if raw.Len() > 3500 || asked == narrow || window < len(page) {
+			t.Errorf("%s: %d bytes ask for a window that need not be changed to %d bytes", c.name, raw.Len(), window)
+		}
+		r := sendWith(t, Options{Set: set}, c.name, "text/html", raw.Bytes(), 1000)
+		if got, err := c.unpack(r.body.Bytes()); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v, %d bytes of %d", c.name, err, len(got), len(want))
+		}
+		if c.name == "zstd" {
+			two := append(zstdSmall(t, page[:100]), raw.Bytes()...)
+			if r := sendWith(t, Options{Set: set}, c.name, "text/html", two, 1000); !bytes.Equal(r.body.Bytes(), two) {
+				t.Error("a later frame had more memory than the first")
+			}
+		}
+	}
+}
+
+func zstdSmall(t *testing.T, text []byte) []byte {
+	w, err := zstd.NewWriter(nil, zstd.WithWindowSize(64<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(text, nil)
 }
