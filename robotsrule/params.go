@@ -118,22 +118,26 @@ func isKey(name string) bool {
 }
 
 // FromParams reads the parameters of a Robots-Tag member. It never fails. A bare rule with any value, even false, is
-// the rule. A number may be a Decimal, which is truncated, or text; a date a Date, a String or a Token. Unknown rules
+// the rule, and the value may be one more. A number may be a Decimal, which is truncated, or text; a date a Date, a String or a Token. Unknown rules
 // and values stay with their type, except that a Date and a Display String become Strings, which RFC 8941 has.
 func FromParams(p *httpsfv.Params) Set {
-	var set Set
+	var set, more Set
 	if p == nil {
 		return set
 	}
 	var words []string
 	for _, name := range p.Names() {
 		v, _ := p.Get(name)
-		if e := paramElement(name, v); !set.add(e) {
+		e := paramElement(name, v)
+		switch {
+		case !set.add(e):
 			words = append(words, paramWord(name, v))
+		case e.value != "" && !takesValue(e.name):
+			more = more.Union(Parse(e.value).WithoutUnknown().Restrictive())
 		}
 	}
 	set.other = joinWords(words)
-	return set.canonical()
+	return set.canonical().Union(more)
 }
 
 func paramElement(name string, v any) element {

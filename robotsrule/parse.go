@@ -30,15 +30,18 @@ func Parse(s string) Set {
 	for s != "" {
 		var e element
 		e, s = nextElement(s)
-		for e.name != "" {
+		for text := true; e.name != ""; {
 			if !set.add(e) {
-				words = append(words, e.word())
+				if text {
+					words = append(words, e.word())
+				}
 				break
 			}
-			if e.sep != ':' || takesValue(e.name) {
+			if e.sep == 0 || takesValue(e.name) {
 				break
 			}
-			// What follows the colon of a bare rule can be one more rule.
+			// What follows a bare rule can be one more rule, or behind an equals sign its value.
+			text = text && e.sep == ':'
 			e, _ = nextElement(e.value)
 		}
 	}

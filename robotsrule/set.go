@@ -125,9 +125,18 @@ func (s Set) canonical() Set {
 	if s.flags&noarchive != 0 {
 		s.flags &^= nocache
 	}
+	if s.index == noindexEmbedded && s.mayNoindex() {
+		s.index = noindexPlain
+	}
 	words := s.words()
 	return s.drop(func(w string) bool { return s.contradicts(w, words) })
 }
+
+// mayNoindex reports whether a reader might find a noindex without its exception in unknown rules.
+func (s Set) mayNoindex() bool { return strings.Contains(s.other, "noindex") || strings.Contains(s.other, "none") }
+
+// PlainNoindex reports whether s has a noindex, or what may be one to a reader, without indexifembedded.
+func (s Set) PlainNoindex() bool { return s.index == noindexPlain || s.mayNoindex() }
 
 // contradicts reports whether w, one of the sorted words, is a permissive word whose contrary s has, or a known
 // rule that lacks its value. A malformed value stays next to a proper one, because a reader may understand it.

@@ -64,7 +64,7 @@ func TestMergeRobotsTag(t *testing.T) {
 		{"product tokens without rules", []string{"examplebot, otherbot"}, "*;noindex, ourbot;nofollow", nil},
 		{"empty lines", []string{"", " "}, "*;noindex, ourbot;nofollow", nil},
 		{"legacy date beside an equals sign", []string{"unavailable_after: 25 Jun 2027 15:00:00 GMT, max-snippet=9"}, `*;noindex;max-snippet=9;unavailable_after="2027-06-25T15:00:00Z", ourbot;nofollow`, []Kind{Repaired}},
-		{"numbers", []string{"1;nofollow"}, "*;noindex, ourbot;nofollow", []Kind{Repaired, BadToken}},
+		{"a token that can be no crawler's", []string{"1;nofollow", "<b>;nosnippet"}, "*;noindex;nofollow;nosnippet", []Kind{Repaired, Repaired}},
 		{"a number among members", []string{"*;nosnippet, 42"}, "*;noindex;nosnippet, ourbot;nofollow", []Kind{Malformed, Repaired}},
 		{"nothing but a number", []string{"42"}, "*;noindex, ourbot;nofollow", []Kind{Malformed}},
 		{"white space before semicolons", []string{"*; nosnippet ; nofollow"}, "*;noindex;nofollow;nosnippet", []Kind{Repaired}},

@@ -125,9 +125,7 @@ func (f *field) tokens(v *Values, upstream audiences) (ours, theirs []Member) {
 }
 
 func plainNoindex(members []Member) bool {
-	return slices.ContainsFunc(members, func(m Member) bool {
-		return m.Rules.Has("noindex") && !m.Rules.Has("indexifembedded")
-	})
+	return slices.ContainsFunc(members, func(m Member) bool { return m.Rules.PlainNoindex() })
 }
 
 // writer collects the members that fit.

@@ -37,7 +37,7 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 			p = addProblem(p, Repaired, RobotsTagField, line)
 		}
 		for _, m := range members {
-			if m.Token != Everyone && !isKey(m.Token) {
+			if m = addressed(m); m.Token != Everyone && !isKey(m.Token) {
 				p = addProblem(p, BadToken, RobotsTagField, m.Token)
 				continue
 			}
@@ -48,16 +48,42 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 	return found, problems
 }
 
+// addressed turns a member to everyone if its token can be no crawler's, such as 42 or noindex|nosnippet.
+func addressed(m Member) Member {
+	hidden := rulesIn(m.Token)
+	switch {
+	case !hidden.IsEmpty() && (m.Rules.IsEmpty() || !isKey(m.Token) || robotsrule.IsRule(m.Token)):
+		return Member{Everyone, m.Rules.Union(hidden)}
+	case !isScope(m.Token):
+		return Member{Everyone, m.Rules}
+	}
+	return m
+}
+
 // wordByWord puts the known rules in the place of text with such for which the field has no spelling, such as
 // "noindex nosnippet".
 func wordByWord(rules robotsrule.Set) robotsrule.Set {
 	for _, word := range rules.ParamsLose() {
-		words := strings.FieldsFunc(word, func(c rune) bool { return !strings.ContainsRune(letters+"0123456789-_", c) })
-		if known := robotsrule.Of(words...).WithoutUnknown().Restrictive(); !known.IsEmpty() {
+		if known := rulesIn(word); !known.IsEmpty() {
 			rules = rules.Without(func(rule string) bool { return rule == word }).Union(known)
 		}
 	}
 	return rules
+}
+
+// ruleText is a rule with what may be its value, or any other word.
+var ruleText = regexp.MustCompile(`(?i)\b(max-(?:snippet|video-preview|image-preview))\b[ \t:="'(]*([a-z0-9]+)|[a-z0-9_-]+`)
+
+// rulesIn returns the known restrictive rules among the words of a text.
+func rulesIn(text string) (rules robotsrule.Set) {
+	for _, m := range ruleText.FindAllStringSubmatch(text, -1) {
+		rule := m[0]
+		if m[1] != "" {
+			rule = m[1] + ":" + m[2]
+		}
+		rules = rules.Union(robotsrule.Of(rule))
+	}
+	return rules.WithoutUnknown().Restrictive()
 }
 
 // readRobotsTagLine returns members and the text of those in which nothing can be read.
@@ -125,34 +151,26 @@ var equals = regexp.MustCompile(`[ \t]*[:=][ \t]*`)
 func readLoosely(text string) (Member, bool) {
 	m := Member{Token: Everyone}
 	first, rest, _ := strings.Cut(equals.ReplaceAllString(text, ":"), ";")
-	words := strings.FieldsFunc(first, func(c rune) bool { return strings.ContainsRune(" \t()\"'", c) })
-	for i, word := range words {
-		agent, rule, scoped := strings.Cut(word, ":")
-		switch {
-		case robotsrule.IsRule(agent):
-			m.Rules = m.Rules.Union(robotsrule.Parse(word))
-			continue
-		case i == 0:
-			m.Token = ascii.Lower(agent)
-		}
-		if scoped {
-			m.Rules = m.Rules.Union(robotsrule.Parse(rule))
-		}
+	first = strings.Trim(first, " \t()\"'")
+	if end := strings.IndexAny(first+" ", " \t:()"); !robotsrule.IsRule(first[:end]) {
+		m.Token = ascii.Lower(strings.TrimRight(first[:end], `"'`))
+		first = strings.TrimLeft(first[end:], " \t:(")
 	}
+	m.Rules = robotsrule.Parse(first)
 	for rest != "" {
-		var param string
-		param, rest = cutParam(rest)
-		name, value, valued := strings.Cut(strings.Trim(param, " \t"), ":")
+		var text string
+		text, rest = cutParam(rest)
+		name, value, valued := strings.Cut(strings.Trim(text, " \t"), ":")
 		if valued {
 			value = "=" + value
 		}
 		if item, err := httpsfv.UnmarshalItem([]string{"x;" + ascii.Lower(name) + value}); err == nil {
 			m.Rules = m.Rules.Union(robotsrule.FromParams(item.Params))
 		} else {
-			m.Rules = m.Rules.Union(robotsrule.Parse(param))
+			m.Rules = m.Rules.Union(robotsrule.Parse(text))
 		}
 	}
-	return m, !m.Rules.IsEmpty() || len(words) > 0 && isKey(m.Token)
+	return m, !m.Rules.IsEmpty() || isKey(m.Token) || !rulesIn(m.Token).IsEmpty()
 }
 
 // cutParam cuts a parameter off its member, at a semicolon outside a String that ends.
@@ -222,7 +240,12 @@ func readEntry(text string) ([]Member, reading) {
 	case httpsfv.InnerList:
 		rules = robotsrule.FromParams(value.Params)
 		for _, item := range value.Items {
-			rules = rules.Union(bareRule(item.Value)).Union(robotsrule.FromParams(item.Params))
+			rules = rules.Union(robotsrule.FromParams(item.Params))
+			if strings.HasPrefix(name, "max-") {
+				rules = rules.Union(param(name, item.Value))
+			} else {
+				rules = rules.Union(bareRule(item.Value))
+			}
 		}
 	case httpsfv.Item:
 		rules = robotsrule.FromParams(value.Params).Union(bareRule(value.Value))
@@ -231,9 +254,13 @@ func readEntry(text string) ([]Member, reading) {
 	if !robotsrule.IsRule(name) {
 		return []Member{{name, rules}}, repaired
 	}
+	return []Member{{Everyone, rules.Union(param(name, bare))}}, repaired
+}
+
+func param(name string, value any) robotsrule.Set {
 	p := httpsfv.NewParams()
-	p.Add(name, bare)
-	return []Member{{Everyone, rules.Union(robotsrule.FromParams(p))}}, repaired
+	p.Add(name, value)
+	return robotsrule.FromParams(p)
 }
 
 func bareRule(value any) robotsrule.Set {
