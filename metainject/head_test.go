@@ -58,6 +58,16 @@ func TestHead(t *testing.T) {
 		{"in a script in a comment in a script", "robots=noindex", `<html><head><script><!--<<script </script><meta name=robots content=index>--></script>`, `<html><head>§<script><!--<<script </script><meta name=robots content=index>--></script>`, Merge},
 		{"in noscript", "robots=noindex", `<html><head><noscript><meta name=robots content=index></noscript>`, `<html><head>§<noscript><meta name=robots content=index></noscript>`, Merge},
 
+		{"declaration of the encoding with rules", "robots=noindex", `<html><head><meta name=robots content=index charset=utf-8>`, `<html><head><meta name=robots content="noindex" charset=utf-8>`, Merge},
+		{"and another of them", "robots=noindex", `<html><head><meta name=robots content=nofollow><meta charset=utf-8 name=robots content=index>`, `<html><head><meta name=robots content="noindex, nofollow"><meta charset="utf-8">`, Merge},
+		{"declaration in content", "robots=noindex", `<html><head><meta http-equiv=content-type name=robots content="all, x; charset=utf-8; y">`, `<html><head><meta charset="utf-8"><meta name="robots" content="noindex, x; charset:utf-8; y">`, Merge},
+		{"declaration that is no rule", "robots=noindex", `<html><head><meta http-equiv=content-type name=robots content="text/html; charset=utf-8">`, `<html><head>§<meta http-equiv=content-type name=robots content="text/html; charset=utf-8">`, Merge},
+		{"declaration for another crawler", "robots=noindex", `<html><head><meta charset=utf-8 name=googlebot content=all>`, `<html><head>§<meta charset="utf-8">`, Replace},
+		{"AMP", "robots=noindex", `<!doctype html><html amp lang=en><head><meta charset=utf-8><title>`, `<!doctype html><html amp lang=en><head><meta charset=utf-8>§<title>`, Merge},
+		{"AMP by its sign", "robots=noindex|googlebot=nosnippet", "<!doctype html>\n<html lang=en ⚡>\n<head>\n<meta charset=utf-8>\n<meta name=robots content=all>", "<!doctype html>\n<html lang=en ⚡>\n<head>\n<meta charset=utf-8><meta name=\"googlebot\" content=\"nosnippet\">\n<meta name=robots content=\"noindex\">", Merge},
+		{"AMP without an encoding", "robots=noindex", `<html ⚡4email><head><title>`, `<html ⚡4email><head>§<title>`, Merge},
+		{"no AMP", "robots=noindex", `<html class=amp x-amp><head><meta charset=utf-8>`, `<html class=amp x-amp><head>§<meta charset=utf-8>`, Merge},
+
 		{"replace", "robots=noindex", `<html><head><meta name=robots content="nofollow">`, `<html><head><meta name=robots content="noindex">`, Replace},
 		{"replace, equal", "robots=noindex", `<html><head><meta name=robots content="NoIndex">`, "", Replace},
 		{"replace others", "robots=noindex", `<html><head><meta name=googlebot content="nofollow">`, `<html><head>§`, Replace},

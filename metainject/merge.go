@@ -78,9 +78,9 @@ func (m *merger) all() []byte {
 }
 
 // insertAt is the place for n new bytes: the start of the head's content, or after the element that declares
-// the encoding if that would leave the bytes in which browsers look for it.
+// the encoding if that would leave the bytes in which browsers look for it, and in AMP pages.
 func (m *merger) insertAt(es []edit, n int) int {
-	if m.Charset == "" && m.pushes(es, n) {
+	if m.Charset == "" && (m.pushes(es, n) || m.AMP && m.CharsetEnd > 0 && m.inHead(m.CharsetEnd)) {
 		return m.CharsetEnd
 	}
 	return m.HeadAt
@@ -171,22 +171,34 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	case c.keep && (element == nil || count == 1 && f.Named && m.inHead(f.Start)):
 		return es
 	case c.value == "" || m.behindCharset && f.End <= m.CharsetEnd || !m.inHead(f.Start):
-		es = append(es, edit{Start: f.Start, End: f.End})
+		es = append(es, edit{Start: f.Start, End: f.End, Text: m.rest(f, "")})
 		if c.value != "" {
 			m.insert.WriteString(renderValue(name, c.value, m.XML()))
 		}
 	case f.Named:
 		es = append(es, edit{Start: f.ValueStart, End: f.ValueEnd, Text: c.quoted})
 	default:
-		es = append(es, edit{Start: f.Start, End: f.End, Text: []byte(renderValue(name, c.value, m.XML()))})
+		es = append(es, edit{Start: f.Start, End: f.End, Text: m.rest(f, renderValue(name, c.value, m.XML()))})
 	}
 	for i := first + 1; count > 1; i++ {
 		if g := &metas[i]; g.Audience == f.Audience {
-			es = append(es, edit{Start: g.Start, End: g.End})
+			es = append(es, edit{Start: g.Start, End: g.End, Text: m.rest(g, "")})
 			count--
 		}
 	}
 	return es
+}
+
+// rest is what stands in the place of an element whose rules go: the encoding that it declares, and then text.
+func (m *merger) rest(f *headscan.Meta, text string) []byte {
+	if f.Charset == "" {
+		return []byte(text)
+	}
+	end := `">`
+	if m.XML() {
+		end = `"/>`
+	}
+	return []byte(`<meta charset="` + html.EscapeString(f.Charset) + end + text)
 }
 
 // contents joins the rules of all elements for the audience of the first.

@@ -154,7 +154,8 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 		content string
 		carrier bool
 		early   bool
-		shaded  bool // not in the head without scripting
+		shaded  bool   // not in the head without scripting
+		label   string // of the encoding that it declares
 	}
 	shaded := false
 	groups := map[string][]member{}
@@ -167,20 +168,25 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 		if n.Type != html.ElementNode || n.Data != "meta" || n.Namespace != "" {
 			continue
 		}
-		_, hasCharset := firstAttr(n, "charset")
+		label, hasCharset := firstAttr(n, "charset")
 		equiv, _ := firstAttr(n, "http-equiv")
 		content, _ := firstAttr(n, "content")
-		if hasCharset || strings.EqualFold(strings.TrimSpace(equiv), "content-type") && strings.Contains(strings.ToLower(content), "charset") {
-			if charset == nil {
-				charset = n
-			}
-			continue
+		inContent := !hasCharset && strings.EqualFold(strings.TrimSpace(equiv), "content-type") && strings.Contains(strings.ToLower(content), "charset")
+		if inContent {
+			_, label, _ = strings.Cut(strings.ToLower(content), "charset")
+			label = strings.Trim(label, " \t\r\n\f=\"'")
+		}
+		if charset == nil && (hasCharset || inContent) {
+			charset = n
+		}
+		if end := strings.IndexAny(label, "; \t\r\n\f\"'"); end >= 0 {
+			label = label[:end]
 		}
 		if a, c, carrier := naiveAudience(n, set); a != "" {
 			if groups[a] == nil {
 				order = append(order, a)
 			}
-			groups[a] = append(groups[a], member{n, c, carrier, charset == nil || charset == n, shaded})
+			groups[a] = append(groups[a], member{n, c, carrier && !inContent, charset == nil || charset == n, shaded, label})
 		}
 	}
 	if late && charset == nil {
@@ -210,11 +216,17 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 			continue
 		}
 		for i, m := range g {
+			remove := func() {
+				if m.label != "" {
+					head.InsertBefore(&html.Node{Type: html.ElementNode, Data: "meta", Attr: []html.Attribute{{Key: "charset", Val: m.label}}}, m.n)
+				}
+				head.RemoveChild(m.n)
+			}
 			switch {
 			case i > 0 || want.IsEmpty():
-				head.RemoveChild(m.n)
+				remove()
 			case lateToo && m.early, m.shaded:
-				head.RemoveChild(m.n)
+				remove()
 				fresh = append(fresh, metaNode(name, want.Meta()))
 			case m.carrier:
 				for j := range m.n.Attr {
@@ -224,8 +236,8 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 					}
 				}
 			default:
-				head.InsertBefore(metaNode(name, want.Meta()), m.n)
-				head.RemoveChild(m.n)
+				head.InsertBefore(metaNode(name, want.Meta()), m.n.NextSibling)
+				remove()
 			}
 		}
 	}
@@ -319,7 +331,7 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 	if err != nil {
 		t.Fatalf("the output of %q does not parse: %v", page, err)
 	}
-	if repeats := slices.ContainsFunc(es, func(e edit) bool { return bytes.HasPrefix(e.Text, []byte("<meta charset=")) }); repeats {
+	if repeats := slices.ContainsFunc(es, func(e edit) bool { return e.Start == e.End && bytes.HasPrefix(e.Text, []byte("<meta charset=")) }); repeats {
 		head := child(child(outTree, "html"), "head")
 		first := head.FirstChild
 		if got, _ := firstAttr(first, "charset"); s.Charset == "" || got != s.Charset {
@@ -327,6 +339,7 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 		}
 		head.RemoveChild(first)
 	}
+	checkAMP(t, page, outTree)
 	got := dumped(outTree)
 	may := []int{-1}
 	if s.NoscriptAt >= 0 {
@@ -356,7 +369,37 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 	}
 }
 
+var ampPage = regexp.MustCompile(`(?is)^(?:\s*<!doctype[^<>]*>)?\s*<html(?:\s[a-z]+=[a-z]+)*\s+(?:amp|⚡|⚡4email)[\s>]`)
+
+// checkAMP holds a page to what AMP requires: what declares the encoding stays the first child of the head.
+func checkAMP(t testing.TB, page []byte, out *html.Node) {
+	t.Helper()
+	in, _ := parseTree(page)
+	first := func(doc *html.Node) *html.Node {
+		n := child(child(doc, "html"), "head").FirstChild
+		for n != nil && (n.Type == html.TextNode || n.Type == html.CommentNode) {
+			n = n.NextSibling
+		}
+		return n
+	}
+	amp := ampPage.Match(page)
+	before, after := first(in), first(out)
+	if !amp || before == nil || before.Data != "meta" {
+		return
+	}
+	if label, ok := firstAttr(before, "charset"); ok && label != "" {
+		if got, _ := firstAttr(after, "charset"); got != label {
+			t.Fatalf("AMP page %q: the encoding is not declared first, but %v", page, after)
+		}
+	}
+}
+
 var headSeeds = []string{
+	"<html amp><head><meta charset=utf-8><title>a</title>", "<!doctype html><html ⚡ lang=en><head><meta charset=utf-8><meta name=robots content=index><title>a", "<html lang=en ⚡4email><head> <meta charset=utf-8 name=robots content=all>",
+	"<html amp><meta charset=utf-8 property=robots content=all><noscript><p>", "<html amp><noscript><p></noscript><meta charset=utf-8>", "<html class=amp data-amp><head><meta charset=utf-8>",
+	"<head><meta charset=utf-8 name=robots content=index><meta name=robots content=all charset=latin1>", "<head><meta name=googlebot content=all><meta charset=utf-8 name=googlebot content=index>",
+	"<head><meta http-equiv=content-type name=robots content='index, text/html; charset=utf-8'><meta name=robots content='noarchive, charset=x' http-equiv=Content-Type>",
+	"<head><meta name=robots content=index charset=''><meta name=robots content=all charset=bogus property=x>",
 	"", " ", "x", "<", "</", "<!", "<p>", "</p>", "</br>", "<!DOCTYPE html><html><head><title>a</title></head><body>b</body></html>",
 	"<!doctype html>\n<HTML lang=en>\n<HEAD profile='a>b'>\n<META CHARSET=utf-8><TITLE><meta name=robots content=index></TITLE>\n</HEAD>\n<BODY>",
 	bomUTF8 + "<!DOCTYPE html><head>", "\xFE\xFF\x00<", "\xFF\xFE<\x00",
@@ -441,6 +484,7 @@ var pieces = []string{
 	"<meta http-equiv=x-robots-tag content='googlebot: noindex'>", "<meta name=robots content='ACAP allow-index'>",
 	"<meta name=&#114;obots content=&quot;index&quot;>", "<meta ", "name=robots ", "content=\"", "content='all' ",
 	strings.Repeat(" ", 300), strings.Repeat("<link rel=stylesheet href=/a>", 11),
+	"<html amp>", "<html ⚡>", "<meta charset=utf-8 name=robots content=index>", "<meta name=robots http-equiv=content-type content='all, charset=utf-8'>", "charset=utf-8 ", "http-equiv=content-type ",
 }
 
 func fromPieces(choice []byte) []byte {

@@ -33,12 +33,15 @@ func xmlTree(b []byte) (*html.Node, error) {
 			n.Type, n.Data, n.Namespace = html.ElementNode, t.Name.Local, t.Name.Space
 			for _, a := range t.Attr {
 				n.Attr = append(n.Attr, html.Attribute{Namespace: a.Name.Space, Key: a.Name.Local, Val: a.Value})
+				if a.Name.Space == "" && a.Name.Local == "xmlns" && a.Value != "http://www.w3.org/1999/xhtml" {
+					n.Namespace = "foreign"
+				}
 			}
 			at.AppendChild(n)
 			at = n
 			continue
 		case xml.EndElement:
-			if at == doc || t.Name.Local != at.Data || t.Name.Space != at.Namespace {
+			if at == doc || t.Name.Local != at.Data || t.Name.Space != at.Namespace && at.Namespace != "foreign" {
 				return nil, fmt.Errorf("end tag %v in %q", t.Name, at.Data)
 			}
 			at = at.Parent
@@ -70,7 +73,8 @@ func randomXHTML(rnd *rand.Rand) []byte {
 	for range rnd.IntN(8) {
 		b.WriteString(space() + pick("<title>a &lt;b&gt;</title>", "<title/>", "<meta charset='utf-8'/>", "<script><![CDATA[ if (a<b) '</head><meta name=\"robots\" content=\"x\"/>' ]]></script>",
 			"<script src='a'/>", "<style>a &gt; b {}</style>", "<noscript><meta name='robots' content='index'/></noscript>", "<meta name='robots' content='index'/>",
-			"<meta name=\"robots\" content=\"noarchive\"></meta>", "<META name='robots' content='x'/>", "<meta NAME='robots' content='x'/>", "<meta Name='googlebot' name='robots' content='index &lt;' Content='x'/>", "<meta content='all &amp; more' name='googlebot' />",
+			"<meta name=\"robots\" content=\"noarchive\"></meta>", "<META name='robots' content='x'/>",
+			"<meta xmlns='urn:x' name='robots' content='index'/>", "<meta name='robots' content='all' xmlns=\"\"></meta>", "<meta content='index' xmlns='http://www.w3.org/1999/xhtm&#108;' name='robots'/>", "<meta charset='utf-8' name='robots' content='index'></meta>", "<meta charset='utf-8' property='robots' content='all'/>", "<meta NAME='robots' content='x'/>", "<meta Name='googlebot' name='robots' content='index &lt;' Content='x'/>", "<meta content='all &amp; more' name='googlebot' />",
 			"<meta property='robots' content='nofollow'><!-- in it --></meta>", "<x:meta xmlns:x='y' name='robots' content='all'/>", "<object><head/><meta name='robots' content='x'/></object>",
 			"text", "<meta name='robots' content='ACAP allow-index'/>", "<meta name='robots' content=\"it's > all\"/>"))
 	}
@@ -147,6 +151,12 @@ func TestXHTML(t *testing.T) {
 		{"encoding", "<?xml version='1.0' encoding='ISO-2022-JP'?><html><head></head>", ""},
 		{"known encoding", "<?xml version='1.0' encoding='iso-8859-1'?><html><head></head>", "<?xml version='1.0' encoding='iso-8859-1'?><html><head>" + e + "</head>"},
 		{"no head", "<html><body><head></head></body></html>", "<html><head>" + e + "</head><body><head></head></body></html>"},
+		{"foreign element", "<html><head><meta xmlns='urn:x' name='robots' content='all'/></head>", "<html><head>" + e + "<meta xmlns='urn:x' name='robots' content='all'/></head>"},
+		{"own namespace", "<html xmlns='http://www.w3.org/1999/xhtml'><head><meta xmlns='http://www.w3.org/1999/xhtml' name='robots' content='all'/></head>", "<html xmlns='http://www.w3.org/1999/xhtml'><head><meta xmlns='http://www.w3.org/1999/xhtml' name='robots' content=\"noindex\"/></head>"},
+		{"foreign head", "<html><head xmlns='urn:x'></head><body/></html>", "<html><head>" + e + "</head><head xmlns='urn:x'></head><body/></html>"},
+		{"foreign root", "<html xmlns='urn:x'><head></head></html>", ""},
+		{"declaration with rules", "<html><head><meta charset='utf-8' property='robots' content='all'></meta></head>", "<html><head><meta charset=\"utf-8\"/>" + e + "</head>"},
+		{"declaration that is moved", "<html><head>" + strings.Repeat(" ", 990) + "<meta charset='utf-8'></meta></head>", "<html><head>" + e + strings.Repeat(" ", 990) + "<meta charset='utf-8'></meta></head>"},
 		{"feed", "<rss><head></head></rss>", ""},
 	} {
 		if tt.want == "" {

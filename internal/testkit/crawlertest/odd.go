@@ -111,6 +111,7 @@ var TagReaders = []Reader{
 var (
 	isAgentName = regexp.MustCompile(`^(?:\*|[a-z][a-z0-9_-]*)$`)
 	someWord    = regexp.MustCompile(`[a-z0-9_-]+`)
+	someSize    = regexp.MustCompile(`^["' :=(]*(none|standard)\b`)
 	someNumber  = regexp.MustCompile(`^["' :=(]*([0-9]+)\b`)
 )
 
@@ -127,8 +128,8 @@ func wordRules(lines []string) (rules [][2]string) {
 		word, value := text[at[0]:at[1]], ""
 		if m := someNumber.FindStringSubmatch(text[at[1]:]); m != nil {
 			value = m[1]
-		} else if next := someWord.FindString(text[at[1]:]); word == "max-image-preview" && slices.Contains([]string{"none", "standard"}, next) {
-			value = next
+		} else if m := someSize.FindStringSubmatch(text[at[1]:]); m != nil && word == "max-image-preview" {
+			value = m[1]
 		}
 		if word != "unavailable_after" && word != "indexifembedded" {
 			rules = append(rules, [2]string{word, value})

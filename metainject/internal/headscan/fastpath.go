@@ -20,6 +20,7 @@ const (
 	wordContent  = 'c' | 'o'<<8 | 'n'<<16 | 't'<<24 | 'e'<<32 | 'n'<<40 | 't'<<48
 	wordCharset  = 'c' | 'h'<<8 | 'a'<<16 | 'r'<<24 | 's'<<32 | 'e'<<40 | 't'<<48
 	wordProperty = 'p' | 'r'<<8 | 'o'<<16 | 'p'<<24 | 'e'<<32 | 'r'<<40 | 't'<<48 | 'y'<<56
+	wordXMLNS    = 'x' | 'm'<<8 | 'l'<<16 | 'n'<<24 | 's'<<32
 	capitals     = 0x2020202020202020
 )
 
@@ -170,6 +171,10 @@ func (m *metaAttributes) slotOf(word uint64, n int) int {
 	case 4:
 		if uint32(word) == wordName {
 			return attrName
+		}
+	case 5:
+		if word&(1<<40-1) == wordXMLNS {
+			return attrNamespace
 		}
 	case 7:
 		switch word & (1<<56 - 1) {

@@ -24,7 +24,9 @@ type Meta struct {
 	// Named means that the attribute name holds the audience. Crawlers do not read property="robots" and
 	// http-equiv="X-Robots-Tag", so no rules may be left to these alone.
 	Named bool
-	Done  bool // for the caller's use
+	// Charset is the encoding that the element declares as well, which must stay if its rules go.
+	Charset string
+	Done    bool // for the caller's use
 }
 
 type attribute struct {
@@ -47,10 +49,11 @@ const (
 	attrHTTPEquiv
 	attrContent
 	attrCharset
+	attrNamespace
 	numAttrs
 )
 
-var attrNames = [numAttrs]string{"name", "property", "http-equiv", "content", "charset"}
+var attrNames = [numAttrs]string{"name", "property", "http-equiv", "content", "charset", "xmlns"}
 
 // metaAttributes are the first attributes of each relevant name in a meta element.
 type metaAttributes struct {
@@ -148,7 +151,8 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	} else if bytes.IndexByte(tag, '&') >= 0 || bytes.IndexByte(tag, 0) >= 0 {
 		v.decode(tag)
 	}
-	if s.declaration(m, &v) || !content.given {
+	label, declares := s.declaration(m, &v)
+	if !content.given {
 		return
 	}
 	f := Meta{Start: s.tok, End: s.pos, ValueStart: int(content.at), ValueEnd: int(content.end), Content: string(v[attrContent])}
@@ -157,9 +161,17 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	} else if f.Audience = s.known(v[attrProperty]); f.Audience == "" && !s.headerForm(&v, &f) {
 		return
 	}
-	if s.names.Speaks(f.Audience, f.Content) {
-		s.metas = append(s.metas, f)
+	if !s.names.Speaks(f.Audience, f.Content) {
+		return
 	}
+	if declares {
+		if end := bytes.IndexAny(label, "; \t\r\n\f\"'"); end >= 0 {
+			label = label[:end]
+		}
+		f.Charset = string(label)
+		f.Named = f.Named && m.attrs[attrCharset].given // else content is the declaration
+	}
+	s.metas = append(s.metas, f)
 }
 
 // decode replaces the values by what x/net/html makes of them.
@@ -199,17 +211,17 @@ func (m *metaAttributes) label(v *metaValues) (label []byte, ok bool) {
 	return bytes.Trim(after, " \t\r\n\f=\"'"), ok
 }
 
-// declaration records where the page declares its encoding. Such an element holds no rules.
-func (s *Scanner) declaration(m *metaAttributes, v *metaValues) bool {
-	label, ok := m.label(v)
-	if !ok {
-		return false
+// declaration records where the page declares its encoding, and returns it.
+func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, ok bool) {
+	if label, ok = m.label(v); !ok {
+		return nil, false
 	}
 	means := ASCIIBased
 	if !s.Decided {
 		means = EncodingOf(label)
 	}
-	if s.CharsetEnd == 0 || s.unlabelled && means != Unlabelled {
+	// XML has its own declaration.
+	if !s.xml && (s.CharsetEnd == 0 || s.unlabelled && means != Unlabelled) {
 		s.CharsetEnd, s.unlabelled = s.pos, means == Unlabelled
 		if s.NoscriptAt >= 0 && means != Unlabelled {
 			s.Charset = string(label)
@@ -219,7 +231,7 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) bool {
 	if means == Other {
 		s.Foreign = true
 	}
-	return true
+	return label, true
 }
 
 // headerForm reads <meta http-equiv="X-Robots-Tag" content="…">, by which an author means the header: rules for

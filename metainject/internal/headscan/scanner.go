@@ -52,6 +52,9 @@ type Scanner struct {
 	// empty, and its "/>" stands from HeadAt to HeadEnd.
 	Headless bool
 	HeadEnd  int
+	// AMP means that the declaration of the encoding must stay the first child of the head
+	// (https://amp.dev/documentation/guides-and-tutorials/learn/spec/amphtml).
+	AMP      bool
 	Document bool // something shows that this is a page and not a fragment of one
 	// CharsetEnd is the end of the meta element that declares the encoding, 0 for none.
 	CharsetEnd int

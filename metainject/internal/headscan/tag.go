@@ -2,7 +2,11 @@
 
 package headscan
 
-import "bytes"
+import (
+	"bytes"
+
+	"golang.org/x/net/html"
+)
 
 // What a byte means in markup.
 const (
@@ -314,6 +318,7 @@ func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 	//exhaustive:ignore
 	switch s.tag {
 	case tagHTML:
+		s.AMP = s.AMP || s.mode < modeTemplate && isAMP(b[s.tok:end])
 		if s.mode < modeBeforeHead {
 			s.mode = modeBeforeHead
 		}
@@ -357,4 +362,21 @@ func (s *Scanner) endTag() {
 		}
 	case modeBeforeHTML, modeBeforeHead, modeAfterHead, modeEvidence:
 	}
+}
+
+// isAMP reports whether an html tag is an AMP page's, which has an attribute such as amp, ⚡ or amp4email.
+func isAMP(tag []byte) bool {
+	const flash = "⚡"
+	if !bytes.Contains(tag, []byte(flash)) && !bytes.Contains(bytes.ToLower(tag), []byte("amp")) {
+		return false
+	}
+	z := html.NewTokenizer(bytes.NewReader(tag))
+	z.Next()
+	for more := true; more; {
+		var name []byte
+		if name, _, more = z.TagAttr(); string(name) == "amp" || bytes.HasPrefix(name, []byte("amp4")) || bytes.HasPrefix(name, []byte(flash)) {
+			return true
+		}
+	}
+	return false
 }

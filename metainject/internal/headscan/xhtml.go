@@ -5,14 +5,17 @@ package headscan
 import (
 	"bytes"
 	"strings"
+
+	"golang.org/x/net/html"
 )
 
 // XHTML is read as XML: names are case-sensitive, nothing is implied, scripts and styles have no text rules, and
-// only "/>" and end tags close. Pages with an internal subset, or another root than html, are left alone.
+// only "/>" and end tags close. An element with another namespace is none of HTML's. Pages with an internal subset, or another root than html, are left alone.
 
 const (
 	endOfInstruction = "?>"
 	endOfCDATA       = "]]>"
+	namespace        = "http://www.w3.org/1999/xhtml"
 )
 
 func (s *Scanner) xmlData(b []byte) bool {
@@ -103,6 +106,9 @@ func (s *Scanner) xmlUntil(b []byte) bool {
 func (s *Scanner) xmlTag(b []byte, end int, m *metaAttributes) bool {
 	s.pos, s.state, s.slash = end, stateData, b[end-2] == '/'
 	name := string(b[s.name:s.nameEnd])
+	if ns := m.attrs[attrNamespace]; ns.given && html.UnescapeString(string(ns.value(b))) != namespace {
+		name = "" // some other language's
+	}
 	switch {
 	case s.mode == modeInitial:
 		if s.end || s.slash || name != "html" {
