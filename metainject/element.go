@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"html"
 	"maps"
+	"slices"
 	"sync/atomic"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
@@ -37,6 +38,9 @@ type Set struct {
 	html     []byte // all elements one after the other
 	xhtml    []byte
 	mark     string // of the elements, for entity tags
+	// plain is the set without indexifembedded, for pages in which another element has a noindex without it: readers
+	// add the elements up. It is nil if nothing says indexifembedded to everyone.
+	plain *Set
 	// combinations grows as pages are seen; it changes no result.
 	combinations atomic.Pointer[map[combinationKey]*combination]
 }
@@ -67,6 +71,31 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 		}
 		s.elements = append(s.elements, p)
 	}
+	if e := s.find(Everyone); e != nil && e.rules.Has("indexifembedded") {
+		if without := s.withoutEmbedding(); s.refuses() {
+			s.elements = without
+		} else {
+			s.plain = (&Set{elements: without, tokens: tokens}).prepare()
+		}
+	}
+	return s.prepare()
+}
+
+// refuses reports whether an element for one crawler has a noindex without indexifembedded.
+func (s *Set) refuses() bool {
+	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.rules.PlainNoindex() })
+}
+
+func (s *Set) withoutEmbedding() []prepared {
+	elements := slices.Clone(s.elements)
+	for i := range elements {
+		elements[i].rules = elements[i].rules.WithoutEmbedding()
+	}
+	return elements
+}
+
+// prepare writes the elements.
+func (s *Set) prepare() *Set {
 	for i := range s.elements {
 		p := &s.elements[i]
 		s.robots = s.robots || !p.rules.IsEmpty()
@@ -165,6 +194,9 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 		c.keep, c.value = value == content, html.EscapeString(value)
 	} else {
 		want, keep := combine(robotsrule.Parse(content), content, element, s.deniedTo(audience), mode)
+		if audience == Everyone && s.refuses() && want.Has("indexifembedded") {
+			want, keep = want.WithoutEmbedding(), false
+		}
 		c.keep, c.value = keep, html.EscapeString(want.Meta())
 	}
 	c.quoted = []byte(`"` + c.value + `"`)

@@ -45,6 +45,11 @@ func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool
 		}
 		return append(es, edit{Start: s.HeadAt, End: s.HeadEnd, Text: []byte(start + string(set.xhtml) + "</head>")})
 	}
+	if set.plain != nil && mode == Merge && slices.ContainsFunc(s.Metas(), func(f headscan.Meta) bool {
+		return f.Audience != Everyone && robotsrule.Parse(f.Content).PlainNoindex()
+	}) {
+		set = set.plain
+	}
 	m := merger{Scanner: s, set: set, mode: mode}
 	if len(s.Metas()) == 0 && (s.Charset == "" || !m.pushes(nil, len(m.all()))) {
 		at := m.insertAt(nil, len(m.all()))
@@ -231,7 +236,8 @@ func (m *merger) contents(first int) (content string, count int) {
 // none means removing them. keep means that they have them in a spelling that every engine understands.
 //
 // Readers add the rules for everyone to those for one crawler, so these need no repetition. But a permission
-// such as "index" that everyone's rules deny must not stay: some engines let it win.
+// such as "index" that everyone's rules deny must not stay, because some engines let it win, nor an indexifembedded
+// beside everyone's plain noindex.
 func combine(have robotsrule.Set, content string, element *prepared, denied robotsrule.Set, mode Mode) (want robotsrule.Set, keep bool) {
 	if mode == Replace {
 		if element == nil {
@@ -243,7 +249,7 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 	if element != nil {
 		want = want.Union(element.rules)
 	}
-	if all := want.Union(denied); permits(content, have, all) {
+	if all := want.Union(denied); permits(content, have, all) || want.Has("indexifembedded") && all.PlainNoindex() {
 		return all, false
 	}
 	return want, want.Equal(have) && (element == nil || robotsrule.IsCanonical(content))

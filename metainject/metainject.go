@@ -66,6 +66,7 @@
 package metainject
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
@@ -115,13 +116,16 @@ func (s *Set) Known(name []byte) string {
 	return ""
 }
 
+// oddNoindex is a noindex among other words or signs.
+var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a-z0-9_-]|$)`)
+
 // Speaks implements headscan.Names: an element without a rule that engines know has some other purpose,
-// such as ACAP's permissions or a service's key.
+// such as ACAP's permissions or a service's key. But a noindex is meant however it is written.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.content != "" {
 		return content != ""
 	}
-	return robotsrule.HasRule(content)
+	return robotsrule.HasRule(content) || oddNoindex.MatchString(content)
 }
 
 // deniedTo returns the rules of other elements that readers of the audience's element obey, too. A permission

@@ -102,7 +102,9 @@ func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bo
 		names[e.lower] = true
 	}
 	defer func() {
-		if !ruleWord.MatchString(content) {
+		if !ruleWord.MatchString(content) && !slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(content), func(c rune) bool {
+			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_-", c)
+		}), func(word string) bool { return word == "noindex" || word == "none" }) {
 			audience = ""
 		}
 	}()

@@ -113,7 +113,8 @@ func checkOddUsage(t *testing.T, theirs, ours, merged []string) {
 	}
 }
 
-// FuzzOdd: whatever a line holds that is read, merging loses nothing that a reader finds in it.
+// FuzzOdd: whatever a line holds that is read, merging loses nothing that a reader finds in it who looks at audiences.
+// Words alone can be parts of their names.
 func FuzzOdd(f *testing.F) {
 	for i, odd := range crawlertest.OddRules() {
 		f.Add("*;"+odd, i%3)
@@ -129,11 +130,11 @@ func FuzzOdd(f *testing.F) {
 		v := oddPolicies(t)[uint(policy)%3]
 		h := http.Header{XRobotsTagField: {line}, RobotsTagField: {line}, ContentUsageField: {line}}
 		problems := kinds(Apply(h, v, AllChannels))
-		checkOdd(t, crawlertest.XReaders, []string{line}, v.XRobotsTag, h[XRobotsTagField])
+		checkOdd(t, crawlertest.XReaders[:2], []string{line}, v.XRobotsTag, h[XRobotsTagField])
 		if slices.Contains(problems, BadToken) {
 			return // 360bot: the field cannot name it
 		}
-		checkOdd(t, crawlertest.TagReaders, []string{line}, v.RobotsTag, h[RobotsTagField])
+		checkOdd(t, crawlertest.TagReaders[:2], []string{line}, v.RobotsTag, h[RobotsTagField])
 		checkOddUsage(t, []string{line}, v.ContentUsage, h[ContentUsageField])
 	})
 }

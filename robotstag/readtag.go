@@ -77,13 +77,14 @@ var ruleText = regexp.MustCompile(`(?i)\b(max-(?:snippet|video-preview|image-pre
 // rulesIn returns the known restrictive rules among the words of a text.
 func rulesIn(text string) (rules robotsrule.Set) {
 	for _, m := range ruleText.FindAllStringSubmatch(text, -1) {
-		rule := m[0]
-		if m[1] != "" {
-			rule = m[1] + ":" + m[2]
+		switch word := ascii.Lower(m[0]); {
+		case m[1] != "":
+			rules = rules.Union(robotsrule.Of(m[1] + ":" + m[2]))
+		case !strings.HasPrefix(word, "max-") && word != "unavailable_after":
+			rules = rules.Union(robotsrule.Of(word))
 		}
-		rules = rules.Union(robotsrule.Of(rule))
 	}
-	return rules.WithoutUnknown().Restrictive()
+	return rules.Without(isUnknown).Restrictive()
 }
 
 // readRobotsTagLine returns members and the text of those in which nothing can be read.

@@ -106,7 +106,7 @@ func (up upstreamUsage) add(name string, m httpsfv.Member) {
 }
 
 // looseNo is a label with something that begins with the word no, or is n, in a text that is no Dictionary.
-var looseNo = regexp.MustCompile(`(?i)([a-z*][a-z0-9_.*-]*)["']?[ \t]*[:=][ \t:=]*["'(]*[ \t]*no?\b`)
+var looseNo = regexp.MustCompile(`(?i)([a-z*][a-z0-9_.*-]*)["' \t()]*[:=]["' \t()=:]*no?\b`)
 
 // addLoosely adds what a malformed member disallows, and reports whether that is anything.
 func (up upstreamUsage) addLoosely(text string) bool {

@@ -65,7 +65,7 @@ var XReaders = []Reader{
 				for {
 					name, rest, ok := strings.Cut(piece, ":")
 					name = trimmed(name)
-					if !ok || !isAgentName.MatchString(name) || strings.HasPrefix(name, "no") || strings.HasPrefix(name, "max-") || name == "unavailable_after" {
+					if !ok || !isAgentName.MatchString(name) || isRuleName.MatchString(name) {
 						break
 					}
 					to, piece = name, rest
@@ -109,7 +109,8 @@ var TagReaders = []Reader{
 }
 
 var (
-	isAgentName = regexp.MustCompile(`^(?:\*|[a-z][a-z0-9_-]*)$`)
+	isAgentName = regexp.MustCompile(`^(?:\*|[a-z0-9_.!+/-]*[a-z][a-z0-9_.!+/-]*)$`)
+	isRuleName  = regexp.MustCompile(`^(?:max-.*|unavailable_after|none|all|indexifembedded|(?:no)?(?:index|follow|snippet|archive|cache|translate|imageindex|odp)|noai|noimageai|nositelinkssearchbox|noyaca|noydir)$`)
 	someWord    = regexp.MustCompile(`[a-z0-9_-]+`)
 	someSize    = regexp.MustCompile(`^["' :=(]*(none|standard)\b`)
 	someNumber  = regexp.MustCompile(`^["' :=(]*([0-9]+)\b`)

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"html"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+)
+
+// contentsFor are the contents of a page's elements for everyone and one crawler, as a tree has them.
+func contentsFor(t *testing.T, page []byte, agent string) (contents []string) {
+	t.Helper()
+	doc, err := parseTree(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range doc.Descendants() {
+		name, _ := firstAttr(n, "name")
+		if content, ok := firstAttr(n, "content"); ok && n.Data == "meta" && (strings.EqualFold(name, Everyone) || strings.EqualFold(name, agent)) {
+			contents = append(contents, content)
+		}
+	}
+	return contents
+}
+
+// checkOddMeta holds what becomes of a page to what three readers found in it, and in the policy's elements.
+func checkOddMeta(t *testing.T, page string, set *Set, date string) {
+	t.Helper()
+	out, _, _ := rewriteHead([]byte(page), set, Merge, false, false, nil)
+	for _, agent := range []string{"stranger", "googlebot"} {
+		theirs, ours, merged := contentsFor(t, []byte(page), agent), contentsFor(t, []byte(set.HTML()), agent), contentsFor(t, out, agent)
+		for _, r := range crawlertest.XReaders {
+			got := r.Read(merged, "robots")
+			if before := r.Read(theirs, "robots"); !got.Within(before) {
+				t.Errorf("%s, %s: %s becomes %s, which takes away %s and not %s", r.Name, agent, page, out, got, before)
+			}
+			if before := r.Read(ours, "robots"); r.Name != "words" && !got.Within(before) {
+				t.Errorf("%s, %s: of ours, %s leaves %s, which takes away %s and not %s", r.Name, agent, page, out, got, before)
+			}
+		}
+		for _, word := range crawlertest.Words(theirs) {
+			if !slices.Contains(crawlertest.Words(merged), word) {
+				t.Errorf("%s becomes %s, and %s is lost", page, out, word)
+			}
+		}
+		if date != "" && strings.Contains(strings.Join(theirs, ""), date) && crawlertest.DateLost(date, merged) {
+			t.Errorf("%s becomes %s, and the date is lost", page, out)
+		}
+	}
+}
+
+var oddMetaSets = [][]string{
+	{"robots=unavailable_after: 2028-01-02T03:04:05Z, max-snippet:500, max-video-preview:100, max-image-preview:standard"},
+	{"robots=noarchive", "googlebot=max-snippet:400, unavailable_after: 2029-01-02T03:04:05Z"},
+	{"robots=nosnippet, noindex, indexifembedded"},
+}
+
+// No odd value of a page's element is lost to a good one of the policy.
+func TestOddContents(t *testing.T) {
+	n := 0
+	for _, odd := range crawlertest.OddRules() {
+		date, _ := strings.CutPrefix(odd, "unavailable_after: ")
+		if date == odd {
+			date = ""
+		}
+		for _, form := range []string{"robots=§", "robots=nofollow, §", "robots=§, notranslate", "googlebot=nofollow, §, max-snippet:600", "robots=nofollow|robots=§|googlebot=noindex"} {
+			page := "<!doctype html><head>"
+			for element := range strings.SplitSeq(form, "|") {
+				name, content, _ := strings.Cut(element, "=")
+				page += `<meta name="` + name + `" content="` + html.EscapeString(strings.ReplaceAll(content, "§", odd)) + `">`
+			}
+			n++
+			for _, elements := range oddMetaSets {
+				checkOddMeta(t, page, testSet(t, elements...), date)
+			}
+		}
+	}
+	if n < 200 {
+		t.Errorf("only %d contents", n)
+	}
+}
+
+// FuzzOddContents: whatever an element holds, merging loses nothing that a reader finds in it.
+func FuzzOddContents(f *testing.F) {
+	for i, odd := range crawlertest.OddRules() {
+		f.Add(odd, "nofollow, "+odd, i)
+	}
+	f.Fuzz(func(t *testing.T, one, two string, n int) {
+		if len(one)+len(two) > 300 || strings.ContainsFunc(one+two, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+			return
+		}
+		page := `<!doctype html><head><meta name=robots content="` + html.EscapeString(one) + `"><meta name=googlebot content="` + html.EscapeString(two) + `">`
+		checkOddMeta(t, page, testSet(t, oddMetaSets[uint(n)%3]...), "")
+	})
+}
