@@ -21,16 +21,17 @@
 // # What changes
 //
 // The page gets one element per audience, where its head begins, or after the element that declares the
-// encoding if that would otherwise leave the first 1,024 bytes. Elements in its head are merged to the most
+// encoding if that would otherwise leave the first 1,024 bytes or the page is AMP. Elements in its head are merged to the most
 // restrictive (Merge), or replaced (Replace): the first for an audience is changed where it stands, others
 // are removed. These are name="robots", the product token of a crawler that reads elements (NewSet), yandex,
 // and two common mistakes that crawlers ignore, so that a valid element takes their place: property= for
 // name=, and http-equiv="X-Robots-Tag", with "googlebot: noindex" for one crawler.
 //
 // An element for one crawler need not repeat the rules for everyone, as readers add both up; but where it
-// permits what everyone is denied, it is made to deny it, since some engines let a permission win. Elements
-// without a known rule or with a declaration of the encoding, and those in the body, text, comments, noscript
-// and templates are left alone, as is every other byte.
+// permits what everyone is denied, it is made to deny it, since some engines let a permission win. A value that
+// cannot be read stays next to the policy's. An element that declares the encoding as well goes on to do so. Elements
+// without a known rule, of another XML namespace, and those in the body, text, comments, noscript and templates are
+// left alone, as is every other byte.
 //
 // # Which pages
 //
@@ -54,7 +55,8 @@
 // (package deflateedit), and a broken body stays as broken as it was; if the head goes on in a further member of
 // gzip, that is not merged, as clients differ on whether it belongs to the page. zstd and br are held as a whole,
 // unpacked and packed again at the fastest level, unless they are damaged, followed by something, or longer than
-// 2 MiB. The memory of all of them is bounded; while it is in use, further pages are not changed.
+// 2 MiB. The memory of all of them, with what they unpack to, is bounded; while it is in use, further pages are not
+// changed.
 //
 // # How the head is found
 //
