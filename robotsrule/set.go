@@ -133,7 +133,9 @@ func (s Set) canonical() Set {
 }
 
 // mayNoindex reports whether a reader might find a noindex without its exception in unknown rules.
-func (s Set) mayNoindex() bool { return strings.Contains(s.other, "noindex") || strings.Contains(s.other, "none") }
+func (s Set) mayNoindex() bool {
+	return strings.Contains(s.other, "noindex") || strings.Contains(s.other, "none")
+}
 
 // PlainNoindex reports whether s has a noindex, or what may be one to a reader, without indexifembedded.
 func (s Set) PlainNoindex() bool { return s.index == noindexPlain || s.mayNoindex() }

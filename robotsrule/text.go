@@ -29,7 +29,9 @@ type layout struct {
 	zone, named bool
 }
 
-var layouts = func() (all []layout) {
+// layouts are the forms of dates, by how they begin.
+var layouts = func() map[beginning][]layout {
+	var all []layout
 	zones := []string{"Z07:00", "Z0700", "Z07"}
 	timed := func(form string, zones []string) {
 		all = append(all, layout{form: form}, layout{form + " MST", true, true})
@@ -49,8 +51,38 @@ var layouts = func() (all []layout) {
 	for _, zone := range []string{"", "MST ", "Z0700 "} { // asctime, and date(1)
 		all = append(all, layout{"Jan 2 15:04:05 " + zone + "2006", zone != "", zone == "MST "})
 	}
-	return all
+	by := map[beginning][]layout{}
+	for _, l := range all {
+		by[beginningOf(l.form)] = append(by[beginningOf(l.form)], l)
+	}
+	return by
 }()
+
+// beginning tells forms of dates apart, because trying all of them takes long.
+type beginning uint8
+
+const (
+	month beginning = iota
+	yearMonthDay
+	yearDash
+	dayDash
+	day
+)
+
+func beginningOf(text string) beginning {
+	rest := strings.TrimLeft(text, "0123456789")
+	switch digits := len(text) - len(rest); {
+	case digits == 0:
+		return month
+	case digits >= 8:
+		return yearMonthDay
+	case digits == 4:
+		return yearDash
+	case strings.HasPrefix(rest, "-"):
+		return dayDash
+	}
+	return day
+}
 
 // date is a parsed date. exact is false if the start of the day, or UTC, was assumed.
 type date struct {
@@ -72,7 +104,7 @@ func parseDate(text string) (date, bool) {
 	if strings.HasSuffix(text, " UT") { // RFC 822; Go's zones have three letters
 		text += "C"
 	}
-	for _, l := range layouts {
+	for _, l := range layouts[beginningOf(text)] {
 		t, err := time.Parse(l.form, text)
 		if err != nil {
 			continue

@@ -50,6 +50,9 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 
 // addressed turns a member to everyone if its token can be no crawler's, such as 42 or noindex|nosnippet.
 func addressed(m Member) Member {
+	if m.Token == Everyone || isKey(m.Token) && !strings.Contains(m.Token, ".") && !robotsrule.IsRule(m.Token) {
+		return m // as it should be
+	}
 	hidden := rulesIn(m.Token)
 	switch {
 	case !hidden.IsEmpty() && (m.Rules.IsEmpty() || !isKey(m.Token) || robotsrule.IsRule(m.Token)):
@@ -63,6 +66,9 @@ func addressed(m Member) Member {
 // wordByWord puts the known rules in the place of text with such for which the field has no spelling, such as
 // "noindex nosnippet".
 func wordByWord(rules robotsrule.Set) robotsrule.Set {
+	if rules.WithoutUnknown() == rules {
+		return rules
+	}
 	for _, word := range rules.ParamsLose() {
 		if known := rulesIn(word); !known.IsEmpty() {
 			rules = rules.Without(func(rule string) bool { return rule == word }).Union(known)

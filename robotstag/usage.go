@@ -154,6 +154,11 @@ func (up upstreamUsage) member(name string, u policy.Verdict) string {
 }
 
 func marshalMember(name string, m httpsfv.Member) (string, error) {
+	if item, ok := m.(httpsfv.Item); ok && len(item.Params.Names()) == 0 {
+		if token, ok := item.Value.(httpsfv.Token); ok {
+			return name + "=" + string(token), nil
+		}
+	}
 	d := httpsfv.NewDictionary()
 	d.Add(name, m)
 	return httpsfv.Marshal(d)

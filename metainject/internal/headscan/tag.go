@@ -6,6 +6,8 @@ import (
 	"bytes"
 
 	"golang.org/x/net/html"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
 // What a byte means in markup.
@@ -367,7 +369,7 @@ func (s *Scanner) endTag() {
 // isAMP reports whether an html tag is an AMP page's, which has an attribute such as amp, ⚡ or amp4email.
 func isAMP(tag []byte) bool {
 	const flash = "⚡"
-	if !bytes.Contains(tag, []byte(flash)) && !bytes.Contains(bytes.ToLower(tag), []byte("amp")) {
+	if !bytes.Contains(tag, []byte(flash)) && !hasAmp(tag) {
 		return false
 	}
 	z := html.NewTokenizer(bytes.NewReader(tag))
@@ -375,6 +377,16 @@ func isAMP(tag []byte) bool {
 	for more := true; more; {
 		var name []byte
 		if name, _, more = z.TagAttr(); string(name) == "amp" || bytes.HasPrefix(name, []byte("amp4")) || bytes.HasPrefix(name, []byte(flash)) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasAmp reports whether a word of tag begins with amp, in any case.
+func hasAmp(tag []byte) bool {
+	for i := 1; i+3 <= len(tag); i++ {
+		if tag[i]|0x20 == 'a' && ascii.EqualFold(tag[i:i+3], "amp") && class[tag[i-1]]&isLetter == 0 {
 			return true
 		}
 	}
