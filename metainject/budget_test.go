@@ -277,7 +277,10 @@ func TestSmallBombs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
-	const requests = 300
+	requests := 100
+	if testkit.Long() {
+		requests = 300
+	}
 	set := testSet(t, "robots=noindex")
 	blanks := func(n int) []byte {
 		return append([]byte("<!DOCTYPE html><head></head>"), bytes.Repeat([]byte(" "), n)...)

@@ -4,6 +4,7 @@ package robotsrule
 
 import (
 	"fmt"
+	"net/url"
 	"reflect"
 	"strings"
 	"time"
@@ -104,7 +105,10 @@ func wordItem(w string) (name string, value any, ok bool) {
 		}
 	}
 	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return name, nil, false
+		if !takesValue(name) {
+			return name, nil, false
+		}
+		text = url.PathEscape(text) // at least, that there is a value stays
 	}
 	return name, text, true
 }

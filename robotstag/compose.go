@@ -34,8 +34,9 @@ var robotsTag = field{RobotsTagField, true, isKey, robotsTagMember, readRobotsTa
 var xRobotsTag = field{XRobotsTagField, false, isAgent, xRobotsTagMember, readXRobotsTag}
 
 func robotsTagMember(token string, rules robotsrule.Set) (string, []string) {
-	var list httpsfv.List
-	for _, params := range rules.Params() {
+	members := rules.Params()
+	list := make(httpsfv.List, 0, len(members))
+	for _, params := range members {
 		item := httpsfv.NewItem(httpsfv.Token(token))
 		item.Params = params
 		list = append(list, item)

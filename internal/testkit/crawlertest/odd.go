@@ -3,6 +3,7 @@
 package crawlertest
 
 import (
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // OddDates are dates in forms that a reader may or may not know.
 var OddDates = []string{
 	"20261226T120000Z", "20261226T1200Z", "20261226", "2026-W52-6", "2026-360", "2026-12-26t12:00:00z", "2026-12-26T12:00:00 Europe/Berlin", "2026/12/26", "26.12.2026", "12/26/2026", "1798286400",
-	"Sat Dec 26 12:00:00 2026", "Sat Dec 26 12:00:00 CET 2026", "Sat Dec 26 12:00:00 XYZ 2026", "December 26, 2026", "Saturday, December 26, 2026", "Dec. 26, 2026 12:00", "December 26th, 2026", "26 Decembre 2026", "26 dec 2026", "26. Dezember 2026",
+	"Sat Dec 26 12:00:00 2026", "Sat Dec 26 12:00:00 CET 2026", "Sat Dec 26 12:00:00 XYZ 2026", "December 26, 2026", "Saturday, December 26, 2026", "Dec. 26, 2026 12:00", "December 26th, 2026", "26 décembre 2026", "26 dec 2026", "26. Dezember 2026",
 	"Sat, 26 Dec 2026 12:00:00 America/New_York", "Sat, 26 Dec 2026 12:00:00 ACST", "Sat, 26 Dec 2026 12:00:00 UT", "Sat, 26 Dec 2026 12:00:00 EST5EDT", "Saturday, 26-Dec-26 12:00:00 GMT", "Sat, 26 Dec 26 12:00 +0100", "Sat, 26 Dec 2026 25:00:00 GMT",
 	"26 Dec 2026 at noon", "end of 2026", "tomorrow", "2026", "Samstag, 26. Dezember 2026", "31 Feb 2026", "0000-00-00", "+002026-12-26", `"26 Dec 2026 12:00 IST"`, "26 Dec 2026 12:00 PM", "26Dec2026", "2026-12-26 12h",
 }
@@ -152,7 +153,11 @@ func DateLost(date string, merged []string) bool {
 			}
 		}
 	}
-	return !strings.Contains(squeezed(strings.Join(merged, ",")), squeezed(date))
+	after := strings.Join(merged, ",")
+	if plain, err := url.PathUnescape(after); err == nil {
+		after = plain
+	}
+	return !strings.Contains(squeezed(after), squeezed(date))
 }
 
 // afterDates are the texts that follow each unavailable_after.
