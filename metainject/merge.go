@@ -250,6 +250,9 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 		want = want.Union(element.rules)
 	}
 	if all := want.Union(denied); permits(content, have, all) || want.Has("indexifembedded") && all.PlainNoindex() {
+		if !want.Has("indexifembedded") {
+			all = all.WithoutEmbedding() // the page may deny it to everyone
+		}
 		return all, false
 	}
 	return want, want.Equal(have) && (element == nil || robotsrule.IsCanonical(content))
