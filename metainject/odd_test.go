@@ -74,7 +74,10 @@ func TestOddContents(t *testing.T) {
 				page += `<meta name="` + name + `" content="` + html.EscapeString(strings.ReplaceAll(content, "§", odd)) + `">`
 			}
 			n++
-			for _, elements := range oddMetaSets {
+			for i, elements := range oddMetaSets {
+				if testing.Short() && i != n%len(oddMetaSets) {
+					continue
+				}
 				checkOddMeta(t, page, testSet(t, elements...), date)
 			}
 		}

@@ -70,7 +70,10 @@ func TestOddValues(t *testing.T) {
 					theirs = []string{strings.ReplaceAll(form, "§", odd)}
 				}
 				n++
-				for _, v := range policies {
+				for i, v := range policies {
+					if testing.Short() && i != n%len(policies) {
+						continue
+					}
 					h := http.Header{tt.field: slices.Clone(theirs)}
 					Apply(h, v, AllChannels)
 					checkOdd(t, tt.readers, theirs, tt.ours(v), h[tt.field])
