@@ -198,7 +198,7 @@ const (
 // shared is what all versions of a policy share.
 type shared struct {
 	fetches *fetchLog // who has fetched the robots.txt of the policy
-	limiter limiter
+	limiter site.Limiter
 }
 
 func sharedOf(s *source.Snapshot) *shared {
