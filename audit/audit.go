@@ -138,7 +138,7 @@ type page struct {
 	url       *url.URL
 	inSitemap bool
 	got       map[string]*response
-	noindex   []string // the crawlers for which a noindex was reported
+	noindex   []string // crawlers whose noindex was reported
 }
 
 func newAuditor(address *url.URL, o Options) (*auditor, error) {

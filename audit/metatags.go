@@ -18,13 +18,13 @@ type metaTag struct {
 	misnamed      bool // it is near a name that crawlers know, and none reads it
 }
 
-// document is what an audit reads in a page.
+// document holds the parts of a page that an audit looks at.
 type document struct {
 	tags  []metaTag
 	links []string // as they are written
 }
 
-// headElements are what a head may have; anything else begins the body.
+// headElements may be in a head; every other element begins the body.
 var headElements = []string{"html", "head", "title", "meta", "link", "base", "basefont", "bgsound", "script", "style", "noscript", "template", "noframes"}
 
 // maxLinks bounds the links that are looked at.
@@ -33,7 +33,7 @@ const maxLinks = 1000
 // readDocument reads a page. tokens are the product tokens, in lower case, that a meta tag may have for a name.
 func readDocument(page []byte, tokens map[string]bool) (d document) {
 	z := html.NewTokenizer(bytes.NewReader(page))
-	body, inside := false, "" // an element of the head whose text is no text of the page
+	body, inside := false, "" // an element of the head, whose text does not begin the body
 	for {
 		switch z.Next() {
 		case html.ErrorToken:

@@ -20,7 +20,7 @@ type rules map[string]string
 // expires is the name of the rule that becomes noindex.
 const expires = "unavailable_after"
 
-// plain are the rules without a value that somebody documents, or that allow what is the default.
+// plain lists rules without a value: documented ones, and those that only allow the default.
 var plain = []string{
 	"noindex", "nofollow", "nosnippet", "noarchive", "nocache", "noimageindex", "notranslate", "noodp", "noydir", "noyaca", "noai", "noimageai", "indexifembedded",
 	"nositelinkssearchbox", "nopagereadaloud", "none", "all", "index", "follow", "snippet", "archive", "cache", "imageindex", "translate", "odp",

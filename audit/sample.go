@@ -17,7 +17,7 @@ import (
 const maxSampled = 20
 
 // samplePages adds a page below each path that the policy disallows to index, among the pages of the sitemap, those that
-// the pages link to, and the path itself. It reports the paths for which there is none.
+// the pages link to, and the path itself. It reports the paths without such a page.
 func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 	if a.o.Policy == nil {
 		return

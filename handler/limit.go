@@ -14,7 +14,7 @@ import (
 // servers of a fleet are counted once for a process, whatever configurations it has.
 var limitShare atomic.Int64
 
-// ShareLimits divides every limit among so many servers.
+// ShareLimits divides every limit among that many servers.
 func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
 
 // countedLimits says by which policy a request has been counted, so that it is counted

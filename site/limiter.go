@@ -38,7 +38,7 @@ func share(l policy.Limit, servers int) (burst int, interval time.Duration) {
 	return max(1, l.Burst/servers), l.Interval() * time.Duration(servers)
 }
 
-// Take counts a request against its limits under p, each divided among so many servers. If the request is over a limit,
+// Take counts a request against its limits under p, each divided among that many servers. If the request is over a limit,
 // Take returns the limit, what the server does by it, at most maxMode, and how long to wait; nothing is counted then
 // against limits that are enforced alike.
 func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode policy.Mode, limits []Limit) (over *Limit, mode policy.Mode, wait time.Duration) {

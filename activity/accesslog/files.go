@@ -75,11 +75,11 @@ type chunk struct {
 	buf    *[]byte
 	number int        // of all chunks
 	file   int        // of the files
-	w3c    *w3cFormat // in force at its start
+	w3c    *w3cFormat // in force at its start; workers share it
 }
 
-// Read calls handle for each line's record, never concurrently for one worker, from 0 to Workers-1. A log of which
-// nothing can be read is an error.
+// Read calls handle for each line's record, never concurrently for one worker, from 0 to Workers-1. It is an error if
+// nothing in a log can be read.
 func (r Reading) Read(ctx context.Context, files []string, handle func(worker int, rec *Record)) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -233,7 +233,7 @@ func (u unpacker) Read(b []byte) (int, error) {
 // unpack undoes gzip or zstd, whatever the file is called.
 func unpack(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
-	start, _ := buffered.Peek(16) // a shorter file is no compressed one
+	start, _ := buffered.Peek(16) // a shorter file is not compressed
 	switch {
 	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(buffered)
@@ -256,7 +256,7 @@ func parse(p Parser, chunks <-chan chunk, counts []count, handle func(*Record)) 
 	find, _ := p.(*anyFormat)
 	for c := range chunks {
 		if find != nil {
-			find.w3c = c.w3c
+			find.w3c = c.w3c.forWorker()
 		}
 		n := &counts[c.file]
 		for line := range bytes.SplitSeq(c.lines, []byte("\n")) {

@@ -52,7 +52,7 @@ func fromApache(format string) string {
 		case strings.EqualFold(m[1], "Host") && m[2] == "i":
 			variable = "$host"
 		case m[2] == "t" && m[1] != "":
-			variable = "$msec" // sec, msec and usec; other layouts are no times and so refused
+			variable = "$msec" // sec, msec and usec; lines with other layouts have an invalid time
 		case m[1] != "":
 			variable = ""
 		}

@@ -219,7 +219,10 @@ func TestForms(t *testing.T) {
 	t.Parallel()
 	var mixed bytes.Buffer
 	inMixed := map[string]int{}
-	lines := testkit.Rounds(1000, 10_000)
+	lines := 1000
+	if testkit.Thorough() {
+		lines = 10_000
+	}
 	for i, f := range forms {
 		rnd := rand.New(rand.NewPCG(uint64(i), 1))
 		log := bytes.NewBufferString(f.head)

@@ -11,11 +11,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// field is a part of a line that a Record has.
-type field uint8
+// field is a part of a line that a Record has. It is an alias because few switches are about all of them.
+type field = uint8
 
 const (
-	ignored field = iota
+	ignored = iota
 	clientIP
 	timestamp
 	requestLine

@@ -65,11 +65,11 @@ func (r *Record) set(f field, v []byte) {
 		r.Crawler = v
 	case identity:
 		r.Identity = v
-	default: // others are no texts
+	default: // other fields do not hold text
 	}
 }
 
-// targetOf returns the target of a request line, nil for a request that was no HTTP.
+// targetOf returns the target of a request line, nil if the client did not send HTTP.
 func targetOf(value []byte) []byte {
 	_, rest, _ := bytes.Cut(value, []byte(" "))
 	if i := bytes.LastIndex(rest, []byte(" HTTP/")); i >= 0 {

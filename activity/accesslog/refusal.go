@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// packed are files that are no text, by how they begin, and the command that makes text of them.
+// packed lists files that do not hold text, by their first bytes, with the command that turns them into text.
 var packed = []struct{ start, name, command string }{
 	{"\xfd7zXZ\x00", "packed with xz", "xz -dc FILE"},
 	{"BZh", "packed with bzip2", "bzip2 -dc FILE"},
@@ -23,7 +23,7 @@ var packed = []struct{ start, name, command string }{
 	{"SQLite format 3", "a database", ""},
 }
 
-// refusedFile returns an error for files that are no text.
+// refusedFile returns an error for files that do not hold text.
 func refusedFile(start []byte) error {
 	for _, p := range packed {
 		switch {
@@ -37,7 +37,7 @@ func refusedFile(start []byte) error {
 	return nil
 }
 
-// strange are lines of logs that cannot be read, and what to do.
+// strange lists lines of logs that cannot be read, with the advice for each.
 var strange = []struct {
 	line *regexp.Regexp
 	what string

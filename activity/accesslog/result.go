@@ -40,7 +40,7 @@ func (g Gap) String() string {
 	return of + " " + g.What + ", in " + g.File + ": " + g.Why
 }
 
-// kind is what is wrong with a line.
+// kind says why a line is not a request.
 type kind int
 
 const (
@@ -50,7 +50,7 @@ const (
 	kinds
 )
 
-// count is what the lines of one file are.
+// count holds the number of lines of each kind in one file.
 type count struct {
 	read       int64 // lines of requests
 	structured int64 // of these JSON, with or without text before it

@@ -37,7 +37,13 @@ func newW3C(line []byte) *w3cFormat {
 	return f
 }
 
-func (f *w3cFormat) Clone() Parser { return &w3cFormat{fields: f.fields} }
+// forWorker returns the same format with buffers of its own, nil for nil.
+func (f *w3cFormat) forWorker() *w3cFormat {
+	if f == nil {
+		return nil
+	}
+	return &w3cFormat{fields: f.fields}
+}
 
 var errColumns = errors.New("it has not as many fields as its #Fields line")
 

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// queued is a request to which limits apply. Whether it is over one can only be said when all requests before it are
-// known, and workers read logs in no order.
+// queued is a request under a limit. Whether it is over the limit is only known after all earlier requests are known, and
+// workers read logs in no order.
 type queued struct {
 	at     time.Time
 	bytes  int64

@@ -180,7 +180,7 @@ func (r *Report) notes(o *Options, read accesslog.Result, t *tally) {
 	note(t.other, "request", "summed up under the path %s: not decided", activity.OtherPath)
 	note(t.queries, "crawler request", "whose query was not stored: decided by the path alone")
 	note(t.purposes, "crawler request", "of which it is not stored which purposes the User-Agent named: decided as if it named none")
-	note(t.limited, "crawler request", "to which a rate limit applies: counted as allowed, because their exact times are not stored, or because there are too many to sort by time")
+	note(t.limited, "crawler request", "under a rate limit: counted as allowed, because their exact times are not stored, or because there are too many to sort by time")
 	note(t.liveOnly, "crawler request", "that only DNS or a signature could have verified: counted as claimed")
 }
 

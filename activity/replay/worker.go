@@ -294,8 +294,8 @@ func (j *decider) decide(q policy.Query, ids []policy.CrawlerID, purposes []stri
 	return by.Crawler, verdict{Decision(v), v.Decision.Rule, v.Impostor}
 }
 
-// limits returns the limits of a request about which a policy says v: none for one that it disallows, whether it is
-// refused or not.
+// limits returns the limits of a request whose verdict is v: none if the policy disallows it, whether it is blocked or
+// not.
 func (d *decider) limits(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity, v verdict) []site.Limit {
 	if d == nil || v.decision != activity.Allowed {
 		return nil

@@ -138,13 +138,13 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(found.Gaps) > 0 {
-		return exitUndecided
+		return errUndecided
 	}
 	return nil
 }
 
-// exitUndecided is the exit code of an answer that may be wrong because something was not known.
-const exitUndecided = exitError(3)
+// errUndecided is the exit code of an answer that may be wrong because something was not known.
+const errUndecided = exitError(3)
 
 // Store is an activity store that is read. It is that of activity/store, which links a
 // database: only the package console imports it.

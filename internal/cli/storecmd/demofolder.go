@@ -41,12 +41,13 @@ func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
 		return f, err
 	}
 	f.policy = filepath.Join(f.dir, "site-policy.yaml")
-	return f, os.WriteFile(f.policy, demoPolicy, 0o644)
+	return f, os.WriteFile(f.policy, demoPolicy, 0o600)
 }
 
 func (f *demoFolder) activity() string { return filepath.Join(f.dir, "activity") }
 
-// writeCaddyfile writes a configuration that shares nothing with that of another Caddy: no port, no admin API, no storage.
+// writeCaddyfile writes a configuration without a port, an admin API or a storage that another Caddy
+// uses.
 func (f *demoFolder) writeCaddyfile(hosts []string) error {
 	_, port, _ := net.SplitHostPort(f.site)
 	sites := make([]string, len(hosts))
@@ -71,10 +72,10 @@ func (f *demoFolder) writeCaddyfile(hosts []string) error {
 	respond "A page of the demo."
 }
 `, filepath.Join(f.dir, "storage"), f.activity(), f.console, strings.Join(sites, ", "), f.policy)
-	return os.WriteFile(filepath.Join(f.dir, "Caddyfile"), []byte(text), 0o644)
+	return os.WriteFile(filepath.Join(f.dir, "Caddyfile"), []byte(text), 0o600)
 }
 
-// freeAddress returns an address of this machine on the first port that nobody listens on.
+// freeAddress returns an address of this machine on the first free port.
 func freeAddress(from int) (string, error) {
 	for port := from; port < from+100; port++ {
 		l, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
