@@ -5,8 +5,10 @@ package audit
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -17,7 +19,7 @@ func (a *auditor) checkAgents(ctx context.Context) {
 	for _, as := range a.agents {
 		a.checkRobotsAs(ctx, as)
 		for _, p := range a.pages[:min(len(a.pages), maxAgentPages)] {
-			r := a.fetch.get(ctx, p.url, as)
+			r := a.get(ctx, p.url, as)
 			p.got[as.Name] = r
 			if as.crawler != nil {
 				a.checkAgentPage(ctx, p, r)
@@ -62,7 +64,16 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is refused ("+r.outcome()+") where "+other+" is not, and "+allowedBy+" it", "look for a rule against this crawler in the CDN or firewall"))
 		}
 	case r.ok():
+		s := a.read(r)
+		if own := p.got[OwnToken]; !own.ok() || saysOther(a.read(own), s) {
+			a.checkContradictions(p, r, s)
+		}
+		if r.agent.crawler.Kind == crawlers.KindSearch {
+			a.checkNoindex(p, s, p == a.pages[0], []*crawlers.Crawler{r.agent.crawler})
+		}
 		a.checkPolicy(ctx, p, r, r.agent)
+	case p.got[OwnToken].ok():
+		a.add(finding("page-error", p.url.String(), r.agent.crawlerName(), r.agent.Name+" does not get the page ("+r.outcome()+"), and the audit does", "see in the server's or CDN's log why"))
 	}
 }
 
@@ -118,16 +129,7 @@ func saysOther(a, b said) bool {
 	return !sameRules(a.x, b.x) || !sameRules(a.tag, b.tag) || !sameRules(a.meta, b.meta) || a.usage.String() != b.usage.String()
 }
 
-func sameRules(a, b pageRules) bool {
-	for _, rules := range []pageRules{a, b} {
-		for token := range rules {
-			if !a[token].Equal(b[token]) {
-				return false
-			}
-		}
-	}
-	return true
-}
+func sameRules(a, b pageRules) bool { return maps.EqualFunc(a, b, maps.Equal[rules, rules]) }
 
 // checkCachedRefusal finds out whether a cache serves the refusal of a crawler to others.
 func (a *auditor) checkCachedRefusal(ctx context.Context) {
@@ -140,7 +142,7 @@ func (a *auditor) checkCachedRefusal(ctx context.Context) {
 			if !first.refused() {
 				return
 			}
-			second := a.fetch.get(ctx, first.requested, a.own)
+			second := a.get(ctx, first.requested, a.own)
 			if second.refused() && second.status != http.StatusTooManyRequests {
 				a.add(finding("cached-for-another", p.url.String(), as.crawlerName(), "a cache stores the refusal of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
 			}

@@ -4,7 +4,7 @@
 // and a few pages through the public address, says what each channel tells a crawler,
 // and reports where the channels contradict each other or a policy.
 //
-// An audit is polite. It obeys robots.txt under its own product token, sends one request a second, says who it is,
+// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect, sends one request a second, says who it is,
 // and connects to private addresses only if the URL itself names one.
 package audit
 
@@ -109,7 +109,7 @@ func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	next.fetch.requests, next.fetch.interval = a.fetch.requests, a.fetch.interval
+	next.fetch.requests, next.fetch.interval, next.settled = a.fetch.requests, a.fetch.interval, true
 	if report, _, err = next.run(ctx); report != nil {
 		report.Findings = append(report.Findings, finding("other-host", address.String(), "",
 			fmt.Sprintf("the page redirects to %s, so that site was looked at", moved), ""))
@@ -128,14 +128,17 @@ type auditor struct {
 	report   *Report
 	robots   *response // as the audit itself gets it
 	rules    *robotsTxt
+	others   map[string]*robotsTxt // of other hosts, by the address of robots.txt
 	pages    []*page
 	refetchs int
+	settled  bool // the audit does not move to another host any more
 }
 
 type page struct {
 	url       *url.URL
 	inSitemap bool
 	got       map[string]*response
+	noindex   []string // crawlers whose noindex was reported
 }
 
 func newAuditor(address *url.URL, o Options) (*auditor, error) {
@@ -148,7 +151,7 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &auditor{base: &base, o: o, now: o.Now(), own: agent{Name: OwnToken, userAgent: ownUserAgent}}
+	a := &auditor{base: &base, o: o, now: o.Now(), own: agent{Name: OwnToken, userAgent: ownUserAgent}, others: map[string]*robotsTxt{}}
 	a.fetch = newFetcher(&base, o)
 	a.report = &Report{URL: base.String(), Time: a.now, Findings: []Finding{}, Pages: []PageInfo{}}
 	a.known, _ = crawlers.Default() // what is built in is valid
@@ -202,11 +205,10 @@ func (a *auditor) moved() *url.URL {
 	if len(a.pages) == 0 {
 		return nil
 	}
-	r := a.pages[0].got[OwnToken]
-	if r == nil || r.err != nil || r.final == nil || r.final.Host == a.base.Host {
-		return nil
+	if r := a.pages[0].got[OwnToken]; r.err == errOtherHost {
+		return r.final
 	}
-	return r.final
+	return nil
 }
 
 // mayFetch reports whether robots.txt lets the audit itself fetch an address.
@@ -235,7 +237,7 @@ func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 	if a.refetchs > maxRefetches || !a.mayFetch(probe) {
 		return nil
 	}
-	return a.fetch.get(ctx, probe, as)
+	return a.get(ctx, probe, as)
 }
 
 // target is the request target that patterns of robots.txt are matched with.
@@ -243,7 +245,8 @@ func target(u *url.URL) string { return u.RequestURI() }
 
 // getPages chooses the pages and requests them in the audit's own name.
 func (a *auditor) getPages(ctx context.Context) {
-	chosen := append([]*page{{url: a.base}}, choosePages(a.sitemapPages(ctx), a.base, a.o.Pages-1)...)
+	listed := a.sitemapPages(ctx)
+	chosen := append([]*page{{url: a.base}}, choosePages(listed, a.base, a.o.Pages-1)...)
 	for _, p := range chosen {
 		if !a.mayFetch(p.url) {
 			if p.inSitemap {
@@ -253,8 +256,11 @@ func (a *auditor) getPages(ctx context.Context) {
 				"to have it audited, add to robots.txt: User-agent: "+OwnToken+" and Allow: /"))
 			continue
 		}
-		p.got = map[string]*response{OwnToken: a.fetch.get(ctx, p.url, a.own)}
+		p.got = map[string]*response{OwnToken: a.get(ctx, p.url, a.own)}
 		a.pages = append(a.pages, p)
+	}
+	if a.moved() == nil {
+		a.samplePages(ctx, listed)
 	}
 }
 
@@ -281,7 +287,7 @@ func (a *auditor) listDocuments(ctx context.Context) {
 		if !a.mayFetch(&u) {
 			continue
 		}
-		r := a.fetch.get(ctx, &u, a.own)
+		r := a.get(ctx, &u, a.own)
 		if !r.ok() {
 			continue
 		}

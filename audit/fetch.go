@@ -117,9 +117,19 @@ type response struct {
 	err       error
 }
 
+// get sends a request, and follows redirects wherever they lead: for robots.txt alone, see auditor.get.
 func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
+	return f.follow(ctx, u, as, func(*url.URL) error { return nil })
+}
+
+// follow sends a request, and follows redirects as long as may returns no error for an address.
+func (f *fetcher) follow(ctx context.Context, u *url.URL, as agent, may func(*url.URL) error) *response {
 	r := &response{agent: as, requested: u, final: u}
 	for {
+		if r.err = may(r.final); r.err != nil {
+			r.status, r.header = 0, nil
+			return r
+		}
 		resp, err := f.once(ctx, r.final, as)
 		if err != nil {
 			r.err = err
@@ -194,6 +204,9 @@ var refusals = []int{
 }
 
 func (r *response) outcome() string {
+	if _, closed := errors.AsType[*closedError](r.err); closed {
+		return r.err.Error()
+	}
 	if r.err != nil {
 		return "no response: " + r.err.Error()
 	}

@@ -3,41 +3,42 @@
 package audit
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dunglas/httpsfv"
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
-	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // said is what the channels of one response say.
 type said struct {
 	x, tag, meta pageRules
 	usage        usage
-	elements     []metaElement
+	document     document
 }
 
 func (a *auditor) read(r *response) said {
-	s := said{x: xRobotsTag(r.header), tag: robotsTag(r.header), usage: contentUsage(r.header.Values("Content-Usage")), meta: pageRules{}}
+	s := said{x: xRobotsTag(r.header, a.now), tag: robotsTag(r.header, a.now), usage: contentUsage(r.header.Values("Content-Usage")), meta: pageRules{}}
 	if r.isHTML() {
-		s.elements = metaElements(r.body, a.tokens())
-		s.meta = metaRules(s.elements)
+		s.document = readDocument(r.body, a.tokens())
+		for _, m := range s.document.tags {
+			if !m.body && !m.misnamed {
+				s.meta.of(strings.TrimPrefix(m.name, "robots")).parse(m.content, a.now)
+			}
+		}
 	}
 	return s
 }
 
-func (s said) rulesFor(names []string) robotsrule.Set {
-	return s.x.forCrawler(names).Union(s.tag.forCrawler(names)).Union(s.meta.forCrawler(names))
+func (s said) rulesFor(names []string) rules {
+	return s.x.forCrawler(names).union(s.tag.forCrawler(names)).union(s.meta.forCrawler(names))
 }
 
 // tokens are the product tokens of the catalogue, in lower case.
@@ -56,7 +57,7 @@ func (a *auditor) checkPages(ctx context.Context) {
 			continue
 		}
 		s := a.read(r)
-		a.checkNoindex(p, s, i == 0)
+		a.checkNoindex(p, s, i == 0, a.known.OfKind(crawlers.KindSearch))
 		a.checkContradictions(p, r, s)
 		a.checkPolicy(ctx, p, r, a.own)
 	}
@@ -64,7 +65,10 @@ func (a *auditor) checkPages(ctx context.Context) {
 
 func (a *auditor) checkStatus(p *page, r *response) bool {
 	at := p.url.String()
+	closed, isClosed := errors.AsType[*closedError](r.err)
 	switch {
+	case isClosed:
+		a.checkClosed(p, closed)
 	case r.ok():
 		if p.inSitemap && len(r.redirects) > 0 {
 			a.add(finding("sitemap-redirect", at, "", "the sitemap lists a page that redirects to "+r.final.String(), "list the address that answers"))
@@ -84,30 +88,48 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 	return false
 }
 
-// checkNoindex reports noindex on pages of the sitemap, on the home page, and where robots.txt keeps
-// crawlers from reading it.
-func (a *auditor) checkNoindex(p *page, s said, home bool) {
+// checkClosed reports a page that leads to an address which a robots.txt disallows.
+func (a *auditor) checkClosed(p *page, closed *closedError) {
+	a.add(finding("not-audited", p.url.String(), "", "the page redirects to "+closed.at.String()+", which was "+closed.Error(), ""))
+	if !p.inSitemap || closed.rules == nil {
+		return
+	}
+	for _, name := range searchCrawlers {
+		if v := closed.rules.decide(reader{names: []string{name}}, target(closed.at)); !v.Allowed && v.Line > 0 {
+			a.add(finding("sitemap-disallowed", p.url.String(), name, "the sitemap lists a page that redirects to "+closed.at.String()+", which robots.txt closes to search engines, by line "+closed.rules.describe(v.Line),
+				"list the address that answers, or let search engines read it"))
+			return
+		}
+	}
+}
+
+// checkNoindex reports noindex for search engines on pages of the sitemap, on the home page, and where robots.txt keeps
+// crawlers from reading it. It reports nothing twice.
+func (a *auditor) checkNoindex(p *page, s said, home bool, engines []*crawlers.Crawler) {
 	at := p.url.String()
-	var unlisted, hidden []string
-	engines := a.known.OfKind(crawlers.KindSearch)
+	var unlisted, unmeant, hidden []string
 	for _, c := range engines {
 		r := readerOf(c)
-		if !s.rulesFor(r.names).Has("noindex") {
+		if !s.rulesFor(r.names).has("noindex") || slices.Contains(p.noindex, c.Token) {
 			continue
 		}
 		unlisted = append(unlisted, c.Token)
+		if !a.policyHas(p.url, agent{Name: c.Token, crawler: c}, "noindex") {
+			unmeant = append(unmeant, c.Token)
+		}
 		if !a.rules.decide(r, target(p.url)).Allowed {
 			hidden = append(hidden, c.Token)
 		}
 	}
+	p.noindex = append(p.noindex, unlisted...)
 	one := func(tokens []string) string {
-		if len(tokens) == len(engines) {
+		if len(tokens) == len(engines) && len(tokens) > 1 {
 			return ""
 		}
 		return tokens[0]
 	}
 	names := func(tokens []string) string {
-		if len(tokens) == len(engines) {
+		if len(tokens) == len(engines) && len(tokens) > 1 {
 			return "all search engines"
 		}
 		return names(tokens)
@@ -119,8 +141,8 @@ func (a *auditor) checkNoindex(p *page, s said, home bool) {
 	case len(unlisted) == 0:
 	case p.inSitemap:
 		a.add(finding("sitemap-noindex", at, one(unlisted), "the sitemap asks search engines to list the page, and the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or drop the noindex"))
-	case home && !a.policyHas(p.url, "noindex"):
-		a.add(finding("home-noindex", at, one(unlisted), "the home page tells "+names(unlisted)+" not to list it (noindex)", "drop the noindex, unless the site must not be found"))
+	case home && len(unmeant) > 0:
+		a.add(finding("home-noindex", at, one(unmeant), "the home page tells "+names(unmeant)+" not to list it (noindex)", "drop the noindex, unless the site must not be found"))
 	}
 }
 
@@ -129,23 +151,39 @@ func (a *auditor) checkContradictions(p *page, r *response, s said) {
 	for _, pair := range [][2]string{{"noindex", "index"}, {"nofollow", "follow"}} {
 		for _, c := range [][2]channel{{{"a header", s.x[""]}, {"the page", s.meta[""]}}, {{"the page", s.meta[""]}, {"a header", s.x[""]}}} {
 			strict, lax := c[0], c[1]
-			if strict.rules.Has(pair[0]) && !lax.rules.Has(pair[0]) && (lax.rules.Has(pair[1]) || lax.rules.Has("all")) {
+			if strict.rules.has(pair[0]) && !lax.rules.has(pair[0]) && (lax.rules.has(pair[1]) || lax.rules.has("all")) {
 				a.add(finding("channels-disagree", at, "", fmt.Sprintf("%s says %s and %s says %s; search engines take the stricter", strict.name, pair[0], lax.name, pair[1]), "say the same in both"))
 			}
 		}
 	}
-	for _, m := range s.elements {
-		if unknown := unknownRules(m.content); len(unknown) > 0 {
-			a.add(finding("unknown-rule", at, "", fmt.Sprintf("no crawler documents the rule %q in the robots meta elements", unknown[0]), "check its spelling"))
-			break
+	a.checkTags(at, s.document.tags)
+	a.checkUsage(p, r, s)
+}
+
+// checkTags reports meta tags that crawlers may not read, or not understand.
+func (a *auditor) checkTags(at string, tags []metaTag) {
+	reported := map[string]bool{}
+	report := func(code, message, fix string) {
+		if !reported[code] {
+			reported[code] = true
+			a.add(finding(code, at, "", message, fix))
 		}
 	}
-	a.checkUsage(p, r, s)
+	for _, m := range tags {
+		switch unknown := unknownRules(m.content); {
+		case m.misnamed:
+			report("meta-misnamed", fmt.Sprintf("no crawler reads the meta tag with the content %s, because its name is not \"robots\"", shorten(m.content)), `write <meta name="robots" content="…">`)
+		case m.body:
+			report("meta-in-body", fmt.Sprintf("the meta tag %q with the content %s is in the body of the page, where crawlers need not look for it", m.name, shorten(m.content)), "move it into the head; the head ends at the first element or text that belongs into the body")
+		case len(unknown) > 0:
+			report("unknown-rule", fmt.Sprintf("no crawler documents the rule %q in the robots meta tags", unknown[0]), "check its spelling")
+		}
+	}
 }
 
 type channel struct {
 	name  string
-	rules robotsrule.Set
+	rules rules
 }
 
 // checkUsage compares the preferences about AI in the header with robots.txt and TDM reservation.
@@ -187,117 +225,68 @@ func usageForPath(value, target string) usage {
 	return contentUsage([]string{value})
 }
 
-// policyHas reports whether the policy says a robots control rule about a page itself.
-func (a *auditor) policyHas(u *url.URL, name string) bool {
+// policyHas reports whether the policy itself says a robots control rule about a page to an agent.
+func (a *auditor) policyHas(u *url.URL, as agent, name string) bool {
 	if a.o.Policy == nil {
 		return false
 	}
-	want, _ := a.wanted(u, a.own)
-	return want.Has(name)
+	want, _ := a.wanted(u, as)
+	return want.has(name)
 }
 
 // pageRules are the robots control rules of one channel, by product token in lower case; "" is for every crawler.
-type pageRules map[string]robotsrule.Set
+type pageRules map[string]rules
 
-func (p pageRules) add(token, rules string) {
+// of returns the rules for a token, to add more.
+func (p pageRules) of(token string) rules {
 	token = strings.ToLower(strings.TrimSpace(token))
-	p[token] = p[token].Union(robotsrule.Parse(rules))
+	if p[token] == nil {
+		p[token] = rules{}
+	}
+	return p[token]
 }
 
 // forCrawler returns the rules that a crawler of some names obeys: everyone's and its own.
-func (p pageRules) forCrawler(names []string) robotsrule.Set {
+func (p pageRules) forCrawler(names []string) rules {
 	s := p[""]
 	for _, n := range names {
-		s = s.Union(p[strings.ToLower(n)])
+		s = s.union(p[strings.ToLower(n)])
 	}
 	return s
 }
 
 // xRobotsTag reads X-Robots-Tag lines: rules, with the name of a crawler before them or none.
-func xRobotsTag(h http.Header) pageRules {
+func xRobotsTag(h http.Header, now time.Time) pageRules {
 	p := pageRules{}
-	for _, line := range h.Values(robotstag.XRobotsTagField) {
+	for _, line := range h.Values("X-Robots-Tag") {
 		token := ""
 		for rest := line; rest != ""; {
-			var item string
-			item, rest = robotsrule.Cut(rest)
-			if name, rules, ok := strings.Cut(item, ":"); ok && !robotsrule.IsRule(strings.ToLower(strings.TrimSpace(name))) {
-				token, item = name, rules
+			item, _, _ := strings.Cut(rest, ",")
+			if name, _, ok := strings.Cut(item, ":"); ok && !strings.Contains(name, "=") && !isRule(strings.ToLower(strings.TrimSpace(name))) {
+				token, rest = name, rest[len(name)+1:]
 			}
-			p.add(token, item)
+			var name, value string
+			if name, value, rest = cutRule(rest); name != "" {
+				p.of(token).add(name, value, now)
+			}
 		}
 	}
 	return p
 }
 
 // robotsTag reads the Robots-Tag field of a response (draft-illyes-repext-03).
-func robotsTag(h http.Header) pageRules {
+func robotsTag(h http.Header, now time.Time) pageRules {
 	p := pageRules{}
-	list, err := httpsfv.UnmarshalList(h.Values(robotstag.RobotsTagField))
+	list, err := httpsfv.UnmarshalList(h.Values("Robots-Tag"))
 	if err != nil {
 		return p
 	}
 	for _, m := range list {
-		item, ok := m.(httpsfv.Item)
-		if !ok {
-			continue
-		}
-		token, ok := item.Value.(httpsfv.Token)
-		if !ok {
-			continue
-		}
-		key := strings.ToLower(string(token))
-		if key == robotstag.Everyone {
-			key = ""
-		}
-		p[key] = p[key].Union(robotsrule.FromParams(item.Params))
-	}
-	return p
-}
-
-// metaElement is a meta element of a page that speaks to crawlers.
-type metaElement struct{ name, content string }
-
-// metaElements returns the meta elements named "robots" or by a product token in lower case.
-func metaElements(body []byte, tokens map[string]bool) (found []metaElement) {
-	z := html.NewTokenizer(bytes.NewReader(body))
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			return found
-		case html.StartTagToken, html.SelfClosingTagToken:
-			t := z.Token()
-			if t.DataAtom == atom.Body {
-				return found
+		if item, ok := m.(httpsfv.Item); ok {
+			if token, ok := item.Value.(httpsfv.Token); ok {
+				p.of(strings.TrimPrefix(string(token), "*")).parameters(item.Params, now)
 			}
-			if t.DataAtom != atom.Meta {
-				continue
-			}
-			var m metaElement
-			for _, a := range t.Attr {
-				switch a.Key {
-				case "name":
-					m.name = strings.ToLower(strings.TrimSpace(a.Val))
-				case "content":
-					m.content = a.Val
-				}
-			}
-			if m.name == "robots" || tokens[m.name] {
-				found = append(found, m)
-			}
-		case html.TextToken, html.EndTagToken, html.CommentToken, html.DoctypeToken:
 		}
-	}
-}
-
-func metaRules(elements []metaElement) pageRules {
-	p := pageRules{}
-	for _, m := range elements {
-		name := m.name
-		if name == "robots" {
-			name = ""
-		}
-		p.add(name, m.content)
 	}
 	return p
 }
@@ -356,12 +345,9 @@ func (u usage) String() string {
 
 // unknownRules returns the names in a list of rules that no crawler documents.
 func unknownRules(list string) (unknown []string) {
-	for rest := list; rest != ""; {
-		var item string
-		item, rest = robotsrule.Cut(rest)
-		name, _, _ := strings.Cut(item, ":")
-		name, _, _ = strings.Cut(name, "=")
-		if name = strings.ToLower(strings.TrimSpace(name)); name != "" && !robotsrule.IsRule(name) && !slices.Contains(unknown, name) {
+	for list != "" {
+		var name string
+		if name, _, list = cutRule(list); name != "" && !isRule(name) && !slices.Contains(unknown, name) {
 			unknown = append(unknown, name)
 		}
 	}

@@ -8,16 +8,15 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // wanted is what the policy says about a page to an agent: rules and preferences.
-func (a *auditor) wanted(u *url.URL, as agent) (robotsrule.Set, usage) {
+func (a *auditor) wanted(u *url.URL, as agent) (rules, usage) {
 	p := a.o.Policy.Policy
-	rules, _ := robotstag.Rules(p, a.query(a.crawler(as), u))
+	set, _ := robotstag.Rules(p, a.query(a.crawler(as), u))
 	prefs, _ := robotstag.Preferences(p, a.query(0, u))
-	return rules.Restrictive(), contentUsage([]string{prefs.String()})
+	return parseRules(set.Restrictive().String(), a.now), contentUsage([]string{prefs.String()})
 }
 
 // crawler is what the policy calls an agent; 0 if it does not know it.
@@ -34,11 +33,11 @@ type loss struct{ code, what string }
 func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	want, prefs := a.wanted(u, r.agent)
 	s, names := a.read(r), r.agent.names()
-	if missing := want.Beyond(s.x.forCrawler(names)); !missing.IsEmpty() {
+	if missing := want.beyond(s.x.forCrawler(names)); len(missing) > 0 {
 		all = append(all, loss{"headers-lost", "the header X-Robots-Tag lacks " + missing.String()})
 	}
-	if missing := want.Beyond(s.meta.forCrawler(names)); !missing.IsEmpty() && r.isHTML() {
-		all = append(all, loss{"meta-lost", "the robots meta elements lack " + missing.String()})
+	if missing := want.beyond(s.meta.forCrawler(names)); len(missing) > 0 && r.isHTML() {
+		all = append(all, loss{"meta-lost", "the robots meta tags lack " + missing.String()})
 	}
 	lacks := usage{}
 	for key, v := range prefs {

@@ -62,7 +62,7 @@ func (a *auditor) reading(p *page, r reader) Reading {
 	}
 	s := a.read(got)
 	t.fetched = true
-	t.Headers = s.x.forCrawler(r.names).Union(s.tag.forCrawler(r.names)).String()
+	t.Headers = s.x.forCrawler(r.names).union(s.tag.forCrawler(r.names)).String()
 	t.Page = s.meta.forCrawler(r.names).String()
 	t.Usage = s.usage.String()
 	return t
@@ -204,9 +204,10 @@ var severityOf = map[string]Severity{
 	"home-noindex": Fault, "noindex-hidden": Fault, "channels-disagree": Fault, "usage-disagrees": Fault,
 	"headers-lost": Fault, "meta-lost": Fault, "usage-lost": Fault, "page-stale": Fault,
 	"cached-for-another": Fault, "vary-missing": Fault, "not-refused": Fault, "refused": Fault,
+	"meta-misnamed": Fault, "meta-in-body": Fault,
 	"audit-refused": Inconclusive, "page-error": Inconclusive,
 	"robots-missing": Notice, "robots-lighthouse": Notice, "robots-changed": Notice, "sitemap-redirect": Notice,
-	"unknown-rule": Notice, "not-audited": Notice, "other-host": Notice, "other-document": Notice,
+	"unknown-rule": Notice, "not-audited": Notice, "noindex-not-sampled": Notice, "other-host": Notice, "other-document": Notice,
 }
 
 func finding(code, url, crawler, message, fix string) Finding {

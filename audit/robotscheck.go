@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
@@ -64,9 +63,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	}
 	info.ContentType, info.Bytes = r.header.Get("Content-Type"), len(r.body)
 	a.rules = a.readRobots(r.body)
-	if n := a.rules.delay(); n > 1 {
-		a.fetch.interval = time.Duration(min(n, maxInterval.Seconds()) * float64(time.Second))
-	}
+	a.keepDelay(a.rules)
 	readable := a.robotsResponse(r)
 	if r.looksLikeHTML() {
 		return nil

@@ -33,7 +33,7 @@ func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 			if err != nil || u.Host != a.base.Host || !a.mayFetch(u) {
 				continue
 			}
-			if locs, index, err = readSitemap(a.fetch.get(ctx, u, a.own)); err == nil {
+			if locs, index, err = readSitemap(a.get(ctx, u, a.own)); err == nil {
 				break
 			}
 			if len(a.rules.sitemaps) > 0 {

@@ -136,7 +136,7 @@ func TestSites(t *testing.T) {
 		"header against page":       {pages: map[string]string{"/": "X-Robots-Tag: nofollow\n\n" + `<meta name="robots" content="index, follow">`}, want: []string{"channels-disagree"}},
 		"header and page agree":     {pages: map[string]string{"/": "X-Robots-Tag: nosnippet\n\n" + `<meta name="robots" content="index, follow">`}},
 		"misspelt rule":             {pages: map[string]string{"/": `<meta name="robots" content="noidnex">`}, want: []string{"unknown-rule-"}},
-		"meta in the body":          {pages: map[string]string{"/": `<body><meta name="robots" content="noindex">`}},
+		"meta in the body":          {pages: map[string]string{"/": `<body><meta name="robots" content="noindex">`}, want: []string{"meta-in-body"}},
 		"mining reserved, training": {pages: map[string]string{"/": "Tdm-Reservation: 1\nContent-Usage: train-ai=y\n\n" + home}, want: []string{"usage-disagrees"}},
 		"sitemap with dead page":    {sitemap: []string{"/gone/"}, want: []string{"sitemap-error"}},
 		"sitemap is a page":         {text: "Sitemap: {{site}}/about/\n", want: []string{"sitemap-unreadable"}},

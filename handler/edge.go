@@ -16,7 +16,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -95,11 +94,14 @@ func (q *request) enforce() (refused bool, err error) {
 	if d.limited {
 		return true, q.tooMany()
 	}
-	enforcement := &d.site.File.Spec.Enforcement
-	if link := d.site.LicenceLink(q.Host); link != "" && enforcement.Status == http.StatusPaymentRequired {
-		rsl.ApplyLink(q.w.Header(), link) // where to pay
+	enforcement := d.site.File.Spec.Enforcement
+	if enforcement.Status == http.StatusPaymentRequired {
+		terms := q.paymentRequired()
+		if !q.h.RaiseRefusals { // an error page has its own words
+			enforcement.Message = strings.TrimSpace(enforcement.Message + "\n" + terms)
+		}
 	}
-	return true, q.refuse(enforcement)
+	return true, q.refuse(&enforcement)
 }
 
 type lineKind struct {
@@ -198,7 +200,7 @@ const (
 // shared is what all versions of a policy share.
 type shared struct {
 	fetches *fetchLog // who has fetched the robots.txt of the policy
-	limiter limiter
+	limiter site.Limiter
 }
 
 func sharedOf(s *source.Snapshot) *shared {

@@ -4,16 +4,23 @@ package handler
 
 import (
 	"slices"
-	"time"
+	"sync/atomic"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
+// limitShare is among how many servers each limit is divided, 0 for one. It is global, because the
+// servers of a fleet are counted once for a process, whatever configurations it has.
+var limitShare atomic.Int64
+
+// ShareLimits divides every limit among that many servers.
+func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
+
 // countedLimits says by which policy a request has been counted, so that it is counted
 // once: not again in error routes, or by another handler that does no more.
 type countedLimits struct {
-	limiter *limiter
+	limiter *site.Limiter
 	mode    policy.Mode
 }
 
@@ -29,36 +36,11 @@ func (q *request) countLimits(limits []site.Limit, k *class) {
 	if vars != nil {
 		vars[limitedVar] = append(counted, countedLimits{limiter, maxMode})
 	}
-	for _, mode := range [...]policy.Mode{policy.ModeBlock, policy.ModeLog} {
-		over, wait, ok := q.countAgainst(limiter, mode, maxMode, limits)
-		if ok {
-			continue
-		}
-		q.query.Crawler, q.query.Identity = over.Crawler, over.Identity
-		q.wait, q.limitPos = wait, over.Pos
-		k.crawler, k.identity, k.limited, k.action, k.rule = over.Crawler, over.Identity, true, mode, over.Rule
+	over, mode, wait := limiter.Take(q.snapshot.Site.Policy, q.query.Now, int(max(1, limitShare.Load())), maxMode, limits)
+	if over == nil {
 		return
 	}
-}
-
-// countAgainst counts a request against all limits that are enforced in a mode, or, if it
-// is over one of them, against none.
-func (q *request) countAgainst(l *limiter, mode, maxMode policy.Mode, limits []site.Limit) (over *site.Limit, wait time.Duration, ok bool) {
-	var keyBuf [4]limitKey
-	var limitBuf [4]*site.Limit
-	keys, of := keyBuf[:0], limitBuf[:0]
-	for i := range limits {
-		if limit := &limits[i]; min(limit.Mode, maxMode) == mode {
-			keys = append(keys, limitKey{
-				Crawler:  q.snapshot.Site.Policy.CrawlerInfo(limit.Crawler).Token,
-				Identity: limit.Identity, Pos: limit.Pos, Limit: limit.Limit, DryRun: mode == policy.ModeLog,
-			})
-			of = append(of, limit)
-		}
-	}
-	if len(keys) == 0 {
-		return nil, 0, true
-	}
-	i, wait, ok := l.allow(q.query.Now, keys...)
-	return of[i], wait, ok
+	q.query.Crawler, q.query.Identity = over.Crawler, over.Identity
+	q.wait, q.limitPos = wait, over.Pos
+	k.crawler, k.identity, k.limited, k.action, k.rule = over.Crawler, over.Identity, true, mode, over.Rule
 }

@@ -74,7 +74,7 @@ var aligned = regexp.MustCompile(`(\S)  +`)
 func TestBlocksOfThePages(t *testing.T) {
 	elsewhere := map[string]string{
 		"text": "what commands print: the page's own test", "yaml wrong": "TestDocumentedExamples", "go": "examples/nethttp", "html": "read by nobody",
-		"json": "TestDirectivePage", "sql": "TestAnalyticsWithClickHouse and TestAnalyticsWithDuckDB", "sh": "TestCommandBlocks", "console": "TestCommandBlocks",
+		"json": "TestDirectivePage", "sql": "TestAnalyticsWithClickHouse and TestAnalyticsWithDuckDB", "sh": "TestCommandBlocks", "http": "TestPaymentRequired", "console": "TestCommandBlocks",
 	}
 	seen := map[string]int{}
 	for _, b := range shownBlocks(t) {

@@ -17,6 +17,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+func caddyFormat() Parser {
+	p, err := ParseFormat("caddy")
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 func show(r *Record) string {
 	at := "-"
 	if !r.Time.IsZero() {
@@ -69,12 +77,16 @@ func TestParse(t *testing.T) {
 			`192.0.2.7 [22/Nov/2026:09:34:56 +0000] "GET /\u0001\/\xe9 HTTP/1.1" 200 7 "a \u0022b\u0022 \ud83d\ude00 \ud83d \q \u12 \x1"`,
 			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/\x01/\xe9" ua="a \"b\" 😀 � \\q \\u12 \\x1" 7 identity=""`,
 		},
-		{"Apache LogFormat", `%h %l %u %t "%r" %>s %b "%{User-agent}i"`, "", `invalid format "%h %l %u %t \"%r\" %>s %b \"%{User-agent}i\"": must be caddy, common, combined, vhost_combined, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`},
+		{
+			"Apache LogFormat", `%v %h %l %u %{sec}t "%r" %>s %b "%{User-Agent}i"`, `h:80 192.0.2.7 - - 1795340096 "GET /a HTTP/1.1" 200 7 "x \"y\""`,
+			`2026-11-22T09:34:56Z 192.0.2.7 host="h:80" "/a" ua="x \"y\"" 7 identity=""`,
+		},
+		{"Apache LogFormat without a request", `%h %t "%{User-Agent}i"`, "", `invalid format "%h %t \"%{User-Agent}i\"": it lacks the request ("$request")`},
 		{"no text between fields", `$remote_addr$time_local`, "", `invalid format "$remote_addr$time_local": there must be text between two fields`},
 		{"no time", `$remote_addr "$request" "$http_user_agent"`, "", `invalid format "$remote_addr \"$request\" \"$http_user_agent\"": it lacks the time ($time_local)`},
 		{"no name", `$ ${time_local} "$request" "$http_user_agent"`, "", `invalid format "$ ${time_local} \"$request\" \"$http_user_agent\"": a $ must begin the name of a variable, such as $host or ${host}`},
-		{"unknown name", "nginx", "", `invalid format "nginx": must be caddy, common, combined, vhost_combined, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`},
-		{"not JSON", "caddy", `192.0.2.7 - -`, errJSON.Error()},
+		{"unknown name", "nginx", "", `invalid format "nginx": must be json, common, combined, vhost_combined, alb, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`},
+		{"not JSON", "caddy", `192.0.2.7 - -`, errNoJSON.Error()},
 		{"JSON that is cut", "caddy", caddyLine[:len(caddyLine)-30], errJSON.Error()},
 		{"another logger's line", "caddy", `{"ts":1795340096,"logger":"tls","msg":"x"}`, errNoRequest.Error()},
 		{"no time in the line", "caddy", `{"request":{"uri":"/"}}`, errNoTime.Error()},
@@ -117,31 +129,6 @@ func TestFieldsOfOurs(t *testing.T) {
 		}
 		if string(r.Crawler) != c.crawler || string(r.Identity) != c.identity || fmt.Sprint(r.Unsigned) != c.unsigned {
 			t.Errorf("%s:\n%s %s unsigned %v", c.line, r.Crawler, r.Identity, r.Unsigned)
-		}
-	}
-}
-
-func TestDetect(t *testing.T) {
-	t.Parallel()
-	combined := `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8"` + "\n"
-	cut := strings.Index(combined, ` "-"`) // what is before it is a line of the format common
-	for want, start := range map[string]string{
-		"caddy":          "a line of something else\n" + caddyLine + "\n",
-		"combined":       combined + combined[:cut],
-		"vhost_combined": "h:80 " + combined,
-		"common":         `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1` + "\n",
-		"":               "<html>\n<body>\n",
-	} {
-		p, err := detect([]byte(start))
-		got := ""
-		if err == nil {
-			got = "caddy"
-			if f, ok := p.(*textFormat); ok {
-				got = f.name
-			}
-		}
-		if got != want {
-			t.Errorf("%q is %q, want %q", start, got, want)
 		}
 	}
 }
@@ -192,11 +179,11 @@ func TestReadFiles(t *testing.T) {
 	for _, s := range sums {
 		got += s
 	}
-	if got != want || res.Bad != 8 || res.Lines != 4*(lines+3) {
+	if got != want || res.Bad != 4 || res.Other != 4 || res.Lines != 4*(lines+3) {
 		t.Errorf("sum %d, want %d; %+v", got, want, res)
 	}
-	if res.BadLine != "no JSON" && !strings.HasPrefix(res.BadLine, `{"ts":1,"request"`) {
-		t.Errorf("%+v", res)
+	if len(res.Gaps) != 8 { // of each file, two lines and that it has no User-Agent
+		t.Errorf("%+v", res.Gaps)
 	}
 	for _, c := range []struct{ name, want string }{
 		{filepath.Join(dir, "none.log"), "check the name and the folder"},
@@ -224,7 +211,7 @@ func TestNumbersOfCaddy(t *testing.T) {
 		"1": "1970-01-01T00:00:01Z", "0.5": "", "0": "", "-1795340096": "", "1e19": "", `"soon"`: "", `""`: "", "null": "", "{}": "",
 	} {
 		var r Record
-		err := new(caddyJSON).Parse([]byte(`{"ts":`+text+`,"request":{"uri":"/"}}`), &r)
+		err := caddyFormat().Parse([]byte(`{"ts":`+text+`,"request":{"uri":"/"}}`), &r)
 		got := ""
 		if err == nil {
 			got = r.Time.UTC().Format(time.RFC3339Nano)
@@ -235,7 +222,7 @@ func TestNumbersOfCaddy(t *testing.T) {
 	}
 	for text, want := range map[string]int64{"12": 12, "1.5e3": 1500, "-1": -1, "1e300": 0, `"12"`: 0, "true": 0, "[1]": 0} {
 		var r Record
-		if err := new(caddyJSON).Parse([]byte(`{"ts":1,"request":{"uri":"/"},"size":`+text+`}`), &r); err != nil || r.Bytes != want {
+		if err := caddyFormat().Parse([]byte(`{"ts":1,"request":{"uri":"/"},"size":`+text+`}`), &r); err != nil || r.Bytes != want {
 			t.Errorf("size %s is %d (%v), want %d", text, r.Bytes, err, want)
 		}
 	}
@@ -247,16 +234,16 @@ func TestDamagedJSON(t *testing.T) {
 	for _, line := range []string{
 		`{"ts":1,"request":{"uri":"/"},}`, `{"ts":1,"request":{"uri":"/"}`, `{"ts":1,"request":{"uri":"/"}}}`, `{"ts":1 "request":{"uri":"/"}}`,
 		`{"ts",1,"request":{"uri":"/"}}`, `{"ts":1,"request":{"uri":"/}}`, `{"ts":1,"request":{"uri":"/","headers":{"User-Agent":["a","b"}}}`,
-		`{"ts":1,"request":{"uri":"/"},"x":[{"}"}`, `{"ts":1,"request":{"uri":"/"},"x":}`, `["ts"]`, `{"ts":1,"request":{"uri":"/\\\"}}`,
+		`{"ts":1,"request":{"uri":"/"},"x":[{"}"}`, `{"ts":1,"request":{"uri":"/"},"x":}`, `{"ts":1,"request":{"uri":"/\\\"}}`,
 	} {
 		var r Record
-		if err := new(caddyJSON).Parse([]byte(line), &r); !errors.Is(err, errJSON) {
+		if err := caddyFormat().Parse([]byte(line), &r); !errors.Is(err, errJSON) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
 	var r Record
 	line := ` { "ts" : 1 , "request" : { "uri" : "\/a\\" , "headers" : { "User-Agent" : [ ] } } , "x" : {} } `
-	if err := new(caddyJSON).Parse([]byte(line), &r); err != nil || string(r.Target) != `/a\` || r.UserAgent != nil {
+	if err := caddyFormat().Parse([]byte(line), &r); err != nil || string(r.Target) != `/a\` || r.UserAgent != nil {
 		t.Errorf("%s: %s, %v", line, show(&r), err)
 	}
 }
@@ -268,7 +255,7 @@ func FuzzCaddyJSON(f *testing.F) {
 	f.Add("\\", "", "", []byte(caddyLine))
 	f.Fuzz(func(t *testing.T, uri, host, ua string, junk []byte) {
 		var r Record
-		_ = new(caddyJSON).Parse(junk, &r) // must not panic or hang
+		_ = caddyFormat().Parse(junk, &r) // must not panic or hang
 		if !json.Valid(junk) {
 			junk = []byte("null")
 		}
@@ -282,7 +269,7 @@ func FuzzCaddyJSON(f *testing.F) {
 			t.Fatal(err)
 		}
 		line = line[1 : len(line)-1]
-		if err := new(caddyJSON).Parse(line, &r); err != nil {
+		if err := caddyFormat().Parse(line, &r); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		if string(r.Target) != uri || string(r.Host) != host || string(r.UserAgent) != ua+"\n"+uri || r.Bytes != 12 || r.Time.UnixMilli() != 1795340096500 {
@@ -309,7 +296,7 @@ func FuzzTextFormat(f *testing.F) {
 func BenchmarkCaddyJSON(b *testing.B) {
 	line := []byte(caddyLine)
 	b.Run("this package", func(b *testing.B) {
-		p := new(caddyJSON)
+		p := caddyFormat()
 		var r Record
 		b.SetBytes(int64(len(line)))
 		b.ReportAllocs()

@@ -60,18 +60,11 @@ func Expand(names []string) ([]string, error) {
 	return files, nil
 }
 
+// Reading reads logs.
 type Reading struct {
-	Parser  Parser    // reads the lines; nil is the format that the start of each file has
-	Workers int       // how many goroutines parse
-	Stdin   io.Reader // what Stdin stands for, by default os.Stdin
-}
-
-type Result struct {
-	Lines   int64 // with those that could not be read, without empty ones
-	Bad     int64 // lines that could not be read
-	BadFile string
-	BadLine string // the first of them, shortened
-	BadWhy  string
+	Parser  Parser    // reads the lines; nil finds the format of each line
+	Workers int       // goroutines that parse
+	Stdin   io.Reader // read for the name Stdin, by default os.Stdin
 }
 
 // chunkSize is how much a worker parses at a time, and the longest line.
@@ -80,69 +73,99 @@ const chunkSize = 1 << 20
 type chunk struct {
 	lines  []byte
 	buf    *[]byte
-	parser Parser
-	file   string
+	number int        // of all chunks
+	file   int        // of the files
+	w3c    *w3cFormat // in force at its start; workers share it
 }
 
-// Read calls handle for each line's record, never concurrently for one worker, from 0 to Workers-1.
+// Read calls handle for each line's record, never concurrently for one worker, from 0 to Workers-1. It is an error if
+// nothing in a log can be read.
 func (r Reading) Read(ctx context.Context, files []string, handle func(worker int, rec *Record)) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	parser := r.Parser
+	if parser == nil {
+		json, err := NewJSON(nil)
+		if err != nil {
+			return Result{}, err
+		}
+		parser = newAnyFormat(json.(*jsonFormat).root)
+	}
 	chunks := make(chan chunk, r.Workers)
-	results := make([]Result, r.Workers)
+	counts := make([][]count, r.Workers)
 	var workers sync.WaitGroup
 	for w := range r.Workers {
-		workers.Go(func() { results[w].parse(chunks, func(rec *Record) { handle(w, rec) }) })
+		counts[w] = make([]count, len(files))
+		workers.Go(func() { parse(parser.Clone(), chunks, counts[w], func(rec *Record) { handle(w, rec) }) })
 	}
+	f := feeder{Reading: r, ctx: ctx, chunks: chunks}
+	var result Result
 	var err error
-	for _, f := range files {
-		if err = r.readFile(ctx, f, chunks); err != nil {
-			err = fmt.Errorf("%s: %w", f, err)
+	for i, name := range files {
+		var damage error
+		if damage, err = f.read(name, i); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
 			break
+		}
+		if damage != nil {
+			result.Gaps = append(result.Gaps, Gap{name, 0, "request", "in the part of a compressed file that is missing", damage.Error() + "; it ends early or is damaged"})
 		}
 	}
 	close(chunks)
 	workers.Wait()
-	var total Result
-	for _, p := range results {
-		total.Lines += p.Lines
-		total.Bad += p.Bad
-		if total.BadLine == "" {
-			total.BadFile, total.BadLine, total.BadWhy = p.BadFile, p.BadLine, p.BadWhy
+	for i, name := range files {
+		var c count
+		for w := range counts {
+			c.add(&counts[w][i])
+		}
+		if err == nil {
+			err = result.file(name, &c)
 		}
 	}
-	return total, err
+	return result, err
 }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
-func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk) error {
-	file := r.Stdin
+// feeder cuts files into chunks of whole lines.
+type feeder struct {
+	Reading
+	ctx    context.Context
+	chunks chan<- chunk
+	sent   int
+}
+
+// read sends the chunks of a file. damage is what ended a compressed one early.
+func (f *feeder) read(name string, number int) (damage, err error) {
+	file := f.Stdin
 	if name != Stdin {
-		f, err := os.Open(name)
+		opened, err := os.Open(name)
 		if err != nil {
-			return errors.Unwrap(err)
+			return nil, errors.Unwrap(err)
 		}
-		defer f.Close()
-		file = f
+		defer opened.Close()
+		file = opened
 	} else if file == nil {
 		file = os.Stdin
 	}
 	in, err := unpack(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer in.Close()
-	parser := r.Parser
+	var w3c *w3cFormat
 	var rest []byte // the start of a line whose end was not read yet
 	skipping := false
 	for {
 		buf := buffers.Get().(*[]byte)
 		n := copy(*buf, rest)
 		m, err := io.ReadFull(in, (*buf)[n:])
+		if errors.Is(err, errDamaged) {
+			damage, err = err, io.EOF
+		}
 		last := err == io.EOF || err == io.ErrUnexpectedEOF
 		if err != nil && !last {
-			return err
+			return nil, err
 		}
 		data := (*buf)[:n+m]
 		if skipping { // the rest of a line that is too long
@@ -154,11 +177,6 @@ func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk)
 			}
 			data, skipping = data[i+1:], false
 		}
-		if parser == nil && len(data) > 0 {
-			if parser, err = detect(data[:min(len(data), 1<<16)]); err != nil {
-				return err
-			}
-		}
 		end := len(data)
 		if !last {
 			if end = bytes.LastIndexByte(data, '\n') + 1; end == 0 {
@@ -167,69 +185,98 @@ func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk)
 		}
 		rest = bytes.Clone(data[end:])
 		if end > 0 {
+			f.sent++
 			select {
-			case chunks <- chunk{data[:end], buf, parser, name}:
-			case <-ctx.Done():
-				return ctx.Err()
+			case f.chunks <- chunk{data[:end], buf, f.sent, number, w3c}:
+			case <-f.ctx.Done():
+				return nil, f.ctx.Err()
 			}
+			w3c = lastW3C(data[:end], w3c)
 		}
 		if last {
-			return nil
+			return damage, nil
 		}
 	}
+}
+
+var fieldsLine = []byte("#Fields:")
+
+// lastW3C returns the format that is in force after some lines.
+func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
+	for {
+		i := bytes.Index(lines, fieldsLine)
+		if i < 0 {
+			return before
+		}
+		line, rest, _ := bytes.Cut(lines[i:], []byte("\n"))
+		if i == 0 || lines[i-1] == '\n' {
+			before = newW3C(line)
+		}
+		lines = rest
+	}
+}
+
+// errDamaged is an error of a compressed file itself.
+var errDamaged = errors.New("cannot be unpacked")
+
+// unpacker names the errors of a decompressor.
+type unpacker struct{ io.ReadCloser }
+
+func (u unpacker) Read(b []byte) (int, error) {
+	n, err := u.ReadCloser.Read(b)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("it %w: %w", errDamaged, err)
+	}
+	return n, err
 }
 
 // unpack undoes gzip or zstd, whatever the file is called.
 func unpack(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
-	start, _ := buffered.Peek(4) // a shorter file is no compressed one
+	start, _ := buffered.Peek(16) // a shorter file is not compressed
 	switch {
 	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
-		return gzip.NewReader(buffered)
-	case bytes.Equal(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, err
+		}
+		return unpacker{z}, nil
+	case bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(buffered, zstd.WithDecoderMaxWindow(64<<20), zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, err
 		}
-		return z.IOReadCloser(), nil
+		return unpacker{z.IOReadCloser()}, nil
 	}
-	return io.NopCloser(buffered), nil
+	return io.NopCloser(buffered), refusedFile(start)
 }
 
-func (r *Result) parse(chunks <-chan chunk, handle func(*Record)) {
-	parsers := map[Parser]Parser{}
+func parse(p Parser, chunks <-chan chunk, counts []count, handle func(*Record)) {
 	var rec Record
+	find, _ := p.(*anyFormat)
 	for c := range chunks {
-		p := parsers[c.parser]
-		if p == nil {
-			p = c.parser.Clone()
-			parsers[c.parser] = p
+		if find != nil {
+			find.w3c = c.w3c.forWorker()
 		}
+		n := &counts[c.file]
 		for line := range bytes.SplitSeq(c.lines, []byte("\n")) {
 			line = bytes.TrimSuffix(line, []byte("\r"))
 			if len(line) == 0 {
 				continue
 			}
-			r.Lines++
+			if line[0] == '#' {
+				if find != nil && bytes.HasPrefix(line, fieldsLine) {
+					find.w3c = newW3C(line)
+				}
+				continue // a comment
+			}
 			if err := p.Parse(line, &rec); err != nil {
-				r.bad(c.file, line, err)
+				n.bad(c.number, line, err)
 				continue
 			}
+			n.good(&rec, line)
 			handle(&rec)
 		}
 		buffers.Put(c.buf)
 	}
-}
-
-func (r *Result) bad(file string, line []byte, why error) {
-	r.Bad++
-	if r.Bad > 1 {
-		return
-	}
-	const most = 200
-	text := string(line[:min(len(line), most)])
-	if len(line) > most {
-		text += "…"
-	}
-	r.BadFile, r.BadLine, r.BadWhy = file, strings.ToValidUTF8(text, "\uFFFD"), why.Error()
 }

@@ -4,9 +4,9 @@ package accesslog
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -16,36 +16,56 @@ const (
 	combinedFormat = commonFormat + ` "$http_referer" "$http_user_agent"`
 )
 
-// formats are the predefined formats of Apache and nginx, as nginx writes them.
-var formats = map[string]string{"common": commonFormat, "combined": combinedFormat, "vhost_combined": `$server_name:$server_port ` + combinedFormat}
+// formats are the predefined formats of Apache, nginx and AWS, as nginx writes them.
+var formats = map[string]string{
+	"common": commonFormat, "combined": combinedFormat, "vhost_combined": `$server_name:$server_port ` + combinedFormat,
+	"alb": `$type $time_iso8601 $elb $remote_addr $target $t1 $t2 $t3 $status $target_status $received_bytes $bytes_sent "$request" "$http_user_agent" $tls`,
+}
 
-// ParseFormat returns the parser of caddy, common, combined, vhost_combined, or a log_format of nginx such as
+// ParseFormat returns the parser of json, common, combined, vhost_combined, alb, or of a log_format of nginx or a
+// LogFormat of Apache, such as
 //
 //	$host $remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"
+//	%v %h %t "%r" %>s %b "%{User-Agent}i"
 func ParseFormat(name string) (Parser, error) {
 	switch format, known := formats[name]; {
-	case name == "caddy":
-		return new(caddyJSON), nil
+	case name == "json" || name == "caddy":
+		return NewJSON(nil)
 	case known:
 		return compile(name, format)
 	case strings.Contains(name, "$"):
 		return compile(name, name)
+	case strings.Contains(name, "%"):
+		return compile(name, fromApache(name))
 	}
-	return nil, fmt.Errorf(`invalid format %q: must be caddy, common, combined, vhost_combined, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
+	return nil, fmt.Errorf(`invalid format %q: must be json, common, combined, vhost_combined, alb, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
 }
 
-// field is what a part of a line is read into.
-type field uint8
+// fromApache returns the format of nginx that reads what Apache writes by a LogFormat.
+func fromApache(format string) string {
+	return directive.ReplaceAllStringFunc(format, func(d string) string {
+		m := directive.FindStringSubmatch(d)
+		variable := apacheFields[m[2]]
+		switch {
+		case strings.EqualFold(m[1], "User-Agent") && m[2] == "i":
+			variable = "$http_user_agent"
+		case strings.EqualFold(m[1], "Host") && m[2] == "i":
+			variable = "$host"
+		case m[2] == "t" && m[1] != "":
+			variable = "$msec" // sec, msec and usec; lines with other layouts have an invalid time
+		case m[1] != "":
+			variable = ""
+		}
+		return cmp.Or(variable, "$ignored")
+	})
+}
 
-const (
-	ignored field = iota
-	clientIP
-	timestamp // the format of the Common Log Format, ISO 8601, or seconds since 1970
-	requestLine
-	target // path and query
-	host
-	userAgent
-	size
+var (
+	directive    = regexp.MustCompile(`%[<>!0-9,]*(?:\{([^}]*)\})?(\^?[a-zA-Z]+?)`)
+	apacheFields = map[string]string{
+		"h": "$remote_addr", "a": "$remote_addr", "t": "[$time_local]", "r": "$request", "v": "$host", "V": "$host",
+		"U": "$request_uri", "b": "$body_bytes_sent", "B": "$body_bytes_sent", "O": "$bytes_sent",
+	}
 )
 
 // textFormat reads lines of fields with literal text between them.
@@ -53,6 +73,7 @@ type textFormat struct {
 	name   string
 	before string // the first field
 	parts  []part
+	silent bool // there is no User-Agent in it
 	times  timeCache
 	buf    []byte
 }
@@ -74,6 +95,7 @@ func (f *textFormat) Clone() Parser {
 var variable = regexp.MustCompile(`\$(?:(\w+)|\{(\w+)\})`)
 
 func compile(name, format string) (*textFormat, error) {
+	format = strings.ReplaceAll(format, `\t`, "\t") // as nginx reads it
 	names, texts := variable.FindAllStringSubmatch(format, -1), variable.Split(format, -1)
 	t := &textFormat{name: name, before: texts[0]}
 	seen := map[field]bool{}
@@ -88,11 +110,10 @@ func compile(name, format string) (*textFormat, error) {
 	if strings.Contains(strings.Join(texts, ""), "$") {
 		return nil, fmt.Errorf("invalid format %q: a $ must begin the name of a variable, such as $host or ${host}", name)
 	}
-	for need, text := range map[field]string{timestamp: "the time ($time_local)", userAgent: "the User-Agent ($http_user_agent)"} {
-		if !seen[need] && (need != userAgent || name != "common") {
-			return nil, fmt.Errorf("invalid format %q: it lacks %s", name, text)
-		}
+	if !seen[timestamp] {
+		return nil, fmt.Errorf("invalid format %q: it lacks the time ($time_local)", name)
 	}
+	t.silent = !seen[userAgent]
 	if !seen[requestLine] && !seen[target] {
 		return nil, fmt.Errorf(`invalid format %q: it lacks the request ("$request")`, name)
 	}
@@ -106,7 +127,7 @@ var nginxFields = map[string]field{
 }
 
 func (f *textFormat) Parse(line []byte, r *Record) error {
-	*r = Record{}
+	*r = Record{Agentless: f.silent}
 	f.buf = f.buf[:0]
 	rest, ok := bytes.CutPrefix(line, []byte(f.before))
 	if !ok {
@@ -124,7 +145,9 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 			}
 			value, rest = rest[:n], rest[n+len(p.after):]
 		}
-		f.set(p, value, r)
+		if !f.set(p, value, r) {
+			return fmt.Errorf("field %d of the format %s is %q", i+1, f.name, value[:min(len(value), 40)])
+		}
 	}
 	return r.complete()
 }
@@ -151,49 +174,38 @@ func (p *part) end(s []byte) int {
 	return -1
 }
 
-func (f *textFormat) set(p *part, value []byte, r *Record) {
+// set reads a value, and reports whether it can be one of its field.
+func (f *textFormat) set(p *part, value []byte, r *Record) (ok bool) {
 	if p.field == ignored {
-		return
+		return true
 	}
 	if p.quoted && bytes.IndexByte(value, '\\') >= 0 {
 		start := len(f.buf)
 		f.buf = unescape(f.buf, value)
 		value = f.buf[start:len(f.buf):len(f.buf)]
 	}
-	if len(value) == 1 && value[0] == '-' {
-		return
-	}
 	switch p.field {
-	case clientIP:
-		r.ClientIP = value
 	case timestamp:
 		r.Time = f.times.parse(value)
-	case requestLine:
-		if t := targetOf(value); t != nil {
-			r.Target = t
-		}
-	case target:
-		r.Target = value
-	case host:
-		r.Host = value
-	case userAgent:
-		r.UserAgent = value
 	case size:
-		r.Bytes, _ = strconv.ParseInt(string(value), 10, 64)
-	case ignored:
+		if r.Bytes, ok = wholeNumber(value); !ok {
+			return false
+		}
+	default:
+		r.set(p.field, value)
 	}
+	return true
 }
 
-// targetOf returns the target of a request line, nil for a request that was no HTTP.
-func targetOf(value []byte) []byte {
-	_, rest, _ := bytes.Cut(value, []byte(" "))
-	if i := bytes.LastIndex(rest, []byte(" HTTP/")); i >= 0 {
-		rest = rest[:i]
+// wholeNumber reads digits, or "-" for none.
+func wholeNumber(value []byte) (n int64, ok bool) {
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			return 0, len(value) == 1 && c == '-'
+		}
+		n = n*10 + int64(c-'0')
 	}
-	if len(rest) == 0 {
-		return nil
-	}
-	return rest
+	return n, len(value) > 0
 }
 
 // timeCache has the last time, as neighbouring lines share their second.
@@ -204,14 +216,17 @@ type timeCache struct {
 }
 
 func (c *timeCache) parse(value []byte) time.Time {
+	return c.parseIn("02/Jan/2006:15:04:05 -0700", value)
+}
+
+// parseIn parses a time that usually has a layout.
+func (c *timeCache) parseIn(layout string, value []byte) time.Time {
 	if c.n > 0 && c.n == len(value) && string(c.text[:c.n]) == string(value) {
 		return c.at
 	}
-	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(value))
+	at, err := time.Parse(layout, string(value))
 	if err != nil {
-		if at, err = time.Parse(time.RFC3339, string(value)); err != nil {
-			at = unixTime(value)
-		}
+		at = parseTime(string(value))
 	}
 	if len(value) <= len(c.text) {
 		c.n, c.at = copy(c.text[:], value), at

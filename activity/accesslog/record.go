@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accesslog reads the access logs of web servers: Caddy's JSON, the Common
-// and Combined formats of Apache and nginx, and log formats of nginx.
+// Package accesslog reads the access logs of web servers: JSON of Caddy and others, also where another program put text
+// before it, the Common and Combined formats, the W3C extended format, and log formats of nginx and Apache.
+//
+// It says what it could not read: see Result.
 package accesslog
 
 import (
@@ -24,6 +26,7 @@ type Record struct {
 	// Crawler and Identity are what the server had found, from the field robots_policy of Caddy's log, or empty.
 	Crawler, Identity []byte
 	Unsigned          bool // the log has the header of the request, and there is no signature in it
+	Agentless         bool // the log does not have the User-Agents of requests
 }
 
 // Parser reads lines of one format. It is not safe for concurrent use: Clone it.
@@ -38,7 +41,47 @@ var (
 	errNoTime    = errors.New("its time is missing or invalid")
 )
 
-// complete reports what a line must have and did not.
+// set reads a value into a field, where "-" is none.
+func (r *Record) set(f field, v []byte) {
+	if len(v) == 1 && v[0] == '-' {
+		return
+	}
+	switch f {
+	case clientIP:
+		r.ClientIP = v
+	case requestLine:
+		if t := targetOf(v); t != nil {
+			r.Target = t
+		}
+	case target:
+		r.Target = v
+	case host:
+		if string(v) != "_" { // nginx's server without a name
+			r.Host = v
+		}
+	case userAgent:
+		r.UserAgent = v
+	case crawler:
+		r.Crawler = v
+	case identity:
+		r.Identity = v
+	default: // other fields do not hold text
+	}
+}
+
+// targetOf returns the target of a request line, nil if the client did not send HTTP.
+func targetOf(value []byte) []byte {
+	_, rest, _ := bytes.Cut(value, []byte(" "))
+	if i := bytes.LastIndex(rest, []byte(" HTTP/")); i >= 0 {
+		rest = rest[:i]
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return rest
+}
+
+// complete reports what a line must have and did not. A target with a host says which, if the log does not.
 func (r *Record) complete() error {
 	switch {
 	case r.Target == nil:
@@ -46,37 +89,15 @@ func (r *Record) complete() error {
 	case r.Time.IsZero():
 		return errNoTime
 	}
-	return nil
-}
-
-// detect finds the format of a log that reads most of its first lines.
-func detect(start []byte) (Parser, error) {
-	lines := bytes.Split(start, []byte("\n"))
-	if len(lines) > 1 {
-		lines = lines[:len(lines)-1] // the last one may have been cut
-	}
-	var best Parser
-	most := 0
-	for _, name := range []string{"caddy", "combined", "vhost_combined", "common"} {
-		p, err := ParseFormat(name)
-		if err != nil {
-			return nil, err
-		}
-		var r Record
-		n := 0
-		for _, l := range lines {
-			if p.Parse(bytes.TrimSuffix(l, []byte("\r")), &r) == nil {
-				n++
+	if r.Host == nil && len(r.Target) > 0 && r.Target[0] != '/' {
+		if _, rest, ok := bytes.Cut(r.Target, []byte("://")); ok {
+			if end := bytes.IndexAny(rest, "/?"); end >= 0 {
+				rest = rest[:end]
 			}
-		}
-		if n > most {
-			best, most = p, n
+			r.Host = rest[bytes.LastIndexByte(rest, '@')+1:]
 		}
 	}
-	if best == nil {
-		return nil, errors.New("unknown log format: must be Caddy's JSON, Common or Combined; for another one, write --format")
-	}
-	return best, nil
+	return nil
 }
 
 // unescape appends to b what a text stands for, with the escapes of JSON, which nginx can write too, and those of

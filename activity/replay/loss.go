@@ -142,7 +142,13 @@ func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool,
 		}
 	}
 	note(t.pathless, "whose paths are no longer stored")
-	note(t.bad, "in lines that could not be read")
+	for _, g := range t.gaps {
+		what := g.What
+		if g.Unit == "line" {
+			what = "in lines " + what
+		}
+		note(max(1, g.N), what)
+	}
 	if from, to := t.gap(); !o.Since.IsZero() && !to.IsZero() {
 		note(1, "or more from "+from.UTC().Format(time.DateOnly)+" to "+to.UTC().Format(time.DateOnly)+", when there is no traffic")
 	}

@@ -75,7 +75,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	for _, w := range workers[1:] {
 		total.tally.merge(w.tally)
+		total.queue.requests = append(total.queue.requests, w.queue.requests...)
+		total.queue.dropped += w.queue.dropped
 	}
+	total.limitAll()
 	return newReport(&o, result, total.tally), nil
 }
 

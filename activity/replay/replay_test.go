@@ -285,25 +285,67 @@ func TestRuleOfTheOldPolicyIsNamedAsSuch(t *testing.T) {
 	}
 }
 
-// Limits are not replayed, and the report says to how many requests one applies.
-func TestLimitsAreNotReplayed(t *testing.T) {
+// Rate limits are replayed in the order of time, whichever worker reads what, and those of stored requests are named as
+// not replayed.
+func TestLimitsAreReplayed(t *testing.T) {
 	t.Parallel()
-	name := filepath.Join(t.TempDir(), "access.log")
-	const line = `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET %s HTTP/1.1" 200 9 "-" "%s"` + "\n"
-	log := fmt.Sprintf(line+line+line+line, "/a", "CCBot/2.0", "/b", "CCBot/2.0", "/private/", "CCBot/2.0", "/a", "AhrefsBot/7.0")
-	if err := os.WriteFile(name, []byte(log), 0o600); err != nil {
-		t.Fatal(err)
+	const limited = "version: 1\nrules:\n  - for: CCBot\n    limit: {rate: 60/h, burst: 5}\n    disallow: {crawl: /private/}\n    enforce: block\n"
+	limits := load(t, "new.yaml", limited)
+	dir := t.TempDir()
+	var files []string
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	// Ten requests at a time, every ten minutes: of each ten, 5 pass at once, and after ten minutes there is room again.
+	// What is disallowed does not count, nor does what others ask for. The logs are named out of order, and each is
+	// written twice, so that each ten are in two of them.
+	for i := 5; i >= 0; i-- {
+		for half := range 2 {
+			name := filepath.Join(dir, fmt.Sprintf("%d-%d.log", i, half))
+			var log strings.Builder
+			for range 5 {
+				for _, c := range [][2]string{{"/a?b=c", "CCBot/2.0"}, {"/private/x", "CCBot/2.0"}, {"/a", "AhrefsBot/7.0"}} {
+					fmt.Fprintf(&log, `192.0.2.7 - - [%s] "GET %s HTTP/1.1" 200 9 "-" "%s"`+"\n", at.Add(time.Duration(i)*10*time.Minute).Format("02/Jan/2006:15:04:05 -0700"), c[0], c[1])
+				}
+			}
+			if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, name)
+		}
 	}
-	limited := load(t, "new.yaml", "version: 1\nrules:\n  - for: CCBot\n    limit: 1/h\n    disallow: {crawl: /private/}\n    enforce: block\n")
 	stored := func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
-		return 0, each(activity.Visits{Start: time.Unix(1, 0), Crawler: "CCBot", Identity: activity.Claimed, Path: "/a", Requests: 5})
+		return 0, each(activity.Visits{Start: at, Crawler: "CCBot", Identity: activity.Claimed, Path: "/a", Requests: 5})
 	}
-	r, err := Run(t.Context(), Options{New: limited, Host: "www.example.com", Files: []string{name}, Stored: stored})
-	if err != nil {
-		t.Fatal(err)
+	decided := func(r *Report) map[activity.Decision]int64 {
+		all := map[activity.Decision]int64{}
+		for _, v := range r.Verdicts {
+			all[v.Decision] = v.Requests
+		}
+		return all
 	}
-	if len(r.NotReplayed) == 0 || r.NotReplayed[0].Requests != 7 || !strings.Contains(r.NotReplayed[0].What, "limit") {
-		t.Errorf("not replayed: %+v", r.NotReplayed)
+	for _, c := range []struct {
+		what     string
+		old, new *site.Site
+		limited  activity.Decision
+		newly    int
+	}{
+		{"alone", nil, limits, activity.Limited, 1},
+		{"as before", limits, limits, activity.Limited, 0},
+		{"in dry run", nil, load(t, "new.yaml", strings.Replace(limited, "block", "log", 1)), activity.WouldLimit, 0},
+	} {
+		r, err := Run(t.Context(), Options{New: c.new, Old: c.old, Files: files, Workers: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := decided(r)[c.limited]; n != 30 || len(r.NewlyLimited) != c.newly || r.Requests != 180 {
+			t.Errorf("%s: %d of %d over the limit, want 30; newly %+v", c.what, n, r.Requests, r.NewlyLimited)
+		}
+		if c.newly > 0 && fmt.Sprint(r.NewlyLimited[0].Requests, r.NewlyLimited[0].Paths, r.NewlyLimited[0].Rules) != "30 [{/a 30}] [line 3 (CCBot)]" {
+			t.Errorf("%s: newly %+v", c.what, r.NewlyLimited)
+		}
+	}
+	r, err := Run(t.Context(), Options{New: limits, Stored: stored})
+	if err != nil || len(r.NotReplayed) == 0 || r.NotReplayed[0].Requests != 5 || !strings.Contains(r.NotReplayed[0].What, "rate limit") {
+		t.Errorf("%v, not replayed: %+v", err, r.NotReplayed)
 	}
 }
 

@@ -32,13 +32,15 @@ type Report struct {
 	Requests int64 `json:"requests"` // lines that could be read, within the time asked for
 	Crawlers int64 `json:"crawler_requests"`
 
-	NotReplayed []Note `json:"not_replayed"` // says what could not be decided as the server would have
+	Gaps        []accesslog.Gap `json:"gaps"`         // what the logs lack
+	NotReplayed []Note          `json:"not_replayed"` // says what could not be decided as the server would have
 
 	Verdicts     []VerdictCount `json:"verdicts"`
 	SearchLoss   SearchLoss     `json:"search_loss"`
 	NewlyRefused []CrawlerCount `json:"newly_refused"`
 	NewlyAllowed []CrawlerCount `json:"newly_allowed"`
-	Violations   []CrawlerCount `json:"violations"` // requests that the new policy disallows without refusing them
+	NewlyLimited []CrawlerCount `json:"newly_limited"` // requests over a rate limit of the new policy
+	Violations   []CrawlerCount `json:"violations"`    // requests that the new policy disallows without refusing them
 	ByCrawler    []CrawlerCount `json:"crawlers"`
 	Rules        []RuleCount    `json:"rules"`
 	IdleRules    []RuleCount    `json:"idle_rules"` // that decided nothing
@@ -104,7 +106,7 @@ type DayCount struct {
 	Requests map[activity.Decision]int64 `json:"requests"`
 }
 
-var decisions = []activity.Decision{activity.Refused, activity.WouldRefuse, activity.Disallowed, activity.Allowed}
+var decisions = []activity.Decision{activity.Refused, activity.Limited, activity.WouldRefuse, activity.WouldLimit, activity.Disallowed, activity.Allowed}
 
 // shownPaths bounds the paths named for a crawler.
 const shownPaths = 10
@@ -121,17 +123,18 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 	for _, c := range t.counts {
 		r.Crawlers += c.requests
 	}
-	t.bad = read.Bad
+	r.Gaps, t.gaps = append([]accesslog.Gap{}, read.Gaps...), read.Gaps
 	r.notes(o, read, t)
 	r.verdicts(t)
-	changed := func(refused bool) func(k *key) bool {
+	changed := func(of activity.Decision, now bool) func(k *key) bool {
 		return func(k *key) bool {
-			was, is := k.old.decision == activity.Refused, k.new.decision == activity.Refused
-			return was != is && is == refused
+			was, is := k.old.decision == of, k.new.decision == of
+			return was != is && is == now
 		}
 	}
-	r.NewlyRefused = crawlerCounts(t, changed(true))
-	r.NewlyAllowed = crawlerCounts(t, changed(false))
+	r.NewlyRefused = crawlerCounts(t, changed(activity.Refused, true))
+	r.NewlyAllowed = crawlerCounts(t, changed(activity.Refused, false))
+	r.NewlyLimited = crawlerCounts(t, changed(activity.Limited, true))
 	r.Violations = crawlerCounts(t, func(k *key) bool {
 		return k.new.decision == activity.Disallowed || k.new.decision == activity.WouldRefuse
 	})
@@ -171,13 +174,13 @@ func (r *Report) notes(o *Options, read accesslog.Result, t *tally) {
 		}
 		r.NotReplayed = append(r.NotReplayed, Note{n, what + " " + fmt.Sprintf(format, args...)})
 	}
-	note(read.Bad, "line", "could not be read, the first in %s: %s: %s", read.BadFile, read.BadWhy, read.BadLine)
+	note(read.Other, "line", "of no request: of other loggers and programs, or of clients that did not send HTTP")
 	note(t.hostless, "crawler request", "without a host in the log: only rules for every host were applied; name the host with --host")
 	note(t.pathless, "request", "whose paths are no longer stored, because of their age or the size of the store: not decided")
 	note(t.other, "request", "summed up under the path %s: not decided", activity.OtherPath)
 	note(t.queries, "crawler request", "whose query was not stored: decided by the path alone")
 	note(t.purposes, "crawler request", "of which it is not stored which purposes the User-Agent named: decided as if it named none")
-	note(t.limited, "crawler request", "to which a limit applies: counted as allowed, since limits are not replayed")
+	note(t.limited, "crawler request", "under a rate limit: counted as allowed, because their exact times are not stored, or because there are too many to sort by time")
 	note(t.liveOnly, "crawler request", "that only DNS or a signature could have verified: counted as claimed")
 }
 
@@ -278,7 +281,7 @@ func (r *Report) rules(s *site.Site, t *tally) {
 			continue
 		}
 		rc.Requests += c.requests
-		if k.new.decision != activity.Allowed {
+		if d := k.new.decision; d != activity.Allowed && d != activity.Limited && d != activity.WouldLimit {
 			rc.Disallowed += c.requests
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -26,8 +27,9 @@ type key struct {
 
 // tally counts for one worker, without locks.
 type tally struct {
-	requests, hostless, liveOnly, bad  int64
-	limited                            int64 // allowed, and a limit applies
+	requests, hostless, liveOnly       int64
+	gaps                               []accesslog.Gap
+	limited                            int64 // allowed, and a limit applies that is not replayed
 	pathless, other, queries, purposes int64 // of a store: what its rows do not say
 	first, last                        time.Time
 	seen                               map[int64]bool   // half days since 1970 that have requests

@@ -15,6 +15,7 @@ import (
 // decisionTexts say what is done about requests.
 var decisionTexts = map[activity.Decision]string{
 	activity.Allowed: "allowed", activity.Disallowed: "disallowed, not refused", activity.WouldRefuse: "disallowed, in dry run", activity.Refused: "refused",
+	activity.Limited: "over a rate limit (429)", activity.WouldLimit: "over a rate limit, in dry run",
 }
 
 // shownCrawlers bounds the crawlers in a section.
@@ -23,10 +24,13 @@ const shownCrawlers = 15
 // WriteText writes the report for a terminal, with warnings in red if color is set.
 func (r *Report) WriteText(w io.Writer, color bool) error {
 	t := textWriter{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), color}
+	for _, g := range r.Gaps {
+		t.line("gap: %s", g)
+	}
 	for _, n := range r.NotReplayed {
 		t.line("note: %s %s", english.Number(n.Requests), n.What)
 	}
-	if len(r.NotReplayed) > 0 {
+	if len(r.Gaps)+len(r.NotReplayed) > 0 {
 		t.line("")
 	}
 	t.searchLoss(r)
@@ -36,6 +40,9 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 		t.section("Newly let in", r.NewlyAllowed)
 	} else {
 		t.section("Would be refused", r.NewlyRefused)
+	}
+	if len(r.NewlyLimited) > 0 {
+		t.section("Newly over a rate limit", r.NewlyLimited)
 	}
 	t.section("Disallowed but not refused (violations, if they had read the new robots.txt)", r.Violations)
 	t.rules(r)

@@ -21,6 +21,7 @@ type worker struct {
 	options  *Options
 	new, old *decider // old is nil if the new policy is compared with refusing nothing
 	tally    *tally
+	queue    *queue
 	ids      *identifier
 	clients  map[string]*client // by User-Agent
 }
@@ -34,7 +35,7 @@ type client struct {
 }
 
 func newWorker(o *Options) *worker {
-	w := &worker{options: o, new: newDecider(o.New), tally: newTally(), clients: map[string]*client{}}
+	w := &worker{options: o, new: newDecider(o.New), tally: newTally(), queue: &queue{}, clients: map[string]*client{}}
 	if o.Old == nil {
 		w.ids = newIdentifier(o.New)
 	} else {
@@ -112,9 +113,7 @@ func (w *worker) record(r *accesslog.Record) {
 	if d.liveOnly {
 		t.liveOnly++
 	}
-	if d.new.decision == activity.Allowed && w.new.limits(q, named, c.purposes[0], identify) {
-		t.limited++
-	}
+	limits := [2][]site.Limit{w.new.limits(q, named, c.purposes[0], identify, d.new), w.old.limits(q, before, c.purposes[1], identify, d.old)}
 	if hostless && d.lost.Loss == 0 && d.site != nil && w.options.losses().OnHosts(d.info().Token) {
 		t.unsaid[unsaid{d.info().Token, d.identity, "without a host in the log"}]++
 	}
@@ -124,7 +123,9 @@ func (w *worker) record(r *accesslog.Record) {
 			target = plain // the query does not matter
 		}
 	}
-	t.add(r.Time, 1, r.Bytes, d.key, target)
+	if limits[0] == nil && limits[1] == nil || !w.queue.add(&queued{r.Time, r.Bytes, target, d.key, limits}) {
+		t.add(r.Time, 1, r.Bytes, d.key, target)
+	}
 	if w.options.Decided != nil {
 		w.options.Decided(r, d.verdict())
 	}
@@ -244,7 +245,7 @@ func (w *worker) visits(v *activity.Visits) {
 	q := policy.Query{Host: v.Host, Path: v.Path, Now: v.Start}
 	identify := func(*site.Site, policy.CrawlerID) identity { return stored }
 	d := w.decide(q, c.new, c.old, [2][]string{}, identify)
-	if d.new.decision == activity.Allowed && w.new.limits(q, c.new, nil, identify) {
+	if w.new.limits(q, c.new, nil, identify, d.new) != nil || w.old.limits(q, c.old, nil, identify, d.old) != nil {
 		t.limited += v.Requests
 	}
 	if v.Queries > 0 && d.lost.Loss == 0 && w.options.losses().WithQuery(v.Crawler, v.Host, v.Path) {
@@ -293,10 +294,14 @@ func (j *decider) decide(q policy.Query, ids []policy.CrawlerID, purposes []stri
 	return by.Crawler, verdict{Decision(v), v.Decision.Rule, v.Impostor}
 }
 
-func (d *decider) limits(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) bool {
+// limits returns the limits of a request whose verdict is v: none if the policy disallows it, whether it is blocked or
+// not.
+func (d *decider) limits(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity, v verdict) []site.Limit {
+	if d == nil || v.decision != activity.Allowed {
+		return nil
+	}
 	q.Purposes = purposes
-	var buf [4]site.Limit
-	return len(d.site.LimitsOfAll(buf[:0], ids, q, func(id policy.CrawlerID) policy.Identity { return identify(d.site, id).Identity })) > 0
+	return d.site.LimitsOfAll(nil, ids, q, func(id policy.CrawlerID) policy.Identity { return identify(d.site, id).Identity })
 }
 
 // Decision is what the edge does about a request, if the server enforces the policy.

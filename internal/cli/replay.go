@@ -17,10 +17,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 )
 
 type replayFlags struct {
 	against, format, host, since, until, html, store string
+	names                                            map[string]string
 	json                                             bool
 }
 
@@ -30,23 +32,34 @@ func replayCommand() *cobra.Command {
 	cmd.Long = `
 Decides every request of access logs as the policy file NEW would have: who would
 have been refused, by which rule, how many of them were verified, and which search
-engines are among them. With --against, compares NEW with the policy file OLD.
+engines are among them. With --against, compares NEW with OLD, which is a policy file,
+a robots.txt, or the URL of one.
 
-Logs are Caddy's JSON, or the Common or Combined format of Apache and nginx; plain,
-gzip or zstd; files, globs in quotes, or - for the standard input.
+Logs are Caddy's JSON or console format, also with what journald, docker, compose or
+Kubernetes add; the Combined and Common formats; nginx's JSON, Traefik, Cloudflare
+Logpush, AWS ALB, CloudFront and IIS. They may be plain, gzip or zstd: files, globs in
+quotes, or - for the standard input. Each line is read in the format that it has. Other
+JSON is described with --map, and other text with --format.
 
 With --store, reads the totals that the server stores (the option activity of
 robots_policy) instead of logs, or beside them.
 
 A client is verified by the address lists that came with this program, or by what
-Caddy had logged. The server is taken to have "enforce block", the default.`
+Caddy had logged. The server is taken to have "enforce block", the default. Rate limits
+are counted as by one server.
+
+The exit code is 3 if the logs have gaps: lines that could not be read, an archive that
+ends early, or requests without a User-Agent.`
 	cmd.Example = `  caddy robots-policy replay new.yaml --against site-policy.yaml /var/log/caddy/access.log
   caddy robots-policy replay new.yaml --html report.html '/var/log/nginx/access.log*'
+  caddy robots-policy replay new.yaml --map time=@timestamp,ip=client.ip,uri=url.original,agent=user_agent.original app.log
+  journalctl -u caddy | caddy robots-policy replay new.yaml --against https://www.example.com/robots.txt -
   caddy robots-policy replay new.yaml --store /var/lib/caddy/activity --since 7d`
 	flags := cmd.Flags()
-	flags.StringVar(&f.against, "against", "", "the policy file to compare with, such as the one that is live")
+	flags.StringVar(&f.against, "against", "", "the policy file or robots.txt to compare with, such as the one that is live: a file, or a URL")
 	flags.StringVar(&f.store, "store", "", "read the activity store in this directory, or the ClickHouse at this address")
-	flags.StringVar(&f.format, "format", "", `the format of the logs: caddy, common, combined, vhost_combined, or a log_format of nginx (default: found from each file's first lines)`)
+	flags.StringVar(&f.format, "format", "", `the format of the logs: json, common, combined, vhost_combined, alb, a log_format of nginx or a LogFormat of Apache (default: found for each line)`)
+	flags.StringToStringVar(&f.names, "map", nil, "the names of the fields of JSON logs, by what they hold: time, ip, host, uri, request, agent or size")
 	flags.StringVar(&f.host, "host", "", "the host of logs that do not name one")
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than a duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
@@ -68,11 +81,24 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if f.against != "" {
-		if o.Old, err = loadValid(cmd, f.against); err != nil {
+		old, err := policyinput.Read(cmd.Context(), f.against, cmd.InOrStdin())
+		if errors.Is(err, policyinput.ErrInvalid) {
+			return failure{err}
+		}
+		if err != nil {
 			return err
 		}
+		writeNotes(cmd.ErrOrStderr(), old.Name, old.Notes)
+		o.Old = old.Site
 	}
-	if f.format != "" {
+	switch {
+	case f.format != "" && f.names != nil:
+		return errors.New("--map describes JSON, and --format other logs: give one of them")
+	case f.names != nil:
+		if o.Parser, err = accesslog.NewJSON(f.names); err != nil {
+			return fmt.Errorf("--map: %w", err)
+		}
+	case f.format != "":
 		if o.Parser, err = accesslog.ParseFormat(f.format); err != nil {
 			return err
 		}
@@ -108,8 +134,17 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	return printResult(cmd, f.json, found, func(w io.Writer) error { return found.WriteText(w, colored(w)) })
+	if err := printResult(cmd, f.json, found, func(w io.Writer) error { return found.WriteText(w, colored(w)) }); err != nil {
+		return err
+	}
+	if len(found.Gaps) > 0 {
+		return errUndecided
+	}
+	return nil
 }
+
+// errUndecided is the exit code of an answer that may be wrong because something was not known.
+const errUndecided = exitError(3)
 
 // Store is an activity store that is read. It is that of activity/store, which links a
 // database: only the package console imports it.

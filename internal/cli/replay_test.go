@@ -59,8 +59,10 @@ func TestReplay(t *testing.T) {
 	}{
 		{[]string{policy}, "no requests to replay for " + policy + ": add access logs, or --store"},
 		{[]string{policy, filepath.Join(dir, "none")}, "there is no access log "},
-		{[]string{policy, policy}, "unknown log format"},
-		{[]string{policy, log, "--format", "nginx"}, `invalid format "nginx": must be caddy, common`},
+		{[]string{policy, policy}, "unknown log format: describe it with --format"},
+		{[]string{policy, log, "--map", "url=path"}, "--map: invalid map url=path: write the name of a field for agent, host, ip, request, size, time or uri"},
+		{[]string{policy, log, "--map", "uri=path", "--format", "json"}, "--map describes JSON, and --format other logs"},
+		{[]string{policy, log, "--format", "nginx"}, `invalid format "nginx": must be json, common`},
 		{[]string{policy, log, "--since", "yesterday"}, `invalid --since "yesterday": must be a day`},
 		{[]string{broken, log}, "disalow"},
 		{[]string{policy, "--against", broken, log}, "disalow"},
@@ -68,5 +70,30 @@ func TestReplay(t *testing.T) {
 		if out, stderr, _ := execute(replayCommand(), "", c.args...); !strings.Contains(stderr, c.want) || out != "" {
 			t.Errorf("%q prints %q and %q, want the error %q", c.args, out, stderr, c.want)
 		}
+	}
+}
+
+// A replay takes a robots.txt for the old policy, JSON by a map, and says by its exit code that a log has gaps.
+func TestReplayOfOtherInputs(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	policy := write("new.yaml", "version: 1\nenforcement: {mode: block}\nrules:\n  - for: CCBot\n    disallow: {crawl: [/]}\n")
+	robots := write("robots.txt", "User-agent: *\nDisallow: /private/\n")
+	log := write("app.log", `{"when":"2026-11-22T10:34:56Z","client":{"ip":"192.0.2.7"},"path":"/private/","ua":"CCBot/2.0"}`+"\n")
+	names := []string{"--map", "time=when,ip=client.ip,uri=path,agent=ua"}
+	out, stderr, err := execute(replayCommand(), "", append(names, policy, "--against", robots, log)...)
+	if err != nil || !strings.Contains(out, "Newly refused:\n  crawler  requests") || !strings.Contains(out, "CCBot    1 ") {
+		t.Errorf("%v\n%s%s", err, out, stderr)
+	}
+	out, _, err = execute(replayCommand(), "", policy, "--json", write("access.log", `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET /a?b HTTP/1.1" 200 2326 "-" "CCBot/2.0"`+"\n"+`192.0.2.7 - - [22/No`+"\n"))
+	var r replay.Report
+	if err == nil || err.Error() != "exiting with status 3" || json.Unmarshal([]byte(out), &r) != nil || len(r.Gaps) != 1 || r.Gaps[0].N != 1 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,6 +70,19 @@ func TestSearchGuard(t *testing.T) {
 	if err := os.WriteFile(common, []byte(nameless.Replace(string(text))), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for range 2 { // the second half gets lost
+		_, _ = z.Write(text)
+		_ = z.Flush()
+	}
+	_ = z.Close()
+	short := filepath.Join(dir, "short.log.gz")
+	if err := os.WriteFile(short, packed.Bytes()[:packed.Len()-30], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(text), " \"-\"")
+	cut := add(verified, "cut.log", line+"\n")
 	claimed := log("claimed.log", googlebot, "203.0.113.9", full, time.Hour)
 	both := add(claimed, "both.log", `66.249.66.1 - - [`+at+`] "GET /robots.txt HTTP/1.1" 200 1 "-" "`+googlebot+"\"\n")
 	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
@@ -103,7 +118,10 @@ func TestSearchGuard(t *testing.T) {
 		{"some day", verified, 0, in, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", "3 of Googlebot not to be indexed"},
 		{"some day, as before", verified, 0, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-30}]}\n", in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", ""},
 		{"no search engine came", claimed, 3, in, out, "cannot be judged for 1 request: 1 or more, as no request in the traffic is of a verified search engine"},
-		{"a log without User-Agents", common, 3, in, out, "cannot be judged for 1 request: 1 or more, as no request in the traffic is of a verified search engine"},
+		{"a log without User-Agents", common, 3, in, out, "cannot be judged for 11 requests: 1 or more, as no request in the traffic is of a verified search engine; 10 without a User-Agent"},
+		{"a compressed log that ends early", short, 9, in, out, "1 in the part of a compressed file that is missing"},
+		{"a compressed log that ends early, and a policy that changes nothing", short, 0, in, in, ""},
+		{"a line that is cut", cut, 0, in, out, "3 of Googlebot refused"},
 		{"a part of the log is missing", gap, 3, in, out, "cannot be judged for 1 request: 1 or more from "},
 		{"by comparison, verified otherwise", "", 0, in, bogus, "not published"},
 		{"verified otherwise", verified, 0, in, bogus, "cannot be judged for 1 request: 1 of Googlebot, which the new policy verifies otherwise"},

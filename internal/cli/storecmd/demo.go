@@ -31,18 +31,27 @@ import (
 func demoCommand() *cobra.Command {
 	o := Demo{Hosts: []string{"localhost"}, Days: 30, Seed: 1}
 	var file string
-	cmd := cli.Command("demo [DIR]", "Fills an empty activity store with a made-up month, to look at the console",
+	cmd := cli.Command("demo [DIR]", "Makes up a month of requests, to look at the console",
 		func(cmd *cobra.Command, args []string) error {
-			dir := "caddy-data/activity"
-			switch len(args) {
-			case 0:
-			case 1:
+			var folder *demoFolder
+			dir := filepath.Join(demoName, "activity")
+			switch {
+			case len(args) > 1:
+				return errors.New("too many arguments: the command takes one directory, the one of the option activity")
+			case len(args) == 1 && file == "":
+				return fmt.Errorf("name the policy of the configuration that has %s, with --policy; without a directory, demo makes its own", args[0])
+			case len(args) == 1:
 				dir = args[0]
-			default:
-				return errors.New("too many arguments: the command takes one directory, that of the option activity")
 			}
 			if _, err := os.Stat(filepath.Join(dir, "activity.db")); err == nil {
-				return fmt.Errorf("%s holds a store already: name another directory, or move it away", dir)
+				return fmt.Errorf("%s holds an activity database already: name another directory, or move it away", dir)
+			}
+			if len(args) == 0 {
+				var err error
+				if folder, err = newDemoFolder(demoName, file); err != nil {
+					return err
+				}
+				dir, file = folder.activity(), folder.policy
 			}
 			data, err := os.ReadFile(file)
 			if err != nil {
@@ -58,19 +67,37 @@ func demoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s now holds %s made-up visits of %d days.\n"+
-				"To look at them, run Caddy with this in its global options, and open http://localhost:2020/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n",
-				dir, english.Number(n), o.Days, dir)
+			made := fmt.Sprintf("%s now holds %s made-up requests of %d days.\n", dir, english.Number(n), o.Days)
+			if folder == nil {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run Caddy with this in its global options, and open http://localhost:2020/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n", made, dir)
+				return err
+			}
+			if err := folder.writeCaddyfile(o.Hosts); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run this, and open http://%s/\n\n\tcaddy run --config %s\n\nDelete the folder %s when you have seen enough.\n", made, folder.console, filepath.Join(demoName, "Caddyfile"), demoName)
 			return err
 		})
-	cmd.Flags().StringVar(&file, "policy", "examples/site-policy.yaml", "the policy that decides about the visits")
+	cmd.Long = `
+Makes the folder ` + demoName + ` with a policy, a month of made-up requests and a Caddyfile that
+shows them in the console. It works in any folder, also while another Caddy runs: it
+uses free ports, and shares neither the admin API nor the storage.
+
+With DIR, fills an empty directory of the option activity instead; name the policy of
+that configuration with --policy.`
+	cmd.Example = `  caddy robots-policy demo
+  caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
+	cmd.Flags().StringVar(&file, "policy", "", "the policy that decides about the requests (default: one of the demo)")
 	cmd.Flags().StringVar(&o.Name, "source", "", "what the configuration calls the policy, such as storage:KEY (default: the file)")
-	cmd.Flags().Float64Var(&o.Share, "share", 1, "how many visits, as a share of the usual")
-	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts that are visited, the busiest first")
+	cmd.Flags().Float64Var(&o.Share, "share", 1, "how many requests, as a share of the usual")
+	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts of the requests, the busiest first")
 	cmd.Flags().IntVar(&o.Days, "days", o.Days, "how many days")
-	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "another number makes other visits")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "another number makes other requests")
 	return cmd
 }
+
+// demoName is the folder that the command makes without an argument.
+const demoName = "caddy-demo"
 
 // Demo says what to make up.
 type Demo struct {

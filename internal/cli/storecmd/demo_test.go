@@ -3,7 +3,10 @@
 package storecmd
 
 import (
+	"net"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,5 +45,48 @@ func TestDemoQueue(t *testing.T) {
 		if n := (&demo{Demo: o, clients: demoClients}).most(); n < 0 {
 			t.Errorf("%v days with a share of %v: %d", o.Days, o.Share, n)
 		}
+	}
+}
+
+// The demo needs nothing but a folder: it brings a policy, and leaves the ports of a running Caddy alone.
+func TestDemoFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var taken []string
+	for _, port := range []string{"2020", "2021", "8080"} {
+		if l, err := net.Listen("tcp", ":"+port); err == nil { // else somebody else has it
+			defer l.Close()
+		}
+		taken = append(taken, ":"+port)
+	}
+	run := func(args ...string) (string, error) {
+		cmd := demoCommand()
+		var out, errs strings.Builder
+		cmd.SetOut(&out)
+		cmd.SetErr(&errs)
+		cmd.SetArgs(append(args, "--days", "2", "--share", "0.02"))
+		err := cmd.Execute()
+		return out.String() + errs.String(), err
+	}
+	out, err := run()
+	if err != nil || !strings.Contains(out, "caddy run --config caddy-demo/Caddyfile") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile("caddy-demo/Caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range taken {
+		if strings.Contains(string(text), port+"\n") || strings.Contains(string(text), port+" ") {
+			t.Errorf("it uses the port %s, which is taken:\n%s", port, text)
+		}
+	}
+	if out, err = run(); err == nil || !strings.Contains(out, "holds an activity database already") {
+		t.Errorf("a second time: %v\n%s", err, out)
+	}
+	if out, err = run("activity"); err == nil || !strings.Contains(out, "name the policy of the configuration that has activity, with --policy") {
+		t.Errorf("a directory without a policy: %v\n%s", err, out)
+	}
+	if out, err = run("activity", "--policy", "caddy-demo/site-policy.yaml"); err != nil || !strings.Contains(out, "activity activity") {
+		t.Errorf("a directory: %v\n%s", err, out)
 	}
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package handler
+package site
 
 import (
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -25,34 +24,53 @@ type limitKey struct {
 // maxBuckets bounds the buckets of one policy. New versions of the policy have new keys.
 const maxBuckets = 8192
 
-// limiter holds the buckets of one policy. The zero value has none. It is safe for
+// Limiter counts requests against limits: it holds the buckets of one policy. The zero value has none. It is safe for
 // concurrent use.
-type limiter struct {
+type Limiter struct {
 	mu sync.Mutex
 	// buckets has when each is full again (the generic cell rate algorithm). Denied
 	// requests do not change it, however many come at a time.
 	buckets map[limitKey]time.Time
 }
 
-// limitShare is among how many servers each limit is divided, 0 for one. It is global, as the
-// servers of a fleet are counted once for a process, whatever configurations it has.
-var limitShare atomic.Int64
-
-// ShareLimits divides every limit among so many servers.
-func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
-
 // share is what one server of several has of a limit.
-func share(l policy.Limit, servers int64) (burst int, interval time.Duration) {
-	return max(1, l.Burst/int(servers)), l.Interval() * time.Duration(servers)
+func share(l policy.Limit, servers int) (burst int, interval time.Duration) {
+	return max(1, l.Burst/servers), l.Interval() * time.Duration(servers)
+}
+
+// Take counts a request against its limits under p, each divided among that many servers. If the request is over a limit,
+// Take returns the limit, what the server does by it, at most maxMode, and how long to wait; nothing is counted then
+// against limits that are enforced alike.
+func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode policy.Mode, limits []Limit) (over *Limit, mode policy.Mode, wait time.Duration) {
+	for _, mode := range [...]policy.Mode{policy.ModeBlock, policy.ModeLog} {
+		var keyBuf [4]limitKey
+		var limitBuf [4]*Limit
+		keys, of := keyBuf[:0], limitBuf[:0]
+		for i := range limits {
+			if limit := &limits[i]; min(limit.Mode, maxMode) == mode {
+				keys = append(keys, limitKey{
+					Crawler:  p.CrawlerInfo(limit.Crawler).Token,
+					Identity: limit.Identity, Pos: limit.Pos, Limit: limit.Limit, DryRun: mode == policy.ModeLog,
+				})
+				of = append(of, limit)
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		if i, wait, ok := l.allow(now, servers, keys...); !ok {
+			return of[i], mode, wait
+		}
+	}
+	return nil, policy.ModeOff, 0
 }
 
 // allow takes a request from the bucket of each key, or from none: if one is empty, it
 // returns which, and after which time the request is possible; of several, the one with
 // the longest wait.
-func (l *limiter) allow(now time.Time, keys ...limitKey) (over int, wait time.Duration, ok bool) {
+func (l *Limiter) allow(now time.Time, servers int, keys ...limitKey) (over int, wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	servers := max(1, limitShare.Load())
 	for i, k := range keys {
 		full := latest(l.buckets[k], now)
 		burst, interval := share(k.Limit, servers)
@@ -86,7 +104,7 @@ func latest(a, b time.Time) time.Time {
 
 // sweep removes the buckets that are full again, which a new one equals. If none is, it
 // removes all: to let a few requests more pass is better than to grow.
-func (l *limiter) sweep(now time.Time) {
+func (l *Limiter) sweep(now time.Time) {
 	maps.DeleteFunc(l.buckets, func(_ limitKey, full time.Time) bool { return !full.After(now) })
 	if len(l.buckets) >= maxBuckets {
 		clear(l.buckets)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package handler
+package site
 
 import (
 	"sync"
@@ -19,11 +19,11 @@ var (
 
 func TestLimiter(t *testing.T) {
 	t.Parallel()
-	var l limiter
+	var l Limiter
 	key := limitKey{Crawler: "GPTBot", Pos: policy.Pos{Line: 3}, Limit: sixty}
 	allowed := 0
 	for range 1000 {
-		if _, wait, ok := l.allow(start, key); ok {
+		if _, wait, ok := l.allow(start, 1, key); ok {
 			allowed++
 		} else if wait != time.Second {
 			t.Fatalf("wait %v, want 1s", wait)
@@ -38,24 +38,24 @@ func TestLimiter(t *testing.T) {
 		{Crawler: "GPTBot", Identity: policy.Impostor, Pos: policy.Pos{Line: 3}, Limit: sixty},
 		{Crawler: "GPTBot", Pos: policy.Pos{Line: 3, Column: 9}, Limit: sixty},
 	} {
-		if _, _, ok := l.allow(start, other); !ok {
+		if _, _, ok := l.allow(start, 1, other); !ok {
 			t.Errorf("%+v shares a bucket with %+v", other, key)
 		}
 	}
-	if _, _, ok := l.allow(start.Add(999*time.Millisecond), key); ok {
+	if _, _, ok := l.allow(start.Add(999*time.Millisecond), 1, key); ok {
 		t.Error("a request is allowed too early")
 	}
-	if _, _, ok := l.allow(start.Add(time.Second), key); !ok {
+	if _, _, ok := l.allow(start.Add(time.Second), 1, key); !ok {
 		t.Error("no request is allowed after a second")
 	}
 }
 
 func TestLimiterBurst(t *testing.T) {
 	t.Parallel()
-	var l limiter
+	var l Limiter
 	key := limitKey{Crawler: "GPTBot", Limit: tenFive}
 	for i := range 6 {
-		_, wait, ok := l.allow(start, key)
+		_, wait, ok := l.allow(start, 1, key)
 		if ok != (i < 5) || !ok && wait != 6*time.Minute {
 			t.Errorf("request %d: %v %v", i, wait, ok)
 		}
@@ -66,7 +66,7 @@ func TestShareOfALimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		limit    policy.Limit
-		servers  int64
+		servers  int
 		burst    int
 		interval time.Duration
 	}{
@@ -81,9 +81,9 @@ func TestShareOfALimit(t *testing.T) {
 // However many keys there are, the buckets stay bounded.
 func TestLimiterIsBounded(t *testing.T) {
 	t.Parallel()
-	var l limiter
+	var l Limiter
 	for i := range 100_000 {
-		l.allow(start.Add(time.Duration(i)*time.Millisecond), limitKey{Crawler: "GPTBot", Pos: policy.Pos{Line: i}, Limit: tenFive})
+		l.allow(start.Add(time.Duration(i)*time.Millisecond), 1, limitKey{Crawler: "GPTBot", Pos: policy.Pos{Line: i}, Limit: tenFive})
 	}
 	if n := len(l.buckets); n > maxBuckets {
 		t.Errorf("%d buckets", n)
@@ -92,13 +92,13 @@ func TestLimiterIsBounded(t *testing.T) {
 
 func TestLimiterConcurrently(t *testing.T) {
 	t.Parallel()
-	var l limiter
+	var l Limiter
 	var allowed atomic.Int64
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
 			for range 500 {
-				if _, _, ok := l.allow(start, limitKey{Crawler: "GPTBot", Limit: sixty}); ok {
+				if _, _, ok := l.allow(start, 1, limitKey{Crawler: "GPTBot", Limit: sixty}); ok {
 					allowed.Add(1)
 				}
 			}
@@ -109,7 +109,7 @@ func TestLimiterConcurrently(t *testing.T) {
 		t.Errorf("%d allowed", n)
 	}
 	// 3,940 that were denied have not made the crawler wait longer.
-	if _, wait, ok := l.allow(start.Add(time.Second), limitKey{Crawler: "GPTBot", Limit: sixty}); !ok {
+	if _, wait, ok := l.allow(start.Add(time.Second), 1, limitKey{Crawler: "GPTBot", Limit: sixty}); !ok {
 		t.Errorf("a second later it has to wait %v more", wait)
 	}
 }
@@ -117,20 +117,20 @@ func TestLimiterConcurrently(t *testing.T) {
 // A request that one bucket has no room for takes nothing from the others.
 func TestLimiterTakesFromAllOrNone(t *testing.T) {
 	t.Parallel()
-	var l limiter
+	var l Limiter
 	wide, narrow := limitKey{Crawler: "GPTBot", Limit: sixty}, limitKey{Crawler: "CCBot", Limit: tenFive}
 	for i := range 100 {
-		if over, wait, ok := l.allow(start, wide, narrow); ok != (i < 5) || !ok && (over != 1 || wait != 6*time.Minute) {
+		if over, wait, ok := l.allow(start, 1, wide, narrow); ok != (i < 5) || !ok && (over != 1 || wait != 6*time.Minute) {
 			t.Fatalf("request %d: %v, bucket %d, %v", i, ok, over, wait)
 		}
 	}
 	for i := range 56 {
-		if _, _, ok := l.allow(start, wide); ok != (i < 55) {
+		if _, _, ok := l.allow(start, 1, wide); ok != (i < 55) {
 			t.Fatalf("request %d after 5 of 60: %v", i, ok)
 		}
 	}
 	// Of several that have no room, the one with the longest wait counts.
-	if over, wait, ok := l.allow(start, narrow, wide); ok || over != 0 || wait != 6*time.Minute {
+	if over, wait, ok := l.allow(start, 1, narrow, wide); ok || over != 0 || wait != 6*time.Minute {
 		t.Errorf("%v, bucket %d, %v", ok, over, wait)
 	}
 }

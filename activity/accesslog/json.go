@@ -6,86 +6,91 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
 )
 
-// caddyJSON reads Caddy's access log, one JSON object a line. It skips what a Record lacks without decoding, which makes
-// it several times as fast as encoding/json.
-type caddyJSON struct {
-	buf []byte // strings with escapes
+// jsonFormat reads logs that have one JSON object a line, after any text. It skips the values that a Record lacks
+// without decoding them, which makes it several times as fast as encoding/json.
+type jsonFormat struct {
+	root  *node
+	buf   []byte        // strings with escapes
+	ranks [fields]uint8 // of the values that the record has
+	inner *anyFormat    // reads the line that another program's line holds
+	line  []byte        // that line
 }
 
-func (*caddyJSON) Clone() Parser { return new(caddyJSON) }
+func newJSON(root *node) *jsonFormat { return &jsonFormat{root: root} }
 
-var errJSON = errors.New("it is not a JSON object")
+func (p *jsonFormat) Clone() Parser { return newJSON(p.root) }
 
-func (p *caddyJSON) Parse(line []byte, r *Record) error {
+var errJSON = errors.New("its JSON is cut or damaged")
+
+// prefixTime finds the time that Caddy's console format writes before the JSON.
+var prefixTime = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d[ T][0-9:.]+(?:Z|[+-]\d\d:?\d\d)?`)
+
+func (p *jsonFormat) Parse(line []byte, r *Record) error {
 	*r = Record{}
-	p.buf = p.buf[:0]
-	s := scanner{b: line, p: p}
-	if !s.object(func(key []byte) { s.top(key, r) }) {
+	p.buf, p.ranks, p.line = p.buf[:0], [fields]uint8{}, nil
+	start := bytes.IndexByte(line, '{')
+	if start < 0 {
+		return errNoJSON
+	}
+	s := scanner{b: line[start:], p: p}
+	if !s.object(p.root, r) {
 		return errJSON
 	}
 	if s.space(); s.i < len(s.b) {
 		return errJSON
 	}
+	if r.Target == nil && p.line != nil {
+		if p.inner == nil {
+			p.inner = newAnyFormat(p.root)
+		}
+		return p.inner.Parse(bytes.TrimRight(p.line, "\r\n"), r)
+	}
+	if r.Time.IsZero() && start > 0 {
+		if all := prefixTime.FindAll(line[:start], -1); all != nil {
+			r.Time = parseTime(string(all[len(all)-1]))
+		}
+	}
 	return r.complete()
 }
 
-// top reads the value of a field of the log line.
-func (s *scanner) top(key []byte, r *Record) {
-	switch string(key) {
-	case "ts":
-		r.Time = s.time()
-	case "request":
-		s.object(func(key []byte) { s.request(key, r) })
-	case "size":
-		r.Bytes = s.number()
-	case "robots_policy":
-		s.object(func(key []byte) {
-			switch string(key) {
-			case "crawler":
-				r.Crawler = s.text()
-			case "verified":
-				r.Identity = s.text()
-			default:
-				s.skip()
-			}
-		})
-	default:
+// value reads the value of a field into the record, unless the record has one from a field that is preferred.
+func (s *scanner) value(n *node, r *Record) {
+	if n == nil {
 		s.skip()
+		return
 	}
-}
-
-func (s *scanner) request(key []byte, r *Record) {
-	switch string(key) {
-	case "client_ip":
-		r.ClientIP = s.text()
-	case "remote_ip":
-		if v := s.text(); r.ClientIP == nil {
-			r.ClientIP = v // logs of older versions have no client_ip
+	if n.kids != nil && s.peek() == '{' {
+		if n.field == headers {
+			r.Unsigned = true
 		}
-	case "host":
-		r.Host = s.text()
-	case "uri":
-		r.Target = s.text()
-	case "headers":
-		r.Unsigned = true
-		s.object(func(key []byte) {
-			switch string(key) {
-			case "User-Agent":
-				r.UserAgent = s.lines()
-			case "Signature-Input":
-				r.Unsigned = false
-				s.skip()
-			default:
-				s.skip()
-			}
-		})
-	default:
+		s.object(n, r)
+		return
+	}
+	if have := s.p.ranks[n.field]; n.rank == 0 || have > 0 && have < n.rank {
 		s.skip()
+		return
+	}
+	s.p.ranks[n.field] = n.rank
+	switch n.field {
+	case timestamp:
+		r.Time = s.time()
+	case size:
+		r.Bytes = s.number()
+	case userAgent:
+		r.UserAgent = s.lines()
+	case signature:
+		r.Unsigned = false
+		s.skip()
+	case embedded:
+		s.p.line = s.text()
+	default:
+		r.set(n.as, s.text())
 	}
 }
 
@@ -93,14 +98,14 @@ func (s *scanner) request(key []byte, r *Record) {
 type scanner struct {
 	b   []byte
 	i   int
-	p   *caddyJSON
+	p   *jsonFormat
 	bad bool
 }
 
 func (s *scanner) fail() { s.bad, s.i = true, len(s.b) }
 
 func (s *scanner) space() {
-	for s.i < len(s.b) && (s.b[s.i] == ' ' || s.b[s.i] == '\t' || s.b[s.i] == '\r' || s.b[s.i] == '\n') {
+	for s.i < len(s.b) && s.b[s.i] <= ' ' && white[s.b[s.i]] {
 		s.i++
 	}
 }
@@ -121,13 +126,8 @@ func (s *scanner) next(c byte) bool {
 	return true
 }
 
-// object calls field for each key to read its value, and reports whether the object is well-formed. Other values are
-// skipped.
-func (s *scanner) object(field func(key []byte)) bool {
-	if s.peek() != '{' {
-		s.skip()
-		return false
-	}
+// object reads the fields that n has below it, and reports whether the object is well-formed. Other values are skipped.
+func (s *scanner) object(n *node, r *Record) bool {
 	s.i++
 	if s.next('}') {
 		return true
@@ -137,7 +137,7 @@ func (s *scanner) object(field func(key []byte)) bool {
 		if !s.next(':') {
 			break
 		}
-		field(key)
+		s.value(n.child(key), r)
 		if s.next('}') {
 			return true
 		}
@@ -199,15 +199,25 @@ func (s *scanner) number() int64 {
 	return int64(f)
 }
 
-// time reads a time as Caddy's encoders write it: a number of seconds, or a layout of its time_format.
+// time reads a number of seconds, or a text.
 func (s *scanner) time() time.Time {
 	if s.peek() != '"' {
 		start := s.i
 		s.skip()
 		return unixTime(s.b[start:s.i])
 	}
-	v := string(s.text())
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.000Z0700", "2006/01/02 15:04:05.000", "2006/01/02 15:04:05", "02/Jan/2006:15:04:05 -0700"} {
+	return parseTime(string(s.text()))
+}
+
+// layouts are the spellings of times: of RFC 3339, of the time_format of Caddy's encoders, and of the Common Log Format.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05.000Z0700", "2006/01/02 15:04:05.000", "2006/01/02 15:04:05",
+	"2006-01-02 15:04:05.999999999", "02/Jan/2006:15:04:05 -0700", time.RFC1123, time.RFC1123Z,
+}
+
+// parseTime returns the time that a text spells, in UTC if it has no offset, or the zero time.
+func parseTime(v string) time.Time {
+	for _, layout := range layouts {
 		if t, err := time.Parse(layout, v); err == nil {
 			return t
 		}
@@ -290,3 +300,5 @@ func (s *scanner) skipNested() {
 
 // ends are the bytes that end a number, true, false or null.
 var ends = [256]bool{',': true, '}': true, ']': true, ' ': true, '\t': true, '\r': true, '\n': true, '"': true, ':': true, '{': true, '[': true}
+
+var white = [256]bool{' ': true, '\t': true, '\r': true, '\n': true}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accesslog
+
+import (
+	"bytes"
+	"errors"
+)
+
+// anyFormat reads each line in the format that the line has, whichever the lines before it had. No line can have two of
+// the formats, so what is read does not depend on the order in which they are tried.
+type anyFormat struct {
+	json *jsonFormat
+	text []*textFormat
+	last int        // of text, which read the last line
+	w3c  *w3cFormat // of the #Fields line above; nil without one
+}
+
+var errNoJSON = errors.New("it is not a JSON object")
+
+// newAnyFormat returns a parser of JSON whose fields are known by root, and of the formats that have a name.
+func newAnyFormat(root *node) *anyFormat {
+	f := &anyFormat{json: newJSON(root)}
+	for _, name := range []string{"combined", "vhost_combined", "common", "alb"} {
+		t, err := compile(name, formats[name])
+		if err != nil {
+			panic("accesslog: " + err.Error()) // it is built in
+		}
+		f.text = append(f.text, t)
+	}
+	return f
+}
+
+func (f *anyFormat) Clone() Parser { return newAnyFormat(f.json.root) }
+
+func (f *anyFormat) Parse(line []byte, r *Record) error {
+	if len(line) == 0 {
+		return errNoJSON
+	}
+	if line[0] == '{' {
+		return f.json.Parse(line, r)
+	}
+	if f.w3c != nil {
+		if err := f.w3c.Parse(line, r); err == nil {
+			return nil
+		}
+	}
+	last := f.text[f.last].Parse(line, r)
+	if last == nil {
+		return nil
+	}
+	asJSON := errNoJSON
+	if line[len(line)-1] == '}' {
+		if asJSON = f.json.Parse(line, r); asJSON == nil || asJSON == errNoRequest {
+			return asJSON
+		}
+	}
+	complete := last == errNoRequest
+	for i, t := range f.text {
+		if i == f.last {
+			continue
+		}
+		switch t.Parse(line, r) {
+		case nil:
+			f.last = i
+			return nil
+		case errNoRequest:
+			complete = true
+		}
+	}
+	switch {
+	case complete:
+		return errNoRequest
+	case f.w3c != nil:
+		return f.w3c.Parse(line, r)
+	case bytes.IndexByte(line, '{') >= 0 && asJSON == errNoJSON:
+		return errJSON
+	case asJSON != errNoJSON:
+		return asJSON
+	}
+	return f.text[0].Parse(line, r) // the same whichever was the last
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accesslog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+)
+
+// field is a part of a line that a Record has. It is an alias because few switches are about all of them.
+type field = uint8
+
+const (
+	ignored = iota
+	clientIP
+	timestamp
+	requestLine
+	target // path and query
+	query
+	host
+	userAgent
+	size
+	crawler
+	identity
+	headers   // the object with the request's header fields
+	signature // a header field that only signed requests have
+	embedded  // the line of another program, in the log of the program that collected it
+	date      // of a timestamp that has only the time of day
+	fields
+)
+
+// known are the names of fields in JSON logs, the preferred first; a dot leads into an object. They are the names of
+// Caddy, Cloudflare Logpush, Traefik, and of nginx's variables; docker's json-file and journald embed the lines of others.
+var known = map[field]string{
+	timestamp: "ts StartUTC EdgeStartTimestamp time_iso8601 time_local msec @timestamp timestamp time datetime date",
+	clientIP:  "request.client_ip ClientIP ClientHost remote_addr request.remote_ip request.remote_addr ClientAddr",
+	host:      "request.host ClientRequestHost RequestHost host http_host server_name RequestAddr",
+	target:    "request.uri ClientRequestURI RequestPath request_uri ClientRequestPath uri",
+	userAgent: "request.headers.User-Agent ClientRequestUserAgent request_User-Agent http_user_agent",
+	size:      "size EdgeResponseBytes DownstreamContentSize body_bytes_sent bytes_sent",
+
+	requestLine: "request",
+	crawler:     "robots_policy.crawler",
+	identity:    "robots_policy.verified",
+	signature:   "request.headers.Signature-Input",
+	embedded:    "log MESSAGE message",
+}
+
+// node is a field of a JSON object.
+type node struct {
+	field field // whose value is taken only once, from the node with the lowest rank
+	as    field // how the value is read
+	rank  uint8
+	kids  [][]kid // the fields below it, by the length of their names
+}
+
+type kid struct {
+	name string
+	*node
+}
+
+func (n *node) child(name []byte) *node {
+	if len(name) > 0 && len(name) < len(n.kids) {
+		for i := range n.kids[len(name)] {
+			if k := &n.kids[len(name)][i]; k.name[0] == name[0] && k.name == string(name) {
+				return k.node
+			}
+		}
+	}
+	return nil
+}
+
+func (n *node) add(name string) *node {
+	if c := n.child([]byte(name)); c != nil {
+		return c
+	}
+	for len(n.kids) <= len(name) {
+		n.kids = append(n.kids, nil)
+	}
+	c := new(node)
+	n.kids[len(name)] = append(n.kids[len(name)], kid{name, c})
+	return c
+}
+
+// take has a field read from the value under a name, also where the name itself has dots.
+func (n *node) take(f field, name string, rank uint8) {
+	of := f
+	if f == requestLine {
+		of = target
+	}
+	for at := 0; ; at++ {
+		next := strings.IndexByte(name[at:], '.')
+		if next < 0 {
+			break
+		}
+		at += next
+		n.add(name[:at]).take(f, name[at+1:], rank)
+	}
+	if c := n.add(name); c.rank == 0 {
+		c.field, c.as, c.rank = of, f, rank
+	}
+}
+
+// mapped are the names of fields in a map that a user writes.
+var mapped = map[string]field{"time": timestamp, "ip": clientIP, "host": host, "uri": target, "request": requestLine, "agent": userAgent, "size": size}
+
+// NewJSON returns the parser of logs with one JSON object a line. In names are the fields of the objects by what they
+// hold: time, ip, host, uri, request (such as "GET / HTTP/1.1"), agent and size. Without one, the name that Caddy, nginx,
+// Traefik or Logpush use is taken.
+func NewJSON(names map[string]string) (Parser, error) {
+	root := new(node)
+	for _, key := range slices.Sorted(maps.Keys(names)) {
+		f, ok := mapped[key]
+		if !ok || names[key] == "" {
+			return nil, fmt.Errorf("invalid map %s=%s: write the name of a field for %s", key, names[key], english.List(slices.Sorted(maps.Keys(mapped)), "or"))
+		}
+		root.take(f, names[key], 1)
+	}
+	for f, all := range known {
+		for i, name := range strings.Fields(all) {
+			root.take(f, name, uint8(i+2))
+		}
+	}
+	if n := root.add("request").add("headers"); n.rank == 0 {
+		n.field = headers
+	}
+	return newJSON(root), nil
+}

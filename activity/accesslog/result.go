@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accesslog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+)
+
+// Result says what was read, and what was not.
+type Result struct {
+	Lines int64 // all lines but empty ones and comments
+	Other int64 // lines that are whole and have no request: of other loggers, or of clients that sent no HTTP
+	Bad   int64 // lines that could not be read
+	Gaps  []Gap
+}
+
+// Gap is something about the requests that the logs should say and do not.
+type Gap struct {
+	File string `json:"file"`
+	N    int64  `json:"count,omitempty"` // 0 if it is not known
+	Unit string `json:"unit"`            // line or request
+	What string `json:"what"`            // the rest of "3 lines that could not be read"
+	Why  string `json:"why"`
+}
+
+// String is the gap as a sentence without its end.
+func (g Gap) String() string {
+	of := "an unknown number of " + g.Unit + "s"
+	if g.N > 0 {
+		of = english.Number(g.N) + " " + g.Unit + "s"
+	}
+	if g.N == 1 {
+		of = "1 " + g.Unit
+	}
+	return of + " " + g.What + ", in " + g.File + ": " + g.Why
+}
+
+// kind says why a line is not a request.
+type kind int
+
+const (
+	damaged   kind = iota
+	plain          // has no brace: in a log of JSON, the line of another program
+	noRequest      // is whole, and of no request
+	kinds
+)
+
+// count holds the number of lines of each kind in one file.
+type count struct {
+	read       int64 // lines of requests
+	structured int64 // of these JSON, with or without text before it
+	named      int64 // of these with a User-Agent
+	agentless  int64 // of these in a format without User-Agents, or blotted out
+	unread     [kinds]int64
+	first      [kinds]badLine
+}
+
+// badLine is the first line of a kind in a file.
+type badLine struct {
+	chunk int // 0 for none
+	text  string
+	why   error
+}
+
+func (c *count) good(r *Record, line []byte) {
+	c.read++
+	if line[len(line)-1] == '}' {
+		c.structured++
+	}
+	switch {
+	case r.Agentless || string(r.UserAgent) == "REDACTED":
+		c.agentless++
+	case len(r.UserAgent) > 0:
+		c.named++
+	}
+}
+
+func (c *count) bad(chunk int, line []byte, why error) {
+	k := damaged
+	if errors.Is(why, errNoRequest) {
+		k = noRequest
+	} else if bytes.IndexByte(line, '{') < 0 && bytes.IndexByte(line, '}') < 0 {
+		k = plain
+	}
+	c.unread[k]++
+	if c.first[k].chunk == 0 {
+		c.first[k] = badLine{chunk, string(line[:min(len(line), 4000)]), why}
+	}
+}
+
+func (c *count) add(o *count) {
+	c.read += o.read
+	c.structured += o.structured
+	c.named += o.named
+	c.agentless += o.agentless
+	for k, n := range o.unread {
+		c.unread[k] += n
+		if first := o.first[k]; first.chunk > 0 && (c.first[k].chunk == 0 || first.chunk < c.first[k].chunk) {
+			c.first[k] = first
+		}
+	}
+}
+
+// shown is the line as it can be part of a message.
+func (l *badLine) shown() string {
+	const most = 200
+	text := english.OneLine(strings.ToValidUTF8(l.text[:min(len(l.text), most)], "\uFFFD"))
+	if len(l.text) > most {
+		text += "…"
+	}
+	return text
+}
+
+// file takes the count of one file. It is an error if the file has lines and none could be read.
+func (r *Result) file(name string, c *count) error {
+	bad, other := []kind{damaged, plain}, []kind{noRequest}
+	if c.read > 0 && c.read == c.structured {
+		bad, other = bad[:1], []kind{plain, noRequest}
+	}
+	r.Lines += c.read
+	for _, k := range other {
+		r.Other += c.unread[k]
+		r.Lines += c.unread[k]
+	}
+	unread := int64(0)
+	var first *badLine
+	for _, k := range bad {
+		unread += c.unread[k]
+		if first == nil && c.unread[k] > 0 {
+			first = &c.first[k]
+		}
+	}
+	r.Lines += unread
+	r.Bad += unread
+	switch {
+	case c.read > 0:
+	case first != nil:
+		return fmt.Errorf("%s: %w", name, refusal(first))
+	case c.unread[noRequest] > 0:
+		return fmt.Errorf("%s: %w", name, refusal(&c.first[noRequest]))
+	}
+	if first != nil {
+		r.Gaps = append(r.Gaps, Gap{name, unread, "line", "that could not be read", fmt.Sprintf("of the first, %s: %s", first.why, first.shown())})
+	}
+	switch {
+	case c.read > 0 && c.named == 0:
+		r.Gaps = append(r.Gaps, Gap{name, c.read, "request", "without a User-Agent", "no line of the log has one, so nothing is known about the crawlers in it"})
+	case c.agentless > 0:
+		r.Gaps = append(r.Gaps, Gap{name, c.agentless, "request", "without a User-Agent", "other lines of the log have one, so these are cut or of another format"})
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accesslog
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// w3cFields are the fields of the W3C extended format, in lower case, that a Record has. IIS and CloudFront write it.
+var w3cFields = map[string]field{
+	"date": date, "time": timestamp, "c-ip": clientIP, "cs-host": host, "cs(host)": host, "x-host-header": host,
+	"cs-uri": target, "cs-uri-stem": target, "cs-uri-query": query, "cs(user-agent)": userAgent, "sc-bytes": size,
+}
+
+// w3cFormat reads lines as the #Fields line above them says.
+type w3cFormat struct {
+	fields []field
+	times  timeCache
+	buf    []byte
+}
+
+// newW3C reads a #Fields line.
+func newW3C(line []byte) *w3cFormat {
+	f := &w3cFormat{}
+	names := strings.Fields(strings.ToLower(string(line)))[1:]
+	for _, name := range names {
+		as := w3cFields[name]
+		if name == "cs(host)" && slices.Contains(names, "x-host-header") {
+			as = ignored // of CloudFront's own name
+		}
+		f.fields = append(f.fields, as)
+	}
+	return f
+}
+
+// forWorker returns the same format with buffers of its own, nil for nil.
+func (f *w3cFormat) forWorker() *w3cFormat {
+	if f == nil {
+		return nil
+	}
+	return &w3cFormat{fields: f.fields}
+}
+
+var errColumns = errors.New("it has not as many fields as its #Fields line")
+
+func (f *w3cFormat) Parse(line []byte, r *Record) error {
+	*r = Record{Agentless: !slices.Contains(f.fields, userAgent)}
+	f.buf = f.buf[:0]
+	tabs := bytes.IndexByte(line, '\t') >= 0
+	separator := byte(' ')
+	if tabs {
+		separator = '\t'
+	}
+	var day, clock, search []byte
+	more := true
+	for _, as := range f.fields {
+		if !more {
+			return errColumns
+		}
+		var value []byte
+		value, line, more = cutField(line, separator)
+		switch as {
+		case date:
+			day = value
+		case timestamp:
+			clock = value
+		case query:
+			search = value
+		case size:
+			r.Bytes, _ = wholeNumber(value)
+		case userAgent:
+			r.set(as, f.decode(value, tabs))
+		default:
+			r.set(as, value)
+		}
+	}
+	if more {
+		return errColumns
+	}
+	start := len(f.buf)
+	f.buf = append(append(append(f.buf, day...), ' '), clock...)
+	r.Time = f.times.parseIn(time.DateTime, f.buf[start:])
+	if len(search) > 0 && string(search) != "-" && r.Target != nil {
+		start = len(f.buf)
+		f.buf = append(append(append(f.buf, r.Target...), '?'), search...)
+		r.Target = f.buf[start:]
+	}
+	return r.complete()
+}
+
+// cutField cuts a value off a line. A value in quotes may have spaces.
+func cutField(line []byte, separator byte) (value, rest []byte, more bool) {
+	if len(line) > 0 && line[0] == '"' {
+		if end := bytes.IndexByte(line[1:], '"'); end >= 0 {
+			value, rest = line[1:1+end], line[2+end:]
+			return value, bytes.TrimPrefix(rest, []byte{separator}), len(rest) > 0
+		}
+	}
+	return bytes.Cut(line, []byte{separator})
+}
+
+// decode undoes what is written for spaces: %20, or %2520, where fields are separated by tabs, and else a plus sign.
+func (f *w3cFormat) decode(value []byte, percent bool) []byte {
+	start := len(f.buf)
+	if !percent {
+		f.buf = append(f.buf, bytes.ReplaceAll(value, []byte("+"), []byte(" "))...)
+		return f.buf[start:]
+	}
+	value = bytes.ReplaceAll(value, []byte("%25"), []byte("%"))
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		if c == '%' {
+			if v, ok := hexNumber(value[i+1:], 2); ok {
+				c, i = byte(v), i+2
+			}
+		}
+		f.buf = append(f.buf, c)
+	}
+	return f.buf[start:]
+}

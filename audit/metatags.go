@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// metaTag is a meta tag of a page that speaks to crawlers, or is meant to.
+type metaTag struct {
+	name, content string
+	body          bool // it is in the body, where crawlers need not look
+	misnamed      bool // it is near a name that crawlers know, and none reads it
+}
+
+// document holds the parts of a page that an audit looks at.
+type document struct {
+	tags  []metaTag
+	links []string // as they are written
+}
+
+// headElements may be in a head; every other element begins the body.
+var headElements = []string{"html", "head", "title", "meta", "link", "base", "basefont", "bgsound", "script", "style", "noscript", "template", "noframes"}
+
+// maxLinks bounds the links that are looked at.
+const maxLinks = 1000
+
+// readDocument reads a page. tokens are the product tokens, in lower case, that a meta tag may have for a name.
+func readDocument(page []byte, tokens map[string]bool) (d document) {
+	z := html.NewTokenizer(bytes.NewReader(page))
+	body, inside := false, "" // an element of the head, whose text does not begin the body
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return d
+		case html.TextToken:
+			body = body || inside == "" && len(bytes.TrimSpace(z.Text())) > 0
+		case html.EndTagToken:
+			inside = ""
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := z.Token()
+			switch {
+			case t.Data == "meta":
+				if m, ok := readMeta(t.Attr, tokens); ok {
+					m.body = body
+					d.tags = append(d.tags, m)
+				}
+			case t.Data == "a" && len(d.links) < maxLinks:
+				for _, a := range t.Attr {
+					if a.Key == "href" {
+						d.links = append(d.links, a.Val)
+					}
+				}
+				fallthrough
+			default:
+				if !slices.Contains(headElements, t.Data) {
+					body = true
+				} else if t.Data != "html" && t.Data != "head" && t.Data != "link" && t.Type == html.StartTagToken {
+					inside = t.Data
+				}
+			}
+		case html.CommentToken, html.DoctypeToken:
+		}
+	}
+}
+
+func readMeta(attributes []html.Attribute, tokens map[string]bool) (m metaTag, ok bool) {
+	for _, a := range attributes {
+		value := strings.ToLower(strings.TrimSpace(a.Val))
+		switch a.Key {
+		case "name":
+			m.name = value
+		case "content":
+			m.content = a.Val
+		case "property", "http-equiv":
+			m.misnamed = m.misnamed || value == "robots" || value == "x-robots-tag"
+		}
+	}
+	if m.name == "robots" || tokens[m.name] {
+		m.misnamed = false
+		return m, true
+	}
+	m.misnamed = (m.misnamed || oneOff(m.name, "robots")) && hasRule(m.content)
+	return m, m.misnamed
+}
+
+// oneOff reports whether a name is one letter more, fewer or other than a word, or has two letters swapped.
+func oneOff(name, word string) bool {
+	at := 0
+	for at < len(name) && at < len(word) && name[at] == word[at] {
+		at++
+	}
+	a, b := name[at:], word[at:]
+	switch len(a) - len(b) {
+	case 1:
+		return a[1:] == b
+	case -1:
+		return a == b[1:]
+	case 0:
+		return len(a) > 0 && (a[1:] == b[1:] || len(a) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:])
+	}
+	return false
+}
+
+func hasRule(list string) bool {
+	for list != "" {
+		var name string
+		if name, _, list = cutRule(list); isRule(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// linksOf are the addresses on the page's host that it links to.
+func (d document) linksOf(page *url.URL) (all []*url.URL) {
+	for _, l := range d.links {
+		if u, err := page.Parse(strings.TrimSpace(l)); err == nil && u.Host == page.Host && u.Scheme == page.Scheme {
+			u.Fragment = ""
+			all = append(all, u)
+		}
+	}
+	return all
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// closedError is the error of a request that an audit did not send because a robots.txt disallows it.
+type closedError struct {
+	at    *url.URL
+	rules *robotsTxt // of that host; nil if its robots.txt could not be fetched
+}
+
+func (e *closedError) Error() string {
+	if e.rules == nil {
+		return "not requested, because the robots.txt of " + e.at.Host + " cannot be fetched"
+	}
+	return "not requested, because robots.txt disallows it"
+}
+
+// errOtherHost ends the request for the first page where it leaves its host: the audit moves there.
+var errOtherHost = errors.New("it redirects to another host")
+
+// get requests an address and what it redirects to, each only if the robots.txt of its host lets the audit.
+func (a *auditor) get(ctx context.Context, u *url.URL, as agent) *response {
+	return a.fetch.follow(ctx, u, as, func(next *url.URL) error {
+		if next.Host != a.base.Host && !a.settled && u == a.base {
+			return errOtherHost
+		}
+		return a.permit(ctx, next)
+	})
+}
+
+// permit returns nil if the robots.txt of an address's host lets the audit request it.
+func (a *auditor) permit(ctx context.Context, u *url.URL) error {
+	rules := a.rules
+	if u.Host != a.base.Host || u.Scheme != a.base.Scheme {
+		rules = a.rulesOf(ctx, u)
+	}
+	if rules == nil || !rules.decide(reader{names: []string{OwnToken}}, target(u)).Allowed {
+		return &closedError{u, rules}
+	}
+	return nil
+}
+
+// rulesOf returns the robots.txt of another host, which is fetched once; nil if nothing may be requested there.
+func (a *auditor) rulesOf(ctx context.Context, u *url.URL) *robotsTxt {
+	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}
+	if known, ok := a.others[at.String()]; ok {
+		return known
+	}
+	var rules *robotsTxt
+	switch r := a.fetch.get(ctx, &at, a.own); {
+	case r.ok() && !r.looksLikeHTML():
+		rules = a.readRobots(r.body)
+		a.keepDelay(rules)
+	case r.err == errTooManyRedirects, r.err == nil && r.status < 500 && r.status != http.StatusTooManyRequests:
+		rules = readRobots(nil, nil)
+	}
+	a.others[at.String()] = rules
+	return rules
+}
+
+// keepDelay leaves as much time between requests as a robots.txt asks for.
+func (a *auditor) keepDelay(rules *robotsTxt) {
+	a.fetch.interval = max(a.fetch.interval, time.Duration(min(rules.delay(), maxInterval.Seconds())*float64(time.Second)))
+}

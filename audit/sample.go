@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// maxSampled bounds the paths of the policy below which a page is looked at.
+const maxSampled = 20
+
+// samplePages adds a page below each path that the policy disallows to index, among the pages of the sitemap, those that
+// the pages link to, and the path itself. It reports the paths without such a page.
+func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
+	if a.o.Policy == nil {
+		return
+	}
+	candidates := slices.Clip(listed)
+	for _, p := range a.pages {
+		if r := p.got[OwnToken]; r.ok() && r.isHTML() && r.final.Host == a.base.Host {
+			candidates = append(candidates, readDocument(r.body, nil).linksOf(r.final)...)
+		}
+	}
+	var without []string
+	for i, pattern := range a.unindexed() {
+		if i == maxSampled || !a.sample(ctx, pattern, candidates, len(listed)) {
+			without = append(without, pattern.String())
+		}
+	}
+	if len(without) > 0 {
+		a.add(finding("noindex-not-sampled", a.base.String(), "", "no page was found below "+english.Some(without, 5)+", which the policy disallows to index: whether pages there say noindex was not looked at",
+			"audit the address of a page there, or list one in the sitemap or on the home page"))
+	}
+}
+
+// unindexed are the paths on the host that the policy disallows everyone to index.
+func (a *auditor) unindexed() (all []pathpattern.Pattern) {
+	spec := a.o.Policy.Policy.Spec()
+	for i := range spec.Rules {
+		for _, s := range spec.Rules[i].Statements {
+			if s.Allow || s.Usage != policy.Index || slices.Contains(all, s.Pattern) {
+				continue
+			}
+			if u, err := a.base.Parse(s.Pattern.Example()); err == nil && a.policyHas(u, a.own, "noindex") {
+				all = append(all, s.Pattern)
+			}
+		}
+	}
+	return all
+}
+
+// sample looks at one page that a pattern matches, and reports whether there is any. The first listed candidates are of the
+// sitemap.
+func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candidates []*url.URL, listed int) bool {
+	fits := func(u *url.URL) bool { return pattern.Match(target(u)) && a.policyHas(u, a.own, "noindex") }
+	for _, p := range a.pages {
+		if fits(p.url) && p.got[OwnToken].ok() {
+			return true
+		}
+	}
+	if own, err := a.base.Parse(strings.TrimSuffix(pattern.String(), "$")); err == nil && !pattern.Wild() {
+		candidates = append(slices.Clip(candidates), own)
+	}
+	const tries = 3
+	tried := 0
+	for i, u := range candidates {
+		if tried == tries || !fits(u) || a.permit(ctx, u) != nil {
+			continue
+		}
+		tried++
+		p := &page{url: u, got: map[string]*response{}, inSitemap: i < listed}
+		if r := a.get(ctx, u, a.own); r.ok() {
+			p.got[OwnToken] = r
+			a.pages = append(a.pages, p)
+			return true
+		}
+	}
+	return false
+}

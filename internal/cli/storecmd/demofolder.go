@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storecmd
+
+import (
+	_ "embed" // the policy
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+//go:embed demo-policy.yaml
+var demoPolicy []byte
+
+// demoFolder is a folder with everything that the demo needs to run next to another Caddy.
+type demoFolder struct {
+	dir, policy   string // absolute
+	console, site string // addresses
+}
+
+// newDemoFolder makes the folder. The policy is the file of that name, or the demo's own one.
+func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
+	f = &demoFolder{}
+	if f.dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if f.console, err = freeAddress(2020); err != nil {
+		return nil, err
+	}
+	if f.site, err = freeAddress(8080); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if policy != "" {
+		f.policy, err = filepath.Abs(policy)
+		return f, err
+	}
+	f.policy = filepath.Join(f.dir, "site-policy.yaml")
+	return f, os.WriteFile(f.policy, demoPolicy, 0o600)
+}
+
+func (f *demoFolder) activity() string { return filepath.Join(f.dir, "activity") }
+
+// writeCaddyfile writes a configuration without a port, an admin API or a storage that another Caddy
+// uses.
+func (f *demoFolder) writeCaddyfile(hosts []string) error {
+	_, port, _ := net.SplitHostPort(f.site)
+	sites := make([]string, len(hosts))
+	for i, h := range hosts {
+		sites[i] = "http://" + h + ":" + port
+	}
+	text := fmt.Sprintf(`{
+	admin off
+	persist_config off
+	auto_https off
+	storage file_system %q
+
+	robots_policy {
+		activity %q
+		console %s
+	}
+}
+
+%s {
+	bind 127.0.0.1
+	robots_policy %q
+	respond "A page of the demo."
+}
+`, filepath.Join(f.dir, "storage"), f.activity(), f.console, strings.Join(sites, ", "), f.policy)
+	return os.WriteFile(filepath.Join(f.dir, "Caddyfile"), []byte(text), 0o600)
+}
+
+// freeAddress returns an address of this machine on the first free port.
+func freeAddress(from int) (string, error) {
+	for port := from; port < from+100; port++ {
+		l, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
+		if err == nil {
+			return net.JoinHostPort("localhost", strconv.Itoa(port)), l.Close()
+		}
+	}
+	return "", fmt.Errorf("none of the ports %d to %d is free", from, from+99)
+}
