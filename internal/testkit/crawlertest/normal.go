@@ -54,6 +54,7 @@ var (
 	parameters = regexp.MustCompile(`;[^/]*`)
 	slashes    = regexp.MustCompile(`//+`)
 	here       = regexp.MustCompile(`/\.(/|$)`)
+	authority  = regexp.MustCompile(`^//+[^/]+`)
 	aboveRoot  = regexp.MustCompile(`^/\.\.(/|$)`)
 	dotAtEnd   = regexp.MustCompile(`/\.\.?/*$`)
 	above      = regexp.MustCompile(`/[^/]*/\.\.(/|$)`)
@@ -62,6 +63,18 @@ var (
 // ServedPaths are the paths for which a chain of servers may take one that was
 // sent, the one that was sent first. See "Who is refused" in docs/edge.md.
 func ServedPaths(sent string) (paths []string) {
+	paths = served(sent)
+	if before, _, ended := strings.Cut(sent, "#"); ended {
+		for _, p := range served(before) {
+			if !slices.Contains(paths, p) && len(paths) < 64 {
+				paths = append(paths, p)
+			}
+		}
+	}
+	return paths
+}
+
+func served(sent string) (paths []string) {
 	name, query, asked := strings.Cut(sent, "?")
 	if query = NormalPath("/?" + query)[1:]; !asked {
 		query = ""
@@ -90,6 +103,13 @@ func ServedPaths(sent string) (paths []string) {
 			return NormalPath(strings.ReplaceAll(p, "%25", "%"))
 		},
 		func(p string) string { return parameters.ReplaceAllString(p, "") },
+		func(p string) string {
+			if after, ok := strings.CutPrefix(p, "///"); ok {
+				return "/" + after // the authority is empty
+			}
+			return root(authority.ReplaceAllString(p, ""))
+		},
+		func(p string) string { return root(authority.ReplaceAllString(p, "")) },
 	}
 	names := []string{NormalPath(name)}
 	if early := NormalPath(parameters.ReplaceAllString(name, "")); early != names[0] {
@@ -106,6 +126,14 @@ func ServedPaths(sent string) (paths []string) {
 		paths = append(paths, n+query)
 	}
 	return paths
+}
+
+// root is a path that may be empty, which stands for "/".
+func root(path string) string {
+	if path == "" {
+		return "/"
+	}
+	return path
 }
 
 // undot removes dot segments as RFC 3986 section 5.2.4 has it.
