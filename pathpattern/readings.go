@@ -79,7 +79,11 @@ func isOdd(s string) bool {
 func oddReadings(target string) (all []string, complete bool) {
 	var r readings
 	r.addAll(target)
-	if before, _, cut := strings.Cut(target, "#"); cut {
+	name, query, _ := strings.Cut(target, "?")
+	if before, _, cut := strings.Cut(query, "#"); cut {
+		r.addAll(name + "?" + before) // Caddy encodes "#" in the path alone
+	}
+	if before, _, cut := strings.Cut(name, "#"); cut {
 		r.addAll(before)
 	}
 	return r.all, !r.full
@@ -118,10 +122,12 @@ func (r *readings) addAll(raw string) {
 		raw, r.query = raw[:i], string(query)
 	}
 	next := len(r.all)
-	r.add(NormalizePath(raw))
-	if strings.Contains(raw, ";") {
-		// "%3B" separates no parameters where they are dropped before decoding.
-		r.add(NormalizePath(withoutParameters(raw)))
+	r.addRaw(raw)
+	if hidesMeaning(raw) {
+		// A server may tidy up what it finds before decoding, as Caddy's rewrites do, and pass on the rest.
+		for _, tidied := range tidied("/" + strings.TrimPrefix(raw, "/")) {
+			r.addRaw(tidied)
+		}
 	}
 	for ; next < len(r.all) && !r.full; next++ {
 		name := strings.TrimSuffix(r.all[next], r.query)
@@ -143,6 +149,34 @@ func (r *readings) addAll(raw string) {
 			r.add(withoutAuthority(strings.TrimLeft(name, "/"))) // WHATWG: more slashes before it are skipped
 		}
 	}
+}
+
+// hidesMeaning reports whether a raw path has an escape of "." or ";", which the normal form decodes.
+func hidesMeaning(raw string) bool {
+	for i := strings.IndexByte(raw, '%'); i >= 0 && i+2 < len(raw); i++ {
+		if raw[i] == '%' && (raw[i+1] == '2' && raw[i+2]|0x20 == 'e' || raw[i+1] == '3' && raw[i+2]|0x20 == 'b') {
+			return true
+		}
+	}
+	return false
+}
+
+// addRaw adds a path before decoding.
+func (r *readings) addRaw(raw string) {
+	r.add(NormalizePath(raw))
+	if strings.Contains(raw, ";") {
+		// "%3B" separates no parameters where they are dropped before decoding.
+		r.add(NormalizePath(withoutParameters(raw)))
+	}
+}
+
+// tidied returns what servers make of the dot segments and runs of slashes of a path.
+func tidied(path string) []string {
+	r := readings{all: []string{path}}
+	for next := 0; next < len(r.all) && !r.full; next++ {
+		r.addTidied(r.all[next])
+	}
+	return r.all[1:]
 }
 
 // withoutAuthority returns the path after an authority.

@@ -91,10 +91,8 @@ rules:
 
 // No page of a host says in any field what those whose target is not compared with patterns do not say.
 func TestUnreadTargetsAreStrictest(t *testing.T) {
-	rounds, compared, restricted := 12, 0, 0
-	if testing.Short() {
-		rounds = 4
-	} else if testkit.Long() {
+	compared, restricted, rounds := 0, 0, testkit.Rounds(6, 40)
+	if testkit.Long() {
 		rounds = 3000
 	}
 	for seed := range rounds {

@@ -28,7 +28,7 @@ func TestNothingClosedIsServedByNginx(t *testing.T) {
 	header, site, _ := strings.Cut(recipe, "server {\n\tlisten")
 	site = "server {\n\tlisten" + site
 	const proxy = "proxy_pass http://app;\n\t\tproxy_set_header Host $host;"
-	f := &fleet{names: []string{"nginx: upstream", "nginx: files"}}
+	f := &fleet{names: []string{"nginx: upstream", "nginx: files"}, modes: [][]string{goModes, nil}}
 	var config strings.Builder
 	config.WriteString(header)
 	for _, body := range []string{proxy, "root " + filepath.Join(dir, "files") + ";"} {
@@ -46,10 +46,10 @@ func TestNothingClosedIsServedByNginx(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = caddy.Stop() })
 	// nginx answers 500 where Caddy takes a request for malformed.
-	compare(t, f, "GPTBot/1.2", func(_ request, r response) string {
+	compare(t, f, crawler, whereClosed(func(_ request, r response) string {
 		if r.status >= http.StatusBadRequest && !strings.Contains(r.body, mark) {
 			return ""
 		}
 		return fmt.Sprintf("status %d", r.status)
-	})
+	}))
 }
