@@ -3,6 +3,7 @@
 package handler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -98,8 +99,10 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	u := parseTarget(method, target)
 	asked := r.WithContext(r.Context())
-	asked.Method, asked.Host, asked.RequestURI, asked.URL = method, host, target, parseTarget(method, target)
+	asked.Method, asked.RequestURI, asked.URL = method, target, u
+	asked.Host = cmp.Or(u.Host, host) // RFC 9112 section 3.2.2
 	return asked, nil
 }
 
@@ -113,12 +116,13 @@ func parseTarget(method, target string) *url.URL {
 	if u, err := url.ParseRequestURI(target); err == nil {
 		return u
 	}
+	host := ""
 	if _, rest, ok := strings.Cut(target, "://"); ok && !strings.HasPrefix(target, "/") {
-		target = strings.TrimLeft(rest, "/")
-		target = target[strings.IndexAny(target+"/", "/?#"):]
+		end := strings.IndexAny(rest+"/", "/?#")
+		host, target = rest[strings.LastIndexByte(rest[:end], '@')+1:end], rest[end:]
 	}
 	path, query, _ := strings.Cut(target, "?")
-	return &url.URL{Path: path, RawPath: path, RawQuery: query}
+	return &url.URL{Host: host, Path: path, RawPath: path, RawQuery: query}
 }
 
 // single returns the value of a field that the other server sets. A second line would be

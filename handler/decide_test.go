@@ -47,7 +47,8 @@ func TestDecideRecords(t *testing.T) {
 // server that asks takes for a decision to serve the page.
 func TestDecideReadsTargets(t *testing.T) {
 	t.Parallel()
-	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: [/closed/, /100%]}\n    enforce: block\n    intended: true\n"))
+	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: [/closed/, /100%]}\n    enforce: block\n    intended: true\n"+
+		"  - for: everyone\n    hosts: shop.example.com\n    disallow: {crawl: /}\n    enforce: block\n    intended: true\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +73,7 @@ func TestDecideReadsTargets(t *testing.T) {
 		for _, target := range []string{
 			"/100%", "/closed/100%", "/%zz/../closed/x", "/closed/x#y", "/x#/../closed/y", "//h/closed/x", "http://h/closed/%", "http://h:port/closed/", "closed/x",
 			"/closed/a b", "http:///closed/x", "//h%5C%23/closed/", `/\h\closed/x`, "http://a b/closed/",
+			"http://shop.example.com/x", "http://u@shop.example.com:80/%", "http://shop.example.com",
 		} {
 			if got := ask(http.MethodGet, target, "GPTBot/1.2"); got != http.StatusForbidden {
 				t.Errorf("%s: %s of a crawler: %d", style, target, got)
