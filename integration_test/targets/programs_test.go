@@ -40,8 +40,7 @@ func programs(t *testing.T, dir string) map[string]string {
 	addrs := map[string]string{"PHPROOT": filepath.Join(dir, "php")}
 	list := filepath.Join(dir, "closed.json")
 	if otherservers.Installed("node") {
-		addrs["NODE"] = caddytest.FreeAddr(t)
-		otherservers.Run(t, "", []string{addrs["NODE"]}, "node", "--no-deprecation", "testdata/upstream.js", port(addrs["NODE"]), list)
+		addrs["NODE"] = node(t, dir)
 	}
 	if otherservers.Installed("php-cgi") {
 		copyTo(t, addrs["PHPROOT"], "index.php", "testdata/upstream.php")
@@ -70,6 +69,14 @@ func programs(t *testing.T, dir string) map[string]string {
 		otherservers.Nginx(t, "../..", config, free...)
 	}
 	return addrs
+}
+
+// node starts the upstream of Node.
+func node(t *testing.T, dir string) (addr string) {
+	t.Helper()
+	addr = caddytest.FreeAddr(t)
+	otherservers.Run(t, "", []string{addr}, "node", "--no-deprecation", "testdata/upstream.js", port(addr), filepath.Join(dir, "closed.json"))
+	return addr
 }
 
 func copyTo(t *testing.T, dir, name, from string) {

@@ -74,15 +74,19 @@ func TestNothingClosedIsUnmarked(t *testing.T) {
 // A browser gets what it gets without a policy, however a target is written; but for those
 // with an opaque part.
 func TestBrowsersGetTheSame(t *testing.T) {
-	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), browser, func(q request, without, with response) string {
-		switch {
-		case q.isOpaque() && without.status != 0 && with.status != http.StatusBadRequest:
-			return fmt.Sprintf("status %d", with.status)
-		case !q.isOpaque() && with.status != without.status:
-			return fmt.Sprintf("status %d, and %d without a policy", with.status, without.status)
-		}
-		return ""
-	})
+	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), browser, sameStatus)
+}
+
+// sameStatus says where a browser gets another status than without a policy. forward_auth
+// passes a target with an opaque part to another place than Caddy decides at.
+func sameStatus(q request, without, with response) string {
+	switch {
+	case without.status == with.status && !q.isOpaque():
+	case q.isOpaque() && (without.status == 0 || with.status == http.StatusBadRequest || with.status == http.StatusNotFound):
+	default:
+		return fmt.Sprintf("status %d, and %d without a policy", with.status, without.status)
+	}
+	return ""
 }
 
 // judge says what is wrong with an answer under the policy, given the one without.
