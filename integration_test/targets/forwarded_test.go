@@ -38,7 +38,12 @@ var forwards = []struct {
 		name, query, _ := strings.Cut(s, "?")
 		return []string{s, strings.TrimSuffix(name+".html?"+query, "?"), name + ".html?" + query}
 	}},
-	{name: "uri replace", body: "uri replace /open/ /o/\nreverse_proxy LOGGER", before: func(s string) []string { return []string{s, strings.ReplaceAll(s, "/o/", "/open/")} }},
+	{name: "uri replace", body: "uri replace /open/ /o/\nreverse_proxy LOGGER", before: func(s string) []string {
+		if s == "." { // what Caddy makes of an empty path, which is the root
+			s = "/"
+		}
+		return []string{s, strings.ReplaceAll(s, "/o/", "/open/")}
+	}},
 	{name: "uri path_regexp", body: "uri path_regexp /{2,} /\nreverse_proxy LOGGER"},
 	{name: "handle_path", body: "handle_path /tree/* {\nreverse_proxy LOGGER\n}\nreverse_proxy LOGGER", before: func(s string) []string { return []string{s, "/tree" + s} }},
 }

@@ -53,8 +53,29 @@ func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
 	}
 }
 
-// asked starts a server that asks a Caddy: its sites, by their bodies, without and with the
-// recipe. It returns the addresses of the upstreams.
+// What Caddy cannot parse is for the application to answer, unless a crawler asks that is
+// blocked there.
+func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
+	_, decider, _ := asked(t, "forward")
+	f := haproxy(t, decider, map[string]string{"logger": listen(t, logTargets)})
+	for target, want := range map[string][2]int{
+		"/100%": {200, 200}, "/%zz?%": {200, 200}, "http://www.example.com/100%": {200, 200},
+		"/admin/100%": {200, 403}, "/%zz/../admin/%": {200, 403}, "http://www.example.com/admin/%": {200, 403},
+		"x:http://www.example.com/admin/x": {400, 400}, "x:y": {400, 400},
+	} {
+		for i, agent := range []string{browser, crawler} {
+			w := &wire{addr: f.guarded[0]}
+			r, err := ask(w, request{method: http.MethodGet, target: target, host: "www.example.com", agent: agent, proto: 1})
+			w.close()
+			if err != nil || r.status != want[i] {
+				t.Errorf("%s of %s: %d, want %d: %v", target, agent, r.status, want[i], err)
+			}
+		}
+	}
+}
+
+// asked starts a Caddy that decides in a style, and upstreams, whose addresses it returns by
+// their names.
 func asked(t *testing.T, style string) (dir, decider string, upstreams map[string]string) {
 	t.Helper()
 	dir = files(t, policyOf("crawl", "    enforce: block\n"))
@@ -102,6 +123,11 @@ func behindNginx(t *testing.T) *fleet {
 func behindHAProxy(t *testing.T) *fleet {
 	t.Helper()
 	_, decider, upstreams := asked(t, "forward")
+	return haproxy(t, decider, upstreams)
+}
+
+func haproxy(t *testing.T, decider string, upstreams map[string]string) *fleet {
+	t.Helper()
 	f := &fleet{}
 	recipe := otherservers.Recipe(t, "../..", "haproxy.cfg")
 	lua := strings.ReplaceAll(otherservers.Recipe(t, "../..", "robots-policy.lua"), "127.0.0.1:9180", decider)
