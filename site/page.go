@@ -131,7 +131,7 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	key = binary.AppendUvarint(key, other)
 	begin := len(key)
 	if !t.long {
-		key, t = ps.appendTarget(key, t)
+		key = ps.appendTarget(key, &t)
 	}
 	if t.long {
 		key = key[:begin]
@@ -151,9 +151,9 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	return page
 }
 
-// appendTarget appends what tells the page of a target from others of its host, at least one byte. It returns the target
-// without readings that add nothing; the target is long if there is too much to compare.
-func (ps *pages) appendTarget(key []byte, t target) ([]byte, target) {
+// appendTarget appends what tells the page of a target from others of its host, at least one byte. It takes readings
+// from the target that add nothing, and makes it long if there is too much to compare.
+func (ps *pages) appendTarget(key []byte, t *target) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)
 	key = appendMatches(key, ps.index, t.path, &work)
@@ -165,7 +165,7 @@ func (ps *pages) appendTarget(key []byte, t target) ([]byte, target) {
 		}
 	}
 	t.long = work < 0
-	return key, t
+	return key
 }
 
 // appendMatches appends a section to a key: the patterns that match a path, and a zero byte.
