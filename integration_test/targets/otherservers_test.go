@@ -15,6 +15,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // A crawler that may not crawl a place is refused whatever nginx serves from there, from
@@ -41,6 +42,7 @@ func refusedOrFailed(_ request, r response) string {
 // A browser gets from nginx and HAProxy what it gets without a policy, however a target is
 // written. Hosts that Caddy or the recipe does not take are left out.
 func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
+	testkit.Slow(t)
 	for name, start := range map[string]func(*testing.T) *fleet{"nginx": behindNginx, "haproxy": behindHAProxy} {
 		t.Run(name, func(t *testing.T) {
 			compare(t, start(t), browser, func(q request, without, with response) string {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 var (
@@ -74,6 +75,7 @@ func TestNothingClosedIsUnmarked(t *testing.T) {
 // A browser gets what it gets without a policy, however a target is written; but for those
 // with an opaque part.
 func TestBrowsersGetTheSame(t *testing.T) {
+	testkit.Slow(t)
 	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), browser, sameStatus)
 }
 
