@@ -93,7 +93,7 @@ rules:
 func TestUnreadTargetsAreStrictest(t *testing.T) {
 	compared, restricted, rounds := 0, 0, testkit.Rounds(6, 40)
 	if testkit.Long() {
-		rounds = 3000
+		rounds = 400
 	}
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(uint64(seed), 46))
