@@ -100,6 +100,9 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 		return nil, err
 	}
 	u := parseTarget(method, target)
+	if _, rest, ok := strings.Cut(target, ":"); ok && u.Scheme != "" && u.Host == "" && u.Opaque == "" {
+		target = "//" + rest // some find a host after any number of slashes (WHATWG)
+	}
 	asked := r.WithContext(r.Context())
 	asked.Method, asked.RequestURI, asked.URL = method, target, u
 	asked.Host = cmp.Or(u.Host, host) // RFC 9112 section 3.2.2
@@ -116,13 +119,14 @@ func parseTarget(method, target string) *url.URL {
 	if u, err := url.ParseRequestURI(target); err == nil {
 		return u
 	}
-	host := ""
-	if _, rest, ok := strings.Cut(target, "://"); ok && !strings.HasPrefix(target, "/") {
-		end := strings.IndexAny(rest+"/", "/?#")
-		host, target = rest[strings.LastIndexByte(rest[:end], '@')+1:end], rest[end:]
+	u := &url.URL{}
+	if scheme, rest, ok := strings.Cut(target, "://"); ok && !strings.HasPrefix(target, "/") {
+		end := strings.IndexAny(rest+"/", `/\?#`)
+		u.Scheme, u.Host, target = scheme, rest[strings.LastIndexByte(rest[:end], '@')+1:end], rest[end:]
 	}
-	path, query, _ := strings.Cut(target, "?")
-	return &url.URL{Host: host, Path: path, RawPath: path, RawQuery: query}
+	u.Path, u.RawQuery, _ = strings.Cut(target, "?")
+	u.RawPath = u.Path
+	return u
 }
 
 // single returns the value of a field that the other server sets. A second line would be

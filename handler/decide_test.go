@@ -73,6 +73,7 @@ func TestDecideReadsTargets(t *testing.T) {
 		for _, target := range []string{
 			"/100%", "/closed/100%", "/%zz/../closed/x", "/closed/x#y", "/x#/../closed/y", "//h/closed/x", "http://h/closed/%", "http://h:port/closed/", "closed/x",
 			"/closed/a b", "http:///closed/x", "//h%5C%23/closed/", `/\h\closed/x`, "http://a b/closed/",
+			"http:///h/closed/x", "http:/h/closed/x", "http:////h/closed/%", `http://h\closed/x`, `http://h\x/..\closed/`,
 			"http://shop.example.com/x", "http://u@shop.example.com:80/%", "http://shop.example.com",
 		} {
 			if got := ask(http.MethodGet, target, "GPTBot/1.2"); got != http.StatusForbidden {
@@ -105,8 +106,8 @@ func TestDecideReadsTargets(t *testing.T) {
 // FuzzDecide feeds targets to a handler that decides: a browser is never refused, and what
 // net/http can read is decided as a handler on its way decides it.
 func FuzzDecide(f *testing.F) {
-	for _, target := range []string{"/closed/x", "/100%", "x:/y", "http://h/closed/", "//h/closed/", "/a#b", "*", "h:443", "http://[/", "?"} {
-		f.Add(target)
+	for _, target := range []string{"/closed/x", "/100%", "x:/y", "http://h/closed/", "//h/closed/", "/a#b", "*", "h:443", "http://[/", "?", "http:///h/closed/", "@"} {
+		f.Add(target, target[0] == 'h')
 	}
 	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /closed/}\n    enforce: block\n    intended: true\n"))
 	if err != nil {
@@ -114,13 +115,17 @@ func FuzzDecide(f *testing.F) {
 	}
 	decides := New(Options{Policies: source.Static(s), Server: trusting{}, Decide: StyleForward})
 	serves := New(Options{Policies: source.Static(s)})
-	f.Fuzz(func(t *testing.T, target string) {
+	f.Fuzz(func(t *testing.T, target string, connect bool) {
 		if target == "" {
 			return
 		}
+		method := http.MethodGet
+		if connect {
+			method = http.MethodConnect
+		}
 		ask := func(agent string) int {
 			r := httptest.NewRequest(http.MethodGet, DecidePath, nil)
-			r.Header = http.Header{"User-Agent": {agent}, "X-Forwarded-Uri": {target}, "X-Forwarded-Method": {"GET"}, "X-Forwarded-Host": {"example.com"}}
+			r.Header = http.Header{"User-Agent": {agent}, "X-Forwarded-Uri": {target}, "X-Forwarded-Method": {method}, "X-Forwarded-Host": {"example.com"}}
 			w := httptest.NewRecorder()
 			if err := decides.Decide(w, r); err != nil {
 				t.Fatalf("%q: %v", target, err)
@@ -132,7 +137,7 @@ func FuzzDecide(f *testing.F) {
 		}
 		got := ask("GPTBot/1.2")
 		u, err := url.ParseRequestURI(target)
-		if err != nil {
+		if err != nil || connect || u.Scheme != "" && u.Host == "" { // where a host is found by some
 			return
 		}
 		w := httptest.NewRecorder()
