@@ -73,7 +73,7 @@ func (NetHTTP) Original(r *http.Request) (target string, u *url.URL) {
 		return r.RequestURI, r.URL
 	}
 	sent, err := url.ParseRequestURI(r.RequestURI)
-	if err != nil { // of CONNECT
+	if err != nil || r.Method == http.MethodConnect { // whose target is a host and a port
 		return r.RequestURI, r.URL
 	}
 	return r.RequestURI, sent
