@@ -35,6 +35,10 @@ func TestDisguisedNames(t *testing.T) {
 		"GPTBott/1.0":                                         "",
 		"<NotGPTBot/1.2>":                                     "",
 		"GPTВоt-Checker":                                      "",
+		"GPTB0t/1.0":                                          "", // what is documented as not undone
+		"GPTBöt/1.0":                                          "",
+		"𝐆𝐏𝐓𝐁𝐨𝐭/1.0":                                          "",
+		"GPT Bot/1.0":                                         "",
 	} {
 		got := ""
 		if i, ok := r.Recognize(ua); ok {

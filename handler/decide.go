@@ -3,6 +3,7 @@
 package handler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -57,8 +58,13 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return h.reject(r, err)
 	}
+	target, ok := pathOf(asked.RequestURI, asked.URL)
+	if !ok {
+		answerOpaque(w) // whatever the style: it is no refusal
+		return nil
+	}
 	a := &checkAnswer{ResponseWriter: w, style: h.Options.Decide}
-	return h.serve(a, asked, a, true)
+	return h.serve(a, asked, a, target, true)
 }
 
 // reject logs why a server gets no answer, and returns the error for it.
@@ -76,7 +82,9 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	var err error
 	switch s {
 	case StyleEnvoy:
-		target = strings.TrimPrefix(r.RequestURI, DecidePath)
+		if target = strings.TrimPrefix(r.RequestURI, DecidePath); target == "" {
+			err = errors.New("after " + DecidePath + " the path is missing: the server that asks must add it")
+		}
 	case StyleNginx:
 		if target, err = single(r, "X-Original-Uri"); err == nil {
 			method, err = single(r, "X-Original-Method")
@@ -91,14 +99,34 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Some servers end a path at "#", others do not; it is not allowed (RFC 9112 section 3.2).
-	u, err := url.ParseRequestURI(target)
-	if err != nil || strings.Contains(target, "#") {
-		return nil, fmt.Errorf("the request target %q that it asks about is invalid", target)
+	u := parseTarget(method, target)
+	if _, rest, ok := strings.Cut(target, ":"); ok && u.Scheme != "" && u.Host == "" && u.Opaque == "" {
+		target = "//" + rest // some find a host after any number of slashes (WHATWG)
 	}
 	asked := r.WithContext(r.Context())
-	asked.Method, asked.Host, asked.RequestURI, asked.URL = method, host, target, u
+	asked.Method, asked.RequestURI, asked.URL = method, target, u
+	asked.Host = cmp.Or(u.Host, host) // RFC 9112 section 3.2.2
 	return asked, nil
+}
+
+// parseTarget reads a request target as net/http does, or else as servers may that take
+// what net/http does not, such as "/100%". Then only the scheme and the host are known for
+// what they are.
+func parseTarget(method, target string) *url.URL {
+	if method == http.MethodConnect && !strings.HasPrefix(target, "/") {
+		target = "connect://" + target
+	}
+	if u, err := url.ParseRequestURI(target); err == nil {
+		return u
+	}
+	u := &url.URL{}
+	if scheme, rest, ok := strings.Cut(target, "://"); ok && !strings.HasPrefix(target, "/") {
+		end := strings.IndexAny(rest+"/", `/\?#`)
+		u.Scheme, u.Host, target = scheme, rest[strings.LastIndexByte(rest[:end], '@')+1:end], rest[end:]
+	}
+	u.Path, u.RawQuery, _ = strings.Cut(target, "?")
+	u.RawPath = u.Path
+	return u
 }
 
 // single returns the value of a field that the other server sets. A second line would be

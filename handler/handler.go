@@ -144,11 +144,16 @@ func New(o Options) *Handler {
 // the request target as the client sent it, before any rewrite. An [*Error] is for the
 // server's error routes.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Next) error {
-	return h.serve(w, r, next, false)
+	target, ok := pathOf(h.Server.Original(r))
+	if !ok {
+		answerOpaque(w)
+		return nil
+	}
+	return h.serve(w, r, next, target, false)
 }
 
-// serve is Serve. A check is a request that another server has received.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Next, check bool) (err error) {
+// serve is Serve for a target. A check is a request that another server has received.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Next, target string, check bool) (err error) {
 	s, err := h.Policies.Get(r.Context(), r.Host)
 	if err != nil {
 		return &Error{http.StatusServiceUnavailable, err}
@@ -162,7 +167,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 	if check {
 		h.Server.Vars(r)[checkVar] = true
 	}
-	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: h.target(r), check: check}
+	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: target, check: check}
 	q.robots = h.robots != nil && !check && r.Method != http.MethodConnect && isRobotsTxt(q.target)
 	if !q.robots && h.Server.IsInclude(r) {
 		return next.ServeHTTP(w, r)

@@ -45,15 +45,22 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// target returns the path and query of the request target, which pathpattern.Readings
-// takes apart. Of a target in absolute form, and of one of CONNECT, the scheme and
-// the host are dropped; without a path it is "/".
-func (h *Handler) target(r *http.Request) string {
-	target, u := h.Server.Original(r)
+// pathOf returns the path and query of a request target, which pathpattern.Readings takes
+// apart; u is the target as a URL. Of a target in absolute form, and of one of CONNECT, the scheme and
+// the host are dropped; without a path it is "/". It is not ok if it has an opaque part,
+// such as "x:http://host/path": net/http passes that on as it is, and a server that is sent
+// it may read any host and path in it.
+func pathOf(target string, u *url.URL) (path string, ok bool) {
 	if strings.HasPrefix(target, "/") {
-		return target
+		return target, true
 	}
-	return pathpattern.Target(u)
+	return pathpattern.Target(u), u.Opaque == ""
+}
+
+// answerOpaque answers a request whose target has an opaque part, as nginx does. It is no
+// error: the error routes of a server could forward the request.
+func answerOpaque(w http.ResponseWriter) {
+	http.Error(w, "the request target has a scheme, but no host", http.StatusBadRequest)
 }
 
 // NetHTTP is the Server of programs that have no other. Embed it to change what it knows.
@@ -66,7 +73,7 @@ func (NetHTTP) Original(r *http.Request) (target string, u *url.URL) {
 		return r.RequestURI, r.URL
 	}
 	sent, err := url.ParseRequestURI(r.RequestURI)
-	if err != nil { // of CONNECT
+	if err != nil || r.Method == http.MethodConnect { // whose target is a host and a port
 		return r.RequestURI, r.URL
 	}
 	return r.RequestURI, sent

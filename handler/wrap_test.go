@@ -3,6 +3,7 @@
 package handler
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -196,3 +197,22 @@ func TestNoBytesOfHEAD(t *testing.T) {
 type visitChan chan activity.Visit
 
 func (c visitChan) Record(v activity.Visit) { c <- v }
+
+// A target with an opaque part is never forwarded: servers that are sent it may read any
+// path and host in it. Which policy applies is not even asked.
+func TestOpaqueTargets(t *testing.T) {
+	t.Parallel()
+	h := newHandlerWith(t, closedToGPTBot, Options{RaiseRefusals: true})
+	wrapped := h.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request went on") }))
+	for _, line := range []string{"GET x:http://h/admin/ HTTP/1.1", "HEAD http:admin HTTP/1.1", "GET x:y HTTP/1.0", "OPTIONS x:* HTTP/1.1"} {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line + "\r\nHost: h\r\n\r\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		wrapped.ServeHTTP(w, r)
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", line, w.Code)
+		}
+	}
+}

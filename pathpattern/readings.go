@@ -9,18 +9,17 @@ import (
 	"strings"
 )
 
-// Readings appends to buf the paths, in normal form, for which servers may take a request target: first the target,
-// then what a chain of servers may make of it, each of which does some of this, in any order:
+// Readings appends to buf the paths, in normal form, for which servers may take a request target in origin form: first
+// the target, then what a chain of servers may make of it, each of which does some of this, in any order:
 //
+//   - end the target at "#", which may not be in one;
 //   - decode %2F, or %2F and %5C, to a slash that separates segments;
 //   - decode the path once more, as Caddy's rewrites do: "%252E" is "%2E", which is ".";
 //   - drop path parameters (";v=1", RFC 3986 section 3.3);
 //   - merge slashes;
 //   - remove dot segments (RFC 3986 section 5.2.4), with empty segments or without. "/a/b/." is "/a/b/" or, to
-//     Caddy, "/a/b".
-//
-// A target without a slash, such as "x:a/b", is "/" to a server that looks at the path of the URL and "/a/b" to one
-// that is sent it (RFC 3986 section 4.3).
+//     Caddy, "/a/b";
+//   - take "//host/path" for a reference to "/path" on another host (RFC 3986 section 4.2), as parsers of URLs do.
 //
 // Nearly every target has one reading, which allocates nothing if buf has room. At most maxReadings are appended, of
 // maxSize together; complete is false if there may be others.
@@ -78,17 +77,15 @@ func isOdd(s string) bool {
 }
 
 func oddReadings(target string) (all []string, complete bool) {
-	name, query := target, ""
-	if i := strings.IndexByte(target, '?'); i >= 0 {
-		b, _ := appendNormal(nil, target[i:], inPath)
-		name, query = target[:i], string(b)
+	var r readings
+	r.addAll(target)
+	name, query, _ := strings.Cut(target, "?")
+	if before, _, cut := strings.Cut(query, "#"); cut {
+		r.addAll(name + "?" + before) // Caddy encodes "#" in the path alone
 	}
-	r := readings{query: query}
-	if scheme, opaque, ok := strings.Cut(name, ":"); ok && !strings.Contains(scheme, "/") {
-		r.addAll(opaque)
-		name = "/"
+	if before, _, cut := strings.Cut(name, "#"); cut {
+		r.addAll(before)
 	}
-	r.addAll(name)
 	return r.all, !r.full
 }
 
@@ -99,7 +96,7 @@ var (
 )
 
 type readings struct {
-	query string
+	query string // of the target that is added
 	all   []string
 	size  int
 	full  bool
@@ -117,13 +114,20 @@ func (r *readings) add(name string) {
 	}
 }
 
-// addAll adds a raw path and what servers make of it.
+// addAll adds a raw target and what servers make of it.
 func (r *readings) addAll(raw string) {
+	r.query = ""
+	if i := strings.IndexByte(raw, '?'); i >= 0 {
+		query, _ := appendNormal(nil, raw[i:], inPath)
+		raw, r.query = raw[:i], string(query)
+	}
 	next := len(r.all)
-	r.add(NormalizePath(raw))
-	if strings.Contains(raw, ";") {
-		// "%3B" separates no parameters where they are dropped before decoding.
-		r.add(NormalizePath(withoutParameters(raw)))
+	r.addRaw(raw)
+	if hidesMeaning(raw) {
+		// A server may tidy up what it finds before decoding, as Caddy's rewrites do, and pass on the rest.
+		for _, tidied := range tidied("/" + strings.TrimPrefix(raw, "/")) {
+			r.addRaw(tidied)
+		}
 	}
 	for ; next < len(r.all) && !r.full; next++ {
 		name := strings.TrimSuffix(r.all[next], r.query)
@@ -140,7 +144,47 @@ func (r *readings) addAll(raw string) {
 		if strings.Contains(name, ";") {
 			r.add(withoutParameters(name))
 		}
+		if strings.HasPrefix(name, "//") {
+			r.add(withoutAuthority(name[2:]))                    // RFC 3986: it may be empty
+			r.add(withoutAuthority(strings.TrimLeft(name, "/"))) // WHATWG: more slashes before it are skipped
+		}
 	}
+}
+
+// hidesMeaning reports whether a raw path has an escape of "." or ";", which the normal form decodes.
+func hidesMeaning(raw string) bool {
+	for i := strings.IndexByte(raw, '%'); i >= 0 && i+2 < len(raw); i++ {
+		if raw[i] == '%' && (raw[i+1] == '2' && raw[i+2]|0x20 == 'e' || raw[i+1] == '3' && raw[i+2]|0x20 == 'b') {
+			return true
+		}
+	}
+	return false
+}
+
+// addRaw adds a path before decoding.
+func (r *readings) addRaw(raw string) {
+	r.add(NormalizePath(raw))
+	if strings.Contains(raw, ";") {
+		// "%3B" separates no parameters where they are dropped before decoding.
+		r.add(NormalizePath(withoutParameters(raw)))
+	}
+}
+
+// tidied returns what servers make of the dot segments and runs of slashes of a path.
+func tidied(path string) []string {
+	r := readings{all: []string{path}}
+	for next := 0; next < len(r.all) && !r.full; next++ {
+		r.addTidied(r.all[next])
+	}
+	return r.all[1:]
+}
+
+// withoutAuthority returns the path after an authority.
+func withoutAuthority(s string) string {
+	if i := strings.IndexByte(s, '/'); i >= 0 {
+		return s[i:]
+	}
+	return "/"
 }
 
 func withoutParameters(path string) string {
@@ -196,17 +240,13 @@ func removeDots(path string) string {
 }
 
 // Target is the path and query of a URL as written, for Readings. It undoes EscapedPath of net/url, which decodes %2F
-// if another byte should have been encoded. For a URL without a slash after its scheme ("x:a/b") it is the whole URL.
+// if another byte should have been encoded.
 func Target(u *url.URL) string {
 	path := u.EscapedPath()
 	if p, err := url.PathUnescape(u.RawPath); err == nil && p == u.Path {
 		path = u.RawPath
 	}
-	switch {
-	case path != "":
-	case u.Opaque != "":
-		path = u.Scheme + ":" + u.Opaque
-	default:
+	if path == "" {
 		path = "/"
 	}
 	if u.RawQuery != "" || u.ForceQuery {

@@ -221,6 +221,16 @@ func (p *Policy) names(rule, host int32) bool {
 	return ok
 }
 
+// RulesOn lists the rules for a host, whoever they are for, in the order of the file.
+func (p *Policy) RulesOn(host string) (all []*Rule) {
+	for i := range p.spec.Rules {
+		if slices.ContainsFunc(p.hosts.class(host).hosts, func(h int32) bool { return p.names(int32(i), h) }) {
+			all = append(all, &p.spec.Rules[i])
+		}
+	}
+	return all
+}
+
 // WithPurpose returns the class of the crawlers of c that name a purpose (in lower case): the rules for "purpose:NAME"
 // reach them, too.
 func (p *Policy) WithPurpose(c *Class, purpose string) Class {

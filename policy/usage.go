@@ -69,6 +69,12 @@ func (u Usage) IsPresentation() bool { return u > Present && u <= PresentLink }
 // fallback is the usage that applies in the same place if none is about u.
 func (u Usage) fallback() (Usage, bool) { return Present, u.IsPresentation() }
 
+// Covers reports whether a statement about u can decide about v.
+func (u Usage) Covers(v Usage) bool {
+	fallback, ok := v.fallback()
+	return u == v || ok && u == fallback || u == Other && v != Crawl
+}
+
 // MatchPurpose reports whether a pattern matches all of a purpose's name or URI (ACAP 1.0 sections 2.3.3 and 2.8), both in
 // lower case. A "$" at its end changes nothing.
 func MatchPurpose(pattern, s string) bool {

@@ -76,17 +76,24 @@ func (s *Site) sources(q policy.Query) (sources []robotstag.Source) {
 // restrictions are what the headers and elements say to a crawler: the rules for
 // everyone and those for its token unite (draft-illyes-repext-03).
 func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
-	if s.targetOf(q.Host, q.Path).long {
-		return strictestRules
-	}
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
-	for p, q := range s.pageQueries(q) {
-		said, _ := robotstag.Members(p.Policy, q)
+	add := func(said []robotstag.Member) {
 		for _, m := range said {
 			if m.Token == robotstag.Everyone || m.Token == token {
 				all = all.Union(m.Rules)
 			}
 		}
+	}
+	if t := s.targetOf(q.Host, q.Path); t.long {
+		for q.Host = range t.hosts {
+			said, _, _ := s.pages.membersAnywhere(false, q)
+			add(said)
+		}
+		return all
+	}
+	for p, q := range s.pageQueries(q) {
+		said, _ := robotstag.Members(p.Policy, q)
+		add(said)
 	}
 	return all
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
@@ -30,8 +29,8 @@ type Page struct {
 
 const maxPages = 4096
 
-// maxMatching bounds the work of finding the page of a path. Of a path that takes more,
-// the page carries the strictest rules.
+// maxMatching bounds the work of finding the page of a path. A path that takes more has the
+// page of any path, see pages.anywhere.
 const maxMatching = 1 << 20
 
 // pages is a cache of the Page of each path. Which patterns match a path decides
@@ -118,9 +117,6 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 		return ps.plain
 	}
 	t := ps.targetOf(host, path)
-	if t.long {
-		return ps.strict(t)
-	}
 	var buf [128]byte
 	reader := uint64(0)
 	if tailored {
@@ -134,6 +130,31 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	}
 	key = binary.AppendUvarint(key, other)
 	begin := len(key)
+	if !t.long {
+		key = ps.appendTarget(key, &t)
+	}
+	if t.long {
+		key = key[:begin]
+	}
+	ps.mu.RLock()
+	page := ps.cache[string(key)]
+	ps.mu.RUnlock()
+	if page == nil || !page.fresh(now) {
+		q := policy.Query{Crawler: crawler, Now: clock(now)}
+		if t.long {
+			page = ps.anywhere(tailored, q, t)
+		} else {
+			page = ps.build(tailored, q, t)
+		}
+		ps.store(string(key), page)
+	}
+	return page
+}
+
+// appendTarget appends what tells the page of a target from others of its host, at least one byte. It takes readings
+// from the target that add nothing, and makes it long if there is too much to compare.
+func (ps *pages) appendTarget(key []byte, t *target) []byte {
+	begin := len(key)
 	work := pathpattern.Work(maxMatching)
 	key = appendMatches(key, ps.index, t.path, &work)
 	more := t.more
@@ -143,17 +164,8 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 			t.more = more
 		}
 	}
-	if work < 0 {
-		return ps.strict(t)
-	}
-	ps.mu.RLock()
-	page := ps.cache[string(key)]
-	ps.mu.RUnlock()
-	if page == nil || !page.fresh(now) {
-		page = ps.build(tailored, policy.Query{Crawler: crawler, Now: clock(now)}, t)
-		ps.store(string(key), page)
-	}
-	return page
+	t.long = work < 0
+	return key
 }
 
 // appendMatches appends a section to a key: the patterns that match a path, and a zero byte.
@@ -227,19 +239,6 @@ func (ps *pages) store(key string, page *Page) {
 
 var nothing Page
 
-var strictestRules = robotsrule.Of("noindex", "nofollow", "nosnippet", "noarchive")
-
-// strictest is what the pages of targets carry that are too long to compare.
-var (
-	strictest          = []robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}
-	strictestValues, _ = robotstag.Build(strictest, robotstag.Usage{}, time.Time{})
-)
-
-func (ps *pages) strict(t target) *Page {
-	rights := ps.registers.rightsOf(target{host: t.host, long: true})
-	return &Page{Values: strictestValues, Elements: ps.elements(strictest, rights), Rights: rights}
-}
-
 func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainject.Set {
 	var all []metainject.Element
 	for _, m := range members {
@@ -278,11 +277,7 @@ func (ps *pages) build(tailored bool, q policy.Query, t target) *Page {
 			prefs = prefs.Restrictions()
 		}
 		usage = usage.Combine(prefs)
-		for _, at := range []time.Time{until, change} {
-			if !at.IsZero() && (pg.until.IsZero() || at.Before(pg.until)) {
-				pg.until = at
-			}
-		}
+		pg.until = earlier(pg.until, earlier(until, change))
 	}
 	if len(all) > 0 || usage != (robotstag.Usage{}) {
 		// What cannot be written was reported at load, and what does not fit is said to everyone.

@@ -102,25 +102,31 @@ func (r *Rights) Apply(h http.Header) {
 
 // rightsOf is what applies to any of the hosts and paths of a target; nil for nothing.
 func (r *registers) rightsOf(t target) *Rights {
-	spec := r.exact.Spec()
 	var all Rights
-	for p, q := range r.queries(t, policy.Query{}) {
-		if spec.Publish.TDMRep == policy.Off {
-			break
-		}
-		one := tdmrep.Of(rights.ForEveryone(p.Policy, q), spec.Rights.TDMPolicy)
-		if one.Reservation == tdmrep.Reserved || !p.anyCase {
-			all.TDMRep = all.TDMRep.Merge(one)
-		}
-	}
-	if t.long && spec.Publish.TDMRep != policy.Off {
-		all.TDMRep = tdmrep.Declaration{Reservation: tdmrep.Reserved, Policy: spec.Rights.TDMPolicy}
+	if r.exact.Spec().Publish.TDMRep != policy.Off {
+		all.TDMRep = r.declared(t)
 	}
 	all.Link = r.link(t.host)
 	if all == (Rights{}) {
 		return nil
 	}
 	return &all
+}
+
+func (r *registers) declared(t target) (all tdmrep.Declaration) {
+	if t.long {
+		for host := range t.hosts {
+			all = all.Merge(declaredAnywhere(r.exact, host))
+		}
+		return all
+	}
+	for p, q := range r.queries(t, policy.Query{}) {
+		one := tdmrep.Of(rights.ForEveryone(p.Policy, q), r.exact.Spec().Rights.TDMPolicy)
+		if one.Reservation == tdmrep.Reserved || !p.anyCase {
+			all = all.Merge(one)
+		}
+	}
+	return all
 }
 
 func (r *registers) link(host string) string {

@@ -318,8 +318,10 @@ rules:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Page("example.com", "/events/x", now).Values.XRobotsTag; !slices.Equal(got, []string{want}) {
-			t.Errorf("at %s: %q, want %q", at, got, want)
+		for _, path := range []string{"/events/x", unread[0], unread[1]} {
+			if got := s.Page("example.com", path, now).Values.XRobotsTag; !slices.Equal(got, []string{want}) {
+				t.Errorf("%.20s at %s: %q, want %q", path, at, got, want)
+			}
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // MaxPath is how many bytes of a request target are compared with patterns. The edge takes a longer one for a path
-// that is blocked, if any is to the crawler; pages under it carry the strictest rules there are.
+// that is blocked, if any is to the crawler; pages under it carry what the policy says of any path.
 const MaxPath = 16 << 10
 
 // target is what a request may be for: each of the hosts with each of the paths, and each of these without letter
@@ -85,8 +85,8 @@ func (p projection) queries(t target, q policy.Query) iter.Seq2[reader, policy.Q
 
 func (t target) queries(q policy.Query) iter.Seq[policy.Query] {
 	return func(yield func(policy.Query) bool) {
-		for _, host := range [...]string{t.host, t.other} {
-			if q.Host, q.Path = host, t.path; !yield(q) {
+		for q.Host = range t.hosts {
+			if q.Path = t.path; !yield(q) {
 				return
 			}
 			for _, q.Path = range t.more {
@@ -94,10 +94,14 @@ func (t target) queries(q policy.Query) iter.Seq[policy.Query] {
 					return
 				}
 			}
-			if t.other == "" {
-				return
-			}
 		}
+	}
+}
+
+// hosts yields the hosts that the target may be for.
+func (t target) hosts(yield func(string) bool) {
+	if yield(t.host) && t.other != "" {
+		yield(t.other)
 	}
 }
 

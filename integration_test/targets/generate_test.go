@@ -66,17 +66,15 @@ type generator struct{ r *rand.Rand }
 func (g generator) one(from ...string) string { return from[g.r.IntN(len(from))] }
 
 func (g generator) request() request {
-	r := request{method: http.MethodGet, mode: g.one(modes...), proto: protos[g.r.IntN(len(protos))], host: g.host()}
+	r := request{method: http.MethodGet, proto: protos[g.r.IntN(len(protos))], host: g.host()}
 	r.target = g.target()
 	switch g.r.IntN(24) {
 	case 0:
 		if r.proto == 1 {
-			r.target = g.one("http://", "HTTP://", "x://") + g.host() + r.target
+			r.target = g.one("http://", "HTTP://", "x://", "http:///", "http:") + g.host() + r.target
 		}
-	case 1:
-		if r.proto == 1 {
-			r.target = g.one("x:", "http:") + strings.TrimPrefix(r.target, "/")
-		}
+	case 1: // with an opaque part
+		r.target = g.one("x:", "http:", "x-y+z.1:") + g.one("", "http://", "https:", "HTTP://u@") + g.one(g.host(), "", "*") + g.one(r.target, strings.TrimPrefix(r.target, "/"))
 	case 2:
 		r.method = http.MethodConnect
 		r.target = g.host() + r.target
@@ -101,7 +99,20 @@ func (g generator) target() string {
 	for range g.r.IntN(5) {
 		t = g.distort(t)
 	}
+	if g.r.IntN(6) == 0 {
+		t = g.reference(t)
+		for range g.r.IntN(2) {
+			t = g.distort(t)
+		}
+	}
 	return t
+}
+
+// reference is a path as a reference to another host.
+func (g generator) reference(path string) string {
+	slashes := g.one("//", "//", "///", "////", `/\`, `\/`, "/%2f", "%2F/", "/%5c", "/./", "/.//", "/zz/..//", "/%2e/%2f", "/;//", "//./")
+	authority := g.one("x", "x", "u@h", "u:p@h:1", "h:", "[::1]", "", "%78", "x%5C%23", `x\#`, "a b", "x%2f", "-", "..", "@", "h:99999", "x;p=1", "x,y", "admin", "%e2%82%ac")
+	return slashes + authority + path
 }
 
 // escape writes a place as a target: what cannot stand in one is encoded, and some

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,42 +15,133 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/otherservers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // A crawler that may not crawl a place is refused whatever nginx serves from there, from
 // its files or from upstreams.
 func TestNothingClosedIsServedByNginx(t *testing.T) {
-	dir := files(t, policyOf("crawl", "    enforce: block\n"))
+	f := behindNginx(t)
+	// nginx answers 500 where Caddy takes a request for malformed.
+	compare(t, f, crawler, whereClosed(refusedOrFailed))
+}
+
+// A crawler that may not crawl a place is refused whatever upstreams of HAProxy serve from
+// there.
+func TestNothingClosedIsServedByHAProxy(t *testing.T) {
+	compare(t, behindHAProxy(t), crawler, whereClosed(refusedOrFailed))
+}
+
+func refusedOrFailed(_ request, r response) string {
+	if r.status >= http.StatusBadRequest && !strings.Contains(r.body, mark) {
+		return ""
+	}
+	return fmt.Sprintf("status %d", r.status)
+}
+
+// A browser gets from nginx and HAProxy what it gets without a policy, however a target is
+// written. Hosts that Caddy or the recipe does not take are left out.
+func TestBrowsersGetTheSameFromOtherServers(t *testing.T) {
+	testkit.Slow(t)
+	for name, start := range map[string]func(*testing.T) *fleet{"nginx": behindNginx, "haproxy": behindHAProxy} {
+		t.Run(name, func(t *testing.T) {
+			compare(t, start(t), browser, func(q request, without, with response) string {
+				if !slices.Contains(hosts, q.host) || strings.Contains(q.target, "\u017f") {
+					return ""
+				}
+				return sameStatus(q, without, with)
+			})
+		})
+	}
+}
+
+// What Caddy cannot parse is for the application to answer, unless a crawler asks that is
+// blocked there.
+func TestUnparsedTargetsThroughHAProxy(t *testing.T) {
+	_, decider, _ := asked(t, "forward")
+	f := haproxy(t, decider, map[string]string{"logger": listen(t, logTargets)})
+	for target, want := range map[string][2]int{
+		"/100%": {200, 200}, "/%zz?%": {200, 200}, "http://www.example.com/100%": {200, 200},
+		"/admin/100%": {200, 403}, "/%zz/../admin/%": {200, 403}, "http://www.example.com/admin/%": {200, 403},
+		"x:http://www.example.com/admin/x": {400, 400}, "x:y": {400, 400},
+	} {
+		for i, agent := range []string{browser, crawler} {
+			w := &wire{addr: f.guarded[0]}
+			r, err := ask(w, request{method: http.MethodGet, target: target, host: "www.example.com", agent: agent, proto: 1})
+			w.close()
+			if err != nil || r.status != want[i] {
+				t.Errorf("%s of %s: %d, want %d: %v", target, agent, r.status, want[i], err)
+			}
+		}
+	}
+}
+
+// asked starts a Caddy that decides in a style, and upstreams, whose addresses it returns by
+// their names.
+func asked(t *testing.T, style string) (dir, decider string, upstreams map[string]string) {
+	t.Helper()
+	dir = files(t, policyOf("crawl", "    enforce: block\n"))
 	up := httptest.NewServer(http.HandlerFunc(upstream))
 	t.Cleanup(up.Close)
-	decider := caddytest.FreeAddr(t)
-	ports := strings.NewReplacer("127.0.0.1:9180", decider, "127.0.0.1:8000", up.Listener.Addr().String())
-	recipe := ports.Replace(otherservers.Recipe(t, "../..", "nginx.conf"))
-	header, site, _ := strings.Cut(recipe, "server {\n\tlisten")
-	site = "server {\n\tlisten" + site
-	const proxy = "proxy_pass http://app;\n\t\tproxy_set_header Host $host;"
-	f := &fleet{names: []string{"nginx: upstream", "nginx: files"}}
-	var config strings.Builder
-	config.WriteString(header)
-	for _, body := range []string{proxy, "root " + filepath.Join(dir, "files") + ";"} {
-		addrs := caddytest.FreeAddrs(t, 2)
-		f.bare, f.guarded = append(f.bare, addrs[0]), append(f.guarded, addrs[1])
-		config.WriteString("server {\nlisten " + addrs[0] + ";\nlocation / {\n" + body + "\n}\n}\n")
-		config.WriteString(strings.NewReplacer("listen 80", "listen "+addrs[1], proxy, body).Replace(site))
+	decider, upstreams = caddytest.FreeAddr(t), map[string]string{"upstream": up.Listener.Addr().String()}
+	if otherservers.Installed("node") {
+		upstreams["Node"] = node(t, dir)
 	}
-	if !strings.Contains(site, proxy) {
-		t.Fatal("the recipe has another proxy_pass")
-	}
-	otherservers.Nginx(t, "../..", config.String(), append(f.bare, f.guarded...)...)
-	if err := caddytest.Load(otherservers.Decider(decider, "nginx", filepath.Join(dir, "policy.yaml"), "")); err != nil {
+	if err := caddytest.Load(otherservers.Decider(decider, style, filepath.Join(dir, "policy.yaml"), "")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = caddy.Stop() })
-	// nginx answers 500 where Caddy takes a request for malformed.
-	compare(t, f, "GPTBot/1.2", func(_ request, r response) string {
-		if r.status >= http.StatusBadRequest && !strings.Contains(r.body, mark) {
-			return ""
-		}
-		return fmt.Sprintf("status %d", r.status)
-	})
+	return dir, decider, upstreams
+}
+
+var upstreamModes = map[string][]string{"upstream": goModes, "Node": nodeModes}
+
+func behindNginx(t *testing.T) *fleet {
+	t.Helper()
+	dir, decider, upstreams := asked(t, "nginx")
+	recipe := strings.ReplaceAll(otherservers.Recipe(t, "../..", "nginx.conf"), "127.0.0.1:9180", decider)
+	header, site, _ := strings.Cut(recipe, "server {\n\tlisten")
+	site = "server {\n\tlisten" + site
+	const proxy = "proxy_pass http://app;\n\t\tproxy_set_header Host $host;"
+	if !strings.Contains(site, proxy) {
+		t.Fatal("the recipe has another proxy_pass")
+	}
+	bodies := map[string]string{"files": "root " + filepath.Join(dir, "files") + ";"}
+	for name, addr := range upstreams {
+		bodies[name] = strings.Replace(proxy, "app", addr, 1)
+	}
+	f := &fleet{}
+	config := header
+	for name, body := range bodies {
+		addrs := caddytest.FreeAddrs(t, 2)
+		f.add(name, upstreamModes[name], addrs[0], addrs[1])
+		config += "server {\nlisten " + addrs[0] + ";\nlocation / {\n" + body + "\n}\n}\n" +
+			strings.NewReplacer("listen 80", "listen "+addrs[1], proxy, body).Replace(site)
+	}
+	otherservers.Nginx(t, "../..", config, append(f.bare, f.guarded...)...)
+	return f
+}
+
+func behindHAProxy(t *testing.T) *fleet {
+	t.Helper()
+	_, decider, upstreams := asked(t, "forward")
+	return haproxy(t, decider, upstreams)
+}
+
+func haproxy(t *testing.T, decider string, upstreams map[string]string) *fleet {
+	t.Helper()
+	f := &fleet{}
+	recipe := otherservers.Recipe(t, "../..", "haproxy.cfg")
+	lua := strings.ReplaceAll(otherservers.Recipe(t, "../..", "robots-policy.lua"), "127.0.0.1:9180", decider)
+	frontend := recipe[strings.Index(recipe, "frontend web"):]
+	config := recipe[:len(recipe)-len(frontend)]
+	for name, addr := range upstreams {
+		addrs := caddytest.FreeAddrs(t, 2)
+		f.add(name, upstreamModes[name], addrs[0], addrs[1])
+		config += "frontend bare" + name + "\n\tbind " + addrs[0] + "\n\tdefault_backend app" + name + "\n\n" +
+			strings.NewReplacer("frontend web", "frontend "+name, "bind :80", "bind "+addrs[1], "backend app", "backend app"+name, "default_backend app", "default_backend app"+name,
+				"backend robots_policy", "backend policy"+name, "use_backend robots_policy", "use_backend policy"+name, "127.0.0.1:9180", decider, "127.0.0.1:8000", addr).Replace(frontend)
+	}
+	otherservers.HAProxy(t, config, lua, append(f.bare, f.guarded...)...)
+	return f
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// modes are the ways in which servers that are known read a path; see upstream.
-var modes = []string{"go", "wsgi", "rfc", "rfc decoded", "tomcat", "late parameters", "iis", "express", "host"}
+// goModes are the ways in which servers that are known read a path; see upstream.
+var goModes = []string{"go", "wsgi", "rfc", "rfc decoded", "tomcat", "late parameters", "iis", "express", "host"}
 
 // upstream reads the path of a request, or its host, in the mode that the client
 // asks for.

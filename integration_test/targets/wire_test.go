@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -27,6 +28,12 @@ var protos = []int{1, 1, 2, 3}
 
 func (r request) String() string {
 	return fmt.Sprintf("%s %q Host: %q HTTP/%d (%s)", r.method, r.target, r.host, r.proto, r.mode)
+}
+
+// isOpaque reports whether the target has a scheme and no slash after it.
+func (r request) isOpaque() bool {
+	scheme, rest, ok := strings.Cut(r.target, ":")
+	return ok && r.method != http.MethodConnect && !strings.Contains(scheme, "/") && !strings.HasPrefix(rest, "/")
 }
 
 // fields are the header of HTTP/2 and 3.

@@ -37,7 +37,7 @@ func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
 	write(t, dir, "nginx.conf", "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log nginx.log crit;\nevents { worker_connections 1024; }\n"+
 		"http {\naccess_log off;\nclient_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;\n"+
 		"types { text/html html; }\ninclude site.conf;\n}\n")
-	return run(t, filepath.Join(dir, "nginx.log"), addrs, "nginx", "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
+	return Run(t, filepath.Join(dir, "nginx.log"), addrs, "nginx", "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
 }
 
 // HAProxy starts an HAProxy with a configuration, for which lua is the text of
@@ -47,7 +47,7 @@ func HAProxy(t testing.TB, text, lua string, addrs ...string) {
 	dir := t.TempDir()
 	write(t, dir, "robots-policy.lua", lua)
 	write(t, dir, "haproxy.cfg", strings.ReplaceAll(text, "/etc/haproxy", dir))
-	run(t, "", addrs, "haproxy", "-db", "-f", filepath.Join(dir, "haproxy.cfg"))
+	Run(t, "", addrs, "haproxy", "-db", "-f", filepath.Join(dir, "haproxy.cfg"))
 }
 
 func write(t testing.TB, dir, name, text string) {
@@ -57,14 +57,13 @@ func write(t testing.TB, dir, name, text string) {
 	}
 }
 
-// run starts a program and waits until it answers at all addresses.
-func run(t testing.TB, log string, addrs []string, name string, args ...string) *os.Process {
+// Run starts a program and waits until it answers at all addresses. It skips the test if
+// the program is not installed. log is the name of a file to show if the test fails, or "".
+func Run(t testing.TB, log string, addrs []string, name string, args ...string) *os.Process {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if path = "/usr/sbin/" + name; !exists(path) {
-			t.Skip(name + " is not installed")
-		}
+	path := find(name)
+	if path == "" {
+		t.Skip(name + " is not installed")
 	}
 	var out strings.Builder
 	cmd := exec.Command(path, args...)
@@ -93,9 +92,18 @@ func run(t testing.TB, log string, addrs []string, name string, args ...string) 
 	return cmd.Process
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+// Installed reports whether there is a program for Run.
+func Installed(name string) bool { return find(name) != "" }
+
+// find returns the path of a program, "" if there is none. Debian has servers where only
+// root looks for them.
+func find(name string) string {
+	for _, name := range []string{name, "/usr/sbin/" + name} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 func answers(addr string) bool {

@@ -54,6 +54,8 @@ var (
 	parameters = regexp.MustCompile(`;[^/]*`)
 	slashes    = regexp.MustCompile(`//+`)
 	here       = regexp.MustCompile(`/\.(/|$)`)
+	hidden     = regexp.MustCompile(`%2[eE]|%3[bB]`)
+	authority  = regexp.MustCompile(`^//+[^/]+`)
 	aboveRoot  = regexp.MustCompile(`^/\.\.(/|$)`)
 	dotAtEnd   = regexp.MustCompile(`/\.\.?/*$`)
 	above      = regexp.MustCompile(`/[^/]*/\.\.(/|$)`)
@@ -62,6 +64,24 @@ var (
 // ServedPaths are the paths for which a chain of servers may take one that was
 // sent, the one that was sent first. See "Who is refused" in docs/edge.md.
 func ServedPaths(sent string) (paths []string) {
+	path, query, _ := strings.Cut(sent, "?")
+	inQuery, inPath := strings.IndexByte(query, '#'), strings.IndexByte(path, '#')
+	all := served(sent)
+	if inQuery >= 0 {
+		all = append(all, served(path+"?"+query[:inQuery])...)
+	}
+	if inPath >= 0 {
+		all = append(all, served(path[:inPath])...)
+	}
+	for _, p := range all {
+		if !slices.Contains(paths, p) && len(paths) < 64 {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
+func served(sent string) (paths []string) {
 	name, query, asked := strings.Cut(sent, "?")
 	if query = NormalPath("/?" + query)[1:]; !asked {
 		query = ""
@@ -90,11 +110,35 @@ func ServedPaths(sent string) (paths []string) {
 			return NormalPath(strings.ReplaceAll(p, "%25", "%"))
 		},
 		func(p string) string { return parameters.ReplaceAllString(p, "") },
+		func(p string) string {
+			if after, ok := strings.CutPrefix(p, "///"); ok {
+				return "/" + after // the authority is empty
+			}
+			return root(authority.ReplaceAllString(p, ""))
+		},
+		func(p string) string { return root(authority.ReplaceAllString(p, "")) },
 	}
-	names := []string{NormalPath(name)}
-	if early := NormalPath(parameters.ReplaceAllString(name, "")); early != names[0] {
-		names = append(names, early)
+	raw := []string{"/" + strings.TrimPrefix(name, "/")}
+	if hidden.MatchString(name) { // "." and ";" that a server may leave as they are
+		raw = closure(raw, steps[:3])
 	}
+	var names []string
+	for _, p := range raw {
+		for _, p := range []string{NormalPath(p), NormalPath(parameters.ReplaceAllString(p, ""))} {
+			if !slices.Contains(names, p) {
+				names = append(names, p)
+			}
+		}
+	}
+	names = closure(names, steps)
+	for _, n := range names {
+		paths = append(paths, n+query)
+	}
+	return paths
+}
+
+// closure adds what steps make of names, to 64 in all.
+func closure(names []string, steps []func(string) string) []string {
 	for i := 0; i < len(names) && len(names) < 64; i++ {
 		for _, step := range steps {
 			if p := step(names[i]); !slices.Contains(names, p) && len(names) < 64 {
@@ -102,10 +146,15 @@ func ServedPaths(sent string) (paths []string) {
 			}
 		}
 	}
-	for _, n := range names {
-		paths = append(paths, n+query)
+	return names
+}
+
+// root is a path that may be empty, which stands for "/".
+func root(path string) string {
+	if path == "" {
+		return "/"
 	}
-	return paths
+	return path
 }
 
 // undot removes dot segments as RFC 3986 section 5.2.4 has it.

@@ -16,7 +16,8 @@ func TestServedPaths(t *testing.T) {
 		want []string
 	}{
 		{"/a/b?c=//", []string{"/a/b?c=//"}},
-		{"//admin/", []string{"//admin/", "/admin/"}},
+		{"//admin/", []string{"//admin/", "/admin/", "/"}},
+		{"////x/a#/b", []string{"////x/a%23/b", "/x/a%23/b", "//x/a%23/b", "/a%23/b", "////x/a", "/x/a", "//x/a", "/a"}},
 		{"/x/../%61dmin", []string{"/x/../admin", "/admin"}},
 		{"/admin%2f", []string{"/admin%2F", "/admin/"}},
 		{"/x/..;/a", []string{"/x/..;/a", "/x/../a", "/a"}},
@@ -34,7 +35,7 @@ func TestServedPaths(t *testing.T) {
 func TestServedPathsAreTheReadings(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	parts := []string{"/", "/", "a", "..", ".", ";", "%2f", "%2F", "%5c", `\`, "%3B", "@", "%40", "%2e", "*", "%", "%25", "?", "%3f", "b=", "\u00e9", "#", ":"}
-	most, rounds := 0, 20_000
+	most, cut, rounds := 0, 0, 20_000
 	if testing.Short() {
 		rounds /= 10
 	}
@@ -45,13 +46,19 @@ func TestServedPathsAreTheReadings(t *testing.T) {
 		}
 		got, complete := pathpattern.Readings(nil, sent)
 		want := ServedPaths(sent)
-		if !complete || !slices.Equal(got, want) {
+		if !complete && len(got) < 64 || !slices.Equal(got, want) {
 			t.Fatalf("%q is read as %q, want %q", sent, got, want)
 		}
 		most = max(most, len(got))
+		if !complete {
+			cut++
+		}
 	}
 	if most < 30 {
 		t.Errorf("at most %d readings", most)
 	}
-	t.Logf("at most %d readings", most)
+	if cut > rounds/100 {
+		t.Errorf("%d of %d targets have more readings than the bound", cut, rounds)
+	}
+	t.Logf("at most %d readings, %d of %d targets have more", most, cut, rounds)
 }

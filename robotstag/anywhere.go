@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag
+
+import (
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// Anywhere returns what rules say about any path, as if they said it about every path: the strictest robots control
+// rules, the preferences that disallow, and when these next change because a date passes (zero for never).
+func Anywhere(rules []*policy.Rule, now time.Time) (all robotsrule.Set, disallowed Usage, until time.Time) {
+	for _, r := range rules {
+		for i := range r.Statements {
+			said, change := disallowed.addAnywhere(&r.Statements[i], now)
+			all, until = all.Union(said), earlier(until, change)
+		}
+		for _, e := range r.EngineRules {
+			if at, ok := e.Rule.UnavailableAfter(); ok && at.Add(time.Second).After(now) {
+				until = earlier(until, at.Add(time.Second))
+			}
+			all = all.Union(e.Rule.Expired(now))
+		}
+	}
+	return all, disallowed, until
+}
+
+// addAnywhere adds what a statement disallows, and returns the rules for it.
+func (u *Usage) addAnywhere(s *policy.Statement, now time.Time) (rules robotsrule.Set, until time.Time) {
+	var limit policy.TimeLimit
+	if s.Qualifiers != nil {
+		limit = s.Qualifiers.TimeLimit
+	}
+	disallows := !s.Allow || limit.Passed(now)
+	if !disallows && limit.Kind == policy.UntilDate {
+		until = limit.Last.Add(time.Second)
+	}
+	rights := policy.RightsUsages()
+	for _, usage := range policy.Usages() {
+		switch i := slices.Index(rights[:], usage); {
+		case !s.Usage.Covers(usage):
+		case disallows && i >= 0:
+			u.Verdicts[i] = policy.Disallowed
+		case disallows:
+			rules = rules.Union(spelling[usage])
+		case s.Qualifiers != nil:
+			rules = rules.Union(spellLimits(usage, s.Qualifiers))
+		}
+	}
+	return rules, until
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+// anywhere is what responses for a long target carry, which is not compared with patterns: all that the policy says of
+// any path on its hosts.
+func (ps *pages) anywhere(tailored bool, q policy.Query, t target) *Page {
+	pg := &Page{Rights: ps.registers.rightsOf(t)}
+	var all []robotstag.Member
+	var usage robotstag.Usage
+	for q.Host = range t.hosts {
+		said, disallowed, until := ps.membersAnywhere(tailored, q)
+		all, usage = append(all, said...), usage.Combine(disallowed)
+		pg.until = earlier(pg.until, until)
+	}
+	if len(all) > 0 || usage != (robotstag.Usage{}) {
+		pg.Values, _ = robotstag.Build(all, usage, q.Now)
+	}
+	pg.Elements = ps.elements(all, pg.Rights)
+	return pg
+}
+
+// membersAnywhere is members and what is disallowed by preferences, whatever the path.
+func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robotstag.Member, disallowed robotstag.Usage, until time.Time) {
+	classes := []policy.Class{ps.exact.ClassOf(q.Crawler, q.Host)}
+	if !tailored {
+		classes = ps.exact.PublicClasses(q.Host)
+	}
+	var everyone robotsrule.Set
+	for i := range classes {
+		rules, prefs, change := robotstag.Anywhere(reaching(ps.exact, &classes[i]), q.Now)
+		until = earlier(until, change)
+		if i == 0 {
+			if everyone = rules; !rules.IsEmpty() {
+				members = append(members, robotstag.Member{Token: robotstag.Everyone, Rules: rules})
+			}
+			if ps.exact.Spec().Publish.ContentUsage != policy.Off {
+				disallowed = prefs
+			}
+			continue
+		}
+		for _, id := range classes[i].Crawlers {
+			if info := ps.exact.CrawlerInfo(id); !info.RobotsOnly && !rules.Beyond(everyone).IsEmpty() {
+				members = append(members, robotstag.Member{Token: info.Token, Rules: rules.Beyond(everyone)})
+			}
+		}
+	}
+	return members, disallowed, until
+}
+
+// reaching lists the rules that reach a class without naming purposes.
+func reaching(p *policy.Policy, c *policy.Class) []*policy.Rule {
+	return slices.DeleteFunc(slices.Concat(p.Ranks(c)...), func(r *policy.Rule) bool { return len(r.UsagePurposes) > 0 })
+}
+
+// declaredAnywhere is what a policy declares about any path of a host, whoever a rule is for.
+func declaredAnywhere(p *policy.Policy, host string) tdmrep.Declaration {
+	_, disallowed, _ := robotstag.Anywhere(p.RulesOn(host), time.Time{})
+	if disallowed.Verdicts[0] == policy.Disallowed || disallowed.Verdicts[1] == policy.Disallowed {
+		return tdmrep.Declaration{Reservation: tdmrep.Reserved, Policy: p.Spec().Rights.TDMPolicy}
+	}
+	return tdmrep.Declaration{}
+}
+
+// earlier is the earlier of two times; zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
