@@ -130,7 +130,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 	if err != nil {
 		return c, apiError(http.StatusConflict, fmt.Errorf("not published: %w", err))
 	}
-	if q.Has("undo") && st.IsUndo() && q.Get("again") != "yes" {
+	if q.Has("undo") && st.UndoesUndo() && q.Get("again") != "yes" {
 		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the present version is an undo itself, and this would bring %s back; if that is meant, add again=yes", back.Label()))
 	}
 	c.Text, c.Note = back.Text, cmp.Or(c.Note, "back to "+back.Label())

@@ -276,7 +276,7 @@ func (v *view) check(d *changeData) error {
 		v.judge(d)
 	}
 	st := v.stands()
-	if d.Returns = st.Returns(hashOf(d.Text)); d.Returns == source.Undo && st.IsUndo() {
+	if d.Returns = st.Returns(hashOf(d.Text)); d.Returns == source.Undo && st.UndoesUndo() {
 		d.Again = st.Undo().Label()
 	}
 	d.Publish = v.publishBox(d)

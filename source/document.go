@@ -76,10 +76,11 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	found, err := d.read(ctx, u.src, nil)
+	state := u.src.state(found, err)
 	var s *Snapshot
 	switch now := d.Current(); {
 	case err != nil && u.src.remote && d.hasVersion(u):
-		d.noteRejected(u, found, err)
+		d.noteRejected(u, state, err)
 		return nil
 	case err != nil:
 		err = fmt.Errorf("reading the policy: %w", err)
@@ -96,7 +97,7 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		// What the guard rejected is not loaded because a configuration is.
 		if returns, accepted := d.returned(u.src, s.SHA256); returns != Undo {
 			if err := u.allows(u.src, now, s, accepted); err != nil {
-				d.noteRejected(u, found, err)
+				d.noteRejected(u, state, err)
 				return nil
 			}
 		}
@@ -110,22 +111,22 @@ func (d *Document) open(ctx context.Context, u *user) error {
 			u.Logger.Warn("there is no policy yet, and robots_policy does nothing until there is one: publish it, or write the file", zap.String("policy", u.src.name), zap.Error(err))
 			d.setError(err, true)
 		}
-		d.rejected = u.src.state(found, err)
+		d.rejected = state
 		return nil
 	}
 	// At a start, the last good policy is better than no site at all, and sites without a policy that a storage or
 	// a web server does not give are better, too. Where a configuration runs already, that one stays, and the error
 	// says why; unless it has no policy either.
 	if !u.Strict && d.startLastGood(u) || u.src.remote && !u.ReadOnly && (!u.Strict || d.unavailable() != nil) {
-		d.noteRejected(u, found, err)
+		d.noteRejected(u, state, err)
 		return nil
 	}
 	return err
 }
 
 // noteRejected notes and reports why the state of the source is not served when a configuration is loaded.
-func (d *Document) noteRejected(u *user, found content, err error) {
-	d.rejected = u.src.state(found, err)
+func (d *Document) noteRejected(u *user, state string, err error) {
+	d.rejected = state
 	d.setError(err, false)
 	u.report(u.src, Outcome{Now: d.Current(), Err: err, news: rejected})
 }

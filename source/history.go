@@ -76,8 +76,11 @@ func (s *Standing) Undo() *Published {
 	return nil
 }
 
-// IsUndo reports whether the text of the storage is an undo itself.
-func (s *Standing) IsUndo() bool { return s.top(s.SHA256) && s.History[0].Undo }
+// UndoesUndo reports whether an undo would return to the text that was undone last.
+func (s *Standing) UndoesUndo() bool {
+	back := s.Undo()
+	return back != nil && len(s.History) > 1 && s.top(s.SHA256) && s.History[0].Undo && s.History[1].SHA256 == back.SHA256
+}
 
 // GoBack returns the version to go back to: the one with a number or, for 0, that of an undo. A version that no server
 // is known to have served is an error, because it is a new text to them.

@@ -216,7 +216,7 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, losses *com
 				say("  %s", words)
 			}
 		}
-		if p.before.IsUndo() {
+		if p.undo && p.before.UndoesUndo() {
 			say("The present version is an undo itself: this returns to the text that was undone.")
 			return p.guard.ask(cmd, "not published; to return to the text that was undone, give --yes")
 		}
