@@ -195,11 +195,11 @@ func TestKillWhilePublishing(t *testing.T) {
 		left   string // what is left behind
 	}{
 		{"before the lock", "load 1", false, ""},
-		{"reading the history", "load 4", false, "locks/*.lock"},
+		{"reading the history", "load 5", false, "locks/*.lock"},
 		{"locked", "locked", false, "locks/*.lock"},
 		{"half written", "half", false, "robots_policy/*"},
 		{"stored", "stored", true, ""},
-		{"after that", "load 5", true, ""},
+		{"after that", "load 7", true, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if i%2 == 0 && !testkit.Long() {

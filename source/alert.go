@@ -4,7 +4,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -55,10 +54,10 @@ func (o *Options) cost(src *source, before, now *Snapshot) string {
 	return strings.Join(all, "; ")
 }
 
-// markTries is how often it is tried to note in the history of a storage that a version is served.
+// markTries is how often it is tried to note beside a policy that a version is served.
 const markTries = 10
 
-// markServed notes in the history of a storage that the present text is served.
+// markServed notes beside the policy in a storage that the present text is served.
 func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
 	if src.stored == nil || o.ReadOnly || d.loading.Acquire(ctx, 1) != nil {
 		return
@@ -68,10 +67,9 @@ func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
 	if now == nil || tries == 0 {
 		return
 	}
-	err := src.stored.markServed(ctx, now.Text, now.SHA256)
-	if err != nil && !errors.Is(err, ErrLockStays) {
+	if err := src.stored.markServed(ctx, now.SHA256); err != nil {
 		if tries--; tries == 0 {
-			o.Logger.Warn("the history does not say that this version is served, so `publish --undo` may not find it",
+			o.Logger.Warn("it cannot be noted in the storage that this version is served, so `publish --undo` may not find it",
 				zap.String("policy", src.name), zap.Error(err))
 		}
 	} else {

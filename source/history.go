@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -153,7 +154,13 @@ func (s *storedPolicy) standing(ctx context.Context) (*Standing, error) {
 	if len(bytes.TrimSpace(text)) > 0 { // else it is as good as nothing
 		st.SHA256 = sumOf(text)
 	}
-	st.History, err = s.history(ctx)
+	var times servedTimes
+	if st.History, err = s.history(ctx); err == nil {
+		times, err = s.servedTimes(ctx)
+	}
+	for i := range st.History {
+		st.History[i].Served = times[st.History[i].SHA256]
+	}
 	return st, err
 }
 
@@ -180,6 +187,7 @@ func following(history History, p Published) History {
 func (s *storedPolicy) saveHistory(ctx context.Context, all History) error {
 	size := 0
 	for i := range all {
+		all[i].Served = time.Time{} // it has a key of its own
 		if size += len(all[i].Text); i > 1 && (i == maxHistory || size > maxHistorySize) {
 			all = all[:i]
 			break
@@ -191,34 +199,41 @@ func (s *storedPolicy) saveHistory(ctx context.Context, all History) error {
 	return ctx.Err() // a storage that ignored it may have returned too late to go on
 }
 
-// markServed notes in the history that a server serves a text. A text that was written to the storage by other means
-// becomes a version.
-func (s *storedPolicy) markServed(ctx context.Context, text, sum string) error {
-	noted := func(h History) bool { return h.top(sum) && !h[0].Served.IsZero() }
-	history, err := within(ctx, readTimeout, "reading the history", s.history)
-	if err != nil || noted(history) {
-		return err
-	}
-	return s.locked(ctx, publishTimeout, "noting which version is served", func(ctx context.Context) error {
-		history, err := s.history(ctx)
-		if err != nil || noted(history) {
-			return err
-		}
-		if !history.top(sum) {
-			if stored, err := s.Load(ctx, s.key); err == nil && sumOf(stored) == sum {
-				history = following(history, Published{SHA256: sum, Time: time.Now().UTC(), Text: text})
-			}
-		}
-		history.markServed(sum)
-		return s.saveHistory(ctx, history)
-	})
+// servedTimes are when texts were first served, by their hashes. They have a key of their own, which is written without
+// the lock: a lock that a server could not release, because the storage went away, would stop the next publication.
+type servedTimes map[string]time.Time
+
+const (
+	servedSuffix = ".served"
+	maxServed    = 4 * maxHistory
+)
+
+func (s *storedPolicy) servedTimes(ctx context.Context) (servedTimes, error) {
+	return loadBeside[servedTimes](ctx, s, servedSuffix, "list of served versions")
 }
 
-// markServed notes that the newest version with a hash is served.
-func (h History) markServed(sum string) {
-	i := slices.IndexFunc(h, func(p Published) bool { return p.SHA256 == sum })
-	if i >= 0 && h[i].Served.IsZero() {
-		h[i].Served = time.Now().UTC()
+// markServed notes beside the policy that a server serves a text.
+func (s *storedPolicy) markServed(ctx context.Context, sum string) error {
+	_, err := within(ctx, readTimeout, "noting which version is served", func(ctx context.Context) (any, error) {
+		times, err := s.servedTimes(ctx)
+		if err != nil || !times[sum].IsZero() {
+			return nil, err
+		}
+		if times == nil {
+			times = servedTimes{}
+		}
+		times[sum] = time.Now().UTC()
+		times.shorten()
+		return nil, s.storeBeside(ctx, servedSuffix, times)
+	})
+	return err
+}
+
+// shorten removes the texts that were served first, if there are too many.
+func (t servedTimes) shorten() {
+	sums := slices.SortedFunc(maps.Keys(t), func(a, b string) int { return t[b].Compare(t[a]) })
+	for _, sum := range sums[min(len(sums), maxServed):] {
+		delete(t, sum)
 	}
 }
 

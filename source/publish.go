@@ -37,7 +37,6 @@ type Change struct {
 	Draft    string   // the ID of the draft that it was made from; "" for none
 	Signed
 
-	serving string // what the server that publishes it serves now, and will serve the text; "" for no server
 	known   string // another version that it may replace
 	returns Return
 }
@@ -101,10 +100,6 @@ func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change)
 	if c.returns == Earlier {
 		next.Accepted = c.Accept
 	}
-	if c.serving != "" {
-		history.markServed(c.serving)
-		next.Served = now
-	}
 	history = following(history, next)
 	if err := s.saveHistory(ctx, history); err != nil {
 		return err
@@ -163,6 +158,7 @@ func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	if u.src.stored == nil {
 		return Outcome{}, errReadOnly
 	}
+	d.markServed(ctx, u.Options, u.src) // what is replaced
 	if err := d.loading.Acquire(ctx, 1); err != nil {
 		return Outcome{}, err
 	}
@@ -171,6 +167,7 @@ func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 		return Outcome{}, err
 	}
 	u.report(u.src, out)
+	d.markServed(ctx, u.Options, u.src)
 	d.alert(u.Options, u.src, out)
 	return out, nil
 }
@@ -184,10 +181,7 @@ func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome,
 	}
 	found := content{data: []byte(c.Text)}
 	before := d.Current()
-	c.returns, c.known, c.serving = st.Returns(sumOf(found.data)), d.rejected, ""
-	if before != nil {
-		c.serving = before.SHA256
-	}
+	c.returns, c.known = st.Returns(sumOf(found.data)), d.rejected
 	next, err := compileReturned(u.src.name, found.data, c.returns)
 	if err != nil {
 		return Outcome{}, err
