@@ -136,12 +136,11 @@ func (d *Document) returned(src *source, sum string) (Return, []string) {
 	if err != nil || st.SHA256 != sum {
 		return NeverServed, nil
 	}
-	switch r := st.returned(); r {
-	case Earlier:
+	r := st.returned()
+	if r == Earlier {
 		return r, st.History[0].Accepted
-	default:
-		return r, nil
 	}
+	return r, nil
 }
 
 // reject notes why a state of the source is not served. One that is known is news no

@@ -23,8 +23,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// exitUnconfirmed is the exit code of a version that was written and that no server has confirmed.
-const exitUnconfirmed exitError = 3
+// errUnconfirmed is the exit code of a version that was written and that no server has confirmed.
+const errUnconfirmed exitError = 3
 
 // confirmation asks servers whether they have loaded a version.
 type confirmation struct {
@@ -38,7 +38,7 @@ const askEvery = 250 * time.Millisecond
 // silentAfter is how old the last message of a server of a fleet can be for the command to wait for it.
 const silentAfter = 90 * time.Second
 
-// of waits until the servers have loaded a version, and says which of them have. It returns exitUnconfirmed if the
+// of waits until the servers have loaded a version, and says which of them have. It returns errUnconfirmed if the
 // server at the address has not, or another one of its fleet that is alive.
 func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *storage, key, sum string) error {
 	ctx, stop := context.WithTimeout(ctx, c.wait)
@@ -67,7 +67,7 @@ func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *stor
 		}
 	}
 	if !confirmed {
-		return exitUnconfirmed
+		return errUnconfirmed
 	}
 	return nil
 }

@@ -234,9 +234,9 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, losses *com
 			say("  %s", words)
 		}
 		return fmt.Errorf("not published; to accept what they lose, give --accept-loss %s", strings.Join(lost.Names, ","))
-	default:
-		return p.check(ctx, cmd, losses)
+	case source.NeverServed:
 	}
+	return p.check(ctx, cmd, losses)
 }
 
 // saveDraft saves the text as a draft, because the configuration demands that several people stand behind a version.
