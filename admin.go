@@ -3,7 +3,6 @@
 package robotspolicy
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -41,6 +40,7 @@ func init() {
 //	GET  /robots_policy/violations    what crawlers fetched against the robots.txt that they had read: since
 //	GET  /robots_policy/verification  what crawlers are verified by
 //	POST /robots_policy/reload        loads a new version of the policy, and of the catalogue, now
+//	POST /robots_policy/publish       publishes a version of a policy in Caddy's storage: author, note, undo, version
 //	POST /robots_policy/enforce       limits enforcement until the next reload of Caddy: mode
 //
 // Where there are several policies, the parameter policy takes the name of one.
@@ -75,6 +75,7 @@ func (a *adminAPI) Routes() []caddy.AdminRoute {
 		route("violations", http.MethodGet, violations),
 		route("verification", http.MethodGet, a.verification),
 		route("reload", http.MethodPost, a.reload),
+		route("publish", http.MethodPost, publisher{a.logger}.publish),
 		route("enforce", http.MethodPost, a.enforce),
 	}
 }
@@ -96,7 +97,22 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	for _, h := range policies.Pool.AllHosts() {
 		hosts = append(hosts, h.Status())
 	}
-	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "hosts": hosts, "catalogue": cataloguestore.CurrentStatus()})
+	absent := []withoutVersion{}
+	for _, d := range policies.Pool.Waiting() {
+		absent = append(absent, withoutVersion{d.Name, "waiting", d.Problem()})
+	}
+	for _, d := range policies.Pool.Unavailable() {
+		absent = append(absent, withoutVersion{d.Name, "unavailable", d.Problem()})
+	}
+	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "without": absent, "hosts": hosts, "catalogue": cataloguestore.CurrentStatus()})
+}
+
+// withoutVersion is a policy without a version to serve: there is none yet (waiting), or it is not known whether there
+// is one (unavailable).
+type withoutVersion struct {
+	Policy string `json:"policy"`
+	State  string `json:"state"`
+	Error  string `json:"error"`
 }
 
 func (*adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
@@ -173,7 +189,7 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	var chosen []*source.Document
 	if name == "" || len(hosts) == 0 {
 		var err error
-		if chosen, err = chosenDocuments(r); err != nil {
+		if chosen, err = chosenAmong(r, allDocuments()); err != nil {
 			return err
 		}
 	}
@@ -211,7 +227,11 @@ func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 }
 
 func chosenDocuments(r *http.Request) ([]*source.Document, error) {
-	all := policies.Pool.Documents()
+	return chosenAmong(r, policies.Pool.Documents())
+}
+
+// chosenAmong returns the document that a request names, or all.
+func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, error) {
 	name := r.URL.Query().Get("policy")
 	if name == "" {
 		return all, nil
@@ -257,14 +277,6 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-func namesOf(ds []*source.Document) string {
-	names := make([]string, len(ds))
-	for i, d := range ds {
-		names[i] = d.Name
-	}
-	return strings.Join(names, ", ")
-}
-
 // Violations are those of the last week, unless the request says otherwise, and at most maxViolations rows.
 const (
 	violationsSince = 7 * 24 * time.Hour
@@ -292,19 +304,6 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 		return apiError(http.StatusInternalServerError, err)
 	}
 	return respondJSON(w, http.StatusOK, all)
-}
-
-func respondJSON(w http.ResponseWriter, status int, v any) error {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-func apiError(status int, err error) error {
-	return caddy.APIError{HTTPStatus: status, Err: err}
 }
 
 var (

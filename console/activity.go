@@ -326,7 +326,7 @@ func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) (
 }
 
 // CheckReload implements recorders.ActivityStore.
-func (a *Activity) CheckReload(ctx context.Context, name string, before, after *site.Site) error {
+func (a *Activity) CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error {
 	if a.MaxSearchLoss == nil {
 		return nil
 	}
@@ -348,7 +348,11 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	if err != nil {
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
-	return r.SearchLoss.Check(*a.MaxSearchLoss, a.MaxUndecided, "max_undecided")
+	err = r.SearchLoss.Check(*a.MaxSearchLoss, a.MaxUndecided, "max_undecided")
+	if err != nil && acceptedAll(&r.SearchLoss, a.MaxUndecided, accepted) {
+		return nil
+	}
+	return err
 }
 
 // Dropped is how many visits found the queue full, or the store not open.

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -40,7 +41,12 @@ type changeData struct {
 	First  *firstQuestions
 
 	Saved     *source.Draft // that is saved for all; nil for none
-	SavedID   string        // of the draft that the text started from
+	SavedID   string        // of the draft that was saved when the page was made
+	Continues string        // the ID of the draft that the text is made from; "" for none
+
+	Returns   source.Return // how the text relates to what was served
+	Again     string        // the version that the undo of an undo brings back
+	Accept    []string      // the search engines whose losses are accepted
 	Overtaken *overtaken    // somebody else changed what the draft started from
 
 	now       time.Time
@@ -77,8 +83,13 @@ type publishBox struct {
 	Token      string
 	MaySave    bool
 	MayApprove bool
-	MayPublish string // why not; empty: they may
+	MayPublish string   // why not; empty: they may
+	Losers     []string // the search engines whose losses must be accepted
+	Accepted   bool     // they are
 }
+
+// Names is for the template: what the box sends.
+func (b publishBox) Names() string { return strings.Join(b.Losers, ",") }
 
 // condition is something that publishing needs.
 type condition struct {
@@ -156,6 +167,10 @@ func (v *view) openDraft(d *changeData) error {
 		if _, sent := v.r.PostForm["draft"]; sent {
 			d.SavedID = v.r.PostFormValue("draft")
 		}
+		d.Continues = v.r.PostFormValue("continues")
+		for _, names := range v.r.PostForm["accept"] {
+			d.Accept = append(d.Accept, strings.Split(names, ",")...)
+		}
 		d.Back = v.r.PostFormValue("back")
 		if d.First != nil && v.r.PostFormValue("do") == "answers" {
 			return d.First.write(d)
@@ -176,7 +191,7 @@ func (v *view) openDraft(d *changeData) error {
 			d.Note = "Back to " + shorten(d.Back)
 		}
 	} else if d.Saved != nil && v.Param("draft") != "none" {
-		d.Text, d.Base, d.Note = d.Saved.Text, d.Saved.Base, d.Saved.Note
+		d.Text, d.Base, d.Note, d.Continues = d.Saved.Text, d.Saved.Base, d.Saved.Note, d.SavedID
 	}
 	if line := v.Param("expect"); line != "" && !strings.ContainsAny(line, "\r\n") {
 		d.Text = withLine(d.Text, "expect", "  - "+line)
@@ -204,7 +219,7 @@ func (v *view) upload(d *changeData) error {
 
 // versionOf is the text of a version that was published: by its hash or the start of it.
 func (v *view) versionOf(id string) (text string, ok bool, err error) {
-	for _, p := range v.published() {
+	for _, p := range v.stands().History {
 		if strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
 			return p.Text, v.mayRead(p.Text), nil
 		}
@@ -218,7 +233,7 @@ func (v *view) versionOf(id string) (text string, ok bool, err error) {
 			return h.publications[i].Text, v.mayRead(h.publications[i].Text), nil
 		}
 	}
-	return "", false, v.publicationsError
+	return "", false, v.standingError
 }
 
 // textOf is the text of the version that a draft started from.
@@ -259,6 +274,10 @@ func (v *view) check(d *changeData) error {
 		d.Rights = reservations(draft.site, v.Now)
 		d.Robots = v.robotsDiffs(draft.site)
 		v.judge(d)
+	}
+	st := v.stands()
+	if d.Returns = st.Returns(hashOf(d.Text)); d.Returns == source.Undo && st.UndoesUndo() {
+		d.Again = st.Undo().Label()
 	}
 	d.Publish = v.publishBox(d)
 	return nil
@@ -345,28 +364,40 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	return err
 }
 
-// published is what was published from this page, newest first.
-func (v *view) published() []source.Published {
+// stands is what the storage of the policy holds: its text, and what was published to it, newest first.
+func (v *view) stands() *source.Standing {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
-		return nil
+		return new(source.Standing)
 	}
-	if !v.publicationsRead {
-		v.publicationsRead = true
-		all, err := v.Running.document.History(v.ctx)
+	if v.standing == nil {
+		st, err := v.Running.document.Standing(v.ctx)
 		if err != nil {
 			v.logger.Warn("the history of a policy cannot be read", zap.String("policy", v.Running.Name), zap.Error(err))
+			st = new(source.Standing)
 		}
-		v.publications, v.publicationsError = all, err
+		v.standing, v.standingError = st, err
 	}
-	return v.publications
+	return v.standing
+}
+
+// publishedAs returns the version of the history that a publication is of, nil if it has none. What the history says
+// belongs to the number of a version: the same text can have several.
+func (v *view) publishedAs(p *store.Publication) *source.Published {
+	number, _, _ := strings.Cut(p.Number, ".") // another program or catalog counts after the dot
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return nil
+	}
+	if x := v.stands().Version(n); x != nil && strings.HasPrefix(x.SHA256, p.Policy) {
+		return x
+	}
+	return nil
 }
 
 // signedOf is who published a version and what they wrote about it, after a colon or a comma.
-func (v *view) signedOf(version string) string {
-	for _, p := range v.published() {
-		if strings.HasPrefix(p.SHA256, version) {
-			return signedWords(p.Signed)
-		}
+func (v *view) signedOf(p *store.Publication) string {
+	if x := v.publishedAs(p); x != nil {
+		return signedWords(x.Signed)
 	}
 	return ""
 }

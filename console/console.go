@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // subcommands
 )
 
@@ -102,6 +103,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 // Cleanup takes the options out of force.
 func (c *Console) Cleanup() error {
 	options.Remove(c)
+	policies.Approvals.Remove(&c.Approval)
 	if c.listening != nil {
 		return c.listening.Close()
 	}

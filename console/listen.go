@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 )
 
 // Caddy's admin API answers no browser, so the console has an address of its own on this machine,
@@ -67,6 +68,7 @@ func parseListen(text string) (caddy.NetworkAddress, error) {
 // not the sites.
 func (c *Console) Start() error {
 	options.Add(c)
+	policies.Approvals.Add(&c.Approval)
 	if c.Listen != "off" {
 		c.listening = optional.Open("console", optional.Funcs[*listener]{Open: c.listen})
 	}

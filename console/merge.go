@@ -23,7 +23,7 @@ func (v *view) overtake(d *changeData) {
 	switch {
 	case d.Base != d.Live:
 		o.Onto, o.What = "the version in force", "Another version was published since this draft was begun"
-		if all := v.published(); len(all) > 0 && all[0].SHA256 == d.Live {
+		if all := v.stands().History; len(all) > 0 && all[0].SHA256 == d.Live {
 			o.Onto = fmt.Sprintf("version %d", all[0].Number)
 			o.What = fmt.Sprintf("Version %d was published since this draft was begun%s", all[0].Number, signedWords(all[0].Signed))
 		}
@@ -52,6 +52,7 @@ func (v *view) overtake(d *changeData) {
 	d.Text, d.Moved = text, "Your change now stands on "+o.Onto+"."
 	if d.Overtaken = nil; d.Base == d.Live {
 		d.SavedID = d.Saved.ID()
+		d.Continues = d.SavedID
 	}
 	d.Base = d.Live
 }

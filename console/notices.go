@@ -92,6 +92,16 @@ func (v *view) policyNotices() (all []notice) {
 			})
 		}
 	}
+	for _, d := range policies.Pool.Unavailable() {
+		text := "Until it can be, robots.txt is answered with 503, which tells crawlers to come back later; no page is changed, and no crawler is blocked."
+		if v.may == nil { // a site's pages show no storage
+			text = d.Name + " has given no policy since the start. " + text + " The reason: " + firstLine(d.Problem())
+		}
+		all = append(all, notice{
+			Alarm: true, Screen: "health", Heading: "The policy cannot be read", Text: text,
+			Actions: []action{{"See the source", v.Link("health", "#", "source")}},
+		})
+	}
 	if len(documents) == 0 && len(hosts) == 0 && len(all) == 0 {
 		return []notice{{
 			Alarm: true, Screen: "health", Heading: "No policy is loaded",
@@ -100,7 +110,20 @@ func (v *view) policyNotices() (all []notice) {
 	}
 	for _, d := range documents {
 		s := d.Status()
-		if s.Error == "" || v.may != nil && (v.Running == nil || v.Running.Name != d.Name) {
+		if v.may != nil && (v.Running == nil || v.Running.Name != d.Name) {
+			continue
+		}
+		if s.UndoCost != "" {
+			text := "What it costs stays listed until the next version is published."
+			if v.showsText() {
+				text = sentence(s.UndoCost)
+			}
+			all = append(all, notice{
+				Alarm: true, Screen: "published", Since: *s.UndoCostSince, Heading: "The undo that is in force has a cost", Text: text,
+				Actions: []action{{"See the versions", v.Link("published")}},
+			})
+		}
+		if s.Error == "" {
 			continue
 		}
 		text := "The version before stays in use, so nothing changes for crawlers. "

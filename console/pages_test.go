@@ -297,7 +297,7 @@ func TestPublish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	history := v.published()
+	history := v.stands().History
 	if len(history) != 2 || history[0].Note != "Close the feed to Semrush" || history[1].Text != testPolicy {
 		t.Fatalf("history: %+v", history)
 	}
@@ -307,7 +307,7 @@ func TestPublish(t *testing.T) {
 		t.Fatalf("the result: %s", shown)
 	}
 	confirm := get(t, s, strings.ReplaceAll(undo[1], "&amp;", "&")).Body.String()
-	if !strings.Contains(confirm, "may now crawl /feed.xml") || !strings.Contains(confirm, ">Go back to v1</button>") {
+	if !strings.Contains(confirm, "may now crawl /feed.xml") || !strings.Contains(confirm, ">Undo: back to v1</button>") {
 		t.Fatalf("what going back changes is not shown: %s", confirm)
 	}
 	form = fields(confirm)

@@ -104,7 +104,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			text := testPolicy + text + "\n"
 			// The state before: the policy in force, and the draft.
 			if now := document.Current(); now.Text != testPolicy {
-				if _, err := document.Publish(t.Context(), now.SHA256, testPolicy, source.Signed{}); err != nil {
+				if _, err := document.Publish(t.Context(), source.Change{Replaces: now.SHA256, Text: testPolicy}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -4,9 +4,12 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // publishBox says what can be done with a draft.
@@ -31,11 +34,10 @@ func (v *view) publishBox(d *changeData) publishBox {
 	}
 	add(d.Draft.Errors-d.Draft.Failing <= 0, good, plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
 	if len(d.Draft.Tests) > 0 {
-		add(d.Draft.Failing == 0, "All "+plural(len(d.Draft.Tests), "test", "tests")+" pass", plural(d.Draft.Failing, "test fails", "tests fail"))
+		add(d.Draft.Failing == 0 || d.Returns == source.Undo, "All "+plural(len(d.Draft.Tests), "test", "tests")+" pass", plural(d.Draft.Failing, "test fails", "tests fail"))
 	}
 	if d.Draft.site != nil {
-		good, bad := d.guard()
-		add(bad == "", "Guard: "+good, "Guard: "+bad)
+		d.searchLoss(&b, add)
 	}
 	if d.Draft.site != nil && v.may != nil {
 		add(v.staysInside(v.Running.Site, d.Draft.site), "Changes nothing outside "+english.Some(v.may, 3), outsideWords(v.may))
@@ -44,18 +46,50 @@ func (v *view) publishBox(d *changeData) publishBox {
 	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
 	if n := v.options.Approval; n > 1 && b.ReadOnly == "" {
 		others := d.behind(v)
-		undo := d.Text == v.previousText()
-		good := "Goes back to the version before, which was agreed on"
-		if len(others) > 0 {
-			good = english.List(shortenAll(others), "and") + " stand behind it"
-		}
-		add(undo || len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must stand behind it: save the draft, and let them approve or publish it.")
+		good := english.List(shortenAll(others), "and") + " stand behind it"
+		add(len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must stand behind it: save the draft, and let them approve or publish it.")
 	}
 	if b.ReadOnly == "" {
 		add(b.MayPublish == "", "You may publish", b.MayPublish)
 	}
 	b.Ready = b.ReadOnly == "" && b.WhyNot == ""
 	return b
+}
+
+// searchLoss says what search engines lose by the draft, and whether that is a reason not to publish it. An undo is not
+// stopped by it; a version that was served earlier needs it accepted by name.
+func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
+	good, bad := d.guard()
+	switch {
+	case bad == "":
+		add(true, "Search-loss limit: "+good, "")
+	case d.Returns == source.Undo:
+		add(true, "An undo, which the search-loss limit does not stop: "+bad, "")
+	case d.Returns == source.Earlier:
+		b.Losers = d.losers()
+		accepted := !slices.ContainsFunc(b.Losers, func(name string) bool { return !slices.Contains(d.Accept, name) })
+		b.Accepted = accepted
+		add(accepted, "Accepted: "+bad, "Search-loss limit: "+bad+". To go back to this version all the same, accept this below")
+	default:
+		add(false, "", "Search-loss limit: "+bad)
+	}
+}
+
+// losers are the search engines that may lose something by the draft.
+func (d *changeData) losers() []string {
+	names := d.Losses.Names()
+	if r := d.Replay; r.judges() {
+		for _, c := range r.Loss.Crawlers {
+			if !c.Intended {
+				names = append(names, c.Crawler)
+			}
+		}
+		if r.TooLong || len(r.Loss.Undecided) > 0 {
+			names = append(names, compare.Undecided)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // readOnly says why nothing can be done here with a draft, "" if something can.
@@ -67,14 +101,6 @@ func (v *view) readOnly(d *changeData) string {
 		return "The policy is read from a file, which the console does not write. Download the draft and put it there; the server loads it by itself."
 	}
 	return v.lacks(editor)
-}
-
-// previousText is the text of the version before the one in force, "" if it is not known.
-func (v *view) previousText() string {
-	if all := v.published(); len(all) > 1 && all[0].SHA256 == v.Running.SHA256 {
-		return all[1].Text
-	}
-	return ""
 }
 
 // outsideWords says that a draft decides more than pages of a site may.
@@ -126,6 +152,12 @@ func (d *changeData) Headline() headline {
 		good, bad = d.guard()
 	}
 	switch r := d.Replay; {
+	case !wrong && d.Returns == source.Undo && d.Publish.WhyNot == "":
+		h := headline{Class: "fine", Text: "Ready to undo"}
+		if bad != "" {
+			h.Class, h.Lines = "warning", []string{sentence(bad)}
+		}
+		return h
 	case wrong || bad == "" && d.Publish.WhyNot != "":
 		h := headline{Class: "warning", Text: "Not ready: " + d.Publish.WhyNot}
 		if wrong {

@@ -9,38 +9,174 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 const closingBingbot = "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n"
 
-// Going back to an earlier version is guarded as publishing a draft is.
-func TestGoingBackIsGuarded(t *testing.T) {
+// An undo is published whatever search engines lose by it, and that is an alarm; the undo of an undo says so. A version
+// that was served earlier takes a tick at those who lose by it.
+func TestUndoAndEarlierVersions(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", closingBingbot+"  - name: late\n", 1)
 	s := startCaddy(t, testPolicy) // whose traffic has Bingbot at /news/
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, earlier := sumOf(testPolicy), sumOf(closing)
-	for _, p := range [][2]string{{now, closing}, {earlier, testPolicy}} { // without the guard of the console
-		if _, err := v.Running.document.Publish(t.Context(), p[0], p[1], source.Signed{}); err != nil {
+	document := v.Running.document
+	for _, p := range [][2]string{{testPolicy, closing}, {closing, testPolicy}} { // without the guard of the console
+		if _, err := document.Publish(t.Context(), source.Change{Replaces: sumOf(p[0]), Text: p[1]}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const origin = "http://localhost:2020"
-	w := post(t, s, "change", origin, map[string]string{"do": "publish", "back": "v1", "text": closing, "base": now, "token": token(time.Now(), now, localName)})
-	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "of Bingbot refused, line ") {
-		t.Errorf("going back to a version that refuses Bingbot: status %d: %s", w.Code, w.Body)
+	publish := func(text, accept string) (int, string) {
+		t.Helper()
+		now := document.Current().SHA256
+		form := map[string]string{"do": "publish", "text": text, "base": now, "accept": accept, "token": token(time.Now(), now, localName)}
+		w := post(t, s, "change", "http://localhost:2020", form)
+		if served := document.Current().Text == text; served != (w.Code == http.StatusSeeOther) {
+			t.Errorf("status %d, and served: %v", w.Code, served)
+		}
+		return w.Code, w.Body.String()
 	}
-	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.Running.Text != testPolicy {
-		t.Errorf("the earlier version is in force: %v", err)
+	undo := get(t, s, "change?back=v2&from="+sumOf(closing)).Body.String()
+	for _, want := range []string{"Ready to undo", "An undo, which the search-loss limit does not stop: search engines lose", ">Undo the undo: back to v2</button>", "The version in force is an undo itself."} {
+		if !strings.Contains(undo, want) {
+			t.Errorf("no %q in %s", want, undo)
+		}
+	}
+	if code, body := publish(closing, ""); code != http.StatusSeeOther {
+		t.Errorf("undo: status %d: %s", code, body)
+	}
+	if body := get(t, s, "").Body.String(); !strings.Contains(body, "The undo that is in force has a cost") {
+		t.Error("no alarm")
+	}
+	for _, text := range []string{testPolicy, testPolicy + "# more\n"} {
+		if code, body := publish(text, ""); code != http.StatusSeeOther {
+			t.Fatalf("status %d: %s", code, body)
+		}
+	}
+	if body := get(t, s, "").Body.String(); strings.Contains(body, "The undo that is in force has a cost") {
+		t.Error("the alarm stays")
+	}
+	code, body := publish(closing, "")
+	if code != http.StatusConflict || !strings.Contains(body, "of Bingbot refused, line ") || !strings.Contains(body, `name="accept" value="Bingbot`) {
+		t.Errorf("an earlier version: status %d: %s", code, body)
+	}
+	names := regexp.MustCompile(`name="accept" value="([^"]+)"`).FindStringSubmatch(body)
+	if code, _ := publish(closing, "Googlebot"); code != http.StatusConflict {
+		t.Errorf("accepted for another one: status %d", code)
+	}
+	if code, body := publish(closing, names[1]); code != http.StatusSeeOther {
+		t.Errorf("accepted: status %d: %s", code, body)
+	}
+}
+
+// The draft that was published is gone, whether its text was published, or one that was made from it after somebody
+// else had published; and it is not there again if it could not be deleted.
+func TestPublishedDraftIsGone(t *testing.T) {
+	s := startCaddyWith(t, testPolicy, t.TempDir())
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := v.Running.document
+	fields := regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^"]*)">`)
+	send := func(page, do, text string) string {
+		t.Helper()
+		var w *httptest.ResponseRecorder
+		for _, step := range []string{"check", do} { // only a page with a checked draft has a token
+			form := map[string]string{"do": step, "text": text}
+			for _, f := range fields.FindAllStringSubmatch(page, -1) {
+				form[f[1]] = f[2]
+			}
+			w = post(t, s, "change", "http://localhost:2020", form)
+			page = w.Body.String()
+		}
+		if do != "onto" && w.Code != http.StatusSeeOther {
+			t.Fatalf("%s: status %d: %s", do, w.Code, w.Body)
+		}
+		return w.Body.String()
+	}
+	saved := func(want bool) {
+		t.Helper()
+		if page := get(t, s, "change").Body.String(); strings.Contains(page, "draft is saved") != want || !want && strings.Contains(page, "Another version was published") {
+			t.Errorf("a draft is saved: %v, want %v: %s", !want, want, page)
+		}
+	}
+	send(get(t, s, "change").Body.String(), "save", testPolicy+"# mine\n")
+	saved(true)
+	theirs := "# theirs\n" + testPolicy
+	if _, err := document.Publish(t.Context(), source.Change{Replaces: sumOf(testPolicy), Text: theirs}); err != nil {
+		t.Fatal(err)
+	}
+	page := get(t, s, "change").Body.String()
+	page = send(page, "onto", testPolicy+"# mine\n")
+	send(page, "publish", theirs+"# mine\n")
+	saved(false)
+	send(get(t, s, "change").Body.String(), "save", theirs)
+	send(get(t, s, "change").Body.String(), "publish", theirs)
+	saved(false)
+
+	// What was not made from the draft leaves it.
+	send(get(t, s, "change").Body.String(), "save", theirs+"# a draft\n")
+	send(get(t, s, "change?draft=none").Body.String(), "publish", theirs+"# something else\n")
+	if draft, err := document.Draft(t.Context()); err != nil || draft == nil || draft.Text != theirs+"# a draft\n" {
+		t.Errorf("%+v, %v", draft, err)
+	}
+	if err := document.SaveDraft(t.Context(), draftID(t, document), &source.Draft{Text: theirs + "# something else\n"}); err != nil {
+		t.Fatal(err)
+	}
+	saved(false)
+}
+
+func draftID(t *testing.T, d *source.Document) string {
+	t.Helper()
+	draft, err := d.Draft(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return draft.ID()
+}
+
+// Author and note belong to a version, and not to its text: the text of an older version that somebody else publishes
+// again does not change who published the older one.
+func TestAuthorsOfTheSameText(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := v.Running.document
+	other := testPolicy + "# other\n"
+	before := testPolicy
+	for i, by := range []string{"ann", "bob", "cleo"} {
+		text := []string{other, testPolicy, other}[i]
+		if _, err := document.Publish(t.Context(), source.Change{Replaces: sumOf(before), Text: text, Signed: source.Signed{By: by, Note: "for " + by}}); err != nil {
+			t.Fatal(err)
+		}
+		before = text
+		get(t, s, "published") // the version in force is stored
+		recorders.Running().Publish(document.Current().Publication())
+	}
+	page := get(t, s, "published").Body.String()
+	rows := regexp.MustCompile(`(?s)<h3>(v[0-9]+).*?</div><p>(.*?)</p>`).FindAllStringSubmatch(page, -1)
+	got := map[string]string{}
+	for _, r := range rows {
+		got[r[1]] = r[2]
+	}
+	for version, by := range map[string]string{"v2": "ann", "v3": "bob", "v4": "cleo"} {
+		if !strings.Contains(got[version], "By "+by+": “for "+by+"”") {
+			t.Errorf("%s: %q, want %s; all: %q", version, got[version], by, got)
+		}
 	}
 }
 

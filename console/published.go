@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +27,7 @@ type publishedData struct {
 	Audits      []auditor.Result
 	AuditHosts  []string
 	Done        *versionRow // was published just now
-	Undo        string      // the label of the version before it; empty: it cannot be undone
+	Undo        string      // the label of the version that an undo brings back; empty: nothing can be undone
 	UndoLink    string
 	ShowsText   bool
 	NoStore     bool
@@ -68,6 +67,7 @@ func published(v *view) (*page, error) {
 	}
 	v.versionRows(d, h, readBy)
 	v.done(d)
+	v.undo(d)
 	p.Lead = v.publishedLead(d, h)
 	return p, nil
 }
@@ -97,13 +97,10 @@ func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[s
 	}
 	for i := range len(h.publications) - d.Older {
 		row := versionRow{numbered: h.publications[i]}
-		for _, p := range v.published() {
-			if strings.HasPrefix(p.SHA256, row.Policy) {
-				row.Signed = p.Signed
-				if v.lacks(publisher) == "" && !row.Live {
-					row.Back = v.Link("change", "from", p.SHA256, "back", row.Label(), "#", "result")
-				}
-				break
+		if p := v.publishedAs(&row.Publication); p != nil {
+			row.Signed = p.Signed
+			if v.lacks(publisher) == "" && !row.Live && !p.Served.IsZero() {
+				row.Back = v.Link("change", "from", p.SHA256, "back", row.Label(), "#", "result")
 			}
 		}
 		for _, t := range h.documents {
@@ -116,7 +113,7 @@ func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[s
 	}
 }
 
-// done fills in what was published just now, and how to undo it.
+// done fills in what was published just now.
 func (v *view) done(d *publishedData) {
 	done := v.Param("done")
 	i := slices.IndexFunc(d.Versions, func(r versionRow) bool { return r.Live && done != "" && strings.HasPrefix(r.Policy, done) })
@@ -124,9 +121,16 @@ func (v *view) done(d *publishedData) {
 		return
 	}
 	d.Done = &d.Versions[i]
-	if all := v.published(); len(all) > 1 && strings.HasPrefix(all[0].SHA256, done) && v.lacks(publisher) == "" {
-		d.Undo = "v" + strconv.Itoa(all[1].Number)
-		d.UndoLink = v.Link("change", "from", all[1].SHA256, "back", d.Undo, "#", "result")
+}
+
+// undo fills in how to undo the present version.
+func (v *view) undo(d *publishedData) {
+	if v.Running == nil || v.Running.document == nil || !v.Running.document.Writable() || v.lacks(editor) != "" {
+		return
+	}
+	if back := v.stands().Undo(); back != nil {
+		d.Undo = back.Label()
+		d.UndoLink = v.Link("change", "from", back.SHA256, "back", d.Undo, "#", "result")
 	}
 }
 

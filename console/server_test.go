@@ -144,11 +144,11 @@ func TestHistoryIsReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, versions := len(v.published()), must(v.history())
-	if _, err := v.Running.document.Publish(t.Context(), sumOf(testPolicy), testPolicy+"# more\n", source.Signed{}); err != nil {
+	before, versions := len(v.stands().History), must(v.history())
+	if _, err := v.Running.document.Publish(t.Context(), source.Change{Replaces: sumOf(testPolicy), Text: testPolicy + "# more\n"}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(v.published()); n != before || must(v.history()) != versions {
+	if n := len(v.stands().History); n != before || must(v.history()) != versions {
 		t.Errorf("%d versions, then %d", before, n)
 	}
 }

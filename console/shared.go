@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -28,7 +29,8 @@ const (
 	actApproval = "approval"
 	actDiscard  = "discard"
 	actPublish  = "publication"
-	actGoBack   = "rollback"
+	actUndo     = "undo"
+	actReturn   = "return"
 )
 
 // sharedDraft is the draft that is saved beside the policy, nil if there is none to show.
@@ -40,8 +42,8 @@ func (v *view) sharedDraft() (*source.Draft, error) {
 	if err != nil {
 		return nil, failed(http.StatusServiceUnavailable, "%w", err)
 	}
-	if draft != nil && !v.mayRead(draft.Text) {
-		return nil, nil
+	if draft != nil && (draft.Text == v.Running.Text || !v.mayRead(draft.Text)) {
+		return nil, nil // it is published, or for others
 	}
 	return draft, nil
 }
@@ -149,7 +151,7 @@ func (d *changeData) behind(v *view) (names []string) {
 		return nil
 	}
 	for _, name := range append([]string{d.Saved.By}, d.Saved.Approved...) {
-		if name != v.person.Name && !slices.Contains(names, name) {
+		if name != v.person.Name && !slices.Contains(names, name) && policies.Proven(name) {
 			names = append(names, name)
 		}
 	}
@@ -166,11 +168,17 @@ func (v *view) publish(d *changeData) (*page, error) {
 	}
 	by, action := v.signed(d.Note), actPublish
 	by.Approved = d.behind(v)
-	if slices.ContainsFunc(v.published(), func(p source.Published) bool { return p.Text == d.Text }) {
-		action = actGoBack
+	switch d.Returns {
+	case source.Undo:
+		action = actUndo
+	case source.Earlier:
+		action = actReturn
+	case source.NeverServed:
 	}
 	// What has begun is finished, whether or not the browser waits; Publish has limits of its own.
-	o, err := v.Running.document.Publish(context.WithoutCancel(v.ctx), d.Base, d.Text, by)
+	o, err := v.Running.document.Publish(context.WithoutCancel(v.ctx), source.Change{
+		Replaces: d.Base, Text: d.Text, Accept: d.Accept, Draft: d.Continues, Signed: by,
+	})
 	switch {
 	case errors.Is(err, source.ErrOvertaken):
 		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare, and check again.")
@@ -181,11 +189,6 @@ func (v *view) publish(d *changeData) (*page, error) {
 		return nil, failed(http.StatusConflict, "Not published: %w", err)
 	}
 	v.signs(action, d.Text, by)
-	if d.Saved != nil && d.Saved.Text == d.Text {
-		if err := v.Running.document.SaveDraft(v.ctx, d.Saved.ID(), nil); err != nil {
-			v.logger.Warn("the draft that was published is still saved", zap.Error(err))
-		}
-	}
 	return &page{redirect: v.Link("published", "done", o.Now.SHA256[:12])}, nil
 }
 

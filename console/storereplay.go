@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 // replayed is what a draft would have done to the stored visits.
@@ -58,4 +59,12 @@ func requestsOf(all []replay.CrawlerCount) (n int64) {
 		n += all[i].Requests
 	}
 	return n
+}
+
+// acceptedAll reports whether all losses of search engines are accepted, and no more requests are undecided than may be.
+func acceptedAll(l *replay.SearchLoss, maxUndecided int64, accepted []string) bool {
+	if len(accepted) == 0 || l.Uncertain() > maxUndecided && !slices.Contains(accepted, compare.Undecided) {
+		return false
+	}
+	return !slices.ContainsFunc(l.Crawlers, func(c replay.CrawlerLoss) bool { return !c.Intended && !slices.Contains(accepted, c.Crawler) })
 }

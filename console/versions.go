@@ -99,7 +99,7 @@ func (v *view) changes(limit int) ([]event, error) {
 	var all []event
 	for i := range h.publications {
 		p := &h.publications[i]
-		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.signedOf(p.Policy) + ".", Link: v.Link("published"), More: "Version"})
+		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.signedOf(&p.Publication) + ".", Link: v.Link("published"), More: "Version"})
 	}
 	if r := v.store; r != nil && h.live() != nil {
 		reads, err := r.Reads(v.ctx)

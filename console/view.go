@@ -45,11 +45,9 @@ type view struct {
 	searched int64           // requests of verified search engines that these are about
 
 	// Read once for a page.
-	history          func() (*history, error)
-	publications     []source.Published
-	publicationsRead bool
-	// publicationsError is why they are not known.
-	publicationsError error
+	history       func() (*history, error)
+	standing      *source.Standing // what the storage of the policy holds
+	standingError error            // why it is not known
 }
 
 // periods are the numbers of days to choose from.
@@ -140,10 +138,10 @@ func (v *view) Unseen() string {
 
 // HistoryError says that who published what could not be read.
 func (v *view) HistoryError() string {
-	if v.publicationsError == nil {
+	if v.standingError == nil {
 		return ""
 	}
-	return "Who published what, and when, cannot be read now: " + sentence(firstLine(v.publicationsError.Error()))
+	return "Who published what, and when, cannot be read now: " + sentence(firstLine(v.standingError.Error()))
 }
 
 // query is a question about the chosen hosts and period.

@@ -9,6 +9,7 @@ package handler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"reflect"
 	"sync/atomic"
@@ -31,7 +32,8 @@ import (
 // Policies are where a handler finds the policy of a host, such as a [source.Store].
 type Policies interface {
 	// Get returns the policy of a host, nil if it has none. An error means that the
-	// policy is not known now; the request is answered with 503.
+	// policy is not known now; the request is answered with 503. With a
+	// [source.UnavailableError], that is so for robots.txt only, and pages pass.
 	Get(ctx context.Context, host string) (*source.Snapshot, error)
 }
 
@@ -155,6 +157,9 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 // serve is Serve for a target. A check is a request that another server has received.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Next, target string, check bool) (err error) {
 	s, err := h.Policies.Get(r.Context(), r.Host)
+	if _, ok := errors.AsType[source.UnavailableError](err); ok {
+		return h.serveUnavailable(w, r, next, check)
+	}
 	if err != nil {
 		return &Error{http.StatusServiceUnavailable, err}
 	}

@@ -82,7 +82,7 @@ func TestCatalogueUpdate(t *testing.T) {
 	}
 	s.ask(http.MethodPost, "/robots_policy/reload", nil)
 	expect("nothing was written", "embedded", 200)
-	if code, out, errOut := crawlersCommand("update", web.URL); code != 0 || !strings.Contains(out, "written to storage:robots_policy/crawlers.yaml") {
+	if code, out, errOut := crawlersCommand("update", web.URL); code != 0 || !strings.Contains(out, "written to "+filepath.Join(s.dir, "storage", "robots_policy", "crawlers.yaml")+";") {
 		t.Fatalf("%d %s%s", code, out, errOut)
 	}
 	if code, out, _ := crawlersCommand(); code != 0 || !strings.HasPrefix(out, "catalogue of "+today.Format(time.DateOnly)+", storage:robots_policy/crawlers.yaml, ") {

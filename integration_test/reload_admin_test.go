@@ -27,6 +27,8 @@ type policies struct {
 		Warnings                             []any
 		Rules, Sites, Watching               int
 		Older                                []string `json:"older_sha256"`
+		UndoCost                             string   `json:"undo_cost"`
+		Before                               string   `json:"before_sha256"`
 		Reloads                              struct{ Applied, Rejected int }
 	}
 }

@@ -175,7 +175,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	publish := func(text string) {
 		t.Helper()
 		s.write("new.yaml", text)
-		s.publish("new.yaml", "site/policy.yaml", 0, "--yes")
+		s.publish("new.yaml", "site/policy.yaml", 0, "--yes", "--address", s.admin)
 	}
 	publish(disallowing("/a"))
 	if err := s.reconfigure(body); err != nil {
@@ -220,10 +220,10 @@ func TestPublish(t *testing.T) {
 	s.write("good.yaml", disallowing("/a"))
 	s.write("bad.yaml", "version: 1\nrulez: 1\n")
 	s.write("next.yaml", disallowing("/b"))
-	if out := s.publish("good.yaml", "k/p.yaml", 0); !strings.Contains(out, "published as storage:k/p.yaml (sha256 ") || !strings.Contains(out, "warning: ") {
+	if out := s.publish("good.yaml", "k/p.yaml", 3); !strings.Contains(out, "written to "+filepath.Join(s.dir, "storage", "k", "p.yaml")+" (sha256 ") || !strings.Contains(out, "warning: ") {
 		t.Error(out)
 	}
-	if out := s.publish("good.yaml", "k/p.yaml", 0); !strings.Contains(out, "already holds this policy") {
+	if out := s.publish("good.yaml", "k/p.yaml", 3); !strings.Contains(out, "already holds this policy") {
 		t.Error(out)
 	}
 	if out := s.publish("bad.yaml", "k/p.yaml", 1); !strings.Contains(out, "bad.yaml:2:1: error:") {
@@ -235,76 +235,65 @@ func TestPublish(t *testing.T) {
 	if out := s.publish("next.yaml", "k/p.yaml", 0, "--dry-run", "--yes"); !strings.Contains(out, "everyone may no longer crawl /b") || !strings.Contains(out, "dry run") {
 		t.Error(out)
 	}
-	if out := s.publish("next.yaml", "k/p.yaml", 0, "--yes"); !strings.Contains(out, "everyone may now crawl /a") {
+	if out := s.publish("next.yaml", "k/p.yaml", 3, "--yes"); !strings.Contains(out, "everyone may now crawl /a") {
 		t.Error(out)
 	}
-	s.publish("nothing.yaml", "k/p.yaml", 2)
+	s.publish("nothing.yaml", "k/p.yaml", 1)
 	s.publish("good.yaml", "certificates/p.yaml", 2)
 	if out, code := caddyExits(t, "robots-policy", "publish", filepath.Join(s.dir, "good.yaml")); code != 2 || !strings.Contains(out, "--to is missing") {
 		t.Error(code, out)
 	}
 }
 
-// What was published can be listed, and published again.
-func TestRollback(t *testing.T) {
+// What was published can be listed. Without a server that has served a version, there is nothing to go back to.
+func TestHistoryCommand(t *testing.T) {
 	t.Parallel()
 	s := notRunning(t)
-	key := "storage:k/p.yaml"
+	const key = "storage:k/p.yaml"
 	command := func(code int, args ...string) string {
 		t.Helper()
-		s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
+		s.write("publish.caddyfile", "{\nadmin off\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
 		out, got := caddyExits(t, append(append([]string{"robots-policy"}, args...), "--config", filepath.Join(s.dir, "publish.caddyfile"), "--adapter", "caddyfile")...)
 		if got != code {
 			t.Fatalf("%q exits with %d:\n%s", args, got, out)
 		}
 		return out
 	}
-	stored := func(want string) {
-		t.Helper()
-		if text, err := os.ReadFile(filepath.Join(s.dir, "storage", "k", "p.yaml")); err != nil || string(text) != disallowing(want) {
-			t.Errorf("the storage holds %q, %v, want what disallows %s", text, err, want)
-		}
-	}
-	if out := command(1, "history", key); !strings.Contains(out, "has no history") {
+	if out := command(1, "history", key); !strings.Contains(out, "has no history: nothing was published at "+filepath.Join(s.dir, "storage", "k", "p.yaml")) {
 		t.Error(out)
 	}
 	for _, path := range []string{"/a", "/b", "/c"} {
 		s.write("p.yaml", disallowing(path))
-		s.publish("p.yaml", "k/p.yaml", 0, "--yes", "--author", "ann", "--note", "closes "+path)
+		s.publish("p.yaml", "k/p.yaml", 3, "--yes", "--author", "ann", "--note", "closes "+path)
 	}
-	if out := command(0, "history", key); !strings.Contains(out, "v3 *") || !strings.Contains(out, "ann") || !strings.Contains(out, "closes /b") || strings.Count(out, "  ann  ") != 3 {
+	if out := command(0, "history", key); !strings.Contains(out, "v3 *") || !strings.Contains(out, "closes /b") || strings.Count(out, "  ann  ") != 3 {
 		t.Error(out)
 	}
-	if out := command(0, "publish", "--rollback", "--to", key, "--yes"); !strings.Contains(out, "everyone may now crawl /c") {
+	if out := command(0, "history", key, "--text", "v2"); !strings.HasSuffix(out, disallowing("/b")) {
 		t.Error(out)
 	}
-	stored("/b")
 	if !testkit.Thorough() { // each command starts a program
 		return
 	}
-	if out := command(1, "publish", "--rollback", "--to", key, "--yes"); !strings.Contains(out, "already went back to v2, from v3: name the version") {
-		t.Error(out)
-	}
-	stored("/b")
-	command(0, "publish", "--rollback", "v1", "--to", key, "--yes", "--note", "again")
-	stored("/a")
-	command(0, "publish", "--rollback=2", "--to", key, "--yes")
-	stored("/b")
-	if out := command(1, "publish", "--rollback", "v99", "--to", key); !strings.Contains(out, "has no version \"v99\"") || !strings.Contains(out, "v1") {
-		t.Error(out)
-	}
-	command(2, "publish", "--rollback", "v1", "p.yaml", "--to", key)
-	command(2, "publish", "--to", key)
-	stored("/b")
-	out := command(0, "history", key)
-	for _, want := range []string{"rollback to v2", "v6 *", "again"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--undo"}, 1, "there is nothing to undo: no server is known to have served another version before"},
+		{[]string{"--version", "v1"}, 1, "no server is known to have served v1, so it is a new text: publish it as a file"},
+		{[]string{"--version", "3"}, 1, "v3 is what the storage holds now"},
+		{[]string{"--version", "v99"}, 1, "there is no version v99: the history has v3, v2 and v1"},
+		{[]string{"--version", "x"}, 2, "invalid version"},
+		{[]string{"--undo", "p.yaml"}, 2, "expected FILE, --undo or --version N"},
+		{[]string{"--undo", "--version", "v1"}, 2, "expected FILE, --undo or --version N"},
+		{nil, 2, "expected FILE, --undo or --version N"},
+	} {
+		if out := command(c.code, append([]string{"publish", "--to", key}, c.args...)...); !strings.Contains(out, c.want) {
+			t.Errorf("%q: no %q in %s", c.args, c.want, out)
 		}
 	}
-	// The guard holds for what is published again, too.
-	if out := command(1, "publish", "--rollback", "v3", "--to", key); !strings.Contains(out, "Search engines lose") {
-		t.Error(out)
+	if text, err := os.ReadFile(filepath.Join(s.dir, "storage", "k", "p.yaml")); err != nil || string(text) != disallowing("/c") {
+		t.Errorf("the storage holds %q, %v", text, err)
 	}
-	stored("/b")
 }

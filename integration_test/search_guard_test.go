@@ -74,7 +74,7 @@ robots_policy {
 	if out, err := publish("--max-search-loss", "3"); err == nil || !strings.Contains(out, "cannot be judged for 1 request: 1 or more before") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out, err := publish("--max-search-loss", "3", "--undecided", "1"); err != nil || !strings.Contains(out, "published as storage:site.yaml") {
+	if out, err := publish("--max-search-loss", "3", "--undecided", "1"); err == nil || !strings.Contains(out, "written to ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 

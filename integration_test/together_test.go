@@ -174,7 +174,7 @@ func (s *togetherServer) publishOne(version *atomic.Int64) bool {
 	if before, err := s.storage.Load(ctx, togetherKey); err == nil {
 		replaces = fmt.Sprintf("%x", sha256.Sum256(before))
 	}
-	err := source.PublishTo(ctx, &s.storage, togetherKey, replaces, togetherPolicy(version.Add(1)), source.Signed{})
+	err := source.PublishTo(ctx, &s.storage, togetherKey, source.Change{Replaces: replaces, Text: togetherPolicy(version.Add(1))})
 	if err != nil && !errors.Is(err, source.ErrOvertaken) {
 		s.t.Error(err)
 	}

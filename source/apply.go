@@ -18,6 +18,7 @@ type Outcome struct {
 	Changes *compare.Diff
 
 	news    news
+	undo    bool          // Now is the text that was served directly before Before
 	settle  time.Duration // how long the state must stay the same before it is applied
 	missing bool          // the file of a host is gone
 }
@@ -36,7 +37,9 @@ const (
 // and given to the stores that do not watch too. It is called with loading held, and releases it.
 func (d *Document) update(ctx context.Context, o *Options, src *source, all bool) Outcome {
 	out := d.readAndApply(ctx, o, src, all)
-	o.report(src, out) // without loading, as a handler of the event may load a configuration
+	o.report(src, out) // without loading, because a handler of the event may load a configuration
+	d.alert(o, src, out)
+	d.markServed(ctx, o, src)
 	return out
 }
 
@@ -88,45 +91,73 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 	if before != nil && state == before.SHA256 {
 		return d.unchanged(found, before, lastErr != nil, all)
 	}
-	known := lastErr != nil && (state == d.rejected || before == nil && isNothing(found, err))
+	known := lastErr != nil && (state == d.rejected || before == nil && src.isNothing(found, err))
 	if known && (d.undecided.IsZero() || !all && time.Since(d.undecided) < undecidedRetry) {
 		if err == nil {
 			err = lastErr
 		}
-		return d.reject(state, found, err, known)
+		return d.reject(src, state, found, err, known)
 	}
 	d.undecided = time.Time{}
 	var s *Snapshot
+	var accepted []string
+	returns := NeverServed
 	if err == nil {
-		s, err = Compile(src.name, found.data)
+		returns, accepted = d.returned(src, state)
+		s, err = compileReturned(src.name, found.data, returns)
 	}
-	if err == nil && before != nil {
-		err = o.allows(src, before, s)
+	if err == nil && before != nil && returns != Undo {
+		err = o.allows(src, before, s, accepted)
 	}
 	if err != nil {
 		if _, ok := errors.AsType[UndecidedError](err); ok {
 			d.undecided = time.Now()
 		}
-		return d.reject(state, found, err, known && !d.undecided.IsZero())
+		return d.reject(src, state, found, err, known && !d.undecided.IsZero())
 	}
-	return d.adopt(o, src, found, s, all)
+	out := d.adopt(o, src, found, s, all)
+	out.undo = returns == Undo
+	return out
+}
+
+// returned says how a new text relates to what was served before, and whose losses were accepted with it. A server
+// goes by what it served itself and, because it may have missed versions, by the history in the storage.
+func (d *Document) returned(src *source, sum string) (Return, []string) {
+	d.mu.RLock()
+	previous := d.previous
+	d.mu.RUnlock()
+	if sum == previous {
+		return Undo, nil
+	}
+	if src.stored == nil {
+		return NeverServed, nil
+	}
+	st, err := within(context.Background(), readTimeout, "the storage", src.stored.standing)
+	if err != nil || st.SHA256 != sum {
+		return NeverServed, nil
+	}
+	r := st.returned()
+	if r == Earlier {
+		return r, st.History[0].Accepted
+	}
+	return r, nil
 }
 
 // reject notes why a state of the source is not served. One that is known is news no
 // more, but its error may be worded differently now.
-func (d *Document) reject(state string, found content, err error, known bool) Outcome {
+func (d *Document) reject(src *source, state string, found content, err error, known bool) Outcome {
 	d.rejected, d.validator = state, found.validator
 	if !d.undecided.IsZero() {
 		d.validator = nil // the same text must be read again
 	}
 	now := d.Current()
 	out := Outcome{Before: now, Now: now, Err: err}
-	if known {
+	if absent := src.isNothing(found, err); known {
 		d.mu.Lock()
-		d.err = err
+		d.err, d.absent = err, absent
 		d.mu.Unlock()
 	} else {
-		d.setError(err)
+		d.setError(err, absent)
 		out.news = rejected
 	}
 	return out
@@ -150,7 +181,16 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 	before := d.Current()
 	s.PerHost = d.file != nil
 	d.serves(found)
-	o.saveLastGood(src, s) // before it is served, so that it is served after a crash too
+	saved := o.saveLastGood(src, s) // before it is served, so that it is served after a crash too
+	if before != nil && before.SHA256 != s.SHA256 {
+		saved = before.SHA256
+	}
+	d.mu.Lock()
+	d.previous = saved
+	d.mu.Unlock()
+	if src.stored != nil {
+		d.unmarked = markTries
+	}
 	d.publish(s, all)
 	out := Outcome{Before: before, Now: s, news: loaded}
 	if before != nil {
@@ -162,11 +202,11 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 // serves notes that the state of the source is served.
 func (d *Document) serves(found content) {
 	d.validator, d.rejected = found.validator, ""
-	d.setError(nil)
+	d.setError(nil, false)
 }
 
-// setError records what is wrong with the source now, nil for nothing.
-func (d *Document) setError(err error) {
+// setError records what is wrong with the source now, nil for nothing, and whether that is that it has no policy.
+func (d *Document) setError(err error, absent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
@@ -175,7 +215,7 @@ func (d *Document) setError(err error) {
 	if (err == nil) != (d.err == nil) {
 		d.errSince = time.Now()
 	}
-	d.err = err
+	d.err, d.absent = err, absent
 }
 
 // publish makes a version the current one and gives it to the stores that watch, or to all.
@@ -184,13 +224,15 @@ func (d *Document) publish(s *Snapshot, all bool) {
 	defer d.mu.Unlock()
 	if now := d.Current(); now != nil && now != s {
 		d.counts.applied.Add(1)
+		d.cost, d.costSince = "", time.Time{}
 	}
 	d.setCurrent(s)
 	for _, u := range d.all {
-		if u.watch || all {
+		if u.watch || all || d.retry > 0 { // who waits for the first version, too
 			u.set(s)
 		}
 	}
+	d.retry = 0
 }
 
 // setCurrent is called with mu held, before anybody else has s.

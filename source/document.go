@@ -34,6 +34,7 @@ type Document struct {
 	rejected  string    // the last state of the source that was not loaded
 	marked    time.Time // when its saved version was last marked as used
 	undecided time.Time // when the guard last failed to decide on it; zero: it did
+	unmarked  int       // how often it may be tried to note in the history that the present text is served
 
 	failures atomic.Int32 // reads in a row that failed
 
@@ -41,8 +42,13 @@ type Document struct {
 
 	current  atomic.Pointer[Snapshot] // the last good version; nil before the first
 	err      error                    // why the current state of the source is not served; nil if it is
+	absent   bool                     // err is that the source has no policy yet
 	errSince time.Time
 	checked  time.Time // when the source was last read
+	previous string    // the SHA-256 of the text that was served directly before the present one
+
+	cost      string // what search engines lose by the undo that is served; "" for nothing
+	costSince time.Time
 
 	shared attachment // see Snapshot.Shared
 }
@@ -70,10 +76,11 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	found, err := d.read(ctx, u.src, nil)
+	state := u.src.state(found, err)
 	var s *Snapshot
 	switch now := d.Current(); {
 	case err != nil && u.src.remote && d.hasVersion(u):
-		d.setError(err)
+		d.noteRejected(u, state, err)
 		return nil
 	case err != nil:
 		err = fmt.Errorf("reading the policy: %w", err)
@@ -82,8 +89,17 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	default:
 		s, err = Compile(u.src.name, found.data)
-		if err != nil && u.accepted(u.src, found.data) {
+		if err != nil && d.wasAccepted(u, found.data) {
 			s, err = compileAccepted(u.src.name, found.data)
+		}
+	}
+	if now := d.Current(); err == nil && now != nil {
+		// What the guard rejected is not loaded because a configuration is.
+		if returns, accepted := d.returned(u.src, s.SHA256); returns != Undo {
+			if err := u.allows(u.src, now, s, accepted); err != nil {
+				d.noteRejected(u, state, err)
+				return nil
+			}
 		}
 	}
 	if err == nil {
@@ -93,31 +109,67 @@ func (d *Document) open(ctx context.Context, u *user) error {
 	if d.isFirst(u, found, err) {
 		if d.rejected == "" {
 			u.Logger.Warn("there is no policy yet, and robots_policy does nothing until there is one: publish it, or write the file", zap.String("policy", u.src.name), zap.Error(err))
-			d.setError(err)
+			d.setError(err, true)
 		}
-		d.rejected = u.src.state(found, err)
+		d.rejected = state
 		return nil
 	}
-	// At a start, the last good policy is better than no site at all. Where a
-	// configuration runs already, that one stays, and the error says why.
-	if u.Strict || !d.startLastGood(u) {
-		return err
+	// At a start, the last good policy is better than no site at all, and sites without a policy that a storage or
+	// a web server does not give are better, too. Where a configuration runs already, that one stays, and the error
+	// says why; unless it has no policy either.
+	if !u.Strict && d.startLastGood(u) || u.src.remote && !u.ReadOnly && (!u.Strict || d.unavailable() != nil) {
+		d.noteRejected(u, state, err)
+		return nil
 	}
-	d.setError(err)
+	return err
+}
+
+// noteRejected notes and reports why the state of the source is not served when a configuration is loaded.
+func (d *Document) noteRejected(u *user, state string, err error) {
+	d.rejected = state
+	d.setError(err, false)
 	u.report(u.src, Outcome{Now: d.Current(), Err: err, news: rejected})
-	return nil
+}
+
+// wasAccepted reports whether a text was the last good version, or is an undo, so that its tests were passed before.
+func (d *Document) wasAccepted(u *user, data []byte) bool {
+	if u.accepted(u.src, data) {
+		return true
+	}
+	returns, _ := d.returned(u.src, sumOf(data))
+	return returns == Undo
+}
+
+// UnavailableError is why it is not known whether there is a policy, or what it says.
+type UnavailableError struct{ Err error }
+
+func (e UnavailableError) Error() string { return "the policy is not available: " + e.Err.Error() }
+
+func (e UnavailableError) Unwrap() error { return e.Err }
+
+// unavailable returns an UnavailableError while there is no version to serve, although there may be a policy.
+func (d *Document) unavailable() error {
+	if d.Current() != nil {
+		return nil
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.err == nil || d.absent {
+		return nil
+	}
+	return UnavailableError{d.err}
 }
 
 // isFirst reports whether a policy is still to be written: its source has nothing, and
 // nothing was ever accepted from it. A file that is missing when a configuration replaces one
 // that runs is more likely a name that was mistyped, and one that is validated should be there.
 func (d *Document) isFirst(u *user, found content, err error) bool {
-	return isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
+	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
 }
 
-// isNothing reports whether a source has no policy: no file, no key, or an empty one.
-func isNothing(found content, err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || found.data != nil && len(bytes.TrimSpace(found.data)) == 0
+// isNothing reports whether a source has no policy: no file, no key, or an empty file. An empty key is damaged.
+func (src *source) isNothing(found content, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || src.stored == nil && found.data != nil && len(bytes.TrimSpace(found.data)) == 0
 }
 
 // hasVersion reports whether there is a version to serve, if only a saved one.
@@ -125,12 +177,13 @@ func (d *Document) hasVersion(u *user) bool { return d.Current() != nil || d.sta
 
 // startLastGood makes the last good policy the current one, if there is one.
 func (d *Document) startLastGood(u *user) bool {
-	s := u.loadLastGood(u.src)
+	s, before := u.loadLastGood(u.src)
 	if s == nil {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.previous = before
 	d.setCurrent(s)
 	return true
 }
@@ -140,14 +193,20 @@ func (d *Document) join(u *user) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	u.set(d.Current())
+	if d.Current() == nil && !d.absent {
+		d.users.retry = unavailableRetry
+	}
 	d.users.join(u, d.poll)
 }
 
 // poll reads the source once and applies what has changed. It returns when to poll again.
 func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 	u, interval := d.active()
-	if u == nil || interval == 0 {
+	switch {
+	case u == nil:
 		return startupPoll
+	case interval == 0: // there is a version now, and nobody watches
+		return idlePoll
 	}
 	wait = interval // after a panic
 	defer u.recoverPanic()
@@ -158,8 +217,18 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 	if out := d.update(ctx, u.Options, u.src, false); out.settle > 0 {
 		return out.settle
 	}
-	return nextPoll(interval, int(d.failures.Load()), u.src.remote)
+	wait = nextPoll(interval, int(d.failures.Load()), u.src.remote)
+	if d.Current() == nil {
+		wait = min(wait, unavailableRetry)
+	}
+	return wait
 }
+
+const (
+	idlePoll = time.Minute
+	// unavailableRetry is how long it takes at most until a source is asked again that gave no policy yet.
+	unavailableRetry = 30 * time.Second
+)
 
 // nextPoll returns how long to wait for the next poll. Remote sources are polled
 // less often while they fail, and with jitter, so that a fleet does not poll at once.

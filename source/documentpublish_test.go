@@ -25,7 +25,7 @@ type guard struct {
 	asked int
 }
 
-func (g *guard) check(context.Context, string, *site.Site, *site.Site) error {
+func (g *guard) check(context.Context, string, *site.Site, *site.Site, []string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++
@@ -50,7 +50,7 @@ func (g *guard) times() int {
 func openStored(t *testing.T) (*Document, *user, *storedPolicy) {
 	t.Helper()
 	storage := &certmagic.FileStorage{Path: t.TempDir()}
-	if err := PublishTo(t.Context(), storage, "site.yaml", "", fakePolicy, Signed{}); err != nil {
+	if err := PublishTo(t.Context(), storage, "site.yaml", Change{Text: fakePolicy}); err != nil {
 		t.Fatal(err)
 	}
 	src := newStorageSource(storage, "site.yaml")
@@ -76,10 +76,10 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 	d, u, s := openStored(t)
 	g := &guard{err: errors.New("it would refuse search crawlers")}
 	u.Guard = g.check
-	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# closed\n", Signed{}); err == nil || !strings.Contains(err.Error(), "search crawlers") {
+	if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# closed\n"}); err == nil || !strings.Contains(err.Error(), "search crawlers") {
 		t.Errorf("published against the guard: %v", err)
 	}
-	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), "version: 1\nrulez: 1\n", Signed{}); err == nil {
+	if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: "version: 1\nrulez: 1\n"}); err == nil {
 		t.Error("an invalid policy was published")
 	}
 	s.holds(t, fakePolicy)
@@ -87,7 +87,7 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 		t.Errorf("%d versions in the history, %v; want the first one", len(history), err)
 	}
 	g.answers(nil)
-	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", Signed{By: "alice", Note: "note"})
+	o, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# good\n", Signed: Signed{By: "alice", Note: "note"}})
 	if err != nil || o.Now.Text != fakePolicy+"# good\n" || d.Current() != o.Now {
 		t.Errorf("a good version was not published after a rejected one: %v", err)
 	}
@@ -95,7 +95,7 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 		t.Errorf("the guard was asked %d times for two versions", g.times())
 	}
 	s.holds(t, fakePolicy+"# good\n")
-	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy, Signed{}); !errors.Is(err, ErrOvertaken) {
+	if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy}); !errors.Is(err, ErrOvertaken) {
 		t.Errorf("published over a version that was not seen: %v", err)
 	}
 }
@@ -147,22 +147,22 @@ func TestPublishWithAFaultyLock(t *testing.T) {
 	faulty := &faultyStorage{Storage: s.Storage, unlock: errors.New("gone away")}
 	s.Storage = faulty
 	const good = fakePolicy + "# good\n"
-	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), good, Signed{})
+	o, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: good})
 	if err != nil || o.Now == nil || o.Now.Text != good || d.Current() != o.Now {
 		t.Errorf("published, and the lock stays: %+v, %v", o.Now, err)
 	}
 	s.holds(t, good)
-	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(good)), fakePolicy, Signed{})
+	err = PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: sumOf([]byte(good)), Text: fakePolicy})
 	if !errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
 		t.Errorf("PublishTo: %v", err)
 	}
 	s.holds(t, fakePolicy)
-	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(good)), good, Signed{})
+	err = PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: sumOf([]byte(good)), Text: good})
 	if !errors.Is(err, ErrOvertaken) || errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
 		t.Errorf("overtaken, and the lock stays: %v", err)
 	}
 	faulty.lock = errors.New("no connection")
-	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(fakePolicy)), good, Signed{})
+	err = PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: sumOf([]byte(fakePolicy)), Text: good})
 	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "no connection") {
 		t.Errorf("without a lock: %v", err)
 	}
@@ -179,7 +179,7 @@ func TestPublishReplacesARejectedVersion(t *testing.T) {
 	if o := d.Reload(t.Context()); o.Err == nil {
 		t.Fatal("an invalid policy was loaded")
 	}
-	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", Signed{}); err != nil {
+	if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# good\n"}); err != nil {
 		t.Error(err)
 	}
 	s.holds(t, fakePolicy+"# good\n")
@@ -231,7 +231,7 @@ func TestEmptyHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(fakePolicy)), fakePolicy+"# b\n", Signed{})
+	err := PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# b\n"})
 	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "is damaged") {
 		t.Errorf("published: %v", err)
 	}
@@ -272,7 +272,7 @@ func (f *slowStorage) Store(ctx context.Context, key string, value []byte) error
 func TestPublishToASlowStorage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowStorage{Storage: &certmagic.FileStorage{Path: t.TempDir()}, lock: 5 * time.Minute}
-		publish := func() error { return PublishTo(t.Context(), slow, "site.yaml", "", fakePolicy, Signed{}) }
+		publish := func() error { return PublishTo(t.Context(), slow, "site.yaml", Change{Text: fakePolicy}) }
 		if err := publish(); !errors.Is(err, ErrStorage) || !strings.HasSuffix(err.Error(), "locking storage:site.yaml: context deadline exceeded") {
 			t.Errorf("without a lock: %v", err)
 		}
@@ -308,11 +308,11 @@ func TestFailedPublicationIsNoHistory(t *testing.T) {
 				_, _, s := openStored(t)
 				faulty := c.faulty
 				faulty.Storage = s.Storage
-				err := PublishTo(t.Context(), &faulty, s.key, sumOf([]byte(fakePolicy)), fakePolicy+"# more\n", Signed{By: "mallory"})
+				err := PublishTo(t.Context(), &faulty, s.key, Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# more\n", Signed: Signed{By: "mallory"}})
 				if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), faulty.store.Error()) {
 					t.Errorf("published: %v", err)
 				}
-				history, err := HistoryOf(t.Context(), s.Storage, s.key)
+				history, err := s.history(t.Context())
 				if err != nil || len(history) != c.want {
 					t.Errorf("%d versions, %v", len(history), err)
 				}
@@ -351,7 +351,7 @@ func TestPublishToABrokenStorage(t *testing.T) {
 				never := make(chan struct{})
 				good := s.Storage
 				s.Storage = brokenStorage{Storage: good, lock: fault(never), load: fault(never)}
-				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# b\n", Signed{}); err == nil || !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), name) {
+				if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# b\n"}); err == nil || !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), name) {
 					t.Errorf("published: %v", err)
 				}
 				if _, err := d.History(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
@@ -363,7 +363,7 @@ func TestPublishToABrokenStorage(t *testing.T) {
 				if o := d.Reload(t.Context()); o.Err != nil {
 					t.Error(o.Err)
 				}
-				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# c\n", Signed{}); err != nil {
+				if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# c\n"}); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(time.Minute) // the storage's own goroutines end

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -52,13 +53,58 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 	if s == nil {
 		return errReadOnly
 	}
-	err := s.locked(ctx, publishTimeout, "saving the draft", func(ctx context.Context) error {
+	return s.saveDraft(ctx, publishTimeout, func(before *Draft) (*Draft, error) {
+		if before.ID() != replaces {
+			return nil, ErrOvertaken
+		}
+		return draft, nil
+	})
+}
+
+// ErrOtherDraft is that another draft is saved already.
+var ErrOtherDraft = errors.New("another draft is saved beside the policy: publish or discard it in the console first")
+
+// Propose saves a draft for others to approve, unless another one is saved. If one with the same text is, its author
+// is among those who approve it.
+func (d *Document) Propose(ctx context.Context, draft *Draft) error {
+	s := d.stored()
+	if s == nil {
+		return errReadOnly
+	}
+	return s.saveDraft(ctx, publishTimeout, draft.beside)
+}
+
+// ProposeTo is Propose for a key of a storage.
+func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) error {
+	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.beside)
+}
+
+// beside returns what is saved of a draft if before is saved already.
+func (d *Draft) beside(before *Draft) (*Draft, error) {
+	switch {
+	case before == nil:
+		return d, nil
+	case before.Text != d.Text || before.Base != d.Base:
+		return nil, ErrOtherDraft
+	case before.By == d.By || slices.Contains(before.Approved, d.By):
+		return before, nil
+	}
+	approved := *before
+	approved.Approved = append(slices.Clone(before.Approved), d.By)
+	return &approved, nil
+}
+
+// saveDraft replaces the draft by what next returns for it, nil for none.
+func (s *storedPolicy) saveDraft(ctx context.Context, limit time.Duration, next func(before *Draft) (*Draft, error)) error {
+	err := s.locked(ctx, limit, "saving the draft", func(ctx context.Context) error {
 		before, err := s.draft(ctx)
+		if err != nil {
+			return err
+		}
+		draft, err := next(before)
 		switch {
 		case err != nil:
 			return err
-		case before.ID() != replaces:
-			return ErrOvertaken
 		case draft == nil && before == nil:
 			return nil
 		case draft == nil:

@@ -52,58 +52,51 @@ func TestDrafts(t *testing.T) {
 // served. After that, a key that becomes empty keeps it.
 func TestFirstPolicy(t *testing.T) {
 	storage := &certmagic.FileStorage{Path: t.TempDir()}
-	for _, content := range []string{"", " \n"} {
-		src := newStorageSource(storage, "first"+sumOf([]byte(content))[:4]+".yaml")
-		if content != "" {
-			if err := storage.Store(t.Context(), src.stored.key, []byte(content)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		d := newDocument(src.name)
-		u := newTestUser(t, testOptions(zapcore.NewNopCore()), src)
-		u.Strict = true // a configuration runs
-		if err := d.open(t.Context(), u); err != nil {
-			t.Fatal(err)
-		}
-		d.join(u)
-		if d.Current() != nil || u.snapshot != nil || d.Problem() == "" {
-			t.Fatalf("there is a policy before the first, or no problem is named: %q", d.Problem())
-		}
-		update := func() Outcome {
-			if err := d.loading.Acquire(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
-			return d.update(t.Context(), u.Options, src, false)
-		}
-		if out := update(); out.news != nothing || out.Err == nil {
-			t.Errorf("nothing there is news a second time: %+v", out)
-		}
+	src := newStorageSource(storage, "first.yaml")
+	d := newDocument(src.name)
+	u := newTestUser(t, testOptions(zapcore.NewNopCore()), src)
+	u.Strict = true // a configuration runs
+	if err := d.open(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	d.join(u)
+	if d.Current() != nil || u.snapshot != nil || d.Problem() == "" {
+		t.Fatalf("there is a policy before the first, or no problem is named: %q", d.Problem())
+	}
+	update := func() Outcome {
 		if err := d.loading.Acquire(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		if out := d.apply(u.Options, src, textOf("rulez: 1\n"), nil, false); out.news != rejected || d.Current() != nil {
-			t.Errorf("a first policy with an error: %+v", out)
-		}
-		d.loading.Release(1)
-		u.report(src, Outcome{Err: errUnused, news: rejected}) // without a version to name
-		if _, err := d.Publish(t.Context(), "", fakePolicy, Signed{By: "alice"}); err != nil {
-			t.Fatal(err)
-		}
-		if u.snapshot == nil || u.snapshot.Text != fakePolicy || d.Problem() != "" {
-			t.Error("the first policy is not served")
-		}
-		if err := storage.Store(t.Context(), src.stored.key, nil); err != nil {
-			t.Fatal(err)
-		}
-		if out := update(); out.Err == nil || d.Current().Text != fakePolicy {
-			t.Errorf("a key that became empty: %+v", out)
-		}
-		d.leave(u)
+		return d.update(t.Context(), u.Options, src, false)
 	}
+	if out := update(); out.news != nothing || out.Err == nil {
+		t.Errorf("nothing there is news a second time: %+v", out)
+	}
+	if err := d.loading.Acquire(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if out := d.apply(u.Options, src, textOf("rulez: 1\n"), nil, false); out.news != rejected || d.Current() != nil {
+		t.Errorf("a first policy with an error: %+v", out)
+	}
+	d.loading.Release(1)
+	u.report(src, Outcome{Err: errUnused, news: rejected}) // without a version to name
+	if _, err := d.Publish(t.Context(), Change{Text: fakePolicy, Signed: Signed{By: "alice"}}); err != nil {
+		t.Fatal(err)
+	}
+	if u.snapshot == nil || u.snapshot.Text != fakePolicy || d.Problem() != "" {
+		t.Error("the first policy is not served")
+	}
+	if err := storage.Store(t.Context(), src.stored.key, nil); err != nil {
+		t.Fatal(err)
+	}
+	if out := update(); out.Err == nil || d.Current().Text != fakePolicy {
+		t.Errorf("a key that became empty: %+v", out)
+	}
+	d.leave(u)
 
 	// A file: missing at a start, and missing when a configuration is replaced or validated.
 	name := filepath.Join(t.TempDir(), "site.yaml")
-	src := newFileSource(name)
+	src = newFileSource(name)
 	for _, x := range []struct{ strict, readOnly, ok bool }{{false, false, true}, {true, false, false}, {true, true, false}} {
 		d := newDocument(name)
 		u := newTestUser(t, testOptions(zapcore.NewNopCore()), src)

@@ -199,7 +199,7 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	f := newHostDocument(h, name)
 	root, err := h.openDir(o)
 	if err != nil {
-		f.setError(err)
+		f.setError(err, false)
 		f.current.Store(h.closed())
 		h.add(name, f)
 		return f, nil

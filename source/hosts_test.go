@@ -311,7 +311,7 @@ func TestBrokenFilesAreCounted(t *testing.T) {
 	var err countedError
 	for i := range few {
 		d := newHostDocument(h, fmt.Sprintf("h%d.yaml", i))
-		d.setError(&err)
+		d.setError(&err, false)
 		h.add(d.Name, d)
 	}
 	good := newHostDocument(h, "good.yaml")

@@ -25,6 +25,7 @@ type lastGood struct {
 	Saved   time.Time `json:"saved"`
 	Text    []byte    `json:"text"`
 	Counted counted   `json:"counted"`
+	Before  string    `json:"before,omitempty"` // the SHA-256 of the text that was served directly before
 }
 
 // How many policies stay saved that no site uses now, as file names can change with every deployment, and for how
@@ -43,14 +44,18 @@ func (o *Options) lastGoodFile(src *source) string {
 	return filepath.Join(o.LastGood, sumOf([]byte(src.key))[:32]+".json")
 }
 
-// saveLastGood numbers a good version and saves it. It is served even if that fails.
-func (o *Options) saveLastGood(src *source, s *Snapshot) {
-	number := o.count(src, s, true)
+// saveLastGood numbers a good version and saves it. It is served even if that fails. saveLastGood returns the SHA-256
+// of the text that was served directly before, if that was saved.
+func (o *Options) saveLastGood(src *source, s *Snapshot) (before string) {
 	file := o.lastGoodFile(src)
-	if file == "" || o.ReadOnly {
-		return
+	if saved, err := o.lastGood(src); err == nil {
+		before = saved.before(s.SHA256)
 	}
-	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: []byte(s.Text), Counted: number})
+	number := o.count(src, s, true)
+	if file == "" || o.ReadOnly {
+		return before
+	}
+	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: []byte(s.Text), Counted: number, Before: before})
 	if err == nil {
 		_, err = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) {
 			return nil, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), wholefile.Write(file, data, 0o600), o.pruneLastGood())
@@ -59,6 +64,15 @@ func (o *Options) saveLastGood(src *source, s *Snapshot) {
 	if err != nil {
 		o.Logger.Warn("storing the last known good policy failed", zap.String("policy", src.name), zap.Error(err))
 	}
+	return before
+}
+
+// before returns the SHA-256 of the text that was served directly before a text with the hash sum is.
+func (l *lastGood) before(sum string) string {
+	if saved := sumOf(l.Text); saved != sum {
+		return saved
+	}
+	return l.Before
 }
 
 // markLastGood marks the saved version of a document as used, for other servers. It is called with loading held.
@@ -106,9 +120,8 @@ func (o *Options) pruneLastGood() error {
 
 // loadLastGood returns the last good version of a source, or nil. It is checked like any
 // other, but for the tests of the policy, which it passed.
-func (o *Options) loadLastGood(src *source) *Snapshot {
+func (o *Options) loadLastGood(src *source) (s *Snapshot, before string) {
 	saved, err := o.lastGood(src)
-	var s *Snapshot
 	if err == nil {
 		s, err = compileAccepted(src.name, saved.Text)
 	}
@@ -116,13 +129,13 @@ func (o *Options) loadLastGood(src *source) *Snapshot {
 		if ignoreNotExist(err) != nil {
 			o.Logger.Warn("the last good policy cannot be used", zap.String("policy", src.name), zap.Error(err))
 		}
-		return nil
+		return nil, ""
 	}
 	s.Since = saved.Saved
 	o.count(src, s, false) // the storage may hang
 	o.Logger.Info("starting with the last good policy", zap.String("policy", src.name),
 		zap.String("sha256", s.SHA256), zap.Time("saved", saved.Saved))
-	return s
+	return s, saved.Before
 }
 
 // accepted reports whether a text is the last good version of a source.

@@ -37,11 +37,11 @@ func fakeVersion(t *testing.T) *Snapshot {
 func TestLastGood(t *testing.T) {
 	n := savingOptions(t)
 	src := newFileSource("/srv/policy.yaml")
-	if l := n.loadLastGood(src); l != nil {
+	if l, _ := n.loadLastGood(src); l != nil {
 		t.Error("there is one before one was stored")
 	}
 	n.saveLastGood(src, fakeVersion(t))
-	l := n.loadLastGood(src)
+	l, _ := n.loadLastGood(src)
 	if l == nil || l.SHA256 != sumOf([]byte(fakePolicy)) {
 		t.Fatalf("%+v", l)
 	}
@@ -64,7 +64,7 @@ func TestLastGood(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if l := n.loadLastGood(src); l != nil {
+		if l, _ := n.loadLastGood(src); l != nil {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
@@ -98,7 +98,7 @@ func TestLastGoodIsBounded(t *testing.T) {
 		t.Errorf("%d policies are stored; %v", len(files), err)
 	}
 	for src, want := range map[*source]bool{used: true, last: true, first: false} {
-		if l := n.loadLastGood(src); (l != nil) != want {
+		if l, _ := n.loadLastGood(src); (l != nil) != want {
 			t.Errorf("%s is saved: %t", src.name, l != nil)
 		}
 	}
@@ -139,7 +139,7 @@ func TestLastGoodOfManyServers(t *testing.T) {
 	saved := make([]int, len(servers))
 	for i, o := range servers {
 		for _, src := range sources[i] {
-			if o.loadLastGood(src) != nil {
+			if l, _ := o.loadLastGood(src); l != nil {
 				saved[i]++
 			}
 		}

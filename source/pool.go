@@ -34,7 +34,18 @@ func (p *Pool) Documents() []*Document {
 
 // Waiting returns the documents for which there is no policy yet: their handlers do nothing.
 func (p *Pool) Waiting() []*Document {
-	all := slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil })
+	return p.without(func(d *Document) bool { return d.unavailable() == nil })
+}
+
+// Unavailable returns the documents whose policies could not be read since the start: their handlers answer requests
+// for robots.txt with 503, and pass pages.
+func (p *Pool) Unavailable() []*Document {
+	return p.without(func(d *Document) bool { return d.unavailable() != nil })
+}
+
+// without returns the documents that have no version and are among others.
+func (p *Pool) without(among func(*Document) bool) []*Document {
+	all := slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil || !among(d) })
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }

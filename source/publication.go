@@ -31,9 +31,10 @@ func (c *counted) String() string {
 	return fmt.Sprintf("%d.%d", c.Number, c.Minor)
 }
 
-// count numbers a version. A policy in a storage has the number that it got when it was published, and the name of who
-// did if nothing was published since, by its history, which is read only with ask; the versions of others are counted as
-// they come. Another program or catalogue under the same policy counts after a dot.
+// count numbers a version. A policy in a storage has the number and the author of the newest version of its history,
+// which is read only with ask, if that has its text; if not, it is the next one, and its author is not known. The
+// versions of other sources are counted as they come. Another program or catalogue under the same policy counts after
+// a dot.
 func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // nothing would remember it
@@ -51,31 +52,22 @@ func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 		fresh = true
 	}
 	if ask && c.By == "" && src.stored != nil {
-		number, by, err := src.stored.published(s.SHA256)
-		if err != nil {
+		history, err := within(context.Background(), readTimeout, "the storage", src.stored.history)
+		switch {
+		case err != nil:
 			o.Logger.Warn("the history of the policy cannot be read, so it is not known who published this version", zap.String("policy", src.name), zap.Error(err))
-		}
-		if c.Signed = by; fresh && number > 0 {
-			c.Number = number
+		case history.top(s.SHA256):
+			c.Signed = history[0].Signed
+			if fresh {
+				c.Number = history[0].Number
+			}
+		case fresh && len(history) > 0: // it was put there by other means
+			c.Number = max(c.Number, history[0].Number+1)
 		}
 	}
 	c.SHA256, c.ID = s.SHA256, p.ID
 	p.Number, p.By, p.Note = c.String(), c.By, c.Note
 	return c
-}
-
-// published is the number that a version got when it was published, 0 if it was not, and who published it, if it is the
-// last one: an earlier one that is there again was put there by somebody else.
-func (s *storedPolicy) published(sum string) (number int, by Signed, err error) {
-	history, err := within(context.Background(), readTimeout, "the storage", s.history)
-	i := slices.IndexFunc(history, func(p Published) bool { return p.SHA256 == sum })
-	if i == 0 {
-		by = history[0].Signed
-	}
-	if i >= 0 {
-		number = history[i].Number
-	}
-	return number, by, err
 }
 
 var program = sync.OnceValue(func() string {

@@ -68,7 +68,7 @@ func TestPublisher(t *testing.T) {
 		if before != "" {
 			before = sumOf([]byte(before))
 		}
-		if err := PublishTo(t.Context(), storage, "site.yaml", before, text, by); err != nil {
+		if err := PublishTo(t.Context(), storage, "site.yaml", Change{Replaces: before, Text: text, Signed: by}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestPublisher(t *testing.T) {
 		t.Fatal(err)
 	}
 	load(second, "v3 bob ")
-	load(fakePolicy, "v1  ")
+	load(fakePolicy, "v4  ")
 }
 
 // A publication has what follows from the policy on each host that it names.

@@ -85,3 +85,6 @@ func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
+
+// SumOf returns what a version with a text is called: its SHA-256 in hexadecimal digits.
+func SumOf(text string) string { return sumOf([]byte(text)) }

@@ -39,12 +39,16 @@ type Status struct {
 	// Why the current state of the source is not served; absent if it is.
 	Error      string     `json:"error,omitempty"`
 	ErrorSince *time.Time `json:"error_since,omitempty"`
-	Checked    time.Time  `json:"checked"` // when the source was last read
-	Reload     string     `json:"reload"`  // how often the source is checked, or off
-	Sites      int        `json:"sites"`   // the handlers that use the policy
-	Watching   int        `json:"watching"`
-	Older      []string   `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
-	Reloads    Counts     `json:"reloads"`
+	// What search engines lose by the undo that is served; absent if that is nothing.
+	UndoCost      string     `json:"undo_cost,omitempty"`
+	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
+	Before        string     `json:"before_sha256,omitempty"` // what was served directly before, if that is known
+	Checked       time.Time  `json:"checked"`                 // when the source was last read
+	Reload        string     `json:"reload"`                  // how often the source is checked, or off
+	Sites         int        `json:"sites"`                   // the handlers that use the policy
+	Watching      int        `json:"watching"`
+	Older         []string   `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
+	Reloads       Counts     `json:"reloads"`
 }
 
 // Status returns the present status.
@@ -63,6 +67,11 @@ func (d *Document) Status() Status {
 		since := d.errSince.UTC()
 		s.Error, s.ErrorSince = d.err.Error(), &since
 	}
+	if d.cost != "" {
+		since := d.costSince.UTC()
+		s.UndoCost, s.UndoCostSince = d.cost, &since
+	}
+	s.Before = d.previous
 	for _, u := range d.all {
 		if u.watch {
 			s.Watching++
@@ -152,12 +161,13 @@ var (
 	descRules      = newDesc("rules", "Rules of the served version.")
 	descSites      = newDesc("sites", "Handlers that use the policy.")
 	descInfo       = newDesc("info", "1, labelled with the SHA-256 of the served version.", "sha256")
+	descUndoCost   = newDesc("undo_cost", "1 while the served version is an undo by which search engines lose something, or a test of the policy no longer holds; else 0.")
 	descHosts      = newDesc("hosts", "Per-host policy files, by state: served, broken (an error now), missing.", "state")
 )
 
 func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descInfo, descHosts,
+		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descInfo, descUndoCost, descHosts,
 	} {
 		ch <- d
 	}
@@ -188,7 +198,11 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 			{descWarnings, float64(len(s.Warnings)), nil},
 			{descRules, float64(s.Rules), nil},
 			{descInfo, 1, []string{s.SHA256}},
+			{descUndoCost, float64(min(len(s.UndoCost), 1)), nil},
 		}...))
+	}
+	for _, d := range p.Unavailable() {
+		send(d.Name, []sample{{descSuccessful, 0, nil}})
 	}
 	for _, h := range p.AllHosts() {
 		s := h.Status()
@@ -237,7 +251,7 @@ func (o *Options) report(src *source, out Outcome) {
 	case rejected:
 		failed := map[string]any{"policy": src.name, "error": out.Err.Error()}
 		if now == nil { // none was ever accepted
-			o.Logger.Error("policy not loaded; robots_policy does nothing until there is one without errors", policy, zap.Error(out.Err))
+			o.Logger.Error("policy not loaded; until there is one, robots.txt is answered with 503, and no page is changed or blocked", policy, zap.Error(out.Err))
 		} else {
 			o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
 				zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
@@ -288,12 +302,12 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// allows asks the guard whether a new version may be served.
-func (o *Options) allows(src *source, before, after *Snapshot) error {
+// allows asks the guard whether a new version may be served, if some losses are accepted.
+func (o *Options) allows(src *source, before, after *Snapshot, accepted []string) error {
 	if o.Guard == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), guardTimeout)
 	defer cancel()
-	return o.Guard(ctx, src.name, before.Site, after.Site)
+	return o.Guard(ctx, src.name, before.Site, after.Site, accepted)
 }

@@ -51,9 +51,10 @@ type Options struct {
 	// policy from the network may start from its last good version.
 	Strict   bool
 	ReadOnly bool // saves nothing
-	// Guard, if not nil, is asked before a new version replaces one that is served, and
-	// returns why it must not: an [UndecidedError] if that is not known now.
-	Guard func(ctx context.Context, name string, before, after *site.Site) error
+	// Guard, if not nil, is asked before a new version replaces one that is served, and returns why it must not: an
+	// [UndecidedError] if that is not known now. The losses of search engines in accepted are no reason. An undo is
+	// served whatever Guard returns, which is an alert then.
+	Guard func(ctx context.Context, name string, before, after *site.Site, accepted []string) error
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
 	Upstream func(host string) *robotstxt.File
@@ -81,12 +82,14 @@ func (e UndecidedError) Unwrap() error { return e.Err }
 // Store gives one handler the policies of its hosts.
 type Store struct {
 	snapshot atomic.Pointer[Snapshot] // for hosts without a policy of their own
+	document *Document                // whose versions snapshot has; nil if there is none
 	hosts    *Hosts                   // nil: all hosts have the same policy
 	closers  []func()
 }
 
 // Open loads the policy, or the directory of per-host policies, and watches it until Close. Stores of one pool share
-// what they load. An error means that the policy has an error, or cannot be read and there is no last good one.
+// what they load. An error means that the policy has an error, or cannot be read and there is no last good one. At a
+// start, neither of them is an error for a policy in a storage or on the web: see [Store.Get].
 func (p *Pool) Open(ctx context.Context, o Options) (*Store, error) {
 	o.pool = p
 	if o.Logger == nil {
@@ -142,6 +145,7 @@ func (s *Store) openDocument(ctx context.Context, name string, o *Options) error
 		return err
 	}
 	d.join(u)
+	s.document = d
 	s.closers = append(s.closers, func() { d.leave(u) })
 	return nil
 }
@@ -168,14 +172,18 @@ func (s *Store) openHosts(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Get returns the policy of a host, nil if it has none. An error means that the policy is not known now.
+// Get returns the policy of a host, nil if it has none. An error means that the policy is not known now; an
+// [UnavailableError], that none was ever loaded.
 func (s *Store) Get(ctx context.Context, host string) (*Snapshot, error) {
 	if s.hosts != nil {
 		if l, err := s.hosts.Get(ctx, host); l != nil || err != nil {
 			return l, err
 		}
 	}
-	return s.snapshot.Load(), nil
+	if l := s.snapshot.Load(); l != nil || s.document == nil {
+		return l, nil
+	}
+	return nil, s.document.unavailable()
 }
 
 // Close ends the watching. Requests that are still running keep their policy.

@@ -45,12 +45,14 @@ type users struct {
 	mu   sync.RWMutex
 	all  []*user // oldest first
 	stop context.CancelFunc
+	// retry is how often the source is polled though no store watches it, because there is no version yet; 0: it is not.
+	retry time.Duration
 }
 
 // join adds a user. It is called with mu held.
 func (us *users) join(u *user, poll func(context.Context) time.Duration) {
 	us.all = append(us.all, u)
-	if !u.watch {
+	if !u.watch && us.retry == 0 {
 		return
 	}
 	if us.stop != nil {
@@ -65,7 +67,7 @@ func (us *users) leave(u *user) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
 	us.all = slices.DeleteFunc(us.all, func(o *user) bool { return o == u })
-	if us.stop != nil && us.interval() == 0 {
+	if us.stop != nil && (us.interval() == 0 || len(us.all) == 0) {
 		us.stop()
 		us.stop = nil
 	}
@@ -73,7 +75,7 @@ func (us *users) leave(u *user) {
 
 // interval returns the shortest interval that a user wants, 0 if none watches. It is called with mu held.
 func (us *users) interval() time.Duration {
-	var shortest time.Duration
+	shortest := us.retry
 	for _, u := range us.all {
 		if u.watch && (shortest == 0 || u.interval < shortest) {
 			shortest = u.interval

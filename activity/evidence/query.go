@@ -48,7 +48,7 @@ type Publication struct {
 // Act is that somebody saved, approved or discarded a draft, published it, or went back.
 type Act struct {
 	Time   time.Time `json:"time"`
-	What   string    `json:"what"` // draft, approval, discard, publication or rollback
+	What   string    `json:"what"` // draft, approval, discard, publication, undo or return
 	By     string    `json:"by"`
 	Note   string    `json:"note,omitempty"`
 	Name   string    `json:"name"`          // of the policy's source

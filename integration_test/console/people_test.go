@@ -172,7 +172,7 @@ func TestPeople(t *testing.T) {
 	y.looks("people-published")
 	n.waits(agent, 403)
 
-	// Alone, paul can go back, and not publish something new.
+	// Alone, paul can neither publish something new nor undo what was published.
 	y.Visit(pages + "change?who=AhrefsBot&choose=refuse")
 	y.sees("1 other person must stand behind it")
 	y.presses(button("save"))
@@ -184,7 +184,14 @@ func TestPeople(t *testing.T) {
 	y.signIn("paul")
 	y.Visit(pages + "published")
 	y.presses(link("Go back to v1"))
-	y.sees("Goes back to the version before")
+	y.sees("1 other person must stand behind it")
+	y.presses(button("save"))
+	y.signIn("edda")
+	y.Visit(pages + "change")
+	y.presses(button("approve"))
+	y.signIn("paul")
+	y.Visit(pages + "change")
+	y.sees("Ready to undo")
 	y.presses(button("publish"))
 	n.waits(agent, 200)
 	if text, err := os.ReadFile(n.policy); err != nil || string(text) != policyText {

@@ -55,12 +55,12 @@ func init() {
 		Long: `
 Works on policy files of the robots_policy directive, without a running server.
 
-Undo an edit, or roll back: put the earlier file back; of a policy in Caddy's storage,
-"history" lists the versions, and "publish --rollback" goes back to one. Upgrade: run
+To undo an edit, put the earlier file back. For a policy in Caddy's storage, "publish --undo"
+brings back the version before, and "history" lists the versions. Upgrade: run
 "check" with the new program before you restart Caddy.
 
 The exit code is 0 on success, 1 if the policy file has an error, and 2 if the
-command cannot be carried out as given.`,
+command cannot be carried out as given. "publish" has 3 for what no server has confirmed.`,
 		CobraFunc: func(parent *cobra.Command) {
 			rejectUnknown(parent)
 			for _, subcommand := range subcommands {

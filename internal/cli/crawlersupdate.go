@@ -39,21 +39,26 @@ func crawlersUpdateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if !dryRun {
+				if err := storage.mayWrite(source.Catalogue); err != nil {
+					return failure{err}
+				}
+			}
 			out := cmd.OutOrStdout()
-			before, source, err := cataloguestore.InUse(ctx, storage)
+			before, from, err := cataloguestore.InUse(ctx, storage)
 			if err != nil { // what is there is damaged: the update repairs it
 				_, _ = fmt.Fprintf(out, "not compared with the catalogue in use: %v\n", err)
 				if before, err = crawlers.Embedded(); err != nil {
 					return err
 				}
-				source = cataloguestore.SourceEmbedded
+				from = cataloguestore.SourceEmbedded
 			}
 			if problems := cataloguestore.Guard(before, next, now); len(problems) > 0 && !allowLoss {
 				return failure{fmt.Errorf("%s: %w; if that is intended, add --allow-loss", fileName(args[0]), errors.Join(problems...))}
 			}
 			added, removed := cataloguestore.Changes(before, next)
 			_, _ = fmt.Fprintf(out, "before: %s\nnow:    %s: %d added, %d removed\n",
-				catalogueText(before, source), catalogueText(next, fileName(args[0])), len(added), len(removed))
+				catalogueText(before, from), catalogueText(next, fileName(args[0])), len(added), len(removed))
 			if dryRun {
 				_, err := fmt.Fprintln(out, "dry run: nothing was written")
 				return err
@@ -61,7 +66,7 @@ func crawlersUpdateCommand() *cobra.Command {
 			if err := cataloguestore.Store(ctx, storage, data); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(out, "written to %s; servers use it within a minute, matchers after the next reload of Caddy\n", cataloguestore.SourceStorage)
+			_, err = fmt.Fprintf(out, "written to %s; servers with this storage use it within a minute, matchers after the next reload of Caddy\n", storage.place(source.Catalogue))
 			return err
 		}))
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")

@@ -3,275 +3,268 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os/user"
-	"strconv"
+	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/caddyserver/certmagic"
 	"github.com/spf13/cobra"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
+// defaultWait is for how long servers are asked whether they have loaded a version.
+const defaultWait = 10 * time.Second
+
 func publishCommand() *cobra.Command {
-	var to, back string
-	var p publication
-	cmd := Command("publish FILE|--rollback [VERSION] --to storage:KEY", "Checks a policy file and writes it to Caddy's storage, for every server that reads it from there",
+	var to string
+	p := publication{confirm: confirmation{wait: defaultWait}}
+	cmd := Command("publish FILE|--undo|--version N --to storage:KEY", "Checks a policy and writes it to Caddy's storage, for every server that reads it from there",
 		func(cmd *cobra.Command, args []string) error {
+			files := 1
+			if p.undo || p.version != "" {
+				files = 0
+			}
+			if len(args) != files || p.undo && p.version != "" {
+				return argumentsError(args, "FILE, --undo or --version N, and --to storage:KEY")
+			}
+			if p.undo && to != "" && !strings.HasPrefix(to, source.StoragePrefix) {
+				return failure{p.undoElsewhere(cmd, to)}
+			}
 			var err error
 			if p.key, err = storageKey("--to", to); err != nil {
 				return err
 			}
-			switch {
-			case back == previous && len(args) == 1:
-				back, args = args[0], nil
-			case back != "" && len(args) > 0:
-				return argumentsError(args, "--rollback [VERSION] --to storage:KEY")
-			case back == "" && len(args) != 1:
-				return argumentsError(args, "FILE --to storage:KEY")
-			case back == "":
-				if p.data, err = readFile(cmd, args[0]); err != nil {
+			if p.version != "" {
+				if p.number, err = versionNumber(p.version); err != nil {
 					return err
 				}
 			}
-			return p.run(cmd, strings.Join(args, ""), back)
+			if files == 1 {
+				p.file = args[0]
+				if p.text, err = readFile(cmd, p.file); err != nil {
+					return failure{err}
+				}
+			}
+			return p.run(cmd)
 		})
-	of, guard := &p.of, &p.guard
 	cmd.Long = `
-Writes a policy to Caddy's storage, and says what it changes.
+Writes a policy to Caddy's storage, says what it changes and where it is, and waits until the
+server has loaded it.
 
-With --rollback an earlier version is published again: the one before the current one, or
-VERSION, a number that the command history prints.`
+--undo brings back the text that servers served directly before the present one. It is never
+stopped by max_search_loss. A second undo returns to the text that was undone, and asks first.
+--version N goes back to an older version that was served: accept by name what search engines
+lose by it today. The command history lists the versions.
+
+The exit code is 0 if the server has loaded the version, 3 if it was written and no server has
+confirmed it, and 1 if it was not written.`
 	cmd.Example = `  caddy robots-policy publish site-policy.yaml --to storage:robots_policy/site.yaml --note "AI training out"
-  caddy robots-policy publish --rollback --to storage:robots_policy/site.yaml
-  caddy robots-policy publish --rollback v7 --to storage:robots_policy/site.yaml`
+  caddy robots-policy publish --undo --to storage:robots_policy/site.yaml
+  caddy robots-policy publish --version v7 --accept-loss Bingbot --to storage:robots_policy/site.yaml`
+	guard := &p.guard
 	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
-	cmd.Flags().StringVar(&back, "rollback", "", "publish an earlier version again: the one before, or the one that is named")
-	cmd.Flags().Lookup("rollback").NoOptDefVal = previous
-	cmd.Flags().StringVar(&p.signed.Note, "note", "", "why, for the history and the evidence log")
-	cmd.Flags().StringVar(&p.signed.By, "author", "", "who publishes it, for the history and the evidence log (default: the user of this machine)")
-	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
+	cmd.Flags().BoolVar(&p.undo, "undo", false, "bring back the text that servers served directly before the present one")
+	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers served earlier")
+	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: the search engines that may lose something, such as Bingbot,Googlebot")
+	cmd.Flags().StringVar(&p.change.Note, "note", "", "why, for the history and the evidence log")
+	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
+	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
+	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that is to load it (default: that of the configuration, or "+caddy.DefaultAdminListen+")")
+	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded it")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, the address of ClickHouse, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
 	cmd.Flags().Int64Var(&guard.undecided, "undecided", 0, "with --if-replay: how many requests may remain of which it cannot be judged whether search engines lose them")
-	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something")
+	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something, or the undo is a second one")
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")
 	return cmd
 }
 
-// previous stands for the version before the current one.
-const previous = "previous"
-
-// storageKey reads storage:KEY, what a flag or an argument is to be.
-func storageKey(what, name string) (string, error) {
-	if !strings.HasPrefix(name, source.StoragePrefix) {
-		return "", errors.New(what + " is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
-	}
-	return source.StorageKey(name)
-}
-
-// publication is what publish is asked to do.
+// publication is what publish is asked to do, and what it finds out.
 type publication struct {
-	site   *site.Site
-	data   []byte
-	key    string
-	of     storageOf
-	dryRun bool
-	guard  searchGuard
-	signed source.Signed
+	undo, dryRun bool
+	version      string
+	number       int // of version; 0 for none
+	file         string
+	text         []byte
+	key          string
+	of           storageOf
+	guard        searchGuard
+	confirm      confirmation
+	change       source.Change
+
+	site    *site.Site
+	before  *source.Standing
+	returns source.Return
 }
 
-// run publishes the data of a file or, if it names one, an earlier version.
-func (p *publication) run(cmd *cobra.Command, file, back string) error {
+// run publishes a file or a version that was served before. Its errors are that nothing was written.
+func (p *publication) run(cmd *cobra.Command) error {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 	defer cancel()
-	storage, err := p.of.open(ctx)
+	s, err := p.of.open(ctx)
 	if err != nil {
 		return err
 	}
-	if back != "" {
-		v, err := earlier(ctx, storage, p.key, back)
-		if err != nil {
-			return failure{err}
-		}
-		file, p.data = source.StoragePrefix+p.key+" "+label(v), []byte(v.Text)
-		p.signed.Note = cmp.Or(p.signed.Note, "rollback to "+label(v))
-	}
-	s, ds := site.Load(file, p.data)
-	if err := report(cmd, ds); err != nil {
-		return err
-	}
-	p.site = s
-	p.signed.By = cmp.Or(p.signed.By, operator())
-	return publish(ctx, cmd, storage, p)
-}
-
-// earlier finds a version to go back to.
-func earlier(ctx context.Context, storage certmagic.Storage, key, version string) (*source.Published, error) {
-	history, err := readHistory(ctx, storage, key)
-	if err != nil {
-		return nil, err
-	}
-	current, err := loadPublished(ctx, storage, key)
-	if err != nil {
-		return nil, err
-	}
-	var known []string
-	for i := range history {
-		v := &history[i]
-		known = append(known, label(v))
-		switch {
-		case version == previous && v.SHA256 != sumOf(current):
-			for _, older := range history[i:] {
-				if older.SHA256 == sumOf(current) { // once more would bring back what was left
-					return nil, fmt.Errorf("%s already went back to %s, from %s: name the version that you want, as in --rollback %[2]s; caddy robots-policy history lists them", source.StoragePrefix+key, label(&older), label(v))
-				}
-			}
-			return v, nil
-		case version != previous && (strings.TrimPrefix(version, "v") == strconv.Itoa(v.Number) || len(version) >= 8 && strings.HasPrefix(v.SHA256, version)):
-			return v, nil
-		}
-	}
-	if version == previous {
-		return nil, fmt.Errorf("%s has no earlier version: what was published before is in the history of the storage only if publish or the console replaced it", source.StoragePrefix+key)
-	}
-	return nil, fmt.Errorf("%s has no version %q: it has %s", source.StoragePrefix+key, version, english.List(known, "and"))
-}
-
-func readHistory(ctx context.Context, storage certmagic.Storage, key string) ([]source.Published, error) {
-	limited, stop := context.WithTimeout(ctx, storageTimeout)
-	defer stop()
-	history, err := source.HistoryOf(limited, storage, key)
-	if err == nil && len(history) == 0 {
-		err = fmt.Errorf("%s has no history: nothing was published there by publish or the console", source.StoragePrefix+key)
-	}
-	return history, err
-}
-
-// label is what people call a version.
-func label(v *source.Published) string { return "v" + strconv.Itoa(v.Number) }
-
-func historyCommand() *cobra.Command {
-	var of storageOf
-	var asJSON bool
-	cmd := Command("history storage:KEY", "Lists the versions of a policy in Caddy's storage: when, by which author, and why",
-		exactly(1, "storage:KEY", func(cmd *cobra.Command, args []string) error {
-			key, err := storageKey("storage:KEY", args[0])
-			if err != nil {
-				return err
-			}
-			ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
-			defer cancel()
-			storage, err := of.open(ctx)
-			if err != nil {
-				return err
-			}
-			history, err := readHistory(ctx, storage, key)
-			if err != nil {
-				return failure{err}
-			}
-			current, err := loadPublished(ctx, storage, key)
-			if err != nil {
-				return err
-			}
-			return printResult(cmd, asJSON, history, func(w io.Writer) error { return writeHistory(w, history, sumOf(current)) })
-		}))
-	cmd.Long = `
-Lists what publish and the console have published at a key, the newest first: 20 versions at
-most. One that was written there by other means has no author. publish --rollback goes back
-to a version.`
-	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the versions as JSON, with their texts")
-	return cmd
-}
-
-func writeHistory(out io.Writer, history []source.Published, current string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "version\ttime (UTC)\tauthor\tsha256\tnote")
-	known := false
-	for i := range history {
-		v := &history[i]
-		name := label(v)
-		if v.SHA256 == current && !known {
-			name, known = name+" *", true
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%s\n", name, stamp(v.Time), cmp.Or(english.OneLine(v.By), "-"), v.SHA256, english.OneLine(v.Note))
-	}
-	if !known {
-		fmt.Fprintf(w, "*\t-\t-\t%.12s\twritten there by other means\n", current)
-	}
-	fmt.Fprintln(w, "* is what the storage holds now")
-	return w.Flush()
-}
-
-// publish writes a valid policy to the storage and prints what changes.
-func publish(ctx context.Context, cmd *cobra.Command, storage certmagic.Storage, p *publication) error {
-	before, err := loadPublished(ctx, storage, p.key)
-	if err != nil {
-		return fmt.Errorf("reading the published policy: %w", err)
-	}
-	name, sum := source.StoragePrefix+p.key, sumOf(p.data)
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
-	if before != nil && bytes.Equal(before, p.data) {
+	if err := p.prepare(ctx, cmd, s, say); err != nil {
+		return notWritten(err)
+	}
+	name, sum := source.StoragePrefix+p.key, source.SumOf(p.change.Text)
+	if p.before.SHA256 == sum {
 		say("%s already holds this policy (sha256 %s)", name, sum)
-		return nil
+		return p.confirm.of(ctx, say, s, p.key, sum)
 	}
-	replaces := ""
-	var old *site.Site // nil, too, if what is published has errors
-	if before != nil {
-		replaces = sumOf(before)
-		old, _ = site.Load(name, before)
-		p.guard.broken = old == nil
-	}
-	var losses *compare.Losses
-	switch {
-	case old != nil:
-		d := compare.Sites(old, p.site, compare.Options{})
-		losses = d.Losses
-		for _, words := range d.Words() {
-			say("%s", words)
-		}
-	case before == nil:
-		say("%s is new, so there is no policy to compare with", name)
-	}
-	if err := p.check(ctx, cmd, old, losses); err != nil {
-		return failure{err}
+	losses := p.compare(say)
+	if err := p.judge(ctx, cmd, losses, say); err != nil {
+		return notWritten(err)
 	}
 	if p.dryRun {
 		say("dry run: nothing was published")
 		return nil
 	}
-	switch err := source.PublishTo(ctx, storage, p.key, replaces, string(p.data), p.signed); {
+	if n := s.config.Apps.RobotsPolicy.Options.Console.Approval; n > 1 {
+		return notWritten(p.saveDraft(ctx, s, n))
+	}
+	switch err := source.PublishTo(ctx, s, p.key, p.change); {
 	case errors.Is(err, source.ErrOvertaken):
-		return fmt.Errorf("not published: %w at %s; run the command again to compare with it", err, name)
+		return notWritten(fmt.Errorf("not published: %w at %s; run the command again to compare with it", err, name))
 	case errors.Is(err, source.ErrLockStays):
 		say("warning: %v", err)
 	case err != nil:
-		return err
+		return notWritten(err)
 	}
-	say("published as %s (sha256 %s)", name, sum)
-	return nil
+	return p.confirm.of(ctx, say, s, p.key, sum)
 }
 
-func sumOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+// notWritten is an error with the exit code for what was not written, unless it was reported already.
+func notWritten(err error) error {
+	if _, ok := errors.AsType[failure](err); ok || err == nil {
+		return err
+	}
+	return failure{err}
+}
 
-// operator is who runs the command, as the system knows them.
+// prepare reads what the storage holds, and the text to publish, which must be valid.
+func (p *publication) prepare(ctx context.Context, cmd *cobra.Command, s *storage, say func(string, ...any)) (err error) {
+	if !p.dryRun {
+		if err := s.mayWrite(p.key); err != nil {
+			return err
+		}
+	}
+	if p.before, err = standingOf(ctx, s, p.key); err != nil {
+		return fmt.Errorf("reading the published policy at %s: %w", s.place(p.key), err)
+	}
+	name := fileName(p.file)
+	if p.file == "" {
+		back, err := p.before.GoBack(p.number)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.place(p.key), err)
+		}
+		name, p.text = source.StoragePrefix+p.key+" "+back.Label(), []byte(back.Text)
+		p.change.Note = cmp.Or(p.change.Note, "back to "+back.Label())
+		say("back to %s, published %s UTC%s", back.Label(), stamp(back.Time), authorOf(back))
+	}
+	p.change.Text, p.change.Replaces = string(p.text), p.before.SHA256
+	p.change.By = cmp.Or(p.change.By, operator())
+	p.returns = p.before.Returns(source.SumOf(p.change.Text))
+	next, ds := site.LoadWith(name, p.text, policyfile.Options{Accepted: p.returns == source.Undo})
+	p.site = next
+	return report(cmd, ds)
+}
+
+func authorOf(v *source.Published) string {
+	if v.By == "" {
+		return ""
+	}
+	return " by " + v.By
+}
+
+// compare prints what changes. It returns what search engines lose, nil if that is not known.
+func (p *publication) compare(say func(string, ...any)) *compare.Losses {
+	if p.before.SHA256 == "" {
+		say("%s is new, so there is no policy to compare with", source.StoragePrefix+p.key)
+		return nil
+	}
+	old, _ := site.Load(source.StoragePrefix+p.key, []byte(p.before.Text))
+	if p.guard.broken = old == nil; p.guard.broken {
+		return nil
+	}
+	p.guard.old = old
+	d := compare.Sites(old, p.site, compare.Options{})
+	for _, words := range d.Words() {
+		say("%s", words)
+	}
+	return d.Losses
+}
+
+// judge returns why the text is not published. An undo is, whatever search engines lose by it.
+func (p *publication) judge(ctx context.Context, cmd *cobra.Command, losses *compare.Losses, say func(string, ...any)) error {
+	switch p.returns {
+	case source.Undo:
+		if losses != nil && losses.Any() {
+			say("This is an undo, which is not stopped by what search engines lose:")
+			for _, words := range losses.Words() {
+				say("  %s", words)
+			}
+		}
+		if p.undo && p.before.UndoesUndo() {
+			say("The present version is an undo itself: this returns to the text that was undone.")
+			return p.guard.ask(cmd, "not published; to return to the text that was undone, give --yes")
+		}
+		return nil
+	case source.Earlier:
+		if losses == nil {
+			return nil
+		}
+		lost, ok := errors.AsType[*source.LossError](source.NotAccepted(losses, p.change.Accept))
+		if !ok {
+			return nil
+		}
+		say("Search engines lose:")
+		for _, words := range lost.Words {
+			say("  %s", words)
+		}
+		return fmt.Errorf("not published; to accept what they lose, give --accept-loss %s", strings.Join(lost.Names, ","))
+	case source.NeverServed:
+	}
+	return p.check(ctx, cmd, losses)
+}
+
+// saveDraft saves the text as a draft, because the configuration demands that several people stand behind a version.
+func (p *publication) saveDraft(ctx context.Context, s *storage, people int) error {
+	err := source.ProposeTo(ctx, s, p.key, &source.Draft{Base: p.change.Replaces, Text: p.change.Text, Time: time.Now().UTC(), Signed: p.change.Signed})
+	if err != nil {
+		return fmt.Errorf("not published, and not saved as a draft: %w", err)
+	}
+	return fmt.Errorf("not published, because of approval %d: it is saved as a draft beside %s, for others to approve in the console", people, s.place(p.key))
+}
+
+// undoElsewhere says how to undo a change of a policy that is not in Caddy's storage.
+func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
+	which := "the text that was served directly before"
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	defer cancel()
+	if s, err := p.of.open(ctx); err == nil {
+		limited, stop := context.WithTimeout(ctx, p.confirm.wait)
+		defer stop()
+		if status, err := statusAt(limited, p.confirm.addressOf(s), fileOrAddress(name)); err == nil && status.Before != "" {
+			which += fmt.Sprintf(" (sha256 %.12s)", status.Before)
+		}
+	}
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage: put back %s, and the server loads it without asking max_search_loss.\n", name, which)
+	return errors.New("nothing was written")
+}
+
+// operator is the user who runs the command, as the system knows them.
 func operator() string {
 	u, err := user.Current()
 	if err != nil {
@@ -280,47 +273,13 @@ func operator() string {
 	return u.Username
 }
 
-// storageTimeout bounds how long the storage may take for one step.
-const storageTimeout = time.Minute
-
-// loadPublished returns the policy at a key of the storage, nil if there is none.
-func loadPublished(ctx context.Context, storage certmagic.Storage, key string) ([]byte, error) {
-	limited, stop := context.WithTimeout(ctx, storageTimeout)
-	defer stop()
-	data, err := storage.Load(limited, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// fileOrAddress is what a server calls a policy that is not in a storage.
+func fileOrAddress(name string) string {
+	if source.IsWebAddress(name) {
+		return name
 	}
-	return data, err
-}
-
-// storageOf names a configuration that sets the storage.
-type storageOf struct{ config, adapter string }
-
-func (of *storageOf) flags(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringVar(&of.config, "config", "", usage)
-	cmd.Flags().StringVar(&of.adapter, "adapter", "", "the config adapter to use")
-}
-
-func (of storageOf) open(ctx caddy.Context) (certmagic.Storage, error) {
-	config, _, _, err := caddycmd.LoadConfig(of.config, of.adapter)
-	if err != nil {
-		return nil, err
+	if path, err := filepath.Abs(name); err == nil {
+		return path
 	}
-	var c struct {
-		StorageRaw json.RawMessage `json:"storage,omitempty" caddy:"namespace=caddy.storage inline_key=module"`
-	}
-	if len(config) > 0 {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return nil, fmt.Errorf("reading the configuration: %w", err)
-		}
-	}
-	if c.StorageRaw == nil {
-		return caddy.DefaultStorage, nil
-	}
-	v, err := ctx.LoadModule(&c, "StorageRaw")
-	if err != nil {
-		return nil, fmt.Errorf("opening the storage: %w", err)
-	}
-	return v.(caddy.StorageConverter).CertMagicStorage()
+	return name
 }

@@ -26,12 +26,13 @@ type searchGuard struct {
 	traffic         string // the directory of an activity store, or access logs; empty: the policies are compared
 	most, undecided int64  // see replay.SearchLoss.Check
 	yes             bool
-	broken          bool // what is published has errors
+	broken          bool       // what is published has errors
+	old             *site.Site // what is published; nil if nothing is, or with errors
 }
 
-// check replays the traffic of the last seven days, or judges by comparison of the policies. old is nil if nothing is
-// published yet, or with errors, and so is losses.
-func (p *publication) check(ctx context.Context, cmd *cobra.Command, old *site.Site, losses *compare.Losses) error {
+// check replays the traffic of the last seven days, or judges by comparison of the policies. losses is nil if nothing
+// is published yet, or with errors.
+func (p *publication) check(ctx context.Context, cmd *cobra.Command, losses *compare.Losses) error {
 	g := &p.guard
 	switch {
 	case g.most < 0:
@@ -43,7 +44,7 @@ func (p *publication) check(ctx context.Context, cmd *cobra.Command, old *site.S
 	case g.traffic == "":
 		return g.compare(cmd, losses)
 	}
-	o := replay.Options{New: p.site, Old: old, Since: time.Now().Add(-replay.LossPeriod)}
+	o := replay.Options{New: p.site, Old: g.old, Since: time.Now().Add(-replay.LossPeriod)}
 	if info, err := os.Stat(g.traffic); strings.Contains(g.traffic, "://") || err == nil && info.IsDir() {
 		stored, err := useStore(ctx, g.traffic, &o)
 		if err != nil {
@@ -102,10 +103,18 @@ func (g *searchGuard) compare(cmd *cobra.Command, losses *compare.Losses) error 
 			fmt.Fprintln(out, "  "+words)
 		}
 	}
-	if !isTerminal(cmd.InOrStdin()) {
-		return errors.New("not published; to publish it anyway, give --yes; to judge by traffic, give --if-replay")
+	return g.ask(cmd, "not published; to publish it anyway, give --yes; to judge by traffic, give --if-replay")
+}
+
+// ask asks for a yes, unless it was given.
+func (g *searchGuard) ask(cmd *cobra.Command, otherwise string) error {
+	if g.yes {
+		return nil
 	}
-	fmt.Fprint(out, "Publish it? [y/N] ")
+	if !isTerminal(cmd.InOrStdin()) {
+		return errors.New(otherwise)
+	}
+	_, _ = fmt.Fprint(cmd.OutOrStdout(), "Publish it? [y/N] ")
 	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 		return errors.New("not published")

@@ -158,12 +158,12 @@ func TestSearchGuard(t *testing.T) {
 			cmd, out := &cobra.Command{}, &strings.Builder{}
 			cmd.SetOut(out)
 			cmd.SetIn(strings.NewReader(""))
-			p := publication{site: load(c.new), key: "site.yaml", guard: searchGuard{traffic: c.traffic, most: c.most}}
+			p := publication{site: load(c.new), key: "site.yaml", guard: searchGuard{traffic: c.traffic, most: c.most, old: before}}
 			var losses *compare.Losses
 			if before != nil {
 				losses = compare.Sites(before, p.site, compare.Options{}).Losses
 			}
-			err := p.check(t.Context(), cmd, before, losses)
+			err := p.check(t.Context(), cmd, losses)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q\n%s", err, c.want, out)
 			}

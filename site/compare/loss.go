@@ -183,6 +183,22 @@ func (l *Losses) unproven() (all []string) {
 	return all
 }
 
+// Undecided is among the names of losses if the policies are too large to find all.
+const Undecided = "undecided"
+
+// Names returns the search engines that may lose something, and Undecided if there may be more.
+func (l *Losses) Names() []string {
+	names := slices.Clone(l.Reverified)
+	for i := range l.Found {
+		names = append(names, l.Found[i].Crawler)
+	}
+	if !l.Complete {
+		names = append(names, Undecided)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Any reports whether something may be lost.
 func (l *Losses) Any() bool { return len(l.Found)+len(l.Reverified) > 0 || !l.Complete }
 

@@ -33,6 +33,7 @@ type exchange struct {
 
 	restored []handler.Reading // what this server wrote before it was started; nil: not read yet
 	sequence int64
+	told     map[string]string     // which policies this server serves, as it wrote last
 	older    map[string]*site.Site // versions that this server does not serve, nil: not in the history
 
 	mu    sync.Mutex // guards peers
@@ -73,7 +74,7 @@ func (x *exchange) run(ctx context.Context) {
 		interval := time.Duration(f.Interval)
 		var err error
 		worked := false
-		if now := time.Now(); now.Sub(wrote) >= interval {
+		if now := time.Now(); now.Sub(wrote) >= interval || !maps.Equal(x.told, served()) {
 			wrote, worked = now, true
 			err = x.write(ctx, f)
 		}
@@ -147,7 +148,8 @@ func (x *exchange) write(ctx context.Context, f *Fleet) error {
 		x.restored = append([]handler.Reading{}, m.Readings...)
 	}
 	x.sequence++
-	m := message{Sequence: x.sequence, Readings: x.own()}
+	x.told = served()
+	m := message{Sequence: x.sequence, Policies: x.told, Readings: x.own()}
 	data, err := m.encode()
 	if err != nil {
 		return err

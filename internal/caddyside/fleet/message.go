@@ -28,6 +28,7 @@ const (
 // server is alive, whatever the clocks say.
 type message struct {
 	Sequence int64             `json:"sequence"`
+	Policies map[string]string `json:"policies,omitempty"` // the SHA-256 of each policy that it serves, by name
 	Readings []handler.Reading `json:"readings"`
 }
 

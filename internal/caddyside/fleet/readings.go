@@ -31,6 +31,25 @@ func (x *exchange) own() []handler.Reading {
 	return all[:min(len(all), maxReadings)]
 }
 
+// maxPolicies bounds how many policies a server names.
+const maxPolicies = 100
+
+// served returns the SHA-256 of each policy that this server serves for all hosts, by name; "" while there is none.
+func served() map[string]string {
+	all := map[string]string{}
+	for _, d := range slices.Concat(policies.Pool.Waiting(), policies.Pool.Unavailable()) {
+		if len(all) < maxPolicies {
+			all[d.Name] = ""
+		}
+	}
+	for _, d := range policies.Pool.Documents() {
+		if len(all) < maxPolicies {
+			all[d.Name] = d.Current().SHA256
+		}
+	}
+	return all
+}
+
 // newest sorts readings, those of verified crawlers first and then the newest, and leaves the
 // newest of each crawler, host and policy.
 func newest(all []handler.Reading) []handler.Reading {

@@ -39,8 +39,9 @@ type ActivityStore interface {
 	// Violations returns the violations since a time, the most frequent first.
 	Violations(ctx context.Context, since time.Time, limit int) (*Violations, error)
 	// CheckReload returns an error if the version of a policy that is served must not be replaced: a
-	// source.UndecidedError if this is not known now, and may be later. name is that of the policy's source.
-	CheckReload(ctx context.Context, name string, before, after *site.Site) error
+	// source.UndecidedError if this is not known now, and may be later. name is that of the policy's source. The
+	// losses of the search engines in accepted are no reason.
+	CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error
 }
 
 // Violations are what crawlers fetched against what they had read, and what is not known.
@@ -62,9 +63,9 @@ type Violation struct {
 }
 
 // CheckReload asks the store of the running configuration, if it has one.
-func CheckReload(ctx context.Context, name string, before, after *site.Site) error {
+func CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error {
 	if s := RunningStore(); s != nil {
-		return s.CheckReload(ctx, name, before, after)
+		return s.CheckReload(ctx, name, before, after, accepted)
 	}
 	return nil
 }

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/certmagic"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+)
+
+// faultyStorage is Caddy's storage in files, which does not give the policy.
+type faultyStorage struct {
+	Root  string `json:"root"`
+	Fault string `json:"fault"`
+}
+
+func init() { caddy.RegisterModule(new(faultyStorage)) }
+
+// faultNow is what is wrong with the storages of this process, if it is not what they say.
+var faultNow atomic.Pointer[string]
+
+func (*faultyStorage) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.storage.test_faulty", New: func() caddy.Module { return new(faultyStorage) }}
+}
+
+func (f *faultyStorage) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if !d.AllArgs(&f.Root, &f.Fault) {
+		return d.ArgErr()
+	}
+	return nil
+}
+
+func (f *faultyStorage) CertMagicStorage() (certmagic.Storage, error) {
+	return &faultyFiles{&certmagic.FileStorage{Path: f.Root}, f.Fault}, nil
+}
+
+type faultyFiles struct {
+	*certmagic.FileStorage
+	fault string
+}
+
+func (f *faultyFiles) Load(ctx context.Context, key string) ([]byte, error) {
+	fault := f.fault
+	if now := faultNow.Load(); now != nil {
+		fault = *now
+	}
+	switch {
+	case !strings.HasPrefix(key, "site/"):
+	case fault == "unreadable":
+		return nil, &fs.PathError{Op: "open", Path: f.Filename(key), Err: fs.ErrPermission}
+	case fault == "hanging":
+		select {}
+	case fault == "empty":
+		return []byte{}, nil
+	case fault == "damaged":
+		return []byte("version: 1\nrul\x00"), nil
+	}
+	return f.FileStorage.Load(ctx, key)
+}
+
+// TestStarts starts Caddy with a storage that gives no policy, with and without a last good one. It starts; without a
+// policy, robots.txt is answered with 503, pages pass and no crawler is blocked; and that is an alert until the
+// storage works. Only a key that does not exist means that there is no policy yet.
+func TestStarts(t *testing.T) {
+	const policy = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /a/}\n"
+	for _, c := range []struct {
+		fault    string
+		lastGood bool
+		robots   int
+		problem  string // what is logged and shown; "" for nothing
+		invalid  string // what caddy validate says
+	}{
+		{"none", false, 200, "", ""},
+		{"missing", false, 299, "", "nothing is published at"},
+		{"missing", true, 200, "nothing is published at", "nothing is published at"},
+		{"absent", false, 299, "", "nothing is published at"},
+		{"absent", true, 200, "nothing is published at", "nothing is published at"},
+		{"unreadable", false, 503, "permission denied", "permission denied"},
+		{"unreadable", true, 200, "permission denied", "permission denied"},
+		{"empty", false, 503, "the file is empty", "the file is empty"},
+		{"empty", true, 200, "the file is empty", "the file is empty"},
+		{"damaged", false, 503, "error:", "error:"},
+		{"damaged", true, 200, "error:", "error:"},
+		{"hanging", false, 503, "reading takes too long", "reading takes too long"},
+		{"hanging", true, 200, "reading takes too long", "reading takes too long"},
+	} {
+		name := c.fault
+		if c.lastGood {
+			name += ", last good"
+		}
+		t.Run(name, func(t *testing.T) {
+			if c.fault == "hanging" && !testkit.Thorough() {
+				t.Skip("waits for ten seconds: set ROBOTSPOLICY_SLOW")
+			}
+			faultNow.Store(nil)
+			dir := busyDir(t)
+			t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
+			s := &reloading{server: newServer(t, dir, policy, nil), admin: freeAddr(t)}
+			configure := func(fault string) string {
+				s.global = "admin " + s.admin + "\nstorage test_faulty DIR/storage " + fault + "\nlog {\noutput file DIR/log {\nroll_disabled\n}\nformat json\n}"
+				return s.caddyfile("robots_policy storage:site/policy.yaml {\nreload 100ms\n}\nrespond hello")
+			}
+			if c.lastGood {
+				s.file("storage/site/policy.yaml", policy)
+				s.load(configure("none"))
+				if s.get("/a/", "User-Agent", gptBot).StatusCode != 403 {
+					t.Fatal("the policy is not served")
+				}
+				if err := caddy.Stop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			switch c.fault {
+			case "missing":
+				_ = os.RemoveAll(filepath.Join(dir, "storage"))
+			case "absent":
+				_ = os.Remove(filepath.Join(dir, "storage", "site", "policy.yaml"))
+			default:
+				s.file("storage/site/policy.yaml", policy)
+			}
+			s.run(configure(c.fault))
+
+			robots := s.get("/robots.txt")
+			passes := robots.StatusCode == 200 && robots.body == "hello" // to what follows
+			switch {
+			case c.robots == 299 && !passes, c.robots == 200 && (passes || !strings.Contains(robots.body, "GPTBot")):
+				t.Errorf("robots.txt: %d %s", robots.StatusCode, robots.body)
+			case c.robots == 503 && (robots.StatusCode != 503 || robots.Header.Get("Retry-After") != "60"):
+				t.Errorf("robots.txt: %d %v", robots.StatusCode, robots.Header)
+			}
+			blocked := s.get("/a/", "User-Agent", gptBot)
+			if want := map[bool]int{true: 403, false: 200}[c.robots == 200]; blocked.StatusCode != want {
+				t.Errorf("a crawler gets %d, want %d", blocked.StatusCode, want)
+			}
+			if c.robots != 200 && (blocked.body != "hello" || blocked.Header.Get("Content-Usage") != "") {
+				t.Errorf("a page is changed: %v %s", blocked.Header, blocked.body)
+			}
+			s.alerts(c.robots, c.problem)
+
+			out, code := caddyExits(t, "validate", "--adapter", "caddyfile", "--config", s.written(configure(c.fault)))
+			if (code == 0) != (c.invalid == "") || !strings.Contains(out, c.invalid) && !strings.Contains(strings.ReplaceAll(out, `\n`, "\n"), c.invalid) {
+				t.Errorf("validate exits with %d: %s", code, out)
+			}
+			none := "none"
+			if faultNow.Store(&none); c.fault == "hanging" {
+				return // what hangs in this test, hangs for ever
+			}
+			s.file("storage/site/policy.yaml", policy)
+			eventually(t, "the policy is served when the storage works", func() bool {
+				return s.get("/a/", "User-Agent", gptBot).StatusCode == 403 && strings.Contains(s.get("/robots.txt").body, "GPTBot")
+			})
+			eventually(t, "nothing is wrong any more", func() bool { return s.policies().Policies[0].Error == "" })
+		})
+	}
+	faultNow.Store(nil)
+}
+
+// written is a file with a configuration that logs to the standard error.
+func (s *reloading) written(config string) string {
+	s.t.Helper()
+	head, rest, _ := strings.Cut(config, "log {\noutput file ")
+	_, tail, _ := strings.Cut(rest, "format json\n}")
+	s.write("validate.caddyfile", head+tail)
+	return filepath.Join(s.dir, "validate.caddyfile")
+}
+
+// alerts checks what says that there is no policy, or why the newest is not served.
+func (s *reloading) alerts(robots int, problem string) {
+	s.t.Helper()
+	var status struct {
+		Policies []struct{ Error string }
+		Without  []struct{ State, Error string }
+	}
+	s.ask("GET", "/robots_policy/", &status)
+	metrics := s.ask("GET", "/metrics", nil).body
+	const failing = `caddy_robots_policy_last_reload_successful{policy="storage:site/policy.yaml"} 0`
+	message, shown := "", ""
+	switch {
+	case robots == 299:
+		if len(status.Without) != 1 || status.Without[0].State != "waiting" || len(s.log("there is no policy yet")) != 1 {
+			s.t.Errorf("%+v", status)
+		}
+	case robots == 503 && len(status.Without) == 1 && status.Without[0].State == "unavailable":
+		message, shown = "policy not loaded; until there is one, robots.txt is answered with 503", status.Without[0].Error
+	case robots == 200 && len(status.Policies) == 1:
+		message, shown = "policy not reloaded; the last good version stays", status.Policies[0].Error
+	default:
+		s.t.Errorf("%+v", status)
+	}
+	if !strings.Contains(shown, problem) || (problem == "") != (shown == "") {
+		s.t.Errorf("shown: %q, want %q", shown, problem)
+	}
+	if problem != "" && (len(s.log(message)) != 1 || !strings.Contains(metrics, failing)) {
+		s.t.Errorf("%d lines of the log, metrics: %v", len(s.log(message)), strings.Contains(metrics, failing))
+	}
+}
+
+// A configuration that would replace one that runs is rejected if its storage gives no policy, and there is no last
+// good one.
+func TestReloadReportsTheStorage(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a"), nil, "robots_policy POLICY\nrespond hello")
+	s.global = strings.Replace(s.global, "file_system DIR/storage", "test_faulty DIR/storage unreadable", 1)
+	err := s.reconfigure("robots_policy storage:site/policy.yaml\nrespond hello")
+	if err == nil || !strings.Contains(err.Error(), "reading the policy:") || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("%v", err)
+	}
+	if !s.disallows("/a") {
+		t.Error("the configuration that ran does not run any more")
+	}
+}

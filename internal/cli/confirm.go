@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// errUnconfirmed is the exit code of a version that was written and that no server has confirmed.
+const errUnconfirmed exitError = 3
+
+// confirmation asks servers whether they have loaded a version.
+type confirmation struct {
+	address string        // of the admin API; "" for that of the configuration
+	wait    time.Duration // for how long it is asked
+}
+
+// askEvery is how long it takes until a server is asked again.
+const askEvery = 250 * time.Millisecond
+
+// silentAfter is how old the last message of a server of a fleet can be for the command to wait for it.
+const silentAfter = 90 * time.Second
+
+// of waits until the servers have loaded a version, and says which of them have. It returns errUnconfirmed if the
+// server at the address has not, or another one of its fleet that is alive.
+func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *storage, key, sum string) error {
+	ctx, stop := context.WithTimeout(ctx, c.wait)
+	defer stop()
+	here := c.server(ctx, s, key, sum)
+	loaded, missing, silent := others(ctx, s, source.StoragePrefix+key, sum)
+	confirmed := len(missing) == 0 && (here == nil || len(loaded) > 0 && errors.Is(here, errNoAnswer))
+	place := fmt.Sprintf("%s (sha256 %.12s)", s.place(key), sum)
+	switch {
+	case confirmed:
+		say("published as %s, in %s", source.StoragePrefix+key, place)
+	case here == nil || len(loaded) > 0 && errors.Is(here, errNoAnswer):
+		say("written to %s; not every server has confirmed it", place)
+	default:
+		say("written to %s; no server has confirmed it: %v", place, here)
+	}
+	if here == nil {
+		say("loaded by the server at %s", c.addressOf(s))
+	}
+	for _, group := range []struct {
+		words string
+		nodes []string
+	}{{"loaded by", loaded}, {"not loaded yet by", missing}, {"not heard from for a while:", silent}} {
+		if len(group.nodes) > 0 {
+			say("%s %s", group.words, english.List(group.nodes, "and"))
+		}
+	}
+	if !confirmed {
+		return errUnconfirmed
+	}
+	return nil
+}
+
+// errNoAnswer is that no server could be asked.
+var errNoAnswer = errors.New("no server could be asked")
+
+// addressOf returns the address of the server's admin API.
+func (c *confirmation) addressOf(s *storage) string {
+	if a := s.config.Admin; c.address == "" && a != nil {
+		return cmp.Or(a.Listen, caddy.DefaultAdminListen)
+	}
+	return cmp.Or(c.address, caddy.DefaultAdminListen)
+}
+
+// server waits until the server at the address has loaded a version, and returns why it has not.
+func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) error {
+	if a := s.config.Admin; a != nil && a.Disabled && c.address == "" {
+		return fmt.Errorf("%w, because of admin off; the log of the server says \"policy reloaded\" when it has loaded it", errNoAnswer)
+	}
+	address, name := c.addressOf(s), source.StoragePrefix+key
+	path := "/robots_policy/reload?policy=" + url.QueryEscape(name)
+	reloaded := false
+	for {
+		status, err := statusAt(ctx, address, name)
+		switch {
+		case err != nil:
+			return s.unreachable(address, err)
+		case status.SHA256 == sum:
+			return nil
+		case reloaded && status.Error != "":
+			return fmt.Errorf("the server at %s did not load it: %s", address, status.Error)
+		case !reloaded && status.Reload != "off": // it need not wait for its next look at the storage
+			_, _ = adminRequest(ctx, address, http.MethodPost, path) // what came of it is in the status
+			reloaded = true
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			if status.Reload == "off" {
+				return fmt.Errorf("the server at %s has reload off: it loads the version at the next caddy reload --force", address)
+			}
+			return fmt.Errorf("the server at %s serves another version (sha256 %.12s): it reads another storage, or cannot read this one", address, status.SHA256)
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+// unreachable says what to do where the admin API does not answer.
+func (s *storage) unreachable(address string, err error) error {
+	if _, ok := errors.AsType[notUsedError](err); ok {
+		return fmt.Errorf("the server at %s: %w", address, err)
+	}
+	hint := "if its admin API is elsewhere, give --address, such as localhost:2019 or unix//run/caddy/admin.sock"
+	switch {
+	case strings.HasPrefix(address, "unix/"):
+		hint = "run this as a user that may use the socket"
+	case s.config.Admin != nil && s.config.Admin.Remote != nil:
+		hint = "remote admin needs a certificate of the client, which this command does not send: run this on the server"
+	}
+	return fmt.Errorf("%w at %s (%w); %s", errNoAnswer, address, err, hint)
+}
+
+// notUsedError is that a server does not use a policy.
+type notUsedError struct{ error }
+
+// policyStatus is what a server says about a policy: a part of source.Status.
+type policyStatus struct {
+	Policy, SHA256, Error, Reload string
+	Before                        string `json:"before_sha256"`
+}
+
+// statusAt asks a server about a policy.
+func statusAt(ctx context.Context, address, name string) (*policyStatus, error) {
+	data, err := adminRequest(ctx, address, http.MethodGet, "/robots_policy/")
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Policies []policyStatus
+		Without  []struct{ Policy, Error string }
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, fmt.Errorf("the answer cannot be read: %w", err)
+	}
+	var names []string
+	for i := range answer.Policies {
+		if names = append(names, answer.Policies[i].Policy); answer.Policies[i].Policy == name {
+			return &answer.Policies[i], nil
+		}
+	}
+	for _, w := range answer.Without {
+		if names = append(names, w.Policy); w.Policy == name {
+			return &policyStatus{Policy: name, Error: w.Error}, nil
+		}
+	}
+	return nil, notUsedError{fmt.Errorf("no site uses the policy %s; there are: %s", name, cmp.Or(english.List(names, "and"), "none"))}
+}
+
+// adminRequest sends a request to the admin API, and gives up when ctx ends.
+func adminRequest(ctx context.Context, address, method, path string) ([]byte, error) {
+	type answer struct {
+		data []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		resp, err := caddycmd.AdminAPIRequest(address, method, path, nil, nil)
+		if err != nil {
+			answers <- answer{nil, err}
+			return
+		}
+		defer resp.Body.Close()
+		data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		answers <- answer{data, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.data, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("it does not answer: %w", ctx.Err())
+	}
+}
+
+const maxAnswer = 16 << 20
+
+// others waits until the other servers of a fleet have loaded a version. Those that have not written to the storage
+// for a while are silent.
+func others(ctx context.Context, s *storage, name, sum string) (loaded, missing, silent []string) {
+	for {
+		nodes, err := fleet.Nodes(ctx, s)
+		if err != nil || len(nodes) == 0 {
+			return loaded, missing, silent
+		}
+		loaded, missing, silent = nil, nil, nil
+		for _, n := range nodes {
+			served, uses := n.Policies[name]
+			switch {
+			case served == sum:
+				loaded = append(loaded, n.Name)
+			case !n.Wrote.IsZero() && time.Since(n.Wrote) > silentAfter:
+				silent = append(silent, n.Name)
+			case uses:
+				missing = append(missing, n.Name)
+			}
+		}
+		if len(missing) == 0 {
+			return loaded, missing, silent
+		}
+		select {
+		case <-ctx.Done():
+			return loaded, missing, slices.Clip(silent)
+		case <-time.After(askEvery):
+		}
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/caddyserver/certmagic"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// storageTimeout bounds how long the storage may take for one step.
+const storageTimeout = time.Minute
+
+// storageKey reads storage:KEY, which a flag or an argument is to be.
+func storageKey(what, name string) (string, error) {
+	if !strings.HasPrefix(name, source.StoragePrefix) {
+		return "", errors.New(what + " is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
+	}
+	return source.StorageKey(name)
+}
+
+// storageOf names a configuration that sets the storage.
+type storageOf struct{ config, adapter string }
+
+func (of *storageOf) flags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&of.config, "config", "", usage)
+	cmd.Flags().StringVar(&of.adapter, "adapter", "", "the config adapter to use")
+}
+
+// storage is the storage of a configuration, and what else the configuration says that commands need.
+type storage struct {
+	certmagic.Storage
+	config configured
+}
+
+// configured are parts of a configuration of Caddy.
+type configured struct {
+	Admin *struct {
+		Disabled bool   `json:"disabled"`
+		Listen   string `json:"listen"`
+		Remote   any    `json:"remote"`
+	} `json:"admin"`
+	StorageRaw json.RawMessage `json:"storage,omitempty" caddy:"namespace=caddy.storage inline_key=module"`
+	Apps       struct {
+		RobotsPolicy struct {
+			Options struct {
+				Console struct {
+					Approval int `json:"approval"`
+				} `json:"console"`
+			} `json:"options"`
+		} `json:"robots_policy"`
+	} `json:"apps"`
+}
+
+func (of storageOf) open(ctx caddy.Context) (*storage, error) {
+	config, _, _, err := caddycmd.LoadConfig(of.config, of.adapter)
+	if err != nil {
+		return nil, err
+	}
+	s := &storage{Storage: caddy.DefaultStorage}
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &s.config); err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+	}
+	if s.config.StorageRaw == nil {
+		return s, nil
+	}
+	v, err := ctx.LoadModule(&s.config, "StorageRaw")
+	if err != nil {
+		return nil, fmt.Errorf("opening the storage: %w", err)
+	}
+	s.Storage, err = v.(caddy.StorageConverter).CertMagicStorage()
+	return s, err
+}
+
+// place says where the storage keeps the value of a key.
+func (s *storage) place(key string) string {
+	switch files, described := s.Storage.(fmt.Stringer); {
+	case s.files() != nil:
+		return s.files().Filename(key)
+	case described:
+		return fmt.Sprintf("%s in %s", key, files)
+	}
+	return fmt.Sprintf("%s in %T", key, s.Storage)
+}
+
+// files returns the storage if it has files of this machine, or nil.
+func (s *storage) files() *certmagic.FileStorage {
+	files, _ := s.Storage.(*certmagic.FileStorage)
+	return files
+}
+
+// mayWrite returns an error if the storage has files that belong to another user. The server, which runs as that user,
+// could not read what is written. Nothing is created or changed.
+func (s *storage) mayWrite(key string) error {
+	files := s.files()
+	if files == nil {
+		return nil
+	}
+	for path := files.Filename(key); ; path = filepath.Dir(path) {
+		owner, ok := ownerOf(path)
+		switch {
+		case ok && owner != os.Geteuid():
+			return s.notOwner(owner)
+		case ok && path == filepath.Clean(files.Path):
+			return nil
+		case path == filepath.Clean(files.Path) || path == filepath.Dir(path):
+			return mayCreate(files.Path)
+		}
+	}
+}
+
+// notOwner says which command to run instead, as the owner of the files.
+func (s *storage) notOwner(owner int) error {
+	name := fmt.Sprintf("#%d", owner) // as sudo takes it
+	if u, err := user.LookupId(fmt.Sprint(owner)); err == nil {
+		name = u.Username
+	}
+	return fmt.Errorf("not written: the storage %s belongs to the user %s, and Caddy could not read files of another user; run: sudo -u %s %s",
+		s.files().Path, name, shellWord(name), commandLine())
+}
+
+// caddyUser is the user of Caddy's packages.
+const caddyUser = "caddy"
+
+// mayCreate returns an error where root would create the directory of the storage for a Caddy that runs as another
+// user.
+func mayCreate(path string) error {
+	if _, err := user.Lookup(caddyUser); err != nil || os.Geteuid() != 0 {
+		return nil //nolint:nilerr // without that user, Caddy runs as the one that runs this
+	}
+	return fmt.Errorf("not written: the storage %s does not exist yet, and a directory of root could not be read by Caddy; start Caddy first, or run: sudo -u %s %s",
+		path, caddyUser, commandLine())
+}
+
+// commandLine is the command as it was given, for a shell.
+func commandLine() string {
+	words := make([]string, len(os.Args))
+	for i, word := range os.Args {
+		words[i] = shellWord(word)
+	}
+	return strings.Join(words, " ")
+}
+
+func shellWord(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=/:.,@%+") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

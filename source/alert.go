@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// alert says at once what search engines lose by an undo that is served now. It stays until the next version.
+func (d *Document) alert(o *Options, src *source, out Outcome) {
+	if !out.undo || out.Before == nil || out.Now == nil || out.Err != nil {
+		return
+	}
+	defer o.recoverPanic()
+	cost := o.cost(src, out.Before, out.Now)
+	if cost == "" {
+		return
+	}
+	d.mu.Lock()
+	current := d.Current() == out.Now
+	if current {
+		d.cost, d.costSince = cost, time.Now()
+	}
+	d.mu.Unlock()
+	if current {
+		o.Logger.Error("an undo is served, and it has a cost", zap.String("policy", src.name), zap.String("sha256", out.Now.SHA256), zap.String("cost", cost))
+		o.emit("robots_policy.undo_cost", map[string]any{"policy": src.name, "sha256": out.Now.SHA256, "cost": cost})
+	}
+}
+
+// failsNow is the code of a test that held when the policy was accepted and does not hold now.
+const failsNow = "expectation-no-longer-holds"
+
+// cost says what search engines lose by an undo, and which tests of the policy no longer hold; "" for nothing.
+func (o *Options) cost(src *source, before, now *Snapshot) string {
+	var all []string
+	if err := o.allows(src, before, now, nil); err != nil {
+		all = append(all, err.Error())
+	}
+	if losses := compare.Sites(before.Site, now.Site, compare.Options{}).Losses; losses.Any() {
+		all = append(all, losses.Words()...)
+	}
+	for _, w := range now.Warnings {
+		if w.Code == failsNow {
+			all = append(all, w.Message)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// markTries is how often it is tried to note beside a policy that a version is served.
+const markTries = 10
+
+// markServed notes beside the policy in a storage that the present text is served.
+func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
+	if src.stored == nil || o.ReadOnly || d.loading.Acquire(ctx, 1) != nil {
+		return
+	}
+	now, tries := d.Current(), d.unmarked
+	d.loading.Release(1)
+	if now == nil || tries == 0 {
+		return
+	}
+	if err := src.stored.markServed(ctx, now.SHA256); err != nil {
+		if tries--; tries == 0 {
+			o.Logger.Warn("it cannot be noted in the storage that this version is served, so `publish --undo` may not find it",
+				zap.String("policy", src.name), zap.Error(err))
+		}
+	} else {
+		tries = 0
+	}
+	if d.loading.Acquire(ctx, 1) == nil {
+		if d.Current() == now {
+			d.unmarked = tries
+		}
+		d.loading.Release(1)
+	}
+}

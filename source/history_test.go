@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap/zapcore"
+)
+
+// standingOf is a history in which each letter is a text, the newest last. Upper case was served. stored is the text of
+// the storage.
+func standingOf(versions, stored string) *Standing {
+	st := &Standing{SHA256: stored}
+	for _, v := range versions {
+		p := Published{SHA256: strings.ToLower(string(v))}
+		if p.SHA256 != string(v) {
+			p.Served = time.Now()
+		}
+		p.Undo = len(st.History) > 1 && st.History[1].SHA256 == p.SHA256
+		st.History = following(st.History, p)
+	}
+	return st
+}
+
+// An undo returns to what was served directly before what servers serve now.
+func TestUndoOfHistories(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		versions, stored, undo string
+		again                  bool
+	}{
+		{"", "", "none", false},
+		{"a", "a", "none", false},
+		{"ab", "b", "none", false},
+		{"Ab", "b", "a", false},  // b is not loaded: they serve a
+		{"AB", "b", "a", false},  // they serve b
+		{"AbC", "c", "a", false}, // b was never served
+		{"ABA", "a", "b", true},  // an undo was published: it returns to the text just undone
+		{"AbA", "a", "none", false},
+		{"ABAB", "b", "a", true},
+		{"ABC", "c", "b", false},
+		{"AB", "x", "b", false}, // x was put there by other means
+		{"AB", "a", "b", false},
+		{"A", "", "a", false}, // it was deleted
+	} {
+		st := standingOf(c.versions, c.stored)
+		got := "none"
+		if back, err := st.GoBack(0); err == nil {
+			got = back.SHA256
+			if r := st.Returns(got); r != Undo {
+				t.Errorf("%s, %s: the undo returns %v", c.versions, c.stored, r)
+			}
+		}
+		if got != c.undo || st.UndoesUndo() != c.again {
+			t.Errorf("%s, %s: undo returns to %s, again %v; want %+v", c.versions, c.stored, got, st.UndoesUndo(), c)
+		}
+	}
+	st := standingOf("AbCDE", "e")
+	for sum, want := range map[string]Return{"a": Earlier, "b": NeverServed, "c": Earlier, "d": Undo, "e": NeverServed, "x": NeverServed} {
+		if got := st.Returns(sum); got != want {
+			t.Errorf("%s: %v, want %v", sum, got, want)
+		}
+	}
+	for n, want := range map[int]string{1: "", 2: "no server is known to have served v2", 3: "", 5: "v5 is what the storage holds now", 9: "there is no version v9"} {
+		if _, err := st.GoBack(n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("v%d: %v", n, err)
+		}
+	}
+}
+
+// A server that has missed versions takes an undo that the history marks, and nothing else, without the guard. What it
+// costs is an alert until the next version.
+func TestUndoOnAnotherServer(t *testing.T) {
+	const first, second, third = fakePolicy + "# first\n", fakePolicy + "# second\n", fakePolicy + "# third\n"
+	d, u, s := openStored(t)
+	publish := func(before, text string) {
+		t.Helper()
+		if err := PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: sumOf([]byte(before)), Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	elsewhere := func(text string) { // another server serves it
+		t.Helper()
+		if err := s.markServed(t.Context(), sumOf([]byte(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := &guard{err: errors.New("search engines would lose 20 requests")}
+	u.Guard = g.check
+	before := fakePolicy
+	for _, text := range []string{first, second, third} { // which this server rejects
+		publish(before, text)
+		elsewhere(text)
+		if out := d.Reload(t.Context()); out.Err == nil || d.Current().Text != fakePolicy {
+			t.Fatalf("%q is loaded", text)
+		}
+		before = text
+	}
+	publish(third, second) // which is an undo
+	if out := d.Reload(t.Context()); out.Err != nil || d.Current().Text != second {
+		t.Errorf("the undo is not loaded: %v", out.Err)
+	}
+	if cost := d.Status().UndoCost; !strings.Contains(cost, "would lose 20 requests") {
+		t.Errorf("no alert: %q", cost)
+	}
+	// A version that is older needs the guard, also if it was served elsewhere.
+	publish(second, first)
+	if out := d.Reload(t.Context()); out.Err == nil || d.Current().Text != second {
+		t.Error("an older version is loaded")
+	}
+	g.answers(nil)
+	if out := d.Reload(t.Context()); out.Err != nil && d.Status().UndoCost == "" {
+		t.Error("the alert is gone before the next version")
+	}
+	publish(first, fakePolicy+"# new\n")
+	if out := d.Reload(t.Context()); out.Err != nil || d.Status().UndoCost != "" {
+		t.Errorf("the alert stays: %v, %q", out.Err, d.Status().UndoCost)
+	}
+}
+
+// A test of the policy that no longer holds, because the date or the catalog of crawlers is another one, does not stop
+// an undo, and is an alert.
+func TestUndoWithATestThatNoLongerHolds(t *testing.T) {
+	const expired = "version: 1\nrules:\n  - for: everyone\n    allow: {crawl: /}\nexpect:\n  - GPTBot may not crawl /\n"
+	storage := &certmagic.FileStorage{Path: t.TempDir()}
+	s := &storedPolicy{storage, "site.yaml"}
+	for _, c := range []Change{{Text: expired}, {Replaces: SumOf(expired), Text: fakePolicy}} {
+		if err := PublishTo(t.Context(), storage, "site.yaml", c); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.markServed(t.Context(), SumOf(c.Text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := newStorageSource(storage, "site.yaml")
+	d := newDocument(src.name)
+	u := newTestUser(t, testOptions(zapcore.NewNopCore()), src)
+	if err := d.open(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	d.join(u)
+	defer d.leave(u)
+	if _, err := d.Publish(t.Context(), Change{Replaces: SumOf(fakePolicy), Text: expired}); err != nil {
+		t.Fatal(err)
+	}
+	if cost := d.Status().UndoCost; d.Current().Text != expired || !strings.Contains(cost, "GPTBot may not crawl /") {
+		t.Errorf("served: %v, alert: %q", d.Current().Text == expired, cost)
+	}
+	if _, err := d.Publish(t.Context(), Change{Replaces: SumOf(expired), Text: expired + "# new\n"}); err == nil {
+		t.Error("a new text whose test fails is published")
+	}
+}
+
+// What is noted as served is bounded, the newest stay.
+func TestServedTimesAreBounded(t *testing.T) {
+	t.Parallel()
+	times := servedTimes{}
+	for i := range 3 * maxServed {
+		times[fmt.Sprint(i)] = time.Unix(int64(i), 0)
+		times.shorten()
+	}
+	if _, newest := times[fmt.Sprint(3*maxServed-1)]; len(times) != maxServed || !newest {
+		t.Errorf("%d, the newest: %v", len(times), newest)
+	}
+}
+
+// A source that gives no policy at the start is asked again although no store watches it, until there is one.
+func TestUnavailableIsAskedAgainWithReloadOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{err: errors.New("the storage is not there"), isRemote: true}
+		d := newDocument("fake")
+		u := newTestUser(t, testOptions(zapcore.NewNopCore()), src.source())
+		u.watch = false
+		if err := d.open(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		d.join(u)
+		defer d.leave(u)
+		if _, ok := errors.AsType[UnavailableError](d.unavailable()); !ok || u.snapshot != nil {
+			t.Fatalf("%v", d.unavailable())
+		}
+		pass(5 * time.Minute)
+		src.set(fakePolicy, nil)
+		pass(unavailableRetry + time.Second)
+		if d.unavailable() != nil || u.snapshot == nil {
+			t.Fatalf("still unavailable: %v", d.unavailable())
+		}
+		src.set(fakePolicy+"# later\n", nil)
+		pass(time.Hour)
+		if u.snapshot.Text != fakePolicy {
+			t.Error("a store that does not watch got the next version")
+		}
+	})
+}

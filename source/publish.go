@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// Errors of publishing.
+var (
+	// errReadOnly: the source is not in a storage.
+	errReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
+	// ErrOvertaken: the storage holds another version than the one that was meant to be replaced.
+	ErrOvertaken = errors.New("another version was published in the meantime")
+	// ErrStorage: the storage failed while the version was read or written.
+	ErrStorage = errors.New("storage error")
+	// ErrLockStays: the version was published, and the lock in the storage was not released.
+	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
+)
+
+// Change is a text that is to take the place of another one in a storage.
+type Change struct {
+	Replaces string // the SHA-256 of the version that it replaces; "" for none
+	Text     string
+	Accept   []string // the search engines whose losses are accepted, where the text was served earlier
+	Draft    string   // the ID of the draft that it was made from; "" for none
+	Signed
+
+	known   string // another version that it may replace
+	returns Return
+}
+
+// LossError is why an earlier version is not published: search engines would lose something by it that nobody accepted.
+type LossError struct {
+	Names []string // of the search engines, as they are accepted
+	Words []string
+}
+
+func (e *LossError) Error() string {
+	return "search engines would lose something by going back to this version: " + strings.Join(e.Words, "; ") + "; accept it by name: " + strings.Join(e.Names, ",")
+}
+
+// NotAccepted returns a LossError for losses that are not among those that were accepted.
+func NotAccepted(l *compare.Losses, accepted []string) error {
+	names := slices.DeleteFunc(l.Names(), func(name string) bool { return slices.Contains(accepted, name) })
+	if len(names) == 0 {
+		return nil
+	}
+	return &LossError{Names: l.Names(), Words: l.Words()}
+}
+
+// PublishTo writes a text at a key of a storage, if the storage holds the version that it replaces. The caller has
+// checked the text. PublishTo gives up after a minute, and then has seconds to release the lock. Its errors are
+// ErrOvertaken, ErrLockStays and, for everything else, ErrStorage.
+func PublishTo(ctx context.Context, storage Storage, key string, c Change) error {
+	s := &storedPolicy{storage, key}
+	return s.publish(ctx, publishToTimeout, func(st *Standing) (Change, error) {
+		c.returns = st.Returns(sumOf([]byte(c.Text)))
+		return c, nil
+	})
+}
+
+// publish replaces the text of the storage by what change returns for what the storage holds, while nobody else does.
+func (s *storedPolicy) publish(ctx context.Context, limit time.Duration, change func(*Standing) (Change, error)) error {
+	return s.locked(ctx, limit, "publishing", func(ctx context.Context) error {
+		st, err := s.standing(ctx)
+		if err != nil {
+			return err
+		}
+		c, err := change(st)
+		if err != nil {
+			return err
+		}
+		return s.replace(ctx, st, &c)
+	})
+}
+
+// replace is publish, while the lock is held.
+func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change) error {
+	if before.SHA256 != c.Replaces && (c.known == "" || before.SHA256 != c.known) {
+		return ErrOvertaken
+	}
+	now := time.Now().UTC()
+	history := before.History
+	if before.SHA256 != "" && !history.top(before.SHA256) {
+		history = following(history, Published{SHA256: before.SHA256, Time: now, Text: before.Text})
+	}
+	next := Published{SHA256: sumOf([]byte(c.Text)), Time: now, Signed: c.Signed, Undo: c.returns == Undo, Text: c.Text}
+	if c.returns == Earlier {
+		next.Accepted = c.Accept
+	}
+	history = following(history, next)
+	if err := s.saveHistory(ctx, history); err != nil {
+		return err
+	}
+	if err := s.Store(ctx, s.key, []byte(c.Text)); err != nil {
+		return errors.Join(err, s.withdraw(ctx, c.Text, history[1:]))
+	}
+	if got, err := s.Load(ctx, s.key); err != nil || string(got) != c.Text {
+		return fmt.Errorf("the storage does not return what was published: %w", errors.Join(err, fs.ErrInvalid))
+	}
+	s.dropDraft(ctx, c)
+	return nil
+}
+
+// dropDraft deletes the draft that was published. If that fails, it is not shown, as its text is that of the policy.
+func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
+	if draft, err := s.draft(ctx); err == nil && draft != nil && (draft.Text == c.Text || draft.ID() == c.Draft) {
+		_ = s.Delete(ctx, s.key+draftSuffix)
+	}
+}
+
+// withdraw restores a history after the text that follows it could not be written, unless the text may be there after
+// all. The time that the write had may be over.
+func (s *storedPolicy) withdraw(ctx context.Context, text string, history []Published) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+	defer cancel()
+	got, err := s.Load(ctx, s.key)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(got, []byte(text)) {
+		return s.saveHistory(ctx, history)
+	}
+	return nil
+}
+
+var errUnused = errors.New("no site uses this policy any more")
+
+// stored is the policy in a storage of a running configuration, nil if it has another source.
+func (d *Document) stored() *storedPolicy {
+	if u, _ := d.active(); u != nil {
+		return u.src.stored
+	}
+	return nil
+}
+
+// Writable reports whether the source of the document can be published to.
+func (d *Document) Writable() bool { return d.stored() != nil }
+
+// Publish writes a text of the policy to the storage and serves it, if the storage still holds the version that it
+// replaces, or one that this server has rejected. A text that was not served directly before must be allowed by the
+// guard; of one that was served earlier, search engines may lose only what is accepted. The caller has checked the
+// policy's own tests.
+func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
+	u, _ := d.active()
+	if u == nil {
+		return Outcome{}, errUnused
+	}
+	if u.src.stored == nil {
+		return Outcome{}, errReadOnly
+	}
+	d.markServed(ctx, u.Options, u.src) // what is replaced
+	if err := d.loading.Acquire(ctx, 1); err != nil {
+		return Outcome{}, err
+	}
+	out, err := d.publishText(ctx, u, c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	u.report(u.src, out)
+	d.markServed(ctx, u.Options, u.src)
+	d.alert(u.Options, u.src, out)
+	return out, nil
+}
+
+// publishText is Publish with loading held, which it releases.
+func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome, error) {
+	defer d.loading.Release(1)
+	st, err := within(ctx, readTimeout, "the storage", u.src.stored.standing)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%w: publishing: %w", ErrStorage, err)
+	}
+	found := content{data: []byte(c.Text)}
+	before := d.Current()
+	c.returns, c.known = st.Returns(sumOf(found.data)), d.rejected
+	next, err := compileReturned(u.src.name, found.data, c.returns)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if before != nil && before.SHA256 != next.SHA256 && c.returns != Undo {
+		if c.returns == Earlier {
+			err = NotAccepted(compare.Sites(before.Site, next.Site, compare.Options{}).Losses, c.Accept)
+		} else {
+			c.Accept = nil
+		}
+		if err == nil {
+			err = u.allows(u.src, before, next, c.Accept)
+		}
+		if err != nil {
+			return Outcome{}, err
+		}
+	}
+	err = u.src.stored.publish(ctx, publishTimeout, func(*Standing) (Change, error) { return c, nil })
+	if errors.Is(err, ErrLockStays) {
+		u.Logger.Warn("a published policy is still locked in the storage", zap.String("policy", u.src.name), zap.Error(err))
+	} else if err != nil {
+		return Outcome{}, err
+	}
+	out := d.adopt(u.Options, u.src, found, next, true)
+	out.undo = c.returns == Undo
+	return out, nil
+}
+
+// compileReturned compiles a text that may have been served before. An undo must not depend on what has happened
+// since: its tests held when it was served.
+func compileReturned(name string, data []byte, r Return) (*Snapshot, error) {
+	if r == Undo {
+		return compileAccepted(name, data)
+	}
+	return Compile(name, data)
+}
