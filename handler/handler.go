@@ -156,9 +156,10 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 
 // serve is Serve for a target. A check is a request that another server has received.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Next, target string, check bool) (err error) {
+	robots := h.robots != nil && !check && r.Method != http.MethodConnect && isRobotsTxt(target)
 	s, err := h.Policies.Get(r.Context(), r.Host)
 	if _, ok := errors.AsType[source.UnavailableError](err); ok {
-		return h.serveUnavailable(w, r, next, check)
+		return serveUnavailable(w, r, next, robots)
 	}
 	if err != nil {
 		return &Error{http.StatusServiceUnavailable, err}
@@ -172,8 +173,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 	if check {
 		h.Server.Vars(r)[checkVar] = true
 	}
-	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: target, check: check}
-	q.robots = h.robots != nil && !check && r.Method != http.MethodConnect && isRobotsTxt(q.target)
+	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: target, check: check, robots: robots}
 	if !q.robots && h.Server.IsInclude(r) {
 		return next.ServeHTTP(w, r)
 	}

@@ -14,8 +14,8 @@ const unavailableRetry = 60
 
 // serveUnavailable answers while it is not known whether there is a policy: a request for robots.txt with 503, which
 // tells crawlers to come back later, and any other request as if there were none.
-func (h *Handler) serveUnavailable(w http.ResponseWriter, r *http.Request, next upstream.Next, check bool) error {
-	if h.robots == nil || check || r.Method == http.MethodConnect || !isRobotsTxt(h.target(r)) {
+func serveUnavailable(w http.ResponseWriter, r *http.Request, next upstream.Next, robots bool) error {
+	if !robots {
 		return next.ServeHTTP(w, r)
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(unavailableRetry))
