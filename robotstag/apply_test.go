@@ -243,6 +243,16 @@ func TestMergeLimits(t *testing.T) {
 
 // preferences makes the usage of three letters for train-ai, ai-use and search: y, n, or
 // a space for unknown.
+// An unknown rule's name before a colon would be a user agent, even where the same text ends a malformed value.
+func TestUnknownRuleInsideAnother(t *testing.T) {
+	v, _ := Build(list("*", "noarchive"), Usage{}, testNow)
+	h := http.Header{XRobotsTagField: {"max-snippet:z:1, z=1"}}
+	Apply(h, v, AllChannels)
+	if got, want := h[XRobotsTagField], []string{"noarchive, max-snippet:z:1, z=1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func preferences(letters string) (u Usage) {
 	for i, c := range letters {
 		u.Verdicts[i] = map[rune]policy.Verdict{'y': policy.Allowed, 'n': policy.Disallowed}[c]

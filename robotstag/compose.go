@@ -55,21 +55,22 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 	var lost []string
 	text := rules.String()
 	if rules.WithoutUnknown() != rules && !readsBack(text, rules) {
-		var scopes []string
 		text = rules.Without(func(rule string) bool {
-			name, value, valued := strings.Cut(rule, ":")
+			name, value, _ := strings.Cut(rule, ":")
 			// A parameter's quotes would be text to a reader.
 			bad := strings.Contains(name, "=") || strings.Contains(value, ",")
 			if bad {
 				lost = append(lost, rule)
-			} else if valued && isScope(name) {
-				scopes = append(scopes, rule)
 			}
 			return bad
 		}).String()
-		for _, rule := range scopes { // a reader would take the name before a colon for a user agent
-			text = strings.Replace(text, rule, strings.Replace(rule, ":", "=", 1), 1)
+		pieces := strings.Split(text, separator)
+		for i, rule := range pieces { // a reader would take the name before a colon for a user agent
+			if name, value, valued := strings.Cut(rule, ":"); valued && isScope(name) {
+				pieces[i] = name + "=" + value
+			}
 		}
+		text = strings.Join(pieces, separator)
 	}
 	if text != "" && token != Everyone {
 		text = token + ": " + text
