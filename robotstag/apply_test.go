@@ -243,13 +243,19 @@ func TestMergeLimits(t *testing.T) {
 
 // preferences makes the usage of three letters for train-ai, ai-use and search: y, n, or
 // a space for unknown.
-// An unknown rule's name before a colon would be a user agent, even where the same text ends a malformed value.
-func TestUnknownRuleInsideAnother(t *testing.T) {
+// An unknown rule's name before a colon would be a user agent, even where the same text ends a malformed value, and
+// to readers that drop quotes.
+func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	v, _ := Build(list("*", "noarchive"), Usage{}, testNow)
-	h := http.Header{XRobotsTagField: {"max-snippet:z:1, z=1"}}
-	Apply(h, v, AllChannels)
-	if got, want := h[XRobotsTagField], []string{"noarchive, max-snippet:z:1, z=1"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	for theirs, want := range map[string]string{
+		"max-snippet:z:1, z=1": "noarchive, max-snippet:z:1, z=1",
+		`"z=1;nosnippet`:       `noarchive, "z=1;nosnippet`,
+	} {
+		h := http.Header{XRobotsTagField: {theirs}}
+		Apply(h, v, AllChannels)
+		if got := h[XRobotsTagField]; !slices.Equal(got, []string{want}) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -54,7 +54,8 @@ func robotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 	var lost []string
 	text := rules.String()
-	if rules.WithoutUnknown() != rules && !readsBack(text, rules) {
+	unknown := rules.WithoutUnknown() != rules
+	if unknown && !readsBack(text, rules) {
 		text = rules.Without(func(rule string) bool {
 			name, value, _ := strings.Cut(rule, ":")
 			// A parameter's quotes would be text to a reader.
@@ -64,9 +65,11 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 			}
 			return bad
 		}).String()
+	}
+	if unknown {
 		pieces := strings.Split(text, separator)
 		for i, rule := range pieces { // a reader would take the name before a colon for a user agent
-			if name, value, valued := strings.Cut(rule, ":"); valued && isScope(name) {
+			if name, value, valued := strings.Cut(rule, ":"); valued && isScope(strings.Trim(name, ` "'()`)) {
 				pieces[i] = name + "=" + value
 			}
 		}
