@@ -201,7 +201,7 @@ func (p *page) grow() bool {
 }
 
 // narrowed returns the window of a body, which is the memory that unpacking takes for text that may be repeated, or 0
-// for what is no body. One byte of the body says it (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1), and is returned
+// if raw is not a body. One byte of the body says it (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1), and is returned
 // with its place, so changed that the window is no larger than text of that many bits needs: what is unpacked of so
 // much text is the same.
 func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {

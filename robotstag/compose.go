@@ -320,7 +320,7 @@ func (a *applier) rules(f *field, ours []string) {
 	a.header[f.name] = lines
 }
 
-// isUnknown reports whether a rule is none that is in use; a malformed value of a known rule is not unknown.
+// isUnknown reports whether a rule is not in use; a malformed value of a known rule is not unknown.
 func isUnknown(rule string) bool {
 	name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
 	return !robotsrule.IsRule(name)

@@ -53,7 +53,7 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 	return found, problems
 }
 
-// addressed turns a member to everyone if its token can be no crawler's, such as 42 or noindex|nosnippet.
+// addressed directs a member to everyone if its token cannot be a crawler's, such as 42 or noindex|nosnippet.
 func addressed(m Member) Member {
 	if m.Token == Everyone || isKey(m.Token) && !strings.Contains(m.Token, ".") && !robotsrule.IsRule(m.Token) {
 		return m // as it should be
@@ -68,8 +68,8 @@ func addressed(m Member) Member {
 	return m
 }
 
-// wordByWord puts the known rules in the place of text with such for which the field has no spelling, such as
-// "noindex nosnippet".
+// wordByWord replaces rules that the field cannot spell, such as "noindex nosnippet", with the known rules in their
+// text.
 func wordByWord(rules robotsrule.Set) robotsrule.Set {
 	if rules.WithoutUnknown() == rules {
 		return rules
@@ -162,7 +162,7 @@ func legacyLine(line string) ([]Member, bool) {
 
 var equals = regexp.MustCompile(`[ \t]*[:=][ \t]*`)
 
-// readLoosely reads a member that is no structured field: a product token, or none for everyone, and rules, between
+// readLoosely reads a member that is not a structured field: a product token, or none for everyone, and rules, between
 // semicolons. There may be white space around both, and a colon for an equals sign. It reports whether there is
 // anything to read.
 func readLoosely(text string) (Member, bool) {
