@@ -250,6 +250,8 @@ func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	for theirs, want := range map[string]string{
 		"max-snippet:z:1, z=1": "noarchive, max-snippet:z:1, z=1",
 		`"z=1;nosnippet`:       `noarchive, "z=1;nosnippet`,
+		// What follows the comma is a part of the date.
+		"unavailable_after:0000000, 00!a:1": "noarchive, unavailable_after:0000000, 00!a:1",
 	} {
 		h := http.Header{XRobotsTagField: {theirs}}
 		Apply(h, v, AllChannels)

@@ -54,31 +54,44 @@ func robotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 	var lost []string
 	text := rules.String()
-	unknown := rules.WithoutUnknown() != rules
-	if unknown && !readsBack(text, rules) {
-		text = rules.Without(func(rule string) bool {
-			name, value, _ := strings.Cut(rule, ":")
-			// A parameter's quotes would be text to a reader.
-			bad := strings.Contains(name, "=") || strings.Contains(value, ",")
-			if bad {
-				lost = append(lost, rule)
-			}
-			return bad
-		}).String()
-	}
-	if unknown {
-		pieces := strings.Split(text, separator)
-		for i, rule := range pieces { // a reader would take the name before a colon for a user agent
-			if name, value, valued := strings.Cut(rule, ":"); valued && isScope(strings.Trim(name, ` "'()`)) {
-				pieces[i] = name + "=" + value
-			}
+	if rules.WithoutUnknown() != rules {
+		if !readsBack(text, rules) {
+			text, lost = readable(rules)
 		}
-		text = strings.Join(pieces, separator)
+		text = unscoped(text)
 	}
 	if text != "" && token != Everyone {
 		text = token + ": " + text
 	}
 	return text, lost
+}
+
+// readable returns the text of rules without those that X-Robots-Tag cannot spell.
+func readable(rules robotsrule.Set) (text string, lost []string) {
+	text = rules.Without(func(rule string) bool {
+		name, value, _ := strings.Cut(rule, ":")
+		// A parameter's quotes would be text to a reader.
+		bad := strings.Contains(name, "=") || strings.Contains(value, ",")
+		if bad {
+			lost = append(lost, rule)
+		}
+		return bad
+	}).String()
+	return text, lost
+}
+
+// unscoped spells unknown rules with an equals sign, because a reader would take a name before a colon for a user agent.
+func unscoped(text string) string {
+	var rules []string
+	for text != "" {
+		var rule string
+		rule, text = robotsrule.Cut(text)
+		if name, value, valued := strings.Cut(rule, ":"); valued && isScope(strings.Trim(name, ` "'()`)) {
+			rule = name + "=" + value
+		}
+		rules = append(rules, rule)
+	}
+	return strings.Join(rules, ",")
 }
 
 type member struct {
