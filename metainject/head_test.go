@@ -60,6 +60,7 @@ func TestHead(t *testing.T) {
 
 		{"declaration of the encoding with rules", "robots=noindex", `<html><head><meta name=robots content=index charset=utf-8>`, `<html><head><meta name=robots content="noindex" charset=utf-8>`, Merge},
 		{"and another of them", "robots=noindex", `<html><head><meta name=robots content=nofollow><meta charset=utf-8 name=robots content=index>`, `<html><head><meta name=robots content="noindex, nofollow"><meta charset="utf-8">`, Merge},
+		{"no declaration, because no encoding is called that", "robots=noindex", `<html><head><meta charset="utf-8; x" property=robots content=nofollow>`, `<html><head><meta charset="utf-8; x"><meta name="robots" content="noindex, nofollow">`, Merge},
 		{"declaration in content", "robots=noindex", `<html><head><meta http-equiv=content-type name=robots content="all, x; charset=utf-8; y">`, `<html><head><meta charset="utf-8"><meta name="robots" content="noindex, x; charset:utf-8; y">`, Merge},
 		{"declaration that is no rule", "robots=noindex", `<html><head><meta http-equiv=content-type name=robots content="text/html; charset=utf-8">`, `<html><head>§<meta http-equiv=content-type name=robots content="text/html; charset=utf-8">`, Merge},
 		{"declaration for another crawler", "robots=noindex", `<html><head><meta charset=utf-8 name=googlebot content=all>`, `<html><head>§<meta charset="utf-8">`, Replace},

@@ -194,7 +194,7 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	return es
 }
 
-// rest is what stands in the place of an element whose rules go: the encoding that it declares, and then text.
+// rest returns the replacement of an element whose rules go: the encoding that it declares, and then text.
 func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	if f.Charset == "" {
 		return []byte(text)
@@ -237,7 +237,7 @@ func (m *merger) contents(first int) (content string, count int) {
 //
 // Readers add the rules for everyone to those for one crawler, so these need no repetition. But a permission
 // such as "index" that everyone's rules deny must not stay, because some engines let it win, nor an indexifembedded
-// beside everyone's plain noindex.
+// next to everyone's plain noindex.
 func combine(have robotsrule.Set, content string, element *prepared, denied robotsrule.Set, mode Mode) (want robotsrule.Set, keep bool) {
 	if mode == Replace {
 		if element == nil {

@@ -110,7 +110,8 @@ func (rw *ResponseWriter) gather(b []byte) (int, error) {
 
 // sendWhole sends a page in zstd or br, changed if that can be.
 func (rw *ResponseWriter) sendWhole() error {
-	out := rw.recode()
+	out, full := rw.recode()
+	rw.checkHead(full)
 	rw.commit(0, true, len(rw.page.edits) > 0)
 	_, err := rw.w.Write(out)
 	return rw.flushed(err)
@@ -120,12 +121,13 @@ func (rw *ResponseWriter) sendWhole() error {
 // for it takes no longer than sharing the processors does.
 var unpacking = make(chan struct{}, min(maxUnpacking, runtime.GOMAXPROCS(0)))
 
-// recode returns what is sent for a held page, and lets go of all memory but that and small buffers.
-func (rw *ResponseWriter) recode() (out []byte) {
+// recode returns what is sent for a held page, and whether its head may fill the buffer. It lets go of all memory but
+// that and small buffers.
+func (rw *ResponseWriter) recode() (out []byte, full bool) {
 	p := rw.page
 	out = p.raw
 	if p.scan.Foreign || len(p.raw) == 0 {
-		return out
+		return out, false
 	}
 	unpacking <- struct{}{}
 	defer func() { <-unpacking }()
@@ -133,7 +135,7 @@ func (rw *ResponseWriter) recode() (out []byte) {
 		head := p.held[:min(len(p.held), rw.o.MaxHead)]
 		p.scan.Scan(head, len(head) == len(p.held))
 	}
-	rw.checkHead(len(p.held) >= rw.o.MaxHead)
+	full = len(p.held) >= rw.o.MaxHead
 	kept := cap(p.raw)
 	if p.edits = editsOf(p.array[:0], &p.scan, rw.o.Set, rw.o.Mode, rw.o.Fragments); len(p.edits) > 0 {
 		out = p.repack()
@@ -143,7 +145,7 @@ func (rw *ResponseWriter) recode() (out []byte) {
 		p.held = nil
 	}
 	p.release(p.reserved - kept - cap(p.held))
-	return out
+	return out, full
 }
 
 // unpack puts the text of a page in zstd or br into held. It returns false for a page that must pass as it is:
@@ -199,7 +201,7 @@ func (p *page) grow() bool {
 }
 
 // narrowed returns the window of a body, which is the memory that unpacking takes for text that may be repeated, or 0
-// for what is no body. One byte of the body says it (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1), and is returned
+// if raw is not a body. One byte of the body says it (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1), and is returned
 // with its place, so changed that the window is no larger than text of that many bits needs: what is unpacked of so
 // much text is the same.
 func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {
@@ -209,7 +211,7 @@ func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) 
 		switch {
 		case first&1 == 0:
 			return 0, first, 1 << 16
-		case n == 0 && first>>4 == 0:
+		case n == 0 && first>>4&7 == 0:
 			return 0, first, 1 << 17
 		case n == 0:
 			return 0, first, 1 << (8 + first>>4&7)

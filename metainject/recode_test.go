@@ -51,6 +51,18 @@ func TestWritesFromLockedThreads(t *testing.T) {
 	}
 }
 
+// The first byte of br has one bit that does not belong to the window.
+func TestWindowsOfBrotli(t *testing.T) {
+	for first := range 256 {
+		b := []byte{byte(first), 0, 0}
+		_, _, window := narrowed(brotliCoding, b, 30)
+		_, _, other := narrowed(brotliCoding, []byte{byte(first ^ 0x80), 0, 0}, 30)
+		if first>>1&7 == 0 && window != other {
+			t.Errorf("%#x asks for %d bytes, and %#x for %d", first, window, first^0x80, other)
+		}
+	}
+}
+
 // A window is made no smaller than the text needs, even if what the end repeats is at its start; and a later frame
 // of zstd has no larger one than was counted.
 func TestNarrowedWindows(t *testing.T) {

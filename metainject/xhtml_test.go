@@ -147,6 +147,7 @@ func TestXHTML(t *testing.T) {
 		{"prefix", "<h:html xmlns:h='x'><h:head></h:head>", ""},
 		{"empty head", "<html><head/><body/></html>", "<html><head>" + e + "</head><body/></html>"},
 		{"prefixed head", "<html xmlns:h='x'><h:head></h:head>", ""},
+		{"prefixed head with a namespace for others", "<html xmlns:h='http://www.w3.org/1999/xhtml'><h:head xmlns='urn:x'></h:head></html>", ""},
 		{"internal subset", "<!DOCTYPE html [<!ENTITY a 'b'>]><html><head></head>", ""},
 		{"encoding", "<?xml version='1.0' encoding='ISO-2022-JP'?><html><head></head>", ""},
 		{"known encoding", "<?xml version='1.0' encoding='iso-8859-1'?><html><head></head>", "<?xml version='1.0' encoding='iso-8859-1'?><html><head>" + e + "</head>"},

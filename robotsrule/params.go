@@ -108,7 +108,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		if !takesValue(name) {
 			return name, nil, false
 		}
-		text = url.PathEscape(text) // at least, that there is a value stays
+		text = url.PathEscape(text) // so that readers see at least that there is a value
 	}
 	return name, text, true
 }
@@ -122,8 +122,9 @@ func isKey(name string) bool {
 }
 
 // FromParams reads the parameters of a Robots-Tag member. It never fails. A bare rule with any value, even false, is
-// the rule, and the value may be one more. A number may be a Decimal, which is truncated, or text; a date a Date, a String or a Token. Unknown rules
-// and values stay with their type, except that a Date and a Display String become Strings, which RFC 8941 has.
+// the rule, and the value may be one more. A number may be a Decimal, which is truncated, or text; a date a Date, a
+// String or a Token. Unknown rules and values stay with their type, except that a Date and a Display String become
+// Strings, which RFC 8941 has.
 func FromParams(p *httpsfv.Params) Set {
 	var set, more Set
 	if p == nil {

@@ -42,7 +42,10 @@ func Parse(s string) Set {
 			}
 			// What follows a bare rule can be one more rule, or behind an equals sign its value.
 			text = text && e.sep == ':'
-			e, _ = nextElement(e.value)
+			value := e.value
+			if e = elementOf(value); takesValue(e.name) {
+				e, _ = nextElement(value)
+			}
 		}
 	}
 	set.other = joinWords(words)
@@ -69,14 +72,7 @@ func (e element) word() string {
 func nextElement(s string) (e element, rest string) {
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' || r == '=' })
 	first, rest, _ := strings.Cut(s, ",")
-	first = clean(first)
-	i := strings.IndexAny(first, ":=")
-	if i < 0 {
-		return element{name: ascii.Lower(first)}, rest
-	}
-	e = element{name: ascii.Lower(strings.TrimRight(first[:i], " ")), sep: first[i]}
-	e.value = strings.Trim(first[i+1:], ` "'`)
-	if e.name != "unavailable_after" {
+	if e = elementOf(clean(first)); e.name != "unavailable_after" || e.sep == 0 {
 		return e, rest
 	}
 	// The date may hold commas; the longest text that is a date wins. One that cannot be read stays whole.
@@ -91,6 +87,17 @@ func nextElement(s string) (e element, rest string) {
 	}
 	e.value = strings.Trim(clean(value[:most]), ` "'`)
 	return e, strings.TrimPrefix(value[most:], ",")
+}
+
+// elementOf reads clean text without commas, and no date.
+func elementOf(text string) element {
+	text = strings.TrimLeft(text, " :=")
+	i := strings.IndexAny(text, ":=")
+	if i < 0 {
+		return element{name: ascii.Lower(text)}
+	}
+	name := ascii.Lower(strings.TrimRight(text[:i], " "))
+	return element{name: name, sep: text[i], value: strings.Trim(text[i+1:], ` "'`)}
 }
 
 // datePart begins a part of a date that follows a comma: a number, or the name of a month.

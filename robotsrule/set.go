@@ -113,6 +113,18 @@ func (s Set) Union(t Set) Set {
 	return s.canonical()
 }
 
+// UnionAll returns the Union of any number of sets, in halves, because each Union copies the unknown rules of both.
+func UnionAll(sets []Set) Set {
+	switch n := len(sets); n {
+	case 0:
+		return Set{}
+	case 1:
+		return sets[0]
+	default:
+		return UnionAll(sets[:n/2]).Union(UnionAll(sets[n/2:]))
+	}
+}
+
 // canonical drops what a stricter rule of the set makes idle. Each condition, once true, stays true under Union,
 // which makes Union associative.
 func (s Set) canonical() Set {

@@ -95,7 +95,7 @@ type date struct {
 // the year and full or short months, and those that begin with the month. A date without a time is the start of that
 // day. Unknown zones are errors, and digits alone unless they can be no other number.
 func parseDate(text string) (date, bool) {
-	if text = clean(text[:min(len(text), 2*maxDateText)]); len(text) > maxDateText {
+	if text = clean(text[:min(len(text), 2*maxDateText)]); len(text) < len("2 Jan 06") || len(text) > maxDateText {
 		return date{}, false
 	}
 	text = strings.ToUpper(text)

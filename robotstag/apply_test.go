@@ -243,6 +243,24 @@ func TestMergeLimits(t *testing.T) {
 
 // preferences makes the usage of three letters for train-ai, ai-use and search: y, n, or
 // a space for unknown.
+// An unknown rule's name before a colon would be a user agent, even where the same text ends a malformed value, and
+// to readers that drop quotes.
+func TestUnknownRuleIsNoUserAgent(t *testing.T) {
+	v, _ := Build(list("*", "noarchive"), Usage{}, testNow)
+	for theirs, want := range map[string]string{
+		"max-snippet:z:1, z=1": "noarchive, max-snippet:z:1, z=1",
+		`"z=1;nosnippet`:       `noarchive, "z=1;nosnippet`,
+		// What follows the comma is a part of the date.
+		"unavailable_after:0000000, 00!a:1": "noarchive, unavailable_after:0000000, 00!a:1",
+	} {
+		h := http.Header{XRobotsTagField: {theirs}}
+		Apply(h, v, AllChannels)
+		if got := h[XRobotsTagField]; !slices.Equal(got, []string{want}) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func preferences(letters string) (u Usage) {
 	for i, c := range letters {
 		u.Verdicts[i] = map[rune]policy.Verdict{'y': policy.Allowed, 'n': policy.Disallowed}[c]

@@ -54,27 +54,44 @@ func robotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 	var lost []string
 	text := rules.String()
-	if rules.WithoutUnknown() != rules && !readsBack(text, rules) {
-		var scopes []string
-		text = rules.Without(func(rule string) bool {
-			name, value, valued := strings.Cut(rule, ":")
-			// A parameter's quotes would be text to a reader.
-			bad := strings.Contains(name, "=") || strings.Contains(value, ",")
-			if bad {
-				lost = append(lost, rule)
-			} else if valued && isScope(name) {
-				scopes = append(scopes, rule)
-			}
-			return bad
-		}).String()
-		for _, rule := range scopes { // a reader would take the name before a colon for a user agent
-			text = strings.Replace(text, rule, strings.Replace(rule, ":", "=", 1), 1)
+	if rules.WithoutUnknown() != rules {
+		if !readsBack(text, rules) {
+			text, lost = readable(rules)
 		}
+		text = unscoped(text)
 	}
 	if text != "" && token != Everyone {
 		text = token + ": " + text
 	}
 	return text, lost
+}
+
+// readable returns the text of rules without those that X-Robots-Tag cannot spell.
+func readable(rules robotsrule.Set) (text string, lost []string) {
+	text = rules.Without(func(rule string) bool {
+		name, value, _ := strings.Cut(rule, ":")
+		// A parameter's quotes would be text to a reader.
+		bad := strings.Contains(name, "=") || strings.Contains(value, ",")
+		if bad {
+			lost = append(lost, rule)
+		}
+		return bad
+	}).String()
+	return text, lost
+}
+
+// unscoped spells unknown rules with an equals sign, because a reader would take a name before a colon for a user agent.
+func unscoped(text string) string {
+	var rules []string
+	for text != "" {
+		var rule string
+		rule, text = robotsrule.Cut(text)
+		if name, value, valued := strings.Cut(rule, ":"); valued && isScope(strings.Trim(name, ` "'()`)) {
+			rule = name + "=" + value
+		}
+		rules = append(rules, rule)
+	}
+	return strings.Join(rules, ",")
 }
 
 type member struct {
@@ -316,7 +333,7 @@ func (a *applier) rules(f *field, ours []string) {
 	a.header[f.name] = lines
 }
 
-// isUnknown reports whether a rule is none that is in use; a malformed value of a known rule is not unknown.
+// isUnknown reports whether a rule is not in use; a malformed value of a known rule is not unknown.
 func isUnknown(rule string) bool {
 	name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
 	return !robotsrule.IsRule(name)

@@ -27,9 +27,9 @@ func splitMembers(s string) []string {
 }
 
 // memberEnd is the index of the comma after the first member of s, or the length of s. In a String or Inner List
-// that does not end, it is the first comma.
+// that does not end, it is the first comma. An Inner List cannot hold another, so it does not end if one begins.
 func memberEnd(s string) int {
-	quoted, depth := false, 0
+	quoted, depth, comma := false, 0, -1
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case quoted && c == '\\':
@@ -38,11 +38,16 @@ func memberEnd(s string) int {
 			quoted = !quoted
 		case quoted:
 		case c == '(':
+			if depth > 0 && comma >= 0 {
+				return comma
+			}
 			depth++
 		case c == ')':
 			depth--
 		case c == ',' && depth <= 0:
 			return i
+		case c == ',' && comma < 0:
+			comma = i
 		}
 	}
 	if i := strings.IndexByte(s, ','); i >= 0 && (quoted || depth > 0) {

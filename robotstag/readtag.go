@@ -4,6 +4,7 @@ package robotstag
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -26,7 +27,7 @@ const (
 // examples have it, and X-Robots-Tag syntax, which is a List of product tokens without rules. An odd member or
 // parameter does not void the others, because some readers just split the field at commas and semicolons.
 func readRobotsTag(lines []string) (audiences, []Problem) {
-	found := audiences{}
+	said := map[string][]robotsrule.Set{}
 	problems := eachLine(lines, RobotsTagField, lastMemberEnd, func(line string, p []Problem) []Problem {
 		line = strings.Trim(line, " \t")
 		members, odd, how := readRobotsTagLine(line)
@@ -41,14 +42,18 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 				p = addProblem(p, BadToken, RobotsTagField, m.Token)
 				continue
 			}
-			found[m.Token] = found[m.Token].Union(wordByWord(m.Rules))
+			said[m.Token] = append(said[m.Token], wordByWord(m.Rules))
 		}
 		return p
 	})
+	found := make(audiences, len(said))
+	for token, sets := range said {
+		found[token] = robotsrule.UnionAll(sets)
+	}
 	return found, problems
 }
 
-// addressed turns a member to everyone if its token can be no crawler's, such as 42 or noindex|nosnippet.
+// addressed directs a member to everyone if its token cannot be a crawler's, such as 42 or noindex|nosnippet.
 func addressed(m Member) Member {
 	if m.Token == Everyone || isKey(m.Token) && !strings.Contains(m.Token, ".") && !robotsrule.IsRule(m.Token) {
 		return m // as it should be
@@ -63,34 +68,39 @@ func addressed(m Member) Member {
 	return m
 }
 
-// wordByWord puts the known rules in the place of text with such for which the field has no spelling, such as
-// "noindex nosnippet".
+// wordByWord replaces rules that the field cannot spell, such as "noindex nosnippet", with the known rules in their
+// text.
 func wordByWord(rules robotsrule.Set) robotsrule.Set {
 	if rules.WithoutUnknown() == rules {
 		return rules
 	}
-	for _, word := range rules.ParamsLose() {
-		if known := rulesIn(word); !known.IsEmpty() {
-			rules = rules.Without(func(rule string) bool { return rule == word }).Union(known)
+	lost := rules.ParamsLose()
+	var known []robotsrule.Set
+	return rules.Without(func(rule string) bool {
+		if _, found := slices.BinarySearch(lost, rule); !found {
+			return false
 		}
-	}
-	return rules
+		in := rulesIn(rule)
+		known = append(known, in)
+		return !in.IsEmpty()
+	}).Union(robotsrule.UnionAll(known))
 }
 
 // ruleText is a rule with what may be its value, or any other word.
 var ruleText = regexp.MustCompile(`(?i)\b(max-(?:snippet|video-preview|image-preview))\b[ \t:="'(]*([a-z0-9]+)|[a-z0-9_-]+`)
 
 // rulesIn returns the known restrictive rules among the words of a text.
-func rulesIn(text string) (rules robotsrule.Set) {
+func rulesIn(text string) robotsrule.Set {
+	var found []robotsrule.Set
 	for _, m := range ruleText.FindAllStringSubmatch(text, -1) {
 		switch word := ascii.Lower(m[0]); {
 		case m[1] != "":
-			rules = rules.Union(robotsrule.Of(m[1] + ":" + m[2]))
+			found = append(found, robotsrule.Of(m[1]+":"+m[2]))
 		case !strings.HasPrefix(word, "max-") && word != "unavailable_after":
-			rules = rules.Union(robotsrule.Of(word))
+			found = append(found, robotsrule.Of(word))
 		}
 	}
-	return rules.Without(isUnknown).Restrictive()
+	return robotsrule.UnionAll(found).Without(isUnknown).Restrictive()
 }
 
 // readRobotsTagLine returns members and the text of those in which nothing can be read.
@@ -152,7 +162,7 @@ func legacyLine(line string) ([]Member, bool) {
 
 var equals = regexp.MustCompile(`[ \t]*[:=][ \t]*`)
 
-// readLoosely reads a member that is no structured field: a product token, or none for everyone, and rules, between
+// readLoosely reads a member that is not a structured field: a product token, or none for everyone, and rules, between
 // semicolons. There may be white space around both, and a colon for an equals sign. It reports whether there is
 // anything to read.
 func readLoosely(text string) (Member, bool) {
@@ -163,7 +173,7 @@ func readLoosely(text string) (Member, bool) {
 		m.Token = ascii.Lower(strings.TrimRight(first[:end], `"'`))
 		first = strings.TrimLeft(first[end:], " \t:(")
 	}
-	m.Rules = robotsrule.Parse(first)
+	said := []robotsrule.Set{robotsrule.Parse(first)}
 	for rest != "" {
 		var text string
 		text, rest = cutParam(rest)
@@ -172,11 +182,12 @@ func readLoosely(text string) (Member, bool) {
 			value = "=" + value
 		}
 		if item, err := httpsfv.UnmarshalItem([]string{"x;" + ascii.Lower(name) + value}); err == nil {
-			m.Rules = m.Rules.Union(robotsrule.FromParams(item.Params))
+			said = append(said, robotsrule.FromParams(item.Params))
 		} else {
-			m.Rules = m.Rules.Union(robotsrule.Parse(text))
+			said = append(said, robotsrule.Parse(text))
 		}
 	}
+	m.Rules = robotsrule.UnionAll(said)
 	return m, !m.Rules.IsEmpty() || isKey(m.Token) || !rulesIn(m.Token).IsEmpty()
 }
 
@@ -241,27 +252,26 @@ func readEntry(text string) ([]Member, reading) {
 	}
 	name := d.Names()[0]
 	value, _ := d.Get(name)
-	var rules robotsrule.Set
+	var said []robotsrule.Set
 	var bare any = true
 	switch value := value.(type) {
 	case httpsfv.InnerList:
-		rules = robotsrule.FromParams(value.Params)
+		said = append(said, robotsrule.FromParams(value.Params))
 		for _, item := range value.Items {
-			rules = rules.Union(robotsrule.FromParams(item.Params))
+			rule := bareRule(item.Value)
 			if strings.HasPrefix(name, "max-") {
-				rules = rules.Union(param(name, item.Value))
-			} else {
-				rules = rules.Union(bareRule(item.Value))
+				rule = param(name, item.Value)
 			}
+			said = append(said, robotsrule.FromParams(item.Params), rule)
 		}
 	case httpsfv.Item:
-		rules = robotsrule.FromParams(value.Params).Union(bareRule(value.Value))
+		said = append(said, robotsrule.FromParams(value.Params), bareRule(value.Value))
 		bare = value.Value
 	}
 	if !robotsrule.IsRule(name) {
-		return []Member{{name, rules}}, repaired
+		return []Member{{name, robotsrule.UnionAll(said)}}, repaired
 	}
-	return []Member{{Everyone, rules.Union(param(name, bare))}}, repaired
+	return []Member{{Everyone, robotsrule.UnionAll(append(said, param(name, bare)))}}, repaired
 }
 
 func param(name string, value any) robotsrule.Set {

@@ -41,7 +41,7 @@ func (u Usage) Restrictions() Usage {
 func (u Usage) String() string { return u.ContentUsage() }
 
 // upstreamUsage has, of each label in an upstream's Content-Usage, the strictest member. Unknown labels are passed
-// on, because the vocabulary is growing, and so are values that are no preference.
+// on, because the vocabulary is growing, and so are values that are not preferences.
 type upstreamUsage map[string]httpsfv.Member
 
 // readUsage reads each line by itself, because a malformed one voids all, and combines equal keys by §5.1,
@@ -105,7 +105,7 @@ func (up upstreamUsage) add(name string, m httpsfv.Member) {
 	}
 }
 
-// looseNo is a label with something that begins with the word no, or is n, in a text that is no Dictionary.
+// looseNo is a label with a value that is n or begins with the word no, in text that is not a Dictionary.
 var looseNo = regexp.MustCompile(`(?i)([a-z*][a-z0-9_.*-]*)["' \t()]*[:=]["' \t()=:]*no?\b`)
 
 // addLoosely adds what a malformed member disallows, and reports whether that is anything.

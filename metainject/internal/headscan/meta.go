@@ -164,13 +164,13 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	if !s.names.Speaks(f.Audience, f.Content) {
 		return
 	}
-	if declares {
+	if declares && !m.attrs[attrCharset].given { // content is the declaration
+		f.Named = false
 		if end := bytes.IndexAny(label, "; \t\r\n\f\"'"); end >= 0 {
 			label = label[:end]
 		}
-		f.Charset = string(label)
-		f.Named = f.Named && m.attrs[attrCharset].given // else content is the declaration
 	}
+	f.Charset = string(label)
 	s.metas = append(s.metas, f)
 }
 

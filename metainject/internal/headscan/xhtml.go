@@ -10,7 +10,8 @@ import (
 )
 
 // XHTML is read as XML: names are case-sensitive, nothing is implied, scripts and styles have no text rules, and
-// only "/>" and end tags close. An element with another namespace is none of HTML's. Pages with an internal subset, or another root than html, are left alone.
+// only "/>" and end tags close. Elements of other namespaces are skipped. Pages with an internal subset, or another
+// root than html, are left alone.
 
 const (
 	endOfInstruction = "?>"
@@ -106,7 +107,7 @@ func (s *Scanner) xmlUntil(b []byte) bool {
 func (s *Scanner) xmlTag(b []byte, end int, m *metaAttributes) bool {
 	s.pos, s.state, s.slash = end, stateData, b[end-2] == '/'
 	name := string(b[s.name:s.nameEnd])
-	if ns := m.attrs[attrNamespace]; ns.given && html.UnescapeString(string(ns.value(b))) != namespace {
+	if ns := m.attrs[attrNamespace]; ns.given && !strings.Contains(name, ":") && html.UnescapeString(string(ns.value(b))) != namespace {
 		name = "" // some other language's
 	}
 	switch {
