@@ -19,7 +19,8 @@ import (
 //   - merge slashes;
 //   - remove dot segments (RFC 3986 section 5.2.4), with empty segments or without. "/a/b/." is "/a/b/" or, to
 //     Caddy, "/a/b";
-//   - take "//host/path" for a reference to "/path" on another host (RFC 3986 section 4.2), as parsers of URLs do.
+//   - take "//host/path" for a reference to "/path" on another host (RFC 3986 section 4.2), as parsers of URLs do, and
+//     "//host%70ath" for one to "%70ath", as url.parse of Node does.
 //
 // Nearly every target has one reading, which allocates nothing if buf has room. At most maxReadings are appended, of
 // maxSize together; complete is false if there may be others.
@@ -147,6 +148,7 @@ func (r *readings) addAll(raw string) {
 		if strings.HasPrefix(name, "//") {
 			r.add(withoutAuthority(name[2:]))                    // RFC 3986: it may be empty
 			r.add(withoutAuthority(strings.TrimLeft(name, "/"))) // WHATWG: more slashes before it are skipped
+			r.addAfterHost(name)
 		}
 	}
 }
@@ -167,6 +169,21 @@ func (r *readings) addRaw(raw string) {
 	if strings.Contains(raw, ";") {
 		// "%3B" separates no parameters where they are dropped before decoding.
 		r.add(NormalizePath(withoutParameters(raw)))
+	}
+	r.addAfterHost(raw) // of which the normal form decodes some
+}
+
+// addAfterHost adds what follows the host of a path that begins with two slashes, if that ends at a byte that no host
+// has; url.parse of Node lets the path begin with that byte.
+func (r *readings) addAfterHost(path string) {
+	rest := strings.TrimLeft(path, `/\`)
+	if len(path)-len(rest) < 2 {
+		return
+	}
+	authority := rest[:strings.IndexAny(rest+"/", `/\#`)]
+	host := strings.LastIndexByte(authority, '@') + 1
+	if end := strings.IndexAny(authority[host:], " \"%';<>^`{|}"); end >= 0 {
+		r.add(NormalizePath(rest[host+end:]))
 	}
 }
 
