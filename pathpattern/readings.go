@@ -13,7 +13,7 @@ import (
 // the target, then what a chain of servers may make of it, each of which does some of this, in any order:
 //
 //   - end the target at "#", which may not be in one;
-//   - decode %2F, or %2F and %5C, to a slash that separates segments;
+//   - decode %2F, %5C or both to a slash that separates segments;
 //   - decode the path once more, as Caddy's rewrites do: "%252E" is "%2E", which is ".";
 //   - drop path parameters (";v=1", RFC 3986 section 3.3);
 //   - merge slashes;
@@ -92,7 +92,7 @@ func oddReadings(target string) (all []string, complete bool) {
 
 var (
 	decodeSlash = strings.NewReplacer("%2F", "/")
-	decodeBoth  = strings.NewReplacer("%2F", "/", "%5C", "/")
+	decodeBack  = strings.NewReplacer("%5C", "/") // as URL does what is not encoded (WHATWG)
 	decodeAgain = strings.NewReplacer("%25", "%") // of which the normal form decodes the rest
 )
 
@@ -137,7 +137,7 @@ func (r *readings) addAll(raw string) {
 			r.add(decodeSlash.Replace(name))
 		}
 		if strings.Contains(name, "%5C") {
-			r.add(decodeBoth.Replace(name))
+			r.add(decodeBack.Replace(name))
 		}
 		if strings.Contains(name, "%25") {
 			r.add(NormalizePath(decodeAgain.Replace(name)))
