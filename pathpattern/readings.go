@@ -148,7 +148,7 @@ func (r *readings) addAll(raw string) {
 		if strings.HasPrefix(name, "//") {
 			r.add(withoutAuthority(name[2:]))                    // RFC 3986: it may be empty
 			r.add(withoutAuthority(strings.TrimLeft(name, "/"))) // WHATWG: more slashes before it are skipped
-			r.addAfterHost(name)
+			r.addAfterHost(name, endsHost+"!()*[]")              // which net/url encodes with the rest, so that they do
 		}
 	}
 }
@@ -170,19 +170,21 @@ func (r *readings) addRaw(raw string) {
 		// "%3B" separates no parameters where they are dropped before decoding.
 		r.add(NormalizePath(withoutParameters(raw)))
 	}
-	r.addAfterHost(raw) // of which the normal form decodes some
+	r.addAfterHost(raw, endsHost) // of which the normal form decodes some
 }
 
-// addAfterHost adds what follows the host of a path that begins with two slashes, if that ends at a byte that no host
-// has; url.parse of Node lets the path begin with that byte.
-func (r *readings) addAfterHost(path string) {
+// endsHost are the bytes that no host has, of which url.parse of Node takes the first for the beginning of the path.
+const endsHost = " \"%';<>^`{|}"
+
+// addAfterHost adds what follows the host of a path that begins with two slashes, if one of the bytes ends that.
+func (r *readings) addAfterHost(path, ends string) {
 	rest := strings.TrimLeft(path, `/\`)
 	if len(path)-len(rest) < 2 {
 		return
 	}
 	authority := rest[:strings.IndexAny(rest+"/", `/\#`)]
 	host := strings.LastIndexByte(authority, '@') + 1
-	if end := strings.IndexAny(authority[host:], " \"%';<>^`{|}"); end >= 0 {
+	if end := strings.IndexAny(authority[host:], ends); end >= 0 {
 		r.add(NormalizePath(rest[host+end:]))
 	}
 }

@@ -69,6 +69,7 @@ func TestReadings(t *testing.T) {
 		{"////u@h:1/a", []string{"////u@h:1/a", "/u@h:1/a", "//u@h:1/a", "/a"}},
 		{"///x/a", []string{"///x/a", "/x/a", "/a"}},
 		{"//u@h%61/b", []string{"//u@ha/b", "/a/b", "/u@ha/b", "/b"}},
+		{"//h%61(b)/c", []string{"//ha(b)/c", "/a(b)/c", "/ha(b)/c", "/c", "/(b)/c"}},
 		{"//h{a}/b?q", []string{"//h%7Ba%7D/b?q", "/%7Ba%7D/b?q", "/h%7Ba%7D/b?q", "/b?q"}},
 		{"/%2fh%2561", []string{"/%2Fh%2561", "//h%2561", "/%2Fha", "/h%2561", "//ha", "/", "/%2561", "/ha", "/a"}},
 		{`/\x/a`, []string{"/%5Cx/a", "//x/a", "/x/a", "/a"}},
