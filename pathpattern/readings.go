@@ -146,9 +146,9 @@ func (r *readings) addAll(raw string) {
 			r.add(withoutParameters(name))
 		}
 		if strings.HasPrefix(name, "//") {
-			r.add(withoutAuthority(name[2:]))                    // RFC 3986: it may be empty
-			r.add(withoutAuthority(strings.TrimLeft(name, "/"))) // WHATWG: more slashes before it are skipped
-			r.addAfterHost(name, endsHost+"!()*[]")              // which net/url encodes with the rest, so that they do
+			r.add(withoutAuthority(name[2:]))                                       // RFC 3986: it may be empty
+			r.add(withoutAuthority(strings.TrimLeft(name, "/")))                    // WHATWG: more slashes before it are skipped
+			r.addAfterHost(strings.ReplaceAll(name, "%24", "$"), endsHost+"!()*[]") // which net/url encodes with the rest, so that they do
 		}
 	}
 }

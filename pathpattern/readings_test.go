@@ -70,6 +70,7 @@ func TestReadings(t *testing.T) {
 		{"///x/a", []string{"///x/a", "/x/a", "/a"}},
 		{"//u@h%61/b", []string{"//u@ha/b", "/a/b", "/u@ha/b", "/b"}},
 		{"//h%61(b)/c", []string{"//ha(b)/c", "/a(b)/c", "/ha(b)/c", "/c", "/(b)/c"}},
+		{"/%2Fd$%5C", []string{"/%2Fd%24%5C", "//d%24%5C", "/%2Fd%24/", "/d%24%5C", "//d%24/", "/", "/%5C", "/d%24/", "//"}},
 		{"//h{a}/b?q", []string{"//h%7Ba%7D/b?q", "/%7Ba%7D/b?q", "/h%7Ba%7D/b?q", "/b?q"}},
 		{"/%2fh%2561", []string{"/%2Fh%2561", "//h%2561", "/%2Fha", "/h%2561", "//ha", "/", "/%2561", "/ha", "/a"}},
 		{`/\x/a`, []string{"/%5Cx/a", "//x/a", "/x/a", "/a"}},
