@@ -13,13 +13,14 @@ import (
 // the target, then what a chain of servers may make of it, each of which does some of this, in any order:
 //
 //   - end the target at "#", which may not be in one;
-//   - decode %2F, or %2F and %5C, to a slash that separates segments;
+//   - decode %2F, %5C or both to a slash that separates segments;
 //   - decode the path once more, as Caddy's rewrites do: "%252E" is "%2E", which is ".";
 //   - drop path parameters (";v=1", RFC 3986 section 3.3);
 //   - merge slashes;
 //   - remove dot segments (RFC 3986 section 5.2.4), with empty segments or without. "/a/b/." is "/a/b/" or, to
 //     Caddy, "/a/b";
-//   - take "//host/path" for a reference to "/path" on another host (RFC 3986 section 4.2), as parsers of URLs do.
+//   - take "//host/path" for a reference to "/path" on another host (RFC 3986 section 4.2), as parsers of URLs do, and
+//     "//host%70ath" for one to "%70ath", as url.parse of Node does.
 //
 // Nearly every target has one reading, which allocates nothing if buf has room. At most maxReadings are appended, of
 // maxSize together; complete is false if there may be others.
@@ -91,7 +92,7 @@ func oddReadings(target string) (all []string, complete bool) {
 
 var (
 	decodeSlash = strings.NewReplacer("%2F", "/")
-	decodeBoth  = strings.NewReplacer("%2F", "/", "%5C", "/")
+	decodeBack  = strings.NewReplacer("%5C", "/") // as URL does what is not encoded (WHATWG)
 	decodeAgain = strings.NewReplacer("%25", "%") // of which the normal form decodes the rest
 )
 
@@ -136,7 +137,7 @@ func (r *readings) addAll(raw string) {
 			r.add(decodeSlash.Replace(name))
 		}
 		if strings.Contains(name, "%5C") {
-			r.add(decodeBoth.Replace(name))
+			r.add(decodeBack.Replace(name))
 		}
 		if strings.Contains(name, "%25") {
 			r.add(NormalizePath(decodeAgain.Replace(name)))
@@ -145,8 +146,9 @@ func (r *readings) addAll(raw string) {
 			r.add(withoutParameters(name))
 		}
 		if strings.HasPrefix(name, "//") {
-			r.add(withoutAuthority(name[2:]))                    // RFC 3986: it may be empty
-			r.add(withoutAuthority(strings.TrimLeft(name, "/"))) // WHATWG: more slashes before it are skipped
+			r.add(withoutAuthority(name[2:]))                                       // RFC 3986: it may be empty
+			r.add(withoutAuthority(strings.TrimLeft(name, "/")))                    // WHATWG: more slashes before it are skipped
+			r.addAfterHost(strings.ReplaceAll(name, "%24", "$"), endsHost+"!()*[]") // which net/url encodes with the rest, so that they do
 		}
 	}
 }
@@ -167,6 +169,23 @@ func (r *readings) addRaw(raw string) {
 	if strings.Contains(raw, ";") {
 		// "%3B" separates no parameters where they are dropped before decoding.
 		r.add(NormalizePath(withoutParameters(raw)))
+	}
+	r.addAfterHost(raw, endsHost) // of which the normal form decodes some
+}
+
+// endsHost are the bytes that no host has, of which url.parse of Node takes the first for the beginning of the path.
+const endsHost = " \"%';<>^`{|}"
+
+// addAfterHost adds what follows the host of a path that begins with two slashes, if one of the bytes ends that.
+func (r *readings) addAfterHost(path, ends string) {
+	rest := strings.TrimLeft(path, `/\`)
+	if len(path)-len(rest) < 2 {
+		return
+	}
+	authority := rest[:strings.IndexAny(rest+"/", `/\#`)]
+	host := strings.LastIndexByte(authority, '@') + 1
+	if end := strings.IndexAny(authority[host:], ends); end >= 0 {
+		r.add(NormalizePath(rest[host+end:]))
 	}
 }
 

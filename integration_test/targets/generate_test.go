@@ -112,7 +112,11 @@ func (g generator) target() string {
 func (g generator) reference(path string) string {
 	slashes := g.one("//", "//", "///", "////", `/\`, `\/`, "/%2f", "%2F/", "/%5c", "/./", "/.//", "/zz/..//", "/%2e/%2f", "/;//", "//./")
 	authority := g.one("x", "x", "u@h", "u:p@h:1", "h:", "[::1]", "", "%78", "x%5C%23", `x\#`, "a b", "x%2f", "-", "..", "@", "h:99999", "x;p=1", "x,y", "admin", "%e2%82%ac")
-	return slashes + authority + path
+	if path = strings.TrimPrefix(path, "/"); g.r.IntN(3) == 0 && path != "" && path[0] != '%' {
+		// url.parse of Node ends a host at "%".
+		return g.one("//", "//", slashes) + g.one("x", "u@h", "u:p@h:1") + fmt.Sprintf("%%%02x", path[0]) + path[1:]
+	}
+	return slashes + authority + "/" + path
 }
 
 // escape writes a place as a target: what cannot stand in one is encoded, and some

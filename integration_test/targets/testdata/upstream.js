@@ -15,7 +15,7 @@ http.createServer((request, response) => {
 	let text = "open";
 	try {
 		const p = decodeURIComponent(parsers[request.headers["x-mode"]](request.url));
-		if (isClosed(p) || isClosed(path.posix.normalize(p))) {
+		if (isClosed(p) || isClosed(path.posix.join("/", p))) {
 			text = "CLOSED";
 		}
 	} catch { // not a URL
