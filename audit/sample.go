@@ -30,7 +30,7 @@ func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 	}
 	var without []string
 	for i, pattern := range a.unindexed() {
-		if i == maxSampled || !a.sample(ctx, pattern, candidates, len(listed)) {
+		if i >= maxSampled || !a.sample(ctx, pattern, candidates, len(listed)) {
 			without = append(without, pattern.String())
 		}
 	}
