@@ -108,7 +108,7 @@ func (r Reading) Read(ctx context.Context, files []string, handle func(worker in
 			break
 		}
 		if damage != nil {
-			result.Gaps = append(result.Gaps, Gap{name, 0, "request", "in the part of a compressed file that is missing", damage.Error() + "; it ends early or is damaged"})
+			result.Gaps = append(result.Gaps, Gap{name, 0, "request", "in the missing part of a compressed file", damage.Error()})
 		}
 	}
 	close(chunks)
@@ -219,7 +219,7 @@ func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
 }
 
 // errDamaged is an error of a compressed file itself.
-var errDamaged = errors.New("cannot be unpacked")
+var errDamaged = errors.New("ends early or is damaged")
 
 // unpacker names the errors of a decompressor.
 type unpacker struct{ io.ReadCloser }

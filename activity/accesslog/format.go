@@ -156,7 +156,7 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 func (p *part) end(s []byte) int {
 	if !p.quoted || p.after[0] != '"' {
 		n := bytes.Index(s, []byte(p.after))
-		if (p.field == clientIP || p.field == host) && p.after[0] == ' ' && bytes.IndexByte(s, ' ') != n {
+		if (p.field == clientIP || p.field == host || p.field == ignored) && p.after[0] == ' ' && bytes.IndexByte(s, ' ') != n {
 			return -1 // a line of another format
 		}
 		return n
