@@ -253,6 +253,23 @@ func TestSamplesAreBounded(t *testing.T) {
 	}
 }
 
+// Many links below a path that is closed to the audit do not use up the work that the audit may spend on a robots.txt.
+func TestSamplesClosedToTheAudit(t *testing.T) {
+	t.Parallel()
+	s := &testSite{robots: "User-agent: *\nDisallow: /drafts/\n", pages: map[string]string{}}
+	for i := range 2 * maxLinks {
+		s.robots += fmt.Sprintf("Disallow: /old/%d/\n", i)
+		s.pages["/"] += fmt.Sprintf(`<a href="/drafts/%d">x</a>`, i)
+	}
+	policy, ds := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {index: [/drafts/, '/*/']}\npublish: {acap: off}\n"))
+	if policy == nil {
+		t.Fatal(ds)
+	}
+	if r := s.audit(t, Options{Policy: policy, Merged: true}); !slices.Contains(codes(r), "noindex-not-sampled-") {
+		t.Errorf("found %q", codes(r))
+	}
+}
+
 // The audit's reader of rules and the one of the module agree about what people write.
 func TestReadersAgree(t *testing.T) {
 	t.Parallel()
