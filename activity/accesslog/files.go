@@ -272,7 +272,11 @@ func parse(p Parser, chunks <-chan chunk, counts []count, handle func(*Record)) 
 				find.w3c = newW3C(line)
 				continue
 			}
-			if err := p.Parse(line, &rec); err != nil {
+			err := p.Parse(line, &rec)
+			if len(rec.inner) > 0 {
+				line = rec.inner
+			}
+			if err != nil {
 				if find == nil || line[0] != '#' { // else a comment
 					n.bad(c.number, line, err)
 				}

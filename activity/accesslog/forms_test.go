@@ -330,6 +330,9 @@ func TestGaps(t *testing.T) {
 		{"User-Agents that are deleted", write(func(q *truth) string { return q.caddy("Accept") }), 0, "5,000 requests without a User-Agent, in -: no line of the log has one"},
 		{"User-Agents that are blotted out", write(func(q *truth) string { return strings.Replace(q.caddy("User-Agent"), q.agent, "REDACTED", 1) }), 0, "5,000 requests without a User-Agent, in -: no line of the log has one"},
 		{"no gap: lines of other loggers and programs", append([]byte("Nov 22 09:00:00 web1 systemd[1]: Started Caddy.\n"+`{"level":"info","ts":1622829915.95,"logger":"admin","msg":"admin endpoint started"}`+"\n"), caddy...), 0, ""},
+		{"no gap: journald's JSON, with a line of systemd", append([]byte(`{"MESSAGE":"Started Caddy."}`+"\n"), write(func(q *truth) string { return object("MESSAGE", q.caddy("User-Agent")) })...), 0, ""},
+		{"no gap: docker's JSON, with a line of the container's start", append([]byte(`{"log":"/entrypoint.sh: ready\n"}`+"\n"), write(func(q *truth) string { return object("log", q.caddy("User-Agent")+"\n") })...), 0, ""},
+		{"docker's JSON, with a Combined line that is cut", append([]byte(object("log", string(line[:len(line)-5]))+"\n"), write(func(q *truth) string { return object("log", q.combined()+"\n") })...), 0, "1 line that could not be read, in -: the first one (it ends before field 9 of the format combined) is 203.0."},
 		{"no gap: a handshake sent to a plain port", append([]byte(`192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "\x16\x03\x01" 400 150 "-" "-"`+"\n"), combined...), 0, ""},
 		{"no gap: some requests without a User-Agent", append([]byte(`192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 150 "-" "-"`+"\n"), combined...), 0, ""},
 	} {

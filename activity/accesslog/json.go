@@ -49,7 +49,12 @@ func (p *jsonFormat) Parse(line []byte, r *Record) error {
 		if p.inner == nil {
 			p.inner = newAnyFormat(p.root)
 		}
-		return p.inner.Parse(bytes.TrimRight(p.line, "\r\n"), r)
+		inner := bytes.TrimRight(p.line, "\r\n")
+		err := p.inner.Parse(inner, r)
+		if r.inner == nil {
+			r.inner = inner
+		}
+		return err
 	}
 	if r.Time.IsZero() && start > 0 {
 		if all := prefixTime.FindAll(line[:start], -1); all != nil {
