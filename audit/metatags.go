@@ -25,26 +25,34 @@ type document struct {
 }
 
 // headElements may be in a head; every other element begins the body.
-var headElements = []string{"html", "head", "title", "meta", "link", "base", "basefont", "bgsound", "script", "style", "noscript", "template", "noframes"}
+var headElements = []string{"html", "head", "title", "meta", "link", "base", "basefont", "bgsound", "script", "style", "noscript", "noframes"}
 
 // maxLinks bounds the links that are looked at.
 const maxLinks = 1000
 
 // readDocument reads a page. tokens are the product tokens, in lower case, that a meta tag may have for a name.
 func readDocument(page []byte, tokens map[string]bool) (d document) {
-	z := html.NewTokenizer(bytes.NewReader(page))
+	z := html.NewTokenizer(bytes.NewReader(bytes.TrimPrefix(page, []byte("\ufeff"))))
 	body, inside := false, "" // an element of the head, whose text does not begin the body
+	templates := 0            // that are open: what is in them is not part of the page
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
 			return d
 		case html.TextToken:
-			body = body || inside == "" && len(bytes.TrimSpace(z.Text())) > 0
+			body = body || inside == "" && templates == 0 && len(bytes.TrimSpace(z.Text())) > 0
 		case html.EndTagToken:
 			inside = ""
+			if name, _ := z.TagName(); string(name) == "template" {
+				templates = max(0, templates-1)
+			}
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t := z.Token()
+			if t.Data == "template" {
+				templates++
+			}
 			switch {
+			case templates > 0:
 			case t.Data == "meta":
 				if m, ok := readMeta(t.Attr, tokens); ok {
 					m.body = body

@@ -173,6 +173,9 @@ func TestNaturalPages(t *testing.T) {
 		`<meta name="robots" content="unavailable_after: Wednesday, 01-Jan-20 10:00:00 GMT, nofollow">`:                              {"home-noindex"},
 		`<meta name="robots" content="unavailable_after: 2999-01-01">`:                                                               nil,
 		`<meta name="robots" content="unavailable_after: soon">`:                                                                     nil,
+		"\ufeff" + `<!doctype html><title>x</title><meta name="robots" content="noindex">`:                                           {"home-noindex"},
+		`<template><p>x</p><meta name="robots" content="nofollow"></template><meta name="robots" content="noindex">`:                 {"home-noindex"},
+		`<template><template></template><p></template><meta name="robot" content="noindex">`:                                         {"meta-misnamed"},
 		`<svg><title>x</title></svg><meta name="description" content="noindex">`:                                                     nil,
 	} {
 		s := &testSite{pages: map[string]string{"/": page}}
@@ -222,6 +225,48 @@ func TestSamples(t *testing.T) {
 				t.Errorf("found %q, want %q; asked %q\n%s", got, c.want, s.asked, reportText(t, r))
 			}
 		})
+	}
+}
+
+// However many paths the policy has, only some are looked at, and the report says that.
+func TestSamplesAreBounded(t *testing.T) {
+	t.Parallel()
+	paths := make([]string, 3*maxSampled)
+	s := &testSite{robots: "User-agent: *\nDisallow:\n", pages: map[string]string{"/": home}}
+	for i := range paths {
+		paths[i] = fmt.Sprintf("/drafts-%02d/", i)
+		s.pages[paths[i]] = "X-Robots-Tag: noindex\nRobots-Tag: *;noindex\n\n" + `<meta name="robots" content="noindex">`
+	}
+	policy, ds := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {index: ["+strings.Join(paths, ", ")+"]}\npublish: {acap: off}\n"))
+	if policy == nil {
+		t.Fatal(ds)
+	}
+	r := s.audit(t, Options{Policy: policy})
+	asked := 0
+	for _, a := range s.asked {
+		if strings.Contains(a, "/drafts-") {
+			asked++
+		}
+	}
+	if asked != maxSampled || !slices.Contains(codes(r), "noindex-not-sampled-") {
+		t.Errorf("%d of %d paths were looked at, want %d\n%s", asked, len(paths), maxSampled, reportText(t, r))
+	}
+}
+
+// Many links below a path that is closed to the audit do not use up the work that the audit may spend on a robots.txt.
+func TestSamplesClosedToTheAudit(t *testing.T) {
+	t.Parallel()
+	s := &testSite{robots: "User-agent: *\nDisallow: /drafts/\n", pages: map[string]string{}}
+	for i := range 2 * maxLinks {
+		s.robots += fmt.Sprintf("Disallow: /old/%d/\n", i)
+		s.pages["/"] += fmt.Sprintf(`<a href="/drafts/%d">x</a>`, i)
+	}
+	policy, ds := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {index: [/drafts/, '/*/']}\npublish: {acap: off}\n"))
+	if policy == nil {
+		t.Fatal(ds)
+	}
+	if r := s.audit(t, Options{Policy: policy, Merged: true}); !slices.Contains(codes(r), "noindex-not-sampled-") {
+		t.Errorf("found %q", codes(r))
 	}
 }
 

@@ -30,7 +30,7 @@ func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 	}
 	var without []string
 	for i, pattern := range a.unindexed() {
-		if i == maxSampled || !a.sample(ctx, pattern, candidates, len(listed)) {
+		if i >= maxSampled || !a.sample(ctx, pattern, candidates, len(listed)) {
 			without = append(without, pattern.String())
 		}
 	}
@@ -68,13 +68,19 @@ func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candi
 	if own, err := a.base.Parse(strings.TrimSuffix(pattern.String(), "$")); err == nil && !pattern.Wild() {
 		candidates = append(slices.Clip(candidates), own)
 	}
-	const tries = 3
-	tried := 0
+	const mostTried, mostAsked = 10, 3 // because each costs work with robots.txt, or a request
+	tried, asked := 0, 0
 	for i, u := range candidates {
-		if tried == tries || !fits(u) || a.permit(ctx, u) != nil {
+		if asked == mostAsked || tried == mostTried {
+			break
+		}
+		if !fits(u) {
 			continue
 		}
-		tried++
+		if tried++; !a.mayFetch(u) {
+			continue
+		}
+		asked++
 		p := &page{url: u, got: map[string]*response{}, inSitemap: i < listed}
 		if r := a.get(ctx, u, a.own); r.ok() {
 			p.got[OwnToken] = r

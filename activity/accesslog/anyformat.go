@@ -51,7 +51,7 @@ func (f *anyFormat) Parse(line []byte, r *Record) error {
 	}
 	asJSON := errNoJSON
 	if line[len(line)-1] == '}' {
-		if asJSON = f.json.Parse(line, r); asJSON == nil || asJSON == errNoRequest {
+		if asJSON = f.json.Parse(line, r); asJSON == nil || asJSON == errNoRequest || r.inner != nil {
 			return asJSON
 		}
 	}

@@ -108,7 +108,7 @@ func (r Reading) Read(ctx context.Context, files []string, handle func(worker in
 			break
 		}
 		if damage != nil {
-			result.Gaps = append(result.Gaps, Gap{name, 0, "request", "in the part of a compressed file that is missing", damage.Error() + "; it ends early or is damaged"})
+			result.Gaps = append(result.Gaps, Gap{name, 0, "request", "in the missing part of a compressed file", damage.Error()})
 		}
 	}
 	close(chunks)
@@ -149,6 +149,9 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 		file = os.Stdin
 	}
 	in, err := unpack(file)
+	if errors.Is(err, errDamaged) {
+		return err, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -170,12 +173,10 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 		data := (*buf)[:n+m]
 		if skipping { // the rest of a line that is too long
 			i := bytes.IndexByte(data, '\n')
-			if i < 0 && !last {
-				rest = nil
-				buffers.Put(buf)
-				continue
+			if skipping = i < 0; skipping {
+				i = len(data) - 1
 			}
-			data, skipping = data[i+1:], false
+			data = data[i+1:]
 		}
 		end := len(data)
 		if !last {
@@ -186,12 +187,13 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 		rest = bytes.Clone(data[end:])
 		if end > 0 {
 			f.sent++
+			after := lastW3C(data[:end], w3c) // now: the worker gives the buffer back
 			select {
 			case f.chunks <- chunk{data[:end], buf, f.sent, number, w3c}:
 			case <-f.ctx.Done():
 				return nil, f.ctx.Err()
 			}
-			w3c = lastW3C(data[:end], w3c)
+			w3c = after
 		}
 		if last {
 			return damage, nil
@@ -217,7 +219,7 @@ func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
 }
 
 // errDamaged is an error of a compressed file itself.
-var errDamaged = errors.New("cannot be unpacked")
+var errDamaged = errors.New("ends early or is damaged")
 
 // unpacker names the errors of a decompressor.
 type unpacker struct{ io.ReadCloser }
@@ -225,10 +227,12 @@ type unpacker struct{ io.ReadCloser }
 func (u unpacker) Read(b []byte) (int, error) {
 	n, err := u.ReadCloser.Read(b)
 	if err != nil && err != io.EOF {
-		err = fmt.Errorf("it %w: %w", errDamaged, err)
+		err = damage(err)
 	}
 	return n, err
 }
+
+func damage(err error) error { return fmt.Errorf("it %w: %w", errDamaged, err) }
 
 // unpack undoes gzip or zstd, whatever the file is called.
 func unpack(in io.Reader) (io.ReadCloser, error) {
@@ -238,7 +242,7 @@ func unpack(in io.Reader) (io.ReadCloser, error) {
 	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(buffered)
 		if err != nil {
-			return nil, err
+			return nil, damage(err)
 		}
 		return unpacker{z}, nil
 	case bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}):
@@ -264,14 +268,18 @@ func parse(p Parser, chunks <-chan chunk, counts []count, handle func(*Record)) 
 			if len(line) == 0 {
 				continue
 			}
-			if line[0] == '#' {
-				if find != nil && bytes.HasPrefix(line, fieldsLine) {
-					find.w3c = newW3C(line)
-				}
-				continue // a comment
+			if find != nil && bytes.HasPrefix(line, fieldsLine) {
+				find.w3c = newW3C(line)
+				continue
 			}
-			if err := p.Parse(line, &rec); err != nil {
-				n.bad(c.number, line, err)
+			err := p.Parse(line, &rec)
+			if len(rec.inner) > 0 {
+				line = rec.inner
+			}
+			if err != nil {
+				if find == nil || line[0] != '#' { // else a comment
+					n.bad(c.number, line, err)
+				}
 				continue
 			}
 			n.good(&rec, line)

@@ -49,7 +49,12 @@ func (p *jsonFormat) Parse(line []byte, r *Record) error {
 		if p.inner == nil {
 			p.inner = newAnyFormat(p.root)
 		}
-		return p.inner.Parse(bytes.TrimRight(p.line, "\r\n"), r)
+		inner := bytes.TrimRight(p.line, "\r\n")
+		err := p.inner.Parse(inner, r)
+		if r.inner == nil {
+			r.inner = inner
+		}
+		return err
 	}
 	if r.Time.IsZero() && start > 0 {
 		if all := prefixTime.FindAll(line[:start], -1); all != nil {
@@ -158,9 +163,9 @@ func (s *scanner) lines() []byte {
 	if s.next(']') {
 		return nil
 	}
-	v := s.text()
+	v := slices.Clip(s.text()) // it may be a part of the line
 	for s.next(',') {
-		v = append(append(slices.Clip(v), '\n'), s.text()...)
+		v = append(append(v, '\n'), s.text()...)
 	}
 	if !s.next(']') {
 		s.fail()
@@ -225,7 +230,7 @@ func parseTime(v string) time.Time {
 	return unixTime([]byte(v))
 }
 
-// unixTime reads seconds, milliseconds or nanoseconds since 1970, to the microsecond.
+// unixTime reads seconds, milliseconds, microseconds or nanoseconds since 1970, to the microsecond.
 func unixTime(b []byte) time.Time {
 	f, err := strconv.ParseFloat(string(b), 64)
 	switch {
@@ -233,6 +238,7 @@ func unixTime(b []byte) time.Time {
 		return time.Time{}
 	case f > 1e17:
 		f /= 1e3
+	case f > 1e14:
 	case f > 1e11:
 		f *= 1e3
 	default:

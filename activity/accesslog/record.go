@@ -27,6 +27,8 @@ type Record struct {
 	Crawler, Identity []byte
 	Unsigned          bool // the log has the header of the request, and there is no signature in it
 	Agentless         bool // the log does not have the User-Agents of requests
+
+	inner []byte // the line that another program's line holds; also set after an error
 }
 
 // Parser reads lines of one format. It is not safe for concurrent use: Clone it.

@@ -145,7 +145,7 @@ func (r *Result) file(name string, c *count) error {
 		return fmt.Errorf("%s: %w", name, refusal(&c.first[noRequest]))
 	}
 	if first != nil {
-		r.Gaps = append(r.Gaps, Gap{name, unread, "line", "that could not be read", fmt.Sprintf("of the first, %s: %s", first.why, first.shown())})
+		r.Gaps = append(r.Gaps, Gap{name, unread, "line", "that could not be read", fmt.Sprintf("the first one (%s) is %s", first.why, first.shown())})
 	}
 	switch {
 	case c.read > 0 && c.named == 0:

@@ -19,6 +19,7 @@ var w3cFields = map[string]field{
 // w3cFormat reads lines as the #Fields line above them says.
 type w3cFormat struct {
 	fields []field
+	silent bool // there is no User-Agent in it
 	times  timeCache
 	buf    []byte
 }
@@ -27,13 +28,15 @@ type w3cFormat struct {
 func newW3C(line []byte) *w3cFormat {
 	f := &w3cFormat{}
 	names := strings.Fields(strings.ToLower(string(line)))[1:]
+	proxied := slices.Contains(names, "x-host-header")
 	for _, name := range names {
 		as := w3cFields[name]
-		if name == "cs(host)" && slices.Contains(names, "x-host-header") {
+		if name == "cs(host)" && proxied {
 			as = ignored // of CloudFront's own name
 		}
 		f.fields = append(f.fields, as)
 	}
+	f.silent = !slices.Contains(f.fields, userAgent)
 	return f
 }
 
@@ -42,13 +45,13 @@ func (f *w3cFormat) forWorker() *w3cFormat {
 	if f == nil {
 		return nil
 	}
-	return &w3cFormat{fields: f.fields}
+	return &w3cFormat{fields: f.fields, silent: f.silent}
 }
 
 var errColumns = errors.New("it has not as many fields as its #Fields line")
 
 func (f *w3cFormat) Parse(line []byte, r *Record) error {
-	*r = Record{Agentless: !slices.Contains(f.fields, userAgent)}
+	*r = Record{Agentless: f.silent}
 	f.buf = f.buf[:0]
 	tabs := bytes.IndexByte(line, '\t') >= 0
 	separator := byte(' ')
@@ -97,7 +100,12 @@ func cutField(line []byte, separator byte) (value, rest []byte, more bool) {
 	if len(line) > 0 && line[0] == '"' {
 		if end := bytes.IndexByte(line[1:], '"'); end >= 0 {
 			value, rest = line[1:1+end], line[2+end:]
-			return value, bytes.TrimPrefix(rest, []byte{separator}), len(rest) > 0
+			if len(rest) == 0 {
+				return value, nil, false
+			}
+			if rest[0] == separator {
+				return value, rest[1:], true
+			}
 		}
 	}
 	return bytes.Cut(line, []byte{separator})

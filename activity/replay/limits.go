@@ -23,20 +23,28 @@ type queued struct {
 	limits [2][]site.Limit // of the new policy, and of the old one
 }
 
-// maxQueued bounds the requests that one worker keeps, at less than half a kilobyte each.
-const maxQueued = 2_000_000
+// maxQueued bounds the memory of the requests that all workers keep. A request takes queuedSize at most, besides its path
+// and its limits, which take limitSize each.
+const (
+	maxQueued  = 1 << 30
+	queuedSize = 320
+	limitSize  = 64
+)
 
 type queue struct {
 	requests []*queued
+	room     int // bytes
 	dropped  int64
 }
 
 // add reports whether there is room for a request.
 func (q *queue) add(r *queued) bool {
-	if len(q.requests) >= maxQueued {
+	if q.room -= queuedSize + len(r.path) + limitSize*(len(r.limits[0])+len(r.limits[1])); q.room < 0 {
+		q.room = 0 // for good: what follows would be limited without these
 		q.dropped++
 		return false
 	}
+	r.path = strings.Clone(r.path) // it may be a part of a target
 	q.requests = append(q.requests, r)
 	return true
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -346,6 +347,28 @@ func TestLimitsAreReplayed(t *testing.T) {
 	r, err := Run(t.Context(), Options{New: limits, Stored: stored})
 	if err != nil || len(r.NotReplayed) == 0 || r.NotReplayed[0].Requests != 5 || !strings.Contains(r.NotReplayed[0].What, "rate limit") {
 		t.Errorf("%v, not replayed: %+v", err, r.NotReplayed)
+	}
+}
+
+// The requests that wait to be limited take bounded memory, however long their paths are, and those without room are
+// counted as allowed and named.
+func TestLimitsTakeBoundedMemory(t *testing.T) {
+	t.Parallel()
+	limits := load(t, "new.yaml", "version: 1\nrules:\n  - for: CCBot\n    limit: {rate: 60/h, burst: 5}\n    enforce: block\n")
+	w := newWorker(&Options{New: limits, Workers: 512})
+	const requests, length = 100, 60_000
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for range requests {
+		w.record(&accesslog.Record{Time: at, Host: []byte("www.example.com"), UserAgent: []byte("CCBot/2.0"), Target: []byte("/" + strings.Repeat("x", length))})
+	}
+	queued := len(w.queue.requests)
+	w.limitAll()
+	all := map[activity.Decision]int64{}
+	for k, c := range w.tally.counts {
+		all[k.new.decision] += c.requests
+	}
+	if queued == 0 || queued*length > maxQueued/512 || w.tally.limited != int64(requests-queued) || all[activity.Limited] != int64(queued-5) || all[activity.Allowed] != int64(requests-queued+5) {
+		t.Errorf("%d of %d requests wait, %d are not limited; %v", queued, requests, w.tally.limited, all)
 	}
 }
 

@@ -35,7 +35,7 @@ type client struct {
 }
 
 func newWorker(o *Options) *worker {
-	w := &worker{options: o, new: newDecider(o.New), tally: newTally(), queue: &queue{}, clients: map[string]*client{}}
+	w := &worker{options: o, new: newDecider(o.New), tally: newTally(), queue: &queue{room: maxQueued / max(1, o.Workers)}, clients: map[string]*client{}}
 	if o.Old == nil {
 		w.ids = newIdentifier(o.New)
 	} else {

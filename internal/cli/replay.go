@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -59,7 +60,8 @@ ends early, or requests without a User-Agent.`
 	flags.StringVar(&f.against, "against", "", "the policy file or robots.txt to compare with, such as the one that is live: a file, or a URL")
 	flags.StringVar(&f.store, "store", "", "read the activity store in this directory, or the ClickHouse at this address")
 	flags.StringVar(&f.format, "format", "", `the format of the logs: json, common, combined, vhost_combined, alb, a log_format of nginx or a LogFormat of Apache (default: found for each line)`)
-	flags.StringToStringVar(&f.names, "map", nil, "the names of the fields of JSON logs, by what they hold: time, ip, host, uri, request, agent or size")
+	flags.StringToStringVar(&f.names, "map", nil, "the fields of JSON logs, as `PART=FIELD,...`: a part is time, ip, host, uri, request, agent or size")
+	flags.Lookup("map").DefValue = "" // else help shows []
 	flags.StringVar(&f.host, "host", "", "the host of logs that do not name one")
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than a duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
@@ -74,6 +76,10 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 		return argumentsError(args, "NEW LOG...")
 	case len(args) == 1 && f.store == "":
 		return fmt.Errorf("no requests to replay for %s: add access logs, or --store with the folder of the activity store", args[0])
+	}
+	inputs := append([]string{f.against}, args...)
+	if i := slices.Index(inputs, accesslog.Stdin); i >= 0 && slices.Contains(inputs[i+1:], accesslog.Stdin) {
+		return errors.New("the standard input (-) is named twice: it can be the policy, --against or the log")
 	}
 	o := replay.Options{Host: f.host, Stdin: cmd.InOrStdin()}
 	var err error

@@ -119,7 +119,7 @@ func TestSearchGuard(t *testing.T) {
 		{"some day, as before", verified, 0, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-30}]}\n", in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", ""},
 		{"no search engine came", claimed, 3, in, out, "cannot be judged for 1 request: 1 or more, as no request in the traffic is of a verified search engine"},
 		{"a log without User-Agents", common, 3, in, out, "cannot be judged for 11 requests: 1 or more, as no request in the traffic is of a verified search engine; 10 without a User-Agent"},
-		{"a compressed log that ends early", short, 9, in, out, "1 in the part of a compressed file that is missing"},
+		{"a compressed log that ends early", short, 9, in, out, "1 in the missing part of a compressed file"},
 		{"a compressed log that ends early, and a policy that changes nothing", short, 0, in, in, ""},
 		{"a line that is cut", cut, 0, in, out, "3 of Googlebot refused"},
 		{"a part of the log is missing", gap, 3, in, out, "cannot be judged for 1 request: 1 or more from "},

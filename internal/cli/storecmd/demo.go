@@ -44,6 +44,9 @@ func demoCommand() *cobra.Command {
 				dir = args[0]
 			}
 			if _, err := os.Stat(filepath.Join(dir, "activity.db")); err == nil {
+				if len(args) == 0 {
+					return fmt.Errorf("%s holds an activity database already: delete the folder %s to make it again", dir, demoName)
+				}
 				return fmt.Errorf("%s holds an activity database already: name another directory, or move it away", dir)
 			}
 			if len(args) == 0 {
@@ -53,11 +56,15 @@ func demoCommand() *cobra.Command {
 				}
 				dir, file = folder.activity(), folder.policy
 			}
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return fmt.Errorf("reading the policy failed: %w; name one with --policy", err)
+			data := demoPolicy
+			if folder == nil || !folder.own {
+				var err error
+				if data, err = os.ReadFile(file); err != nil {
+					return fmt.Errorf("reading the policy failed: %w; name one with --policy", err)
+				}
 			}
 			if o.Name == "" {
+				var err error
 				if o.Name, err = filepath.Abs(file); err != nil {
 					return err
 				}
@@ -72,7 +79,7 @@ func demoCommand() *cobra.Command {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run Caddy with this in its global options, and open http://localhost:2020/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n", made, dir)
 				return err
 			}
-			if err := folder.writeCaddyfile(o.Hosts); err != nil {
+			if err := folder.write(o.Hosts); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run this, and open http://%s/\n\n\tcaddy run --config %s\n\nDelete the folder %s when you have seen enough.\n", made, folder.console, filepath.Join(demoName, "Caddyfile"), demoName)

@@ -67,6 +67,12 @@ func TestDemoFolder(t *testing.T) {
 		err := cmd.Execute()
 		return out.String() + errs.String(), err
 	}
+	if out, err := run("--policy", "none.yaml"); err == nil {
+		t.Errorf("a policy that is not there is no error: %s", out)
+	}
+	if made, _ := os.ReadDir("."); len(made) > 0 {
+		t.Errorf("the command failed, and has made %v", made)
+	}
 	out, err := run()
 	if err != nil || !strings.Contains(out, "caddy run --config caddy-demo/Caddyfile") {
 		t.Fatalf("%v\n%s", err, out)

@@ -19,11 +19,12 @@ var demoPolicy []byte
 type demoFolder struct {
 	dir, policy   string // absolute
 	console, site string // addresses
+	own           bool   // the policy is the demo's
 }
 
-// newDemoFolder makes the folder. The policy is the file of that name, or the demo's own one.
+// newDemoFolder plans the folder. The policy is the file of that name, or the demo's own one.
 func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
-	f = &demoFolder{}
+	f = &demoFolder{own: policy == ""}
 	if f.dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
@@ -33,22 +34,23 @@ func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
 	if f.site, err = freeAddress(8080); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
-		return nil, err
+	if f.own {
+		policy = filepath.Join(f.dir, "site-policy.yaml")
 	}
-	if policy != "" {
-		f.policy, err = filepath.Abs(policy)
-		return f, err
-	}
-	f.policy = filepath.Join(f.dir, "site-policy.yaml")
-	return f, os.WriteFile(f.policy, demoPolicy, 0o600)
+	f.policy, err = filepath.Abs(policy)
+	return f, err
 }
 
 func (f *demoFolder) activity() string { return filepath.Join(f.dir, "activity") }
 
-// writeCaddyfile writes a configuration without a port, an admin API or a storage that another Caddy
+// write writes the policy, and a configuration without a port, an admin API or a storage that another Caddy
 // uses.
-func (f *demoFolder) writeCaddyfile(hosts []string) error {
+func (f *demoFolder) write(hosts []string) error {
+	if f.own {
+		if err := os.WriteFile(f.policy, demoPolicy, 0o600); err != nil {
+			return err
+		}
+	}
 	_, port, _ := net.SplitHostPort(f.site)
 	sites := make([]string, len(hosts))
 	for i, h := range hosts {
