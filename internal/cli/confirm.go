@@ -96,7 +96,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		switch {
 		case err != nil:
 			return s.unreachable(address, err)
-		case status.SHA256 == sum:
+		case status.SHA256 == sum && (status.Error == "" || reloaded): // else it has not seen that its text is back
 			return nil
 		case reloaded && status.Error != "":
 			return fmt.Errorf("the server at %s did not load it: %s", address, status.Error)
