@@ -108,6 +108,14 @@ func TestUndoCommand(t *testing.T) {
 			t.Errorf("%s: it says that it is published, or not, and exits with %d: %s", step.name, code, out)
 		}
 	}
+	// Losses cannot be judged by a text with errors.
+	s.file("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
+	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "What search engines lose cannot be judged: the published policy has errors.") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if out, code := s.publishes("storage", "--undo"); code != 0 || !closed() {
+		t.Errorf("exit %d: %s", code, out)
+	}
 }
 
 // What is written where no server looks is not said to be published, and the message says what to do.
