@@ -53,6 +53,9 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := publication{Policy: d.Name, Result: "unchanged", SHA256: st.SHA256}
 	if change.Text == st.Text {
+		if o := d.Reload(r.Context()); o.Err != nil {
+			return apiError(publishStatus(o.Err), fmt.Errorf("the storage holds this version already, and it is not served: %w", o.Err))
+		}
 		return respondJSON(w, http.StatusOK, answer)
 	}
 	if n := policies.Approval(); n > 1 {
@@ -107,6 +110,9 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 	for _, names := range q["accept_loss"] {
 		c.Accept = append(c.Accept, strings.Split(names, ",")...)
 	}
+	if undo := q.Get("undo"); undo != "" && undo != "yes" || q.Has("undo") && q.Has("version") {
+		return c, apiError(http.StatusBadRequest, errors.New("give undo without a value, or version=N, but not both"))
+	}
 	if !q.Has("undo") && !q.Has("version") {
 		text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, policyfile.MaxSize))
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -119,6 +125,9 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 			return c, apiError(http.StatusBadRequest, err)
 		}
 		return c, nil
+	}
+	if n, err := r.Body.Read(make([]byte, 1)); n > 0 || err != nil && err != io.EOF {
+		return c, apiError(http.StatusBadRequest, errors.New("undo and version take no policy in the body"))
 	}
 	number := 0
 	if q.Has("version") {

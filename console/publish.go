@@ -146,7 +146,7 @@ type headline struct {
 
 // Headline is for the template.
 func (d *changeData) Headline() headline {
-	wrong := d.Draft.Errors > 0
+	wrong := d.Draft.Errors > 0 && (d.Returns != source.Undo || d.Draft.Errors > d.Draft.Failing)
 	good, bad := "", ""
 	if !wrong {
 		good, bad = d.guard()

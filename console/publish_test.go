@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -258,3 +259,17 @@ func TestClosedAndWouldAreCountedApart(t *testing.T) {
 
 // sumOf is the SHA-256 of a text in hexadecimal digits.
 func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// A test that fails only today does not stop an undo, and the headline does not say so either.
+func TestHeadlineOfAnUndoWithAFailingTest(t *testing.T) {
+	t.Parallel()
+	d := &changeData{Draft: &draft{Errors: 1, Failing: 1}, Losses: new(compare.Losses), Returns: source.Undo}
+	if h := d.Headline(); h.Text != "Ready to undo" {
+		t.Errorf("%+v", h)
+	}
+	d.Draft.Errors = 2
+	d.Publish.WhyNot = "1 error in the draft"
+	if h := d.Headline(); h.Text != "Not ready: 1 error in the draft" {
+		t.Errorf("%+v", h)
+	}
+}

@@ -96,12 +96,25 @@ func TestUndoCommand(t *testing.T) {
 		if code != step.code || !strings.Contains(out, step.says) {
 			t.Errorf("%s: exit %d: %s", step.name, code, out)
 		}
+		if step.code == 3 {
+			if r := s.sends(step.text); r.StatusCode != http.StatusConflict || !strings.Contains(r.body, "it is not served: search engines would lose") {
+				t.Errorf("%s: the admin API says %d: %s", step.name, r.StatusCode, r.body)
+			}
+		}
 		if closed() != step.closed {
 			t.Errorf("%s: the page is closed: %v\n%s", step.name, !step.closed, out)
 		}
 		if strings.Contains(out, "published as") != (code == 0) {
 			t.Errorf("%s: it says that it is published, or not, and exits with %d: %s", step.name, code, out)
 		}
+	}
+	// Losses cannot be judged by a text with errors.
+	s.file("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
+	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "What search engines lose cannot be judged: the published policy has errors.") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if out, code := s.publishes("storage", "--undo"); code != 0 || !closed() {
+		t.Errorf("exit %d: %s", code, out)
 	}
 }
 
@@ -112,6 +125,9 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	file := filepath.Join(s.dir, "new.yaml")
 	place := filepath.Join(s.dir, "other", "site", "policy.yaml")
 	written := "written to " + place + " (sha256 " + source.SumOf(disallowing("/b"))[:12] + "); no server has confirmed it: "
+	if out, code := s.publishes("storage", "--dry-run", filepath.Join(s.dir, "policy.yaml")); code != 0 || !strings.Contains(out, "already holds this policy") || strings.Contains(out, "published as") {
+		t.Errorf("exit %d: %s", code, out)
+	}
 	out, code := s.publishes("other", file, "--yes")
 	if code != 3 || !strings.Contains(out, written+"the server at "+s.admin+" serves another version") || !strings.Contains(out, "it reads another storage") {
 		t.Errorf("exit %d: %s", code, out)
@@ -277,6 +293,9 @@ func TestPublishThroughTheAdminAPI(t *testing.T) {
 		{"another version", "POST", "replaces=" + strings.Repeat("0", 64), next, nil, 409, "another version was published in the meantime"},
 		{"nothing to undo", "POST", "undo", "", nil, 409, "there is nothing to undo"},
 		{"a bad version", "POST", "version=x", "", nil, 400, "invalid version"},
+		{"no undo", "POST", "undo=no", "", nil, 400, "give undo without a value, or version=N"},
+		{"an undo and a version", "POST", "undo&version=1", "", nil, 400, "but not both"},
+		{"an undo and a policy", "POST", "undo", next, nil, 400, "take no policy in the body"},
 		{"a long note", "POST", "note=" + strings.Repeat("x", 400), next, nil, 400, "note"},
 	} {
 		out := send(c.method, c.query, c.text, c.header...)
@@ -305,4 +324,15 @@ func TestPublishThroughTheAdminAPI(t *testing.T) {
 	if out := send("POST", "", disallowing("/c")); out.StatusCode != 503 || !s.disallows("/b") {
 		t.Errorf("status %d: %s", out.StatusCode, out.body)
 	}
+}
+
+// sends publishes a text through the admin API.
+func (s *reloading) sends(text string) response {
+	s.t.Helper()
+	r, err := http.NewRequest(http.MethodPost, "http://"+s.admin+"/robots_policy/publish", strings.NewReader(text))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	resp, body := s.once(r)
+	return response{resp, string(body)}
 }

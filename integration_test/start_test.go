@@ -15,7 +15,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/certmagic"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // faultyStorage is Caddy's storage in files, which does not give the policy.
@@ -218,4 +220,101 @@ func TestReloadReportsTheStorage(t *testing.T) {
 	if !s.disallows("/a") {
 		t.Error("the configuration that ran does not run any more")
 	}
+}
+
+// A text that max_search_loss has rejected is not served after a restart either, whether or not the source is watched.
+// Until the recorders have started, and while they say no, the last good policy is served. Without one, the text loads.
+func TestRestartAsksTheSearchLossLimit(t *testing.T) {
+	const global = "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\nmax_undecided 10\n}\n}"
+	for _, from := range []string{"storage", "file"} {
+		for _, reload := range []string{"100ms", "off"} {
+			t.Run(from+", reload "+reload, func(t *testing.T) {
+				if reload == "off" && testing.Short() {
+					t.Skip("starts Caddy once more")
+				}
+				s := startStored(t, global, openPolicy)
+				name, body, write := storedPolicy, "robots_policy "+storedPolicy, func(text string) { s.file("storage/site/policy.yaml", text) }
+				if from == "file" {
+					name, body, write = filepath.Join(s.dir, "policy.yaml"), "robots_policy POLICY", func(text string) { s.write("policy.yaml", text) }
+				}
+				body += " {\nreload " + reload + "\n}\nrespond hello"
+				if err := s.reconfigure(body); err != nil {
+					t.Fatal(err)
+				}
+				status := func() int {
+					return s.get("/news/", "User-Agent", googlebotName, "X-Forwarded-For", "66.249.66.1").StatusCode
+				}
+				if got := status(); got != 200 {
+					t.Fatalf("the page is not open: %d", got)
+				}
+				s.hasVisits()
+				if from == "file" {
+					write(closedPolicy)
+				} else if err := source.PublishTo(t.Context(), &certmagic.FileStorage{Path: filepath.Join(s.dir, "storage")}, "site/policy.yaml",
+					source.Change{Replaces: source.SumOf(openPolicy), Text: closedPolicy}); err != nil {
+					t.Fatal(err)
+				}
+				s.ask("POST", "/robots_policy/reload", nil)
+				restart := func() {
+					if err := caddy.Stop(); err != nil {
+						t.Fatal(err)
+					}
+					if err := s.reconfigure(body); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 2 {
+					restart()
+					if got := status(); got != 200 {
+						t.Errorf("the rejected text is served after a restart: %d", got)
+					}
+					eventually(t, "an alert says why the text is not served", func() bool {
+						all := s.policies().Policies
+						return len(all) == 1 && all[0].Policy == name && strings.Contains(all[0].Error, "search engines would lose")
+					})
+					if got := status(); got != 200 {
+						t.Errorf("the rejected text is served in the end: %d", got)
+					}
+				}
+
+				if from == "storage" {
+					if out, code := s.publishes("storage", "--undo"); code != 0 {
+						t.Errorf("undo exits with %d: %s", code, out)
+					}
+				} else {
+					write(openPolicy)
+					s.ask("POST", "/robots_policy/reload", nil)
+				}
+				if p := s.policies().Policies[0]; p.Error != "" || status() != 200 {
+					t.Errorf("after the undo: %+v", p)
+				}
+				// A text that costs nothing is loaded at a start, and so is one without a policy before it.
+				write(openPolicy + "  - for: GPTBot\n    disallow: {crawl: /shop/}\n")
+				restart()
+				eventually(t, "the new text is served", func() bool { return s.disallows("/shop/") })
+				if err := os.RemoveAll(filepath.Join(s.dir, "data")); err != nil {
+					t.Fatal(err)
+				}
+				write(closedPolicy)
+				restart()
+				if got := status(); got != 403 {
+					t.Errorf("a first policy is not loaded: %d", got)
+				}
+			})
+		}
+	}
+}
+
+// hasVisits waits until the activity store has a crawler.
+func (s *reloading) hasVisits() {
+	s.t.Helper()
+	eventually(s.t, "the visits are stored", func() bool {
+		r, err := store.OpenReader(s.t.Context(), filepath.Join(s.dir, "activity"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer r.Close()
+		crawlers, err := r.Crawlers(s.t.Context())
+		return err == nil && len(crawlers) > 0
+	})
 }

@@ -168,6 +168,10 @@ func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Out
 	d.serves(found)
 	if all {
 		d.publish(s, true)
+	} else {
+		d.mu.Lock()
+		d.retry = 0
+		d.mu.Unlock()
 	}
 	out := Outcome{Before: s, Now: s}
 	if hadError {
@@ -228,7 +232,7 @@ func (d *Document) publish(s *Snapshot, all bool) {
 	}
 	d.setCurrent(s)
 	for _, u := range d.all {
-		if u.watch || all || d.retry > 0 { // who waits for the first version, too
+		if u.watch || all || d.retry > 0 { // who waits since the start, too
 			u.set(s)
 		}
 	}

@@ -93,6 +93,9 @@ func (d *Document) open(ctx context.Context, u *user) error {
 			s, err = compileAccepted(u.src.name, found.data)
 		}
 	}
+	if err == nil && d.waitsForGuard(u, found.data) {
+		return nil
+	}
 	if now := d.Current(); err == nil && now != nil {
 		// What the guard rejected is not loaded because a configuration is.
 		if returns, accepted := d.returned(u.src, s.SHA256); returns != Undo {
@@ -122,6 +125,21 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	return err
+}
+
+// waitsForGuard reports whether the last good policy is served at first, because the text is another one, and the guard
+// starts with the configuration. The first poll applies the text, as at a reload.
+func (d *Document) waitsForGuard(u *user, data []byte) bool {
+	if running, _ := d.active(); u.Guard == nil || u.ReadOnly || running != nil {
+		return false
+	}
+	if d.Current() == nil && (u.accepted(u.src, data) || !d.startLastGood(u)) {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.retry = unavailableRetry
+	return true
 }
 
 // noteRejected notes and reports why the state of the source is not served when a configuration is loaded.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -29,6 +28,7 @@ type Published struct {
 	Time   time.Time `json:"time"`
 	Signed
 	Served   time.Time `json:"served,omitzero"`    // when a server first served it; zero: no server is known to have
+	Found    bool      `json:"found,omitempty"`    // it was put there by other means
 	Undo     bool      `json:"undo,omitempty"`     // it is the text that was served directly before
 	Accepted []string  `json:"accepted,omitempty"` // the search engines whose losses were accepted with it
 	Text     string    `json:"text"`
@@ -154,12 +154,12 @@ func (s *storedPolicy) standing(ctx context.Context) (*Standing, error) {
 	if len(bytes.TrimSpace(text)) > 0 { // else it is as good as nothing
 		st.SHA256 = sumOf(text)
 	}
-	var times servedTimes
+	var marks []servedMark
 	if st.History, err = s.history(ctx); err == nil {
-		times, err = s.servedTimes(ctx)
+		marks, err = s.servedMarks(ctx)
 	}
 	for i := range st.History {
-		st.History[i].Served = times[st.History[i].SHA256]
+		st.History[i].Served = st.History[i].servedAt(marks)
 	}
 	return st, err
 }
@@ -199,42 +199,63 @@ func (s *storedPolicy) saveHistory(ctx context.Context, all History) error {
 	return ctx.Err() // a storage that ignored it may have returned too late to go on
 }
 
-// servedTimes are when texts were first served, by their hashes. They have a key of their own, which is written without
-// the lock: a lock that a server could not release, because the storage went away, would stop the next publication.
-type servedTimes map[string]time.Time
+// A servedMark notes that a server loaded a text, and which version was the newest then. An equal text that is published
+// later is another version, and a server may have rejected it.
+type servedMark struct {
+	SHA256 string    `json:"sha256"`
+	Newest int       `json:"newest"`
+	Time   time.Time `json:"time"`
+}
 
 const (
 	servedSuffix = ".served"
 	maxServed    = 4 * maxHistory
 )
 
-func (s *storedPolicy) servedTimes(ctx context.Context) (servedTimes, error) {
-	return loadBeside[servedTimes](ctx, s, servedSuffix, "list of served versions")
+// servedMarks returns the marks, oldest first. They have a key of their own, which is written without the lock: a lock
+// that a server could not release, because the storage went away, would stop the next publication. For the same reason,
+// damaged marks are none: then nothing can be undone until servers load other versions.
+func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
+	marks, err := loadBeside[[]servedMark](ctx, s, servedSuffix, "list of served versions")
+	if errors.Is(err, errDamaged) {
+		return nil, nil
+	}
+	return marks, err
 }
 
 // markServed notes beside the policy that a server serves a text.
 func (s *storedPolicy) markServed(ctx context.Context, sum string) error {
 	_, err := within(ctx, readTimeout, "noting which version is served", func(ctx context.Context) (any, error) {
-		times, err := s.servedTimes(ctx)
-		if err != nil || !times[sum].IsZero() {
+		history, err := s.history(ctx)
+		if err != nil {
 			return nil, err
 		}
-		if times == nil {
-			times = servedTimes{}
+		marks, err := s.servedMarks(ctx)
+		if err != nil {
+			return nil, err
 		}
-		times[sum] = time.Now().UTC()
-		times.shorten()
-		return nil, s.storeBeside(ctx, servedSuffix, times)
+		mark := servedMark{SHA256: sum, Time: time.Now().UTC()}
+		if len(history) > 0 {
+			mark.Newest = history[0].Number
+		}
+		i := slices.IndexFunc(history, func(p Published) bool { return p.SHA256 == sum })
+		if i >= 0 && !history[i].servedAt(marks).IsZero() || i < 0 && slices.ContainsFunc(marks, func(m servedMark) bool { return m.SHA256 == sum }) {
+			return nil, nil
+		}
+		marks = append(marks, mark)
+		return nil, s.storeBeside(ctx, servedSuffix, marks[max(0, len(marks)-maxServed):])
 	})
 	return err
 }
 
-// shorten removes the texts that were served first, if there are too many.
-func (t servedTimes) shorten() {
-	sums := slices.SortedFunc(maps.Keys(t), func(a, b string) int { return t[b].Compare(t[a]) })
-	for _, sum := range sums[min(len(sums), maxServed):] {
-		delete(t, sum)
+// servedAt returns when a server first loaded a version, the zero time if none has.
+func (p *Published) servedAt(marks []servedMark) time.Time {
+	for _, m := range marks {
+		if m.SHA256 == p.SHA256 && (p.Found || m.Newest >= p.Number) {
+			return m.Time
+		}
 	}
+	return time.Time{}
 }
 
 // Standing reads what the storage of the policy holds. Another source than a storage has no history.

@@ -158,16 +158,73 @@ func TestUndoWithATestThatNoLongerHolds(t *testing.T) {
 	}
 }
 
-// What is noted as served is bounded, the newest stay.
-func TestServedTimesAreBounded(t *testing.T) {
+// A version that no server has loaded is not what an undo returns to, although its text was served under an earlier
+// number: the search-loss limit may have rejected it.
+func TestUndoSkipsAVersionThatWasNotLoaded(t *testing.T) {
 	t.Parallel()
-	times := servedTimes{}
-	for i := range 3 * maxServed {
-		times[fmt.Sprint(i)] = time.Unix(int64(i), 0)
-		times.shorten()
+	s := &storedPolicy{&certmagic.FileStorage{Path: t.TempDir()}, "site.yaml"}
+	if err := s.Store(t.Context(), s.key, []byte("found")); err != nil {
+		t.Fatal(err)
 	}
-	if _, newest := times[fmt.Sprint(3*maxServed-1)]; len(times) != maxServed || !newest {
-		t.Errorf("%d, the newest: %v", len(times), newest)
+	before := "found"
+	for _, v := range []struct {
+		text   string
+		loaded bool
+		undo   string // afterwards
+	}{
+		{"found", true, "none"}, // put there by other means
+		{"open", true, "v1"},
+		{"found", false, "v2"}, // rejected
+		{"new", false, "v2"},
+		{"open", true, "v1"}, // servers never left it
+		{"closed", true, "v5"},
+	} {
+		if v.text != before {
+			if err := PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: SumOf(before), Text: v.text}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before = v.text
+		if v.loaded {
+			if err := s.markServed(t.Context(), SumOf(v.text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st, err := s.standing(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "none"
+		if back := st.Undo(); back != nil {
+			got = back.Label()
+		}
+		if got != v.undo {
+			t.Errorf("after %q: undo returns to %s, want %s: %+v", v.text, got, v.undo, st.History)
+		}
+		if v := st.Version(3); v != nil && !v.Served.IsZero() {
+			t.Error("v3 was served")
+		}
+	}
+}
+
+// What is noted as served is bounded, the newest stay.
+func TestServedMarksAreBounded(t *testing.T) {
+	t.Parallel()
+	s := &storedPolicy{&certmagic.FileStorage{Path: t.TempDir()}, "site.yaml"}
+	for i := range maxServed + 5 {
+		if err := s.markServed(t.Context(), fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marks, err := s.servedMarks(t.Context())
+	if err := s.Store(t.Context(), s.key+servedSuffix, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if err := PublishTo(t.Context(), s.Storage, s.key, Change{Text: "new"}); err != nil {
+		t.Errorf("with damaged marks: %v", err)
+	}
+	if err != nil || len(marks) != maxServed || marks[maxServed-1].SHA256 != fmt.Sprint(maxServed+4) {
+		t.Errorf("%d marks, %v", len(marks), err)
 	}
 }
 

@@ -5,14 +5,17 @@ package source
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -198,5 +201,60 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	}
 	if st := d.Status(); st.SHA256 != sumOf(text) || !strings.Contains(st.Error, "[expectation-failed]") {
 		t.Errorf("a changed text: %s", st.Error)
+	}
+}
+
+// At a start, a text that is not the last good one waits for the guard, also where several sites use the policy, and
+// also if none of them watches it. A policy without a last good one does not wait.
+func TestStartWaitsForTheGuard(t *testing.T) {
+	const next = fakePolicy + "# next\n"
+	storage := &certmagic.FileStorage{Path: t.TempDir()}
+	src := newStorageSource(storage, "site.yaml")
+	store := func(text string) {
+		t.Helper()
+		if err := storage.Store(t.Context(), "site.yaml", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := savingOptions(t)
+	g := &guard{}
+	var running atomic.Bool
+	o.Guard, o.Running = g.check, running.Load
+	start := func(sites int) (d *Document, all []*user) {
+		t.Helper()
+		d = newDocument(src.name)
+		for range sites {
+			u := newTestUser(t, o, src)
+			if err := d.open(t.Context(), u); err != nil {
+				t.Fatal(err)
+			}
+			d.join(u)
+			t.Cleanup(func() { d.leave(u) })
+			all = append(all, u)
+		}
+		return d, all
+	}
+	store(fakePolicy)
+	if d, _ := start(1); d.Current() == nil {
+		t.Error("a first policy waits")
+	}
+	store(next)
+	d, all := start(3)
+	if d.Current().Text != fakePolicy || g.times() != 0 {
+		t.Fatalf("it is loaded before the guard has started, which was asked %d times", g.times())
+	}
+	g.answers(errors.New("search engines would lose 20 requests"))
+	running.Store(true)
+	wait := d.poll(t.Context())
+	if s := d.Status(); wait > unavailableRetry || d.Current().Text != fakePolicy || !strings.Contains(s.Error, "would lose 20") {
+		t.Errorf("after the guard has started: %+v, next poll after %s", s, wait)
+	}
+	g.answers(nil)
+	store(next + "# corrected\n")
+	wait = d.poll(t.Context())
+	for _, u := range all {
+		if u.snapshot.Text != next+"# corrected\n" || d.Status().Reload != "off" {
+			t.Errorf("the corrected text is not loaded: %s, next poll after %s", u.snapshot.Text, wait)
+		}
 	}
 }

@@ -94,7 +94,7 @@ func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change)
 	now := time.Now().UTC()
 	history := before.History
 	if before.SHA256 != "" && !history.top(before.SHA256) {
-		history = following(history, Published{SHA256: before.SHA256, Time: now, Text: before.Text})
+		history = following(history, Published{SHA256: before.SHA256, Time: now, Found: true, Text: before.Text})
 	}
 	next := Published{SHA256: sumOf([]byte(c.Text)), Time: now, Signed: c.Signed, Undo: c.returns == Undo, Text: c.Text}
 	if c.returns == Earlier {

@@ -127,10 +127,12 @@ func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string
 		return value, fmt.Errorf("reading the %s of %s: %w", what, s.name(), err)
 	}
 	if err := json.Unmarshal(data, &value); err != nil {
-		return value, fmt.Errorf("the %s of %s is damaged: %w", what, s.name(), err)
+		return value, fmt.Errorf("the %s of %s %w: %w", what, s.name(), errDamaged, err)
 	}
 	return value, nil
 }
+
+var errDamaged = errors.New("is damaged")
 
 // storeBeside stores a value beside a policy.
 func (s *storedPolicy) storeBeside(ctx context.Context, suffix string, value any) error {

@@ -45,7 +45,8 @@ type users struct {
 	mu   sync.RWMutex
 	all  []*user // oldest first
 	stop context.CancelFunc
-	// retry is how often the source is polled though no store watches it, because there is no version yet; 0: it is not.
+	// retry is how often the source is polled though no store watches it, because its text was not loaded at the start; 0:
+	// it is not.
 	retry time.Duration
 }
 

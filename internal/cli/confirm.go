@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +34,8 @@ type confirmation struct {
 // askEvery is how long it takes until a server is asked again.
 const askEvery = 250 * time.Millisecond
 
-// silentAfter is how old the last message of a server of a fleet can be for the command to wait for it.
+// silentAfter is by how much the last message of a server of a fleet can be older than the newest one, for the command
+// to wait for it.
 const silentAfter = 90 * time.Second
 
 // of waits until the servers have loaded a version, and says which of them have. It returns errUnconfirmed if the
@@ -96,7 +96,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		switch {
 		case err != nil:
 			return s.unreachable(address, err)
-		case status.SHA256 == sum:
+		case status.SHA256 == sum && (status.Error == "" || reloaded): // else it has not seen that its text is back
 			return nil
 		case reloaded && status.Error != "":
 			return fmt.Errorf("the server at %s did not load it: %s", address, status.Error)
@@ -202,25 +202,37 @@ func others(ctx context.Context, s *storage, name, sum string) (loaded, missing,
 		if err != nil || len(nodes) == 0 {
 			return loaded, missing, silent
 		}
-		loaded, missing, silent = nil, nil, nil
-		for _, n := range nodes {
-			served, uses := n.Policies[name]
-			switch {
-			case served == sum:
-				loaded = append(loaded, n.Name)
-			case !n.Wrote.IsZero() && time.Since(n.Wrote) > silentAfter:
-				silent = append(silent, n.Name)
-			case uses:
-				missing = append(missing, n.Name)
-			}
-		}
+		loaded, missing, silent = byAnswer(nodes, name, sum)
 		if len(missing) == 0 {
 			return loaded, missing, silent
 		}
 		select {
 		case <-ctx.Done():
-			return loaded, missing, slices.Clip(silent)
-		case <-time.After(askEvery):
+			return loaded, missing, silent
+		case <-time.After(4 * askEvery): // it reads what every server wrote
 		}
 	}
+}
+
+// byAnswer sorts servers by what they wrote last. One is silent if it has not written for a while when another one has:
+// the clock of the storage may be another one than that of this machine.
+func byAnswer(nodes []fleet.Node, name, sum string) (loaded, missing, silent []string) {
+	var newest time.Time
+	for i := range nodes {
+		if wrote := nodes[i].Wrote; wrote.After(newest) {
+			newest = wrote
+		}
+	}
+	for _, n := range nodes {
+		served, uses := n.Policies[name]
+		switch {
+		case served == sum:
+			loaded = append(loaded, n.Name)
+		case !n.Wrote.IsZero() && newest.Sub(n.Wrote) > silentAfter:
+			silent = append(silent, n.Name)
+		case uses:
+			missing = append(missing, n.Name)
+		}
+	}
+	return loaded, missing, silent
 }

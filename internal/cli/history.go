@@ -55,7 +55,7 @@ func historyCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Lists what was published at a key, the newest version first: 20 versions at most. A version
-that was written there by other means has no author. "served" is when a server first served
+that was written there by other means has no author. "served" is when a server first loaded
 the version; publish --undo and publish --version go back to versions that were served.`
 	cmd.Example = `  caddy robots-policy history storage:robots_policy/site.yaml
   caddy robots-policy history storage:robots_policy/site.yaml --text v2 > v2.yaml`

@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -121,6 +122,9 @@ func (p *publication) run(cmd *cobra.Command) error {
 	name, sum := source.StoragePrefix+p.key, source.SumOf(p.change.Text)
 	if p.before.SHA256 == sum {
 		say("%s already holds this policy (sha256 %s)", name, sum)
+		if p.dryRun {
+			return nil
+		}
 		return p.confirm.of(ctx, say, s, p.key, sum)
 	}
 	losses := p.compare(say)
@@ -185,7 +189,7 @@ func authorOf(v *source.Published) string {
 	if v.By == "" {
 		return ""
 	}
-	return " by " + v.By
+	return " by " + english.OneLine(v.By)
 }
 
 // compare prints what changes. It returns what search engines lose, nil if that is not known.
@@ -223,7 +227,7 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, losses *com
 		return nil
 	case source.Earlier:
 		if losses == nil {
-			return nil
+			return p.guard.compare(cmd, nil)
 		}
 		lost, ok := errors.AsType[*source.LossError](source.NotAccepted(losses, p.change.Accept))
 		if !ok {
