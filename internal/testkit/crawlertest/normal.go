@@ -97,12 +97,7 @@ func served(sent string) (paths []string) {
 			return bare
 		},
 		func(p string) string { return strings.ReplaceAll(p, "%2F", "/") },
-		func(p string) string {
-			if !strings.Contains(p, "%5C") {
-				return p
-			}
-			return strings.NewReplacer("%2F", "/", "%5C", "/").Replace(p)
-		},
+		func(p string) string { return strings.ReplaceAll(p, "%5C", "/") },
 		func(p string) string {
 			if !strings.Contains(p, "%25") {
 				return p
