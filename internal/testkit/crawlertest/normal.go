@@ -112,6 +112,12 @@ func served(sent string) (paths []string) {
 			return root(authority.ReplaceAllString(p, ""))
 		},
 		func(p string) string { return root(authority.ReplaceAllString(p, "")) },
+		func(p string) string {
+			if !strings.HasPrefix(p, "//") {
+				return p
+			}
+			return afterHost(strings.ReplaceAll(p, "%24", "$"), inNoHost+"!()*[]")
+		},
 	}
 	raw := []string{"/" + strings.TrimPrefix(name, "/")}
 	if hidden.MatchString(name) { // "." and ";" that a server may leave as they are
@@ -119,7 +125,7 @@ func served(sent string) (paths []string) {
 	}
 	var names []string
 	for _, p := range raw {
-		for _, p := range []string{NormalPath(p), NormalPath(parameters.ReplaceAllString(p, ""))} {
+		for _, p := range []string{NormalPath(p), NormalPath(parameters.ReplaceAllString(p, "")), NormalPath(afterHost(p, inNoHost))} {
 			if !slices.Contains(names, p) {
 				names = append(names, p)
 			}
@@ -130,6 +136,24 @@ func served(sent string) (paths []string) {
 		paths = append(paths, n+query)
 	}
 	return paths
+}
+
+// inNoHost are the bytes that end a host for url.parse of Node.
+const inNoHost = " \"%';<>^`{|}"
+
+var hostAndRest = regexp.MustCompile(`^[/\\]{2,}((?:[^/\\#]*@)?)([^/\\#]*)(.*)$`)
+
+// afterHost is the path after a host that one of the bytes ends, or else the path itself.
+func afterHost(path, ends string) string {
+	m := hostAndRest.FindStringSubmatch(path)
+	if m == nil {
+		return path
+	}
+	end := strings.IndexAny(m[2], ends)
+	if end < 0 {
+		return path
+	}
+	return NormalPath(m[2][end:] + m[3])
 }
 
 // closure adds what steps make of names, to 64 in all.
