@@ -17,7 +17,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/globaloption"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
@@ -34,12 +34,12 @@ func init() {
 
 // adminAPI shows in Caddy's admin API which policies are served, and why a request gets what it gets:
 //
-//	GET  /robots_policy/              the policies, and the catalogue of crawlers in use
+//	GET  /robots_policy/              the policies, and the catalog of crawlers in use
 //	GET  /robots_policy/explain       what happens to a request: agent, url, optionally the client's address
 //	GET  /robots_policy/robots.txt    as it is served: host
 //	GET  /robots_policy/violations    what crawlers fetched against the robots.txt that they had read: since
 //	GET  /robots_policy/verification  what crawlers are verified by
-//	POST /robots_policy/reload        loads a new version of the policy, and of the catalogue, now
+//	POST /robots_policy/reload        loads a new version of the policy, and of the catalog, now
 //	POST /robots_policy/publish       publishes a version of a policy in Caddy's storage: author, note, undo, version
 //	POST /robots_policy/enforce       limits enforcement until the next reload of Caddy: mode
 //
@@ -104,7 +104,7 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	for _, d := range policies.Pool.Unavailable() {
 		absent = append(absent, withoutVersion{d.Name, "unavailable", d.Problem()})
 	}
-	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "without": absent, "hosts": hosts, "catalogue": cataloguestore.CurrentStatus()})
+	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "without": absent, "hosts": hosts, "catalog": catalogstore.CurrentStatus()})
 }
 
 // withoutVersion is a policy without a version to serve: there is none yet (waiting), or it is not known whether there
@@ -174,7 +174,7 @@ func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
-	cataloguestore.Check(r.Context())
+	catalogstore.Check(r.Context())
 	name := r.URL.Query().Get("policy")
 	hosts := []source.HostsStatus{}
 	for _, h := range policies.Pool.AllHosts() {
@@ -194,8 +194,8 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	status := http.StatusOK
-	catalogue := cataloguestore.CurrentStatus()
-	if catalogue.Error != "" {
+	catalog := catalogstore.CurrentStatus()
+	if catalog.Error != "" {
 		status = http.StatusUnprocessableEntity
 	}
 	results := []source.ReloadReport{}
@@ -206,7 +206,7 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 		}
 		results = append(results, o.Report(d.Name))
 	}
-	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts, "catalogue": catalogue})
+	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts, "catalog": catalog})
 }
 
 // enforce is the off switch: it limits what all handlers do about crawlers, whatever their policies say.
@@ -242,7 +242,7 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// served says how a site serves robots.txt: whether it leaves out crawlers that it refuses,
+// served says how a site serves robots.txt: whether it leaves out crawlers that it blocks,
 // and merges the upstream's, and what that is.
 type served interface {
 	Short() bool
@@ -295,9 +295,9 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 	stored := recorders.RunningStore()
 	if stored == nil {
 		if !globaloption.HasStore() {
-			return apiError(http.StatusNotImplemented, errors.New("violations are in the activity store, which this build does not have: "+globaloption.ConsoleMissing))
+			return apiError(http.StatusNotImplemented, errors.New("violations are in the activity database, which this build does not have: "+globaloption.ConsoleMissing))
 		}
-		return apiError(http.StatusNotFound, errors.New("violations are in the activity store, which is off: write `activity DIRECTORY` in the global option robots_policy"))
+		return apiError(http.StatusNotFound, errors.New("violations are in the activity database, which is off: write `activity DIRECTORY` in the global option robots_policy"))
 	}
 	all, err := stored.Violations(r.Context(), activity.Since(time.Now(), since), maxViolations)
 	if err != nil {

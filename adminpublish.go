@@ -66,7 +66,7 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return apiError(publishStatus(err), fmt.Errorf("not published: %w", err))
 	}
-	a.signs("publication", d, change, o.Now.SHA256)
+	a.signs("version", d, change, o.Now.SHA256)
 	status := d.Status()
 	answer.Result, answer.SHA256, answer.UndoCost = "published", o.Now.SHA256, status.UndoCost
 	answer.Undo = st.Returns(o.Now.SHA256) == source.Undo

@@ -15,6 +15,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -60,7 +61,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //
 //	robots_policy [<matcher>] <file> {
 //	    enforce    off|log|block
-//	    refuse     respond|error
+//	    block_with respond|error
 //	    robots_txt replace|merge|off
 //	    robots_txt_max_age <duration>
 //	    headers    [robots-tag] [x-robots-tag] [content-usage] [tailored]|off
@@ -119,7 +120,7 @@ func (h *Handler) subdirective(name string, args []string) (err error) {
 	switch name {
 	case "enforce":
 		h.Enforce, err = oneOf(name, args, enforceValues)
-	case "refuse":
+	case "block_with":
 		h.Refuse, err = oneOf(name, args, refuseValues)
 	case "robots_txt":
 		h.RobotsTxt, err = oneOf(name, args, robotsTxtValues)
@@ -148,7 +149,7 @@ func (h *Handler) subdirective(name string, args []string) (err error) {
 	case "headers":
 		err = h.headersSubdirective(args)
 	default:
-		err = fmt.Errorf("unrecognized subdirective '%s': must be one of enforce, refuse, robots_txt, robots_txt_max_age, headers, meta, meta_limit, reload, verify, verify_from, default, audit", name)
+		err = fmt.Errorf("unrecognized subdirective '%s': must be one of enforce, block_with, robots_txt, robots_txt_max_age, headers, meta, meta_limit, reload, verify, verify_from, default, audit%s", name, renamed.Options.Hint(name))
 	}
 	return err
 }

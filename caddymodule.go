@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package robotspolicy is a Caddy module that publishes one policy for crawlers in
-// robots.txt, response headers and the meta elements of pages, and enforces it.
+// robots.txt, response headers and the meta tags of pages, and enforces it.
 package robotspolicy
 
 import (
@@ -39,7 +39,7 @@ func init() {
 }
 
 // Handler publishes a policy for crawlers: it serves `/robots.txt`, adds the `Robots-Tag`, `X-Robots-Tag` and
-// `Content-Usage` headers to every response, rewrites the robots meta elements of HTML pages, and refuses crawlers
+// `Content-Usage` headers to every response, rewrites the robots meta tags of HTML pages, and blocks crawlers
 // that the policy blocks.
 //
 // The policy file says what is allowed; this configuration says how the server applies it. A policy with an error
@@ -63,9 +63,9 @@ type Handler struct {
 	// or `block`. The policy decides up to that. Default: `block`.
 	Enforce string `json:"enforce,omitempty"`
 
-	// How a crawler is refused: `respond` writes the response that the policy describes; `error` raises an error with
+	// How a crawler is blocked: `respond` writes the response that the policy describes; `error` raises an error with
 	// its status, and the site's error routes decide what the crawler gets. Default: `respond`.
-	Refuse string `json:"refuse,omitempty"`
+	Refuse string `json:"block_with,omitempty"`
 
 	// What to do with requests for `/robots.txt`: `replace` answers from the policy; `merge` adds the robots.txt of
 	// the upstream, fetched through the handlers that follow, where the policy says nothing; `off` passes them on.
@@ -84,11 +84,11 @@ type Handler struct {
 	// Default: false.
 	Tailored bool `json:"tailored,omitempty"`
 
-	// What to do with the robots meta elements of pages: `merge` keeps the stricter of the page's own and the
+	// What to do with the robots meta tags of pages: `merge` keeps the stricter of the page's own and the
 	// policy's; `replace` removes the page's own; `off` leaves pages alone. Default: `merge`.
 	Meta string `json:"meta,omitempty"`
 
-	// How many bytes of a page are held back and searched for its head. Robots meta elements further down stay as
+	// How many bytes of a page are held back and searched for its head. Robots meta tags further down stay as
 	// they are, and the log says so once. At most 16 MiB. Default: 131072.
 	MetaLimit int `json:"meta_limit,omitempty"`
 
@@ -146,7 +146,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // Provision applies the defaults, prepares the channels and loads the policy.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.ctx, h.place = ctx, policyLines.take(h.Policy)
-	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalogue of crawlers
+	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalog of crawlers
 		return err
 	}
 	requested := h.Enforce
@@ -270,7 +270,7 @@ func (h *Handler) checkDecide() error {
 	case h.Tailored:
 		return errors.New("robots_policy_decide cannot add Vary: User-Agent to pages: remove tailored")
 	case cmp.Or(h.Refuse, "respond") != "respond":
-		return errors.New("error routes are for clients, and robots_policy_decide answers another server: remove refuse")
+		return errors.New("error routes are for clients, and robots_policy_decide answers another server: remove block_with")
 	}
 	h.Meta = "off"
 	return nil
@@ -290,7 +290,7 @@ func (h *Handler) applyDefaults() error {
 		def    string
 	}{
 		{"enforce", &h.Enforce, enforceValues, "block"},
-		{"refuse", &h.Refuse, refuseValues, "respond"},
+		{"block_with", &h.Refuse, refuseValues, "respond"},
 		{"robots_txt", &h.RobotsTxt, robotsTxtValues, "replace"},
 		{"meta", &h.Meta, metaValues, "merge"},
 	} {

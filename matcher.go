@@ -20,6 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
@@ -28,18 +29,18 @@ func init() {
 	caddy.RegisterModule(new(MatchCrawler))
 }
 
-// MatchCrawler matches requests by crawlers that the built-in catalogue knows, by
+// MatchCrawler matches requests by crawlers that the built-in catalog knows, by
 // their User-Agent and, if configured, their proven identity.
 //
 // It can be used with any directive, and does not depend on a policy file.
 type MatchCrawler struct {
-	// The crawlers to match, each a product token, `category:KIND` (by main purpose), `operator:NAME`,
+	// The crawlers to match, each a product token, `category:NAME` (by main purpose), `operator:NAME`,
 	// `purpose:NAME`, `signed:HOST` for requests that are signed with the keys of a host, `any` for the whole
-	// catalogue, or `unknown` for clients that look automated and are not in it.
+	// catalog, or `unlisted` for clients that look automated and are not in it.
 	Crawlers []string `json:"crawlers,omitempty"`
 
-	// What must be known of the client beside its User-Agent: `claimed` requires nothing more; `verified` proof that
-	// it is that crawler; `not-impostor` no proof that it is not; `impostor` such proof. Default: `claimed`.
+	// What must be known of the client beside its User-Agent: `any` requires nothing more; `verified` proof that
+	// it is that crawler; `not-impostor` no proof that it is not; `impostor` such proof. Default: `any`.
 	Identity string `json:"identity,omitempty"`
 
 	// How clients prove their identity, like the handler's `verify`. Default: `embedded`.
@@ -48,18 +49,21 @@ type MatchCrawler struct {
 	// Like the handler's `verify_from`. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
-	catalogue  *crawlers.Catalogue
+	catalog    *crawlers.Catalog
 	recognizer *crawlers.Recognizer
-	wanted     []bool // by index in the catalogue
+	wanted     []bool // by index in the catalog
 	unknown    bool   // automated clients that are not in it are wanted
 	identities *crawlers.Identities
 	verifier   *identity.Verifier // nil if only the name is asked for
 }
 
-// unknownClients stands for automated clients that the catalogue does not know.
-const unknownClients = activity.KindUnknown
+// unknownClients stands for automated clients that the catalog does not know.
+const unknownClients = activity.CategoryUnlisted
 
-var identityValues = []string{"claimed", "verified", "not-impostor", "impostor"}
+// anyIdentity is the identity that every client has.
+const anyIdentity = "any"
+
+var identityValues = []string{anyIdentity, "verified", "not-impostor", "impostor"}
 
 func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
@@ -68,13 +72,13 @@ func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves the crawlers to those of the catalogue.
+// Provision resolves the crawlers to those of the catalog.
 func (m *MatchCrawler) Provision(ctx caddy.Context) error {
-	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalogue of crawlers
+	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalog of crawlers
 		return err
 	}
 	if m.Identity == "" {
-		m.Identity = "claimed"
+		m.Identity = anyIdentity
 	}
 	if err := checkValue("identity", m.Identity, identityValues); err != nil {
 		return err
@@ -86,11 +90,11 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	if !methods.Enabled && m.Identity != "claimed" {
+	if !methods.Enabled && m.Identity != anyIdentity {
 		return fmt.Errorf("identity %s never matches with verify off", m.Identity)
 	}
 	if m.unknown = slices.Contains(m.Crawlers, unknownClients); m.unknown && (m.Identity == "verified" || m.Identity == "impostor") {
-		return fmt.Errorf("identity %s never matches %s: nothing can be proved of clients that are not in the catalogue", m.Identity, unknownClients)
+		return fmt.Errorf("identity %s never matches %s: nothing can be proved of clients that are not in the catalog", m.Identity, unknownClients)
 	}
 	if strings.HasSuffix(m.Identity, "impostor") && !methods.DetectsImpostors() {
 		ctx.Logger().Warn("a matcher requires identity " + m.Identity + ", but " + identity.NoImpostors)
@@ -99,22 +103,22 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if signers && !methods.Signatures {
 		return errors.New("signed:HOST never matches without \"verify signatures\"")
 	}
-	if m.catalogue, err = m.withOwnTokens(ctx.Logger()); err != nil {
+	if m.catalog, err = m.withOwnTokens(ctx.Logger()); err != nil {
 		return err
 	}
 	if err := m.markWanted(); err != nil {
 		return err
 	}
-	m.recognizer = crawlers.NewRecognizer(m.catalogue.Patterns())
-	if m.Identity != "claimed" || signers {
-		m.identities = crawlers.NewIdentities(m.catalogue)
+	m.recognizer = crawlers.NewRecognizer(m.catalog.Patterns())
+	if m.Identity != anyIdentity || signers {
+		m.identities = crawlers.NewIdentities(m.catalog)
 		m.verifier = identity.New(methods, caddyLog)
 	}
 	return nil
 }
 
-// withOwnTokens returns the catalogue with the tokens that only the matcher names.
-func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalogue, error) {
+// withOwnTokens returns the catalog with the tokens that only the matcher names.
+func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalog, error) {
 	c, err := crawlers.Default()
 	if err != nil {
 		return nil, err
@@ -134,7 +138,7 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalogue, e
 					return nil, fmt.Errorf("unknown crawler %q; did you mean %q?", a.Name, meant)
 				}
 				if near := policyfile.Nearest(a.Name, tokensIn(c)); near != "" {
-					logger.Warn(fmt.Sprintf("a matcher names %q, which is not in the catalogue; did you mean %q?", a.Name, near))
+					logger.Warn(fmt.Sprintf("a matcher names %q, which is not in the catalog; did you mean %q?", a.Name, near))
 				}
 				rows = append(rows, crawlers.Row{Token: a.Name})
 			}
@@ -143,16 +147,16 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalogue, e
 	return c.Merge(rows...)
 }
 
-// likelyMeant returns what a word that looks like an unknown token was probably meant to be, or "". A misspelt
+// likelyMeant returns what a word that looks like an unknown token was probably meant to be, or "". A misspelled
 // identity would silently not be required, and a kind without "category:" would match nothing.
 func likelyMeant(word string) string {
-	if kind := strings.ToLower(word); crawlers.Kind(kind).Valid() {
+	if kind := strings.ToLower(word); crawlers.Category(kind).Valid() {
 		return "category:" + kind
 	}
 	return policyfile.Nearest(word, identityValues)
 }
 
-func tokensIn(c *crawlers.Catalogue) []string {
+func tokensIn(c *crawlers.Catalog) []string {
 	tokens := make([]string, c.Len())
 	for i := range tokens {
 		tokens[i] = c.At(i).Token
@@ -162,11 +166,11 @@ func tokensIn(c *crawlers.Catalogue) []string {
 
 // markWanted marks the crawlers to match. Each entry must match at least one.
 func (m *MatchCrawler) markWanted() error {
-	m.wanted = make([]bool, m.catalogue.Len())
+	m.wanted = make([]bool, m.catalog.Len())
 	for _, text := range m.Crawlers {
 		a, found := policy.ParseAudience(text), text == unknownClients
 		for i := range m.wanted {
-			c := m.catalogue.At(i)
+			c := m.catalog.At(i)
 			if !c.RobotsOnly && (text == "any" || includes(a, c)) {
 				m.wanted[i], found = true, true
 			}
@@ -182,7 +186,7 @@ func includes(a policy.Audience, c *crawlers.Crawler) bool {
 	if a.Kind == policy.ForToken {
 		return strings.EqualFold(a.Name, c.Token)
 	}
-	return a.Kind == policy.ForEveryone || a.Includes(policy.Crawler{Kind: string(c.Kind), Operator: c.Operator, Purposes: c.Purposes})
+	return a.Kind == policy.ForEveryone || a.Includes(policy.Crawler{Category: string(c.Category), Operator: c.Operator, Purposes: c.Purposes})
 }
 
 // Cleanup releases verification.
@@ -213,10 +217,10 @@ func (m *MatchCrawler) Match(r *http.Request) bool {
 
 // identified reports whether the client has the identity that the matcher asks for, as the crawler of a number.
 func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
-	if m.Identity == "claimed" {
+	if m.Identity == anyIdentity {
 		return true
 	}
-	who := m.verifier.Identify(server{}, r, m.identities, m.catalogue.At(crawler).Verification)
+	who := m.verifier.Identify(server{}, r, m.identities, m.catalog.At(crawler).Verification)
 	switch m.Identity {
 	case "verified":
 		return who == policy.Verified
@@ -230,12 +234,12 @@ func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
 func (m *MatchCrawler) recognize(found []int, r *http.Request) []int {
 	named := m.recognizer.RecognizeEach(found, r.Header["User-Agent"])
 	proof := m.verifier.Recognize(server{}, r, m.identities, len(named) > 0, func(c *crawlers.Crawler) bool {
-		return slices.ContainsFunc(named, func(i int) bool { return m.catalogue.At(i) == c })
+		return slices.ContainsFunc(named, func(i int) bool { return m.catalog.At(i) == c })
 	})
 	if proof == (identity.Proof{}) {
 		return named
 	}
-	return identity.Judged(proof, named, func(c *crawlers.Crawler) (int, bool) { return m.catalogue.Index(c.Token) })
+	return identity.Judged(proof, named, func(c *crawlers.Crawler) (int, bool) { return m.catalog.Index(c.Token) })
 }
 
 // CELLibrary makes the matcher a function of expressions:
@@ -259,7 +263,10 @@ func (*MatchCrawler) CELLibrary(ctx caddy.Context) (cel.Library, error) {
 // parseArgs takes the arguments of one line: crawlers, and at most one identity.
 func (m *MatchCrawler) parseArgs(words []string) error {
 	for _, w := range words {
-		if !slices.Contains(identityValues, w) {
+		if now := renamed.Options[w]; now != "" {
+			return fmt.Errorf("invalid crawler or identity %q%s", w, renamed.Options.Hint(w))
+		}
+		if w == anyIdentity || !slices.Contains(identityValues, w) { // as an argument, "any" is any crawler
 			m.Crawlers = append(m.Crawlers, w)
 			continue
 		}
@@ -278,12 +285,12 @@ func (m *MatchCrawler) parseArgs(words []string) error {
 //	    verify_from <ranges...>
 //	}
 //
-// A crawler is a product token, category:KIND, operator:NAME, purpose:NAME, signed:HOST, any, or unknown.
+// A crawler is a product token, category:NAME, operator:NAME, purpose:NAME, signed:HOST, any, or unknown.
 func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()
 		if len(args) == 0 {
-			return d.Err("crawler takes product tokens, category:KIND, operator:NAME, purpose:NAME, signed:HOST, any or unknown")
+			return d.Err("crawler takes product tokens, category:NAME, operator:NAME, purpose:NAME, signed:HOST, any or unlisted")
 		}
 		if err := m.parseArgs(args); err != nil {
 			return d.WrapErr(err)

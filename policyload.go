@@ -63,7 +63,7 @@ func (l *lines) take(policy string) string {
 	return english.Some(slices.Compact(slices.Clone(places)), 3)
 }
 
-// warnOnLoad returns a function that warns, once, of a policy that refuses impostors on a handler that does not
+// warnOnLoad returns a function that warns, once, of a policy that blocks impostors on a handler that does not
 // detect any, of one whose rules demand an identity that nothing proves, or only address lists that will expire, or
 // signatures that nobody checks, and of one that enforces nothing where the configuration requests enforcement.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
@@ -121,7 +121,7 @@ func unproven(s *source.Snapshot, verifier *identity.Verifier) (why string, plac
 // and whether built-in lists verify one until then.
 func lacking(s *source.Snapshot, r *policy.Rule, verifier *identity.Verifier) (method string, builtIn bool) {
 	for _, a := range r.For {
-		c, ok := s.Site.File.Catalogue.Lookup(a.Name)
+		c, ok := s.Site.File.Catalog.Lookup(a.Name)
 		if a.Kind != policy.ForToken || !ok {
 			if !verifier.EmbeddedOnly() {
 				return "", false

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
@@ -43,5 +43,5 @@ var metrics = handler.NewMetrics()
 
 // collectors are the metrics of handlers, and of packages that register none themselves.
 func collectors() []prometheus.Collector {
-	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, optional.Metric, cataloguestore.Collector, fleet.Metric, metrics)
+	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, optional.Metric, catalogstore.Collector, fleet.Metric, metrics)
 }

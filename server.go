@@ -114,8 +114,8 @@ var placeholders = []struct {
 }{
 	{"crawler", func(d *handler.Decision) string { return d.Crawler().Token }},
 	{"operator", func(d *handler.Decision) string { return d.Crawler().Operator }},
-	{"kind", func(d *handler.Decision) string { return d.Crawler().Kind }},
-	{"verified", func(d *handler.Decision) string { return d.Identity().String() }},
+	{"category", func(d *handler.Decision) string { return d.Crawler().Category }},
+	{"identity", func(d *handler.Decision) string { return d.Identity().String() }},
 	{"decision", (*handler.Decision).Verdict},
 	{"action", (*handler.Decision).Action},
 	{"rule", (*handler.Decision).Rule},

@@ -50,7 +50,7 @@ func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 func TestWarnOfListsThatExpire(t *testing.T) {
 	const demands = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /m/}\n  - for: Googlebot\n    identity: verified\n    allow: {crawl: /m/}\n" +
 		"  - for: Bingbot\n    hosts: a.example\n    identity: verified\n    allow: {crawl: /m/}\n"
-	const own = "\ncrawlers: {NameBot: {operator: A, kind: search, reverse-dns: .bot.example}, KeyBot: {operator: B, kind: search, signature-directory: https://bot.example}}\n"
+	const own = "\ncrawlers: {NameBot: {operator: A, category: search, reverse-dns: .bot.example}, KeyBot: {operator: B, category: search, signature-directory: https://bot.example}}\n"
 	const named = "version: 1\nrules:\n  - {for: [NameBot, KeyBot], identity: verified, allow: {crawl: /m/}}\n" + own
 	const all = "[policy.yaml:5 policy.yaml:8 [a.example]]"
 	for _, tt := range []struct {

@@ -329,7 +329,7 @@ func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usag
 			query.Crawler = c.Crawlers[0]
 		}
 		if w.p.Decide(query).Verdict == policy.Disallowed {
-			w.warn(st.Statement, "acap-resource-closed", fmt.Sprintf("crawlers must be able to fetch %q to obey this (ACAP sections 2.5.3.2 and 2.5.5.2), and they may not crawl it; allow crawl of %q", resource, path))
+			w.warn(st.Statement, "acap-resource-disallowed", fmt.Sprintf("crawlers must be able to fetch %q to obey this (ACAP sections 2.5.3.2 and 2.5.5.2), and they may not crawl it; allow crawl of %q", resource, path))
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (p *parser) add(r *Record, usage string, words []string, allow bool) {
 			p.problem("no usage %q is defined", local)
 			return
 		case !allow:
-			p.problem("a prohibition cannot name the locally defined usage %q", local)
+			p.problem("a disallow entry cannot name the locally defined usage %q", local)
 			return
 		}
 		f.Local, f.Parts = u.Name, u.Parts
@@ -209,10 +209,10 @@ func (p *parser) qualify(f *Field, words []string) {
 	}
 	switch {
 	case !f.Allow:
-		p.problem("a prohibition has no qualifiers")
+		p.problem("a disallow entry has no qualifiers")
 		return
 	case f.Local != "":
-		p.problem("a permission of a locally defined usage cannot have qualifiers")
+		p.problem("an allow entry of a locally defined usage cannot have qualifiers")
 		f.Unreadable = true
 		return
 	}

@@ -248,7 +248,7 @@ ACAP-allow-(teaser): the-acap:resource-set:free
       present: {paths: /a/, must-use-resource: /closed/credit.txt}`, `
 ACAP-crawler: *
 ACAP-allow-present: /a/ must-use-resource=/closed/credit.txt
-warning acap-resource-closed 7
+warning acap-resource-disallowed 7
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {

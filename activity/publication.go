@@ -13,18 +13,18 @@ import (
 )
 
 // Publication is a version of a policy with every document that follows from it, under one
-// program and one catalogue of crawlers.
+// program and one catalog of crawlers.
 type Publication struct {
 	ID string `json:"id"` // the SHA-256 of what follows, but for Number and Time
 	// Number is what people call it: the version of the policy and, after a dot, how often
-	// the program or the catalogue has changed under it. Empty: it was not counted.
-	Number    string          `json:"number,omitempty"`
+	// the program or the catalog has changed under it. Empty: it was not counted.
+	Number    string          `json:"version,omitempty"`
 	Time      time.Time       `json:"-"`      // when it came into force
 	By, Note  string          `json:"-"`      // who published it and why, empty if that is not known
 	Name      string          `json:"name"`   // of the policy's source
 	SHA256    string          `json:"sha256"` // of Text
 	Program   string          `json:"program"`
-	Catalogue string          `json:"catalogue"` // the date of the catalogue of crawlers
+	Catalog   string          `json:"catalog"` // the date of the catalog of crawlers
 	Text      string          `json:"text"`
 	Documents []site.Document `json:"documents"`
 	LeftOut   int             `json:"left_out,omitempty"` // documents that are not listed, as they are too many

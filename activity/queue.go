@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Queue hands visits, or what else is to be recorded, to one goroutine, which may take its
+// Queue hands requests, or what else is to be recorded, to one goroutine, which may take its
 // time. What finds the queue full is dropped and counted. Record does not allocate.
 type Queue[T any] struct {
 	items   chan T

@@ -11,9 +11,9 @@ import (
 func TestQueuePassesOnWhatIsQueued(t *testing.T) {
 	var got []string
 	ticks := 0
-	q := NewQueue(10, time.Hour, func(v Visit) { got = append(got, v.Path) }, func() { ticks++ })
-	q.Record(Visit{Path: "/a"})
-	q.Record(Visit{Path: "/b"})
+	q := NewQueue(10, time.Hour, func(v Request) { got = append(got, v.Path) }, func() { ticks++ })
+	q.Record(Request{Path: "/a"})
+	q.Record(Request{Path: "/b"})
 	q.Close()
 	q.Close()
 	if len(got) != 2 || got[0] != "/a" || got[1] != "/b" || ticks != 1 {
@@ -24,10 +24,10 @@ func TestQueuePassesOnWhatIsQueued(t *testing.T) {
 func TestQueueDropsWhenFull(t *testing.T) {
 	release := make(chan struct{})
 	var taken atomic.Int64
-	q := NewQueue(4, time.Hour, func(Visit) { <-release; taken.Add(1) }, func() {})
+	q := NewQueue(4, time.Hour, func(Request) { <-release; taken.Add(1) }, func() {})
 	const sent = 100
 	for range sent {
-		q.Record(Visit{}) // returns although take does not
+		q.Record(Request{}) // returns although take does not
 	}
 	close(release)
 	q.Close()
@@ -36,7 +36,7 @@ func TestQueueDropsWhenFull(t *testing.T) {
 	}
 	before := q.Dropped()
 	for range 10 {
-		q.Record(Visit{}) // after Close: fills the channel, then drops; never waits
+		q.Record(Request{}) // after Close: fills the channel, then drops; never waits
 	}
 	if q.Dropped() < before+6 {
 		t.Errorf("%d dropped after closing", q.Dropped()-before)
@@ -44,20 +44,20 @@ func TestQueueDropsWhenFull(t *testing.T) {
 }
 
 func TestRecordDoesNotAllocate(t *testing.T) {
-	q := NewQueue(1000, time.Hour, func(Visit) {}, func() {})
+	q := NewQueue(1000, time.Hour, func(Request) {}, func() {})
 	defer q.Close()
 	var r Recorder = q
-	v := Visit{Time: time.Now(), Host: "example.com", Path: "/a", Crawler: "GPTBot", Identity: Verified, Decision: Allowed}
+	v := Request{Time: time.Now(), Host: "example.com", Path: "/a", Crawler: "GPTBot", Identity: Verified, Decision: Allowed}
 	if n := testing.AllocsPerRun(100, func() { r.Record(v) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkRecord(b *testing.B) {
-	q := NewQueue(1<<16, time.Second, func(Visit) {}, func() {})
+	q := NewQueue(1<<16, time.Second, func(Request) {}, func() {})
 	defer q.Close()
 	var r Recorder = q
-	v := Visit{Time: time.Now(), Host: "example.com", Path: "/a", Crawler: "GPTBot", Identity: Verified, Decision: Allowed}
+	v := Request{Time: time.Now(), Host: "example.com", Path: "/a", Crawler: "GPTBot", Identity: Verified, Decision: Allowed}
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Record(v)

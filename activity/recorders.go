@@ -22,14 +22,14 @@ type Publisher interface {
 	End(*Publication)
 }
 
-// OrderedPublisher is a Publisher whose publications must come before the visits that
+// OrderedPublisher is a Publisher whose publications must come before the requests that
 // depend on them. Its methods are called while a request waits, and do not wait.
 type OrderedPublisher interface {
 	Publisher
 	Ordered()
 }
 
-// Recorders are the recorders that handlers pass visits to. They change while requests are served. The zero value has
+// Recorders are the recorders that handlers pass requests to. They change while requests are served. The zero value has
 // none; it is safe for concurrent use, and a nil *Recorders records nothing.
 type Recorders struct {
 	mu      sync.Mutex
@@ -51,7 +51,7 @@ func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
 // Changed says that a recorder begins to work, and has to get what was published again.
 func (rs *Recorders) Changed() { rs.changes.Add(1) }
 
-// Add adds a recorder, by whose name its dropped visits are counted. The function
+// Add adds a recorder, by whose name its dropped requests are counted. The function
 // that it returns removes it again, after what was published has reached it.
 func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
 	e := &addedRecorder{name: name, Recorder: r}
@@ -68,7 +68,7 @@ func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
 
 // change changes which recorders there are. While a configuration is being loaded, its
 // recorders and those of the running one are there together, of the same names and often
-// with the same store below: only the older ones get visits, so that none counts twice.
+// with the same store below: only the older ones get requests, so that none counts twice.
 func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -86,7 +86,7 @@ func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 // Active reports whether there is any recorder.
 func (rs *Recorders) Active() bool { return len(rs.all()) > 0 }
 
-// Get returns the recorder of a name that gets visits, or nil.
+// Get returns the recorder of a name that gets requests, or nil.
 func (rs *Recorders) Get(name string) Recorder {
 	for _, r := range rs.all() {
 		if r.name == name {
@@ -106,8 +106,8 @@ func (rs *Recorders) all() []*addedRecorder {
 	return nil
 }
 
-// Record passes a visit to every recorder.
-func (rs *Recorders) Record(v Visit) {
+// Record passes a request to every recorder.
+func (rs *Recorders) Record(v Request) {
 	for _, r := range rs.all() {
 		r.Record(v)
 	}
@@ -147,7 +147,7 @@ func (rs *Recorders) publish(pass func(Publisher)) {
 	}
 }
 
-// Dropped calls each with the name of every recorder and how many visits it has dropped.
+// Dropped calls each with the name of every recorder and how many requests it has dropped.
 func (rs *Recorders) Dropped(each func(name string, n uint64)) {
 	for _, r := range rs.all() {
 		if d, ok := r.Recorder.(interface{ Dropped() uint64 }); ok {

@@ -13,7 +13,7 @@ type counter struct {
 	published chan *Publication
 }
 
-func (c *counter) Record(Visit)                    { c.n++ }
+func (c *counter) Record(Request)                  { c.n++ }
 func (c *counter) Publish(p *Publication)          { c.published <- p }
 func (*counter) Serve(*Publication, site.Document) {}
 func (*counter) End(*Publication)                  {}
@@ -24,16 +24,16 @@ func TestRecorders(t *testing.T) {
 	if rs.Active() || rs.Get("a") != nil {
 		t.Fatal("there is a recorder before any was added")
 	}
-	rs.Record(Visit{})
+	rs.Record(Request{})
 	a, b := &counter{published: make(chan *Publication, 1)}, &counter{published: make(chan *Publication, 1)}
 	removeA, removeB := rs.Add("a", a), rs.Add("b", b)
-	rs.Record(Visit{})
+	rs.Record(Request{})
 	if rs.Get("b") != b || rs.Get("c") != nil {
 		t.Error("a recorder was not found by its name")
 	}
 	removeA()
 	removeA()
-	rs.Record(Visit{})
+	rs.Record(Request{})
 	if a.n != 1 || b.n != 2 || !rs.Active() {
 		t.Errorf("%d, %d", a.n, b.n)
 	}
@@ -73,19 +73,19 @@ func TestReloadRecordsOnce(t *testing.T) {
 	before, after := &counter{}, &counter{}
 	removeBefore := rs.Add("store", before)
 	removeAfter := rs.Add("store", after)
-	rs.Record(Visit{})
+	rs.Record(Request{})
 	removeBefore()
-	rs.Record(Visit{})
+	rs.Record(Request{})
 	removeAfter()
 	if before.n != 1 || after.n != 1 {
-		t.Errorf("%d visits before, %d after, want one each", before.n, after.n)
+		t.Errorf("%d requests before, %d after, want one each", before.n, after.n)
 	}
 }
 
 func TestRecordersDoNotAllocate(t *testing.T) {
 	var rs Recorders
 	defer rs.Add("a", &counter{})()
-	v := Visit{Path: "/"}
+	v := Request{Path: "/"}
 	if n := testing.AllocsPerRun(100, func() { rs.Record(v) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

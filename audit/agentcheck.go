@@ -38,7 +38,7 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	at := a.robotsURL()
 	switch r := a.fetch.get(ctx, at, as); {
 	case r.refused():
-		a.add(a.refusal(at.String(), as, "robots.txt is refused to "+as.Name+" ("+r.outcome()+"), which then treats the whole site as open", "let everyone read /robots.txt"))
+		a.add(a.refusal(at.String(), as, "robots.txt is blocked to "+as.Name+" ("+r.outcome()+"), which then treats the whole site as allowed", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
 		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
 	}
@@ -49,7 +49,7 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 	if a.o.Policy != nil {
 		allowedBy = "the policy allows"
 		edge := a.o.Policy.Edge(a.query(a.crawler(r.agent), p.url))
-		if edge.Refused() && edge.Mode == policy.ModeBlock {
+		if edge.Blocked() && edge.Mode == policy.ModeBlock {
 			if !refused && r.ok() {
 				a.reportNotRefused(ctx, p, r)
 			}
@@ -61,14 +61,14 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 	switch {
 	case refused:
 		if other := a.letIn(p); other != "" {
-			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is refused ("+r.outcome()+") where "+other+" is not, and "+allowedBy+" it", "look for a rule against this crawler in the CDN or firewall"))
+			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is blocked ("+r.outcome()+") where "+other+" is not, and "+allowedBy+" it", "look for a rule against this crawler in the CDN or firewall"))
 		}
 	case r.ok():
 		s := a.read(r)
 		if own := p.got[OwnToken]; !own.ok() || saysOther(a.read(own), s) {
 			a.checkContradictions(p, r, s)
 		}
-		if r.agent.crawler.Kind == crawlers.KindSearch {
+		if r.agent.crawler.Category == crawlers.CategorySearch {
 			a.checkNoindex(p, s, p == a.pages[0], []*crawlers.Crawler{r.agent.crawler})
 		}
 		a.checkPolicy(ctx, p, r, r.agent)
@@ -87,13 +87,13 @@ func (a *auditor) letIn(p *page) string {
 	return ""
 }
 
-// refusal reports that a client which claims to be a crawler was refused. The server may know that
+// block reports that a client which claims to be a crawler was blocked. The server may know that
 // the claim is false: it is a fault only for crawlers that cannot be verified.
 func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
-	f := finding("refused", at, as.crawlerName(), message, fix)
+	f := finding("blocked", at, as.crawlerName(), message, fix)
 	if as.crawler == nil || !as.crawler.Verification.IsEmpty() {
-		f = f.as(Inconclusive)
-		f.Message += ". Inconclusive: the server may verify, and this request only claimed the name"
+		f = f.as(Warning)
+		f.Message += ". Inconclusive: the server may verify, and this request only used the name"
 		f.Fix = "see in the server's or CDN's log whether the real crawler gets the page"
 	}
 	return f
@@ -102,10 +102,10 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 // reportNotRefused reports a page that a crawler got although the policy blocks it, and whether a cache served it.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
-		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself refuses", cacheFix+" (docs/operations.md, Behind a CDN)"))
+		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself blocks", cacheFix+" (docs/operations.md, Behind a CDN)"))
 		return
 	}
-	a.add(finding("not-refused", p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", and the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
+	a.add(finding("not-blocked", p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", and the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
 }
 
 // checkVary reports pages that differ between crawlers without telling caches so.
@@ -118,7 +118,7 @@ func (a *auditor) checkVary() {
 		for _, as := range a.agents {
 			r := p.got[as.Name]
 			if r.ok() && r.storable() && !r.varies() && saysOther(a.read(own), a.read(r)) {
-				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta elements differ for "+as.Name+", and no Vary: User-Agent tells caches so: one crawler gets what is meant for another", "send Vary: User-Agent, or the same to everyone"))
+				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta tags differ for "+as.Name+", and no Vary: User-Agent tells caches so: one crawler gets what is meant for another", "send Vary: User-Agent, or the same to everyone"))
 				break
 			}
 		}
@@ -131,7 +131,7 @@ func saysOther(a, b said) bool {
 
 func sameRules(a, b pageRules) bool { return maps.EqualFunc(a, b, maps.Equal[rules, rules]) }
 
-// checkCachedRefusal finds out whether a cache serves the refusal of a crawler to others.
+// checkCachedRefusal finds out whether a cache serves the block of a crawler to others.
 func (a *auditor) checkCachedRefusal(ctx context.Context) {
 	for _, as := range a.agents {
 		for _, p := range a.pages {
@@ -144,7 +144,7 @@ func (a *auditor) checkCachedRefusal(ctx context.Context) {
 			}
 			second := a.get(ctx, first.requested, a.own)
 			if second.refused() && second.status != http.StatusTooManyRequests {
-				a.add(finding("cached-for-another", p.url.String(), as.crawlerName(), "a cache stores the refusal of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
+				a.add(finding("cached-for-another", p.url.String(), as.crawlerName(), "a cache stores the block of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
 			}
 			return // one page shows how the cache works
 		}

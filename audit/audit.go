@@ -31,7 +31,7 @@ type Options struct {
 	Merged bool     // says that robots.txt may have more rules than the policy: the upstream's
 	As     []string // product tokens of crawlers to request pages as, besides the audit's own name
 	Pages  int      // bounds the pages to look at; 0 means DefaultPages
-	// Transport sends the requests; nil means one that refuses private addresses unless the URL names one.
+	// Transport sends the requests; nil means one that blocks private addresses unless the URL names one.
 	Transport http.RoundTripper
 	Wait      func(context.Context, time.Duration) error // waits between two requests; nil sleeps
 	Now       func() time.Time                           // the time; nil means time.Now
@@ -48,11 +48,11 @@ type Report struct {
 	Policy    string     `json:"policy,omitempty"` // name of the policy file
 	RobotsTxt RobotsInfo `json:"robots_txt"`
 	Pages     []PageInfo `json:"pages"`
-	Findings  []Finding  `json:"findings"`
+	Findings  []Finding  `json:"problems"`
 }
 
 // Faults counts the findings that are faults.
-func (r *Report) Faults() int { return r.count(Fault) }
+func (r *Report) Faults() int { return r.count(Error) }
 
 func (r *Report) count(s Severity) (n int) {
 	for _, f := range r.Findings {
@@ -84,7 +84,7 @@ type Reading struct {
 	Crawler   string `json:"crawler"`    // product token, or "any other crawler"
 	RobotsTxt string `json:"robots_txt"` // "may crawl" or "may not crawl", with the line
 	Headers   string `json:"headers"`    // robots control rules of the header fields
-	Page      string `json:"page"`       // robots control rules of the meta elements
+	Page      string `json:"page"`       // robots control rules of the meta tags
 	Usage     string `json:"usage"`      // Content-Usage
 	Status    string `json:"status"`     // the response to a request in this name, if one was sent
 	fetched   bool   // Headers, Page and Usage are known
@@ -93,7 +93,7 @@ type Reading struct {
 // otherCrawler stands for a crawler that no group and no field names.
 const otherCrawler = "any other crawler"
 
-// Run audits the site at a web address. There is no report for an unknown crawler in o.As, a host to which nothing
+// Run audits the site at a web address. There is no report for an unlisted client in o.As, a host to which nothing
 // connects, and a context that ended.
 func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	a, err := newAuditor(address, o)
@@ -122,8 +122,8 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent             // besides own: the browser and those of Options.As
-	known    *crawlers.Catalogue // the policy's, or the built-in one
+	agents   []agent           // besides own: the browser and those of Options.As
+	known    *crawlers.Catalog // the policy's, or the built-in one
 	fetch    *fetcher
 	report   *Report
 	robots   *response // as the audit itself gets it
@@ -156,12 +156,12 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	a.report = &Report{URL: base.String(), Time: a.now, Findings: []Finding{}, Pages: []PageInfo{}}
 	a.known, _ = crawlers.Default() // what is built in is valid
 	if o.Policy != nil {
-		a.report.Policy, a.known = o.Policy.File.Name, o.Policy.File.Catalogue
+		a.report.Policy, a.known = o.Policy.File.Name, o.Policy.File.Catalog
 	}
 	for _, name := range o.As {
 		c, ok := a.known.Lookup(name)
 		if !ok {
-			return nil, fmt.Errorf("unknown crawler %q: must be a product token of the catalogue or the policy, such as GPTBot", name)
+			return nil, fmt.Errorf("unknown crawler %q: must be a product token of the catalog or the policy, such as GPTBot", name)
 		}
 		if len(c.Patterns()) == 0 {
 			return nil, fmt.Errorf("%s only exists in robots.txt; no client sends requests in this name", c.Token)

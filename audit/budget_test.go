@@ -80,7 +80,7 @@ func TestAuditBudget(t *testing.T) {
 					})
 					t.Log(err)
 					if err == nil && p != nil && r.Faults() == 0 {
-						t.Error("a robots.txt that is not the policy's has no fault")
+						t.Error("a robots.txt that is not the policy's has no error")
 					}
 				})
 			}

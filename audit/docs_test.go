@@ -15,7 +15,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := map[string]Severity{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (fault|notice|inconclusive) \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (error|warning|hint) \\|").FindAllStringSubmatch(string(text), -1) {
 		documented[m[1]] = Severity(m[2])
 	}
 	for code, s := range severityOf {

@@ -33,7 +33,7 @@ const (
 type agent struct {
 	Name      string // product token, or "browser"
 	userAgent string
-	crawler   *crawlers.Crawler // nil: not one of the catalogue
+	crawler   *crawlers.Crawler // nil: not one of the catalog
 }
 
 // browserAgent looks like a browser and still says what it is.
@@ -190,7 +190,7 @@ func readBody(body io.Reader) (data []byte, truncated bool, err error) {
 
 func (r *response) ok() bool { return r != nil && r.err == nil && r.status >= 200 && r.status < 300 }
 
-// refused reports whether the server turned the client away, unlike a page that is missing.
+// blocked reports whether the server turned the client away, unlike a page that is missing.
 func (r *response) refused() bool {
 	if r == nil || r.err != nil {
 		return false

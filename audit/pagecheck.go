@@ -41,7 +41,7 @@ func (s said) rulesFor(names []string) rules {
 	return s.x.forCrawler(names).union(s.tag.forCrawler(names)).union(s.meta.forCrawler(names))
 }
 
-// tokens are the product tokens of the catalogue, in lower case.
+// tokens are the product tokens of the catalog, in lower case.
 func (a *auditor) tokens() map[string]bool {
 	tokens := map[string]bool{}
 	for _, c := range a.known.All() {
@@ -57,7 +57,7 @@ func (a *auditor) checkPages(ctx context.Context) {
 			continue
 		}
 		s := a.read(r)
-		a.checkNoindex(p, s, i == 0, a.known.OfKind(crawlers.KindSearch))
+		a.checkNoindex(p, s, i == 0, a.known.OfCategory(crawlers.CategorySearch))
 		a.checkContradictions(p, r, s)
 		a.checkPolicy(ctx, p, r, a.own)
 	}
@@ -75,9 +75,9 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 		}
 		return true
 	case r.refused():
-		f := finding("audit-refused", at, "", "the server refused the audit: "+r.outcome(), "let "+OwnToken+" pass if the pages are to be audited")
+		f := finding("audit-blocked", at, "", "the server blocked the audit: "+r.outcome(), "let "+OwnToken+" pass if the pages are to be audited")
 		if a.o.Policy != nil {
-			f.Message += ". The policy never refuses crawlers that it does not know, so something in front of the server does; it may refuse crawlers that the policy allows too"
+			f.Message += ". The policy never blocks crawlers that it does not know, so something in front of the server does; it may block crawlers that the policy allows too"
 		}
 		a.add(f)
 	case p.inSitemap:
@@ -96,7 +96,7 @@ func (a *auditor) checkClosed(p *page, closed *closedError) {
 	}
 	for _, name := range searchCrawlers {
 		if v := closed.rules.decide(reader{names: []string{name}}, target(closed.at)); !v.Allowed && v.Line > 0 {
-			a.add(finding("sitemap-disallowed", p.url.String(), name, "the sitemap lists a page that redirects to "+closed.at.String()+", which robots.txt closes to search engines, by line "+closed.rules.describe(v.Line),
+			a.add(finding("sitemap-disallowed", p.url.String(), name, "the sitemap lists a page that redirects to "+closed.at.String()+", which robots.txt disallows to search engines, by line "+closed.rules.describe(v.Line),
 				"list the address that answers, or let search engines read it"))
 			return
 		}

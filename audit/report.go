@@ -105,7 +105,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.Summary())
 	if r.asNoCrawler() {
-		b.WriteString("Whether crawlers are refused was not looked at: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages in their names.\n")
+		b.WriteString("Whether crawlers are blocked was not looked at: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages in their names.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -148,16 +148,16 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	type fields Report
 	return json.Marshal(struct {
 		*fields
-		Faults           int  `json:"faults"`
-		Inconclusive     int  `json:"inconclusive"`
-		Notices          int  `json:"notices"`
-		RefusalsLookedAt bool `json:"refusals_looked_at"` // pages were requested in the names of crawlers
-	}{(*fields)(r), r.count(Fault), r.count(Inconclusive), r.count(Notice), !r.asNoCrawler()})
+		Faults           int  `json:"errors"`
+		Warning          int  `json:"warning"`
+		Notices          int  `json:"hints"`
+		RefusalsLookedAt bool `json:"blocks_looked_at"` // pages were requested in the names of crawlers
+	}{(*fields)(r), r.count(Error), r.count(Warning), r.count(Hint), !r.asNoCrawler()})
 }
 
 // Summary counts the findings: "2 faults, 1 inconclusive, 3 notices".
 func (r *Report) Summary() string {
-	return fmt.Sprintf("%s, %d inconclusive, %s", english.Count(r.count(Fault), "fault"), r.count(Inconclusive), english.Count(r.count(Notice), "notice"))
+	return fmt.Sprintf("%s, %d inconclusive, %s", english.Count(r.count(Error), "error"), r.count(Warning), english.Count(r.count(Hint), "hint"))
 }
 
 // String says how robots.txt was served.
@@ -180,9 +180,9 @@ type Severity string
 
 // The severities, gravest first.
 const (
-	Fault        Severity = "fault"        // the channels contradict each other, the policy or a standard
-	Inconclusive Severity = "inconclusive" // it may be meant so; the message says what to check
-	Notice       Severity = "notice"       // good to know; nothing has to change
+	Error   Severity = "error"   // the channels contradict each other, the policy or a standard
+	Warning Severity = "warning" // it may be meant so; the message says what to check
+	Hint    Severity = "hint"    // good to know; nothing has to change
 )
 
 // Finding is one thing that an audit noticed.
@@ -197,17 +197,17 @@ type Finding struct {
 
 // severityOf is the usual severity of each code.
 var severityOf = map[string]Severity{
-	"robots-unreachable": Fault, "robots-forbidden": Fault, "robots-redirect": Fault, "robots-html": Fault,
-	"robots-content-type": Fault, "robots-encoding": Fault, "robots-too-large": Fault, "robots-syntax": Fault,
-	"robots-stale": Fault, "robots-rewritten": Fault, "robots-not-compared": Fault, "robots-varies": Fault,
-	"sitemap-disallowed": Fault, "sitemap-noindex": Fault, "sitemap-error": Fault, "sitemap-unreadable": Fault,
-	"home-noindex": Fault, "noindex-hidden": Fault, "channels-disagree": Fault, "usage-disagrees": Fault,
-	"headers-lost": Fault, "meta-lost": Fault, "usage-lost": Fault, "page-stale": Fault,
-	"cached-for-another": Fault, "vary-missing": Fault, "not-refused": Fault, "refused": Fault,
-	"meta-misnamed": Fault, "meta-in-body": Fault,
-	"audit-refused": Inconclusive, "page-error": Inconclusive,
-	"robots-missing": Notice, "robots-lighthouse": Notice, "robots-changed": Notice, "sitemap-redirect": Notice,
-	"unknown-rule": Notice, "not-audited": Notice, "noindex-not-sampled": Notice, "other-host": Notice, "other-document": Notice,
+	"robots-unreachable": Error, "robots-forbidden": Error, "robots-redirect": Error, "robots-html": Error,
+	"robots-content-type": Error, "robots-encoding": Error, "robots-too-large": Error, "robots-syntax": Error,
+	"robots-stale": Error, "robots-rewritten": Error, "robots-not-compared": Error, "robots-varies": Error,
+	"sitemap-disallowed": Error, "sitemap-noindex": Error, "sitemap-error": Error, "sitemap-unreadable": Error,
+	"home-noindex": Error, "noindex-hidden": Error, "channels-disagree": Error, "usage-disagrees": Error,
+	"headers-lost": Error, "meta-lost": Error, "usage-lost": Error, "page-stale": Error,
+	"cached-for-another": Error, "vary-missing": Error, "not-blocked": Error, "blocked": Error,
+	"meta-misnamed": Error, "meta-in-body": Error,
+	"audit-blocked": Warning, "page-error": Warning,
+	"robots-missing": Hint, "robots-lighthouse": Hint, "robots-changed": Hint, "sitemap-redirect": Hint,
+	"unknown-rule": Hint, "not-audited": Hint, "noindex-not-sampled": Hint, "other-host": Hint, "other-document": Hint,
 }
 
 func finding(code, url, crawler, message, fix string) Finding {
@@ -225,6 +225,6 @@ func (f Finding) as(s Severity) Finding {
 
 // sortFindings puts the gravest first.
 func sortFindings(fs []Finding) {
-	order := []Severity{Fault, Inconclusive, Notice}
+	order := []Severity{Error, Warning, Hint}
 	slices.SortStableFunc(fs, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 }

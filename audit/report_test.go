@@ -20,7 +20,7 @@ func TestTextSaysTheSameOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-fault: the header lacks train-ai=n [usage-lost]
+error: the header lacks train-ai=n [usage-lost]
   https://example.com/a
   https://example.com/b
   https://example.com/c
@@ -29,17 +29,17 @@ fault: the header lacks train-ai=n [usage-lost]
   and 2 more
   what to do: look at the proxy
 
-fault: the header lacks search=y [usage-lost]
+error: the header lacks search=y [usage-lost]
   https://example.com/a
 
-8 faults, 0 inconclusive, no notices
+8 errors, 0 inconclusive, no hints
 `
 	if !strings.HasSuffix(b.String(), want) {
 		t.Errorf("got\n%s\nwant at its end\n%s", &b, want)
 	}
 }
 
-// An audit in its own name cannot know whether crawlers are refused, and says so.
+// An audit in its own name cannot know whether crawlers are blocked, and says so.
 func TestTextSaysThatRefusalsWereNotLookedAt(t *testing.T) {
 	for status, want := range map[string]bool{"": true, "403 Forbidden": false} {
 		r := Report{Pages: []PageInfo{{Readings: []Reading{{Crawler: otherCrawler, Status: "200 OK"}, {Crawler: "GPTBot", Status: status}}}}}
@@ -57,7 +57,7 @@ func TestTextSaysThatRefusalsWereNotLookedAt(t *testing.T) {
 func TestJSONHasTheSummary(t *testing.T) {
 	r := &Report{
 		Pages:    []PageInfo{{Readings: []Reading{{Crawler: "GPTBot"}}}},
-		Findings: []Finding{{Severity: Fault}, {Severity: Fault}, {Severity: Inconclusive}, {Severity: Notice}, {Severity: Notice}, {Severity: Notice}},
+		Findings: []Finding{{Severity: Error}, {Severity: Error}, {Severity: Warning}, {Severity: Hint}, {Severity: Hint}, {Severity: Hint}},
 	}
 	for status, refusals := range map[string]string{"": "false", "403 Forbidden": "true"} {
 		r.Pages[0].Readings[0].Status = status
@@ -65,7 +65,7 @@ func TestJSONHasTheSummary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{`"requests":0`, `"faults":2,"inconclusive":1,"notices":3,"refusals_looked_at":` + refusals} {
+		for _, want := range []string{`"requests":0`, `"errors":2,"warning":1,"hints":3,"blocks_looked_at":` + refusals} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("no %s in %s", want, text)
 			}

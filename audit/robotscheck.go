@@ -41,23 +41,23 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
 	switch {
 	case r.err == errTooManyRedirects:
-		f("robots-redirect", "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they then treat the whole site as open", "answer /robots.txt on this host, without a redirect")
+		f("robots-redirect", "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they then treat the whole site as allowed", "answer /robots.txt on this host, without a redirect")
 		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
-		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"): crawlers treat the whole site as closed until it can be fetched (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
+		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"): crawlers treat the whole site as disallowed until it can be fetched (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
 		return nil
 	case r.status == http.StatusNotFound || r.status == http.StatusGone:
 		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
 		if a.o.Policy != nil {
-			missing = missing.as(Fault)
+			missing = missing.as(Error)
 			missing.Fix = "let the requests for /robots.txt through to the server that has the policy"
 		}
 		a.add(missing)
 		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
-		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers treat that as a site without rules (RFC 9309 section 2.3.1.3) and fetch everything", "let everyone read /robots.txt, including crawlers that are refused elsewhere")
+		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers treat that as a site without rules (RFC 9309 section 2.3.1.3) and fetch everything", "let everyone read /robots.txt, including crawlers that are blocked elsewhere")
 		a.rules = readRobots(nil, nil)
 		return nil
 	}
@@ -151,7 +151,7 @@ func (a *auditor) robotsFreshness(ctx context.Context) {
 	}
 	found, same := a.compareRobots(a.robots.body)
 	if differs {
-		if same || found.Severity != Fault {
+		if same || found.Severity != Error {
 			return
 		}
 		found, same = a.compareRobots(fresh.body) // the old version may explain the difference

@@ -20,7 +20,7 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	o := robotsserve.Options{Scheme: a.base.Scheme}
 	file, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, o)
 	missing, added := lineDifference(file.Body, served)
-	o.Short = true // as a server may that refuses
+	o.Short = true // as a server may that blocks
 	if short, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, o); len(missing) > 0 {
 		if less, more := lineDifference(short.Body, served); len(less) < len(missing) {
 			file, missing, added = short, less, more
@@ -119,7 +119,7 @@ func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool
 		}
 	}
 	var parts []string
-	for laxer, does := range map[bool]string{true: "may fetch what the policy closes", false: "may not fetch what the policy leaves open"} {
+	for laxer, does := range map[bool]string{true: "may fetch what the policy disallows", false: "may not fetch what the policy leaves allowed"} {
 		if names := who[laxer]; names != nil {
 			parts = append(parts, fmt.Sprintf("%s %s, such as %s", whichReaders(names, c.Crawlers), does, example[laxer]))
 		}

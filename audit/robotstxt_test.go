@@ -29,16 +29,16 @@ Allow: /news/
 		path        string
 		want        bool
 	}{
-		"2.2.1 everyone":           {[]string{"SomeBot"}, false, "/private/x", false},
-		"2.2.1 ignores *":          {[]string{"SomeBot"}, true, "/private/x", true},
-		"2.2.1 groups united":      {[]string{"GPTBot"}, false, "/news/x", true},
-		"2.2.1 own group":          {[]string{"CCBot"}, false, "/news/x", false},
-		"2.2.1 family":             {[]string{"GPTBot-Image", "GPTBot"}, false, "/news/x", true},
-		"2.2.2 longest":            {nil, false, "/private/open/x", true},
-		"2.2.3 end":                {nil, false, "/a/b.pdf", false},
-		"2.2.3 end, more":          {nil, false, "/a/b.pdf?x", true},
-		"2.2.2 robots.txt is open": {[]string{"CCBot"}, false, "/robots.txt", true},
-		"2.2.2 encoded":            {nil, false, "/%70rivate/x", false},
+		"2.2.1 everyone":              {[]string{"SomeBot"}, false, "/private/x", false},
+		"2.2.1 ignores *":             {[]string{"SomeBot"}, true, "/private/x", true},
+		"2.2.1 groups united":         {[]string{"GPTBot"}, false, "/news/x", true},
+		"2.2.1 own group":             {[]string{"CCBot"}, false, "/news/x", false},
+		"2.2.1 family":                {[]string{"GPTBot-Image", "GPTBot"}, false, "/news/x", true},
+		"2.2.2 longest":               {nil, false, "/private/open/x", true},
+		"2.2.3 end":                   {nil, false, "/a/b.pdf", false},
+		"2.2.3 end, more":             {nil, false, "/a/b.pdf?x", true},
+		"2.2.2 robots.txt is allowed": {[]string{"CCBot"}, false, "/robots.txt", true},
+		"2.2.2 encoded":               {nil, false, "/%70rivate/x", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := f.decide(reader{names: tt.names, ignoresStar: tt.ignoresStar}, tt.path).Allowed; got != tt.want {

@@ -74,7 +74,7 @@ func (a *auditor) closedSitemapPages(pages []*url.URL) {
 		}
 	}
 	if n > 0 {
-		a.add(finding("sitemap-disallowed", first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt closes to search engines, by line "+a.rules.describe(line),
+		a.add(finding("sitemap-disallowed", first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt disallows to search engines, by line "+a.rules.describe(line),
 			"take the pages out of the sitemap, or let search engines read them"))
 	}
 }
@@ -138,7 +138,7 @@ func choosePages(all []*url.URL, home *url.URL, n int) (chosen []*page) {
 	return chosen
 }
 
-// readerOf is how a crawler of the catalogue reads robots.txt.
+// readerOf is how a crawler of the catalog reads robots.txt.
 func readerOf(c *crawlers.Crawler) reader {
 	return reader{c.Token, append([]string{c.Token}, c.Follows...), c.IgnoresStar}
 }

@@ -88,7 +88,7 @@ func (s *testSite) audit(t *testing.T, o Options) *Report {
 // notice, each once.
 func codes(r *Report) (all []string) {
 	for _, f := range r.Findings {
-		code := f.Code + map[Severity]string{Fault: "", Inconclusive: "?", Notice: "-"}[f.Severity]
+		code := f.Code + map[Severity]string{Error: "", Warning: "?", Hint: "-"}[f.Severity]
 		if !slices.Contains(all, code) {
 			all = append(all, code)
 		}
@@ -117,29 +117,29 @@ func TestSites(t *testing.T) {
 		sitemap []string
 		want    []string
 	}{
-		"WordPress":                 {robots: "wordpress", sitemap: []string{"/", "/about/"}},
-		"newspaper":                 {robots: "newspaper", sitemap: []string{"/about/"}},
-		"newspaper, closed page":    {robots: "newspaper", sitemap: []string{"/about/", "/preview/x"}, want: []string{"sitemap-disallowed"}},
-		"shop":                      {robots: "shop"},
-		"content signals":           {robots: "signals", want: []string{"robots-lighthouse-"}},
-		"content signals, usage":    {robots: "signals", pages: map[string]string{"/": "Content-Usage: train-ai=y\n\n" + home}, want: []string{"robots-lighthouse-", "usage-disagrees"}},
-		"mistakes":                  {robots: "mistakes", want: []string{"robots-lighthouse-", "robots-syntax"}},
-		"closed":                    {robots: "closed", want: []string{"not-audited-"}},
-		"UTF-16":                    {robots: "utf16", want: []string{"robots-encoding"}},
-		"byte order mark and CRLF":  {robots: "bom"},
-		"empty":                     {text: ""},
-		"600 KiB":                   {text: "User-agent: *\n" + strings.Repeat("Disallow: /a-long-path-of-a-page-that-nobody-reads/\n", 12_000), want: []string{"robots-too-large"}},
-		"noindex that is hidden":    {text: "User-agent: Googlebot\nDisallow: /about/\nUser-agent: *\nDisallow:\n", pages: map[string]string{"/about/": `<meta name="robots" content="noindex">`}, sitemap: []string{"/about/"}, want: []string{"noindex-hidden", "sitemap-disallowed", "sitemap-noindex"}},
-		"noindex on the home page":  {pages: map[string]string{"/": "X-Robots-Tag: noindex\n\n" + home}, want: []string{"home-noindex"}},
-		"noindex for one":           {pages: map[string]string{"/": "X-Robots-Tag: googlebot: noindex, nofollow\n\n" + home}, want: []string{"home-noindex"}},
-		"noindex for another kind":  {pages: map[string]string{"/": "X-Robots-Tag: gptbot: noindex\n\n" + home}},
-		"header against page":       {pages: map[string]string{"/": "X-Robots-Tag: nofollow\n\n" + `<meta name="robots" content="index, follow">`}, want: []string{"channels-disagree"}},
-		"header and page agree":     {pages: map[string]string{"/": "X-Robots-Tag: nosnippet\n\n" + `<meta name="robots" content="index, follow">`}},
-		"misspelt rule":             {pages: map[string]string{"/": `<meta name="robots" content="noidnex">`}, want: []string{"unknown-rule-"}},
-		"meta in the body":          {pages: map[string]string{"/": `<body><meta name="robots" content="noindex">`}, want: []string{"meta-in-body"}},
-		"mining reserved, training": {pages: map[string]string{"/": "Tdm-Reservation: 1\nContent-Usage: train-ai=y\n\n" + home}, want: []string{"usage-disagrees"}},
-		"sitemap with dead page":    {sitemap: []string{"/gone/"}, want: []string{"sitemap-error"}},
-		"sitemap is a page":         {text: "Sitemap: {{site}}/about/\n", want: []string{"sitemap-unreadable"}},
+		"WordPress":                  {robots: "wordpress", sitemap: []string{"/", "/about/"}},
+		"newspaper":                  {robots: "newspaper", sitemap: []string{"/about/"}},
+		"newspaper, disallowed page": {robots: "newspaper", sitemap: []string{"/about/", "/preview/x"}, want: []string{"sitemap-disallowed"}},
+		"shop":                       {robots: "shop"},
+		"content signals":            {robots: "signals", want: []string{"robots-lighthouse-"}},
+		"content signals, usage":     {robots: "signals", pages: map[string]string{"/": "Content-Usage: train-ai=y\n\n" + home}, want: []string{"robots-lighthouse-", "usage-disagrees"}},
+		"mistakes":                   {robots: "mistakes", want: []string{"robots-lighthouse-", "robots-syntax"}},
+		"disallowed":                 {robots: "disallowed", want: []string{"not-audited-"}},
+		"UTF-16":                     {robots: "utf16", want: []string{"robots-encoding"}},
+		"byte order mark and CRLF":   {robots: "bom"},
+		"empty":                      {text: ""},
+		"600 KiB":                    {text: "User-agent: *\n" + strings.Repeat("Disallow: /a-long-path-of-a-page-that-nobody-reads/\n", 12_000), want: []string{"robots-too-large"}},
+		"noindex that is hidden":     {text: "User-agent: Googlebot\nDisallow: /about/\nUser-agent: *\nDisallow:\n", pages: map[string]string{"/about/": `<meta name="robots" content="noindex">`}, sitemap: []string{"/about/"}, want: []string{"noindex-hidden", "sitemap-disallowed", "sitemap-noindex"}},
+		"noindex on the home page":   {pages: map[string]string{"/": "X-Robots-Tag: noindex\n\n" + home}, want: []string{"home-noindex"}},
+		"noindex for one":            {pages: map[string]string{"/": "X-Robots-Tag: googlebot: noindex, nofollow\n\n" + home}, want: []string{"home-noindex"}},
+		"noindex for another kind":   {pages: map[string]string{"/": "X-Robots-Tag: gptbot: noindex\n\n" + home}},
+		"header against page":        {pages: map[string]string{"/": "X-Robots-Tag: nofollow\n\n" + `<meta name="robots" content="index, follow">`}, want: []string{"channels-disagree"}},
+		"header and page agree":      {pages: map[string]string{"/": "X-Robots-Tag: nosnippet\n\n" + `<meta name="robots" content="index, follow">`}},
+		"misspelled rule":            {pages: map[string]string{"/": `<meta name="robots" content="noidnex">`}, want: []string{"unknown-rule-"}},
+		"meta in the body":           {pages: map[string]string{"/": `<body><meta name="robots" content="noindex">`}, want: []string{"meta-in-body"}},
+		"mining reserved, training":  {pages: map[string]string{"/": "Tdm-Reservation: 1\nContent-Usage: train-ai=y\n\n" + home}, want: []string{"usage-disagrees"}},
+		"sitemap with dead page":     {sitemap: []string{"/gone/"}, want: []string{"sitemap-error"}},
+		"sitemap is a page":          {text: "Sitemap: {{site}}/about/\n", want: []string{"sitemap-unreadable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -65,11 +65,11 @@ func TestPolicies(t *testing.T) {
 
 // TestMissing holds the rule that the command fails where work is not done.
 func TestMissing(t *testing.T) {
-	good := map[string]string{"json": "200, 1024 octets, 3 headers", "page": "200, 51240 octets, 3 headers, 1 meta", "refused": "403"}
+	good := map[string]string{"json": "200, 1024 octets, 3 headers", "page": "200, 51240 octets, 3 headers, 1 meta", "blocked": "403"}
 	if lacks := (&work{Row: "x", Did: good}).missing(); len(lacks) > 0 {
 		t.Errorf("of good work: %q", lacks)
 	}
-	bad := map[string]string{"json": "200, 1024 octets", "page": "200, 51240 octets, chunked, 3 headers, 1 meta", "refused": "200, 51200 octets", "robots-304": "200"}
+	bad := map[string]string{"json": "200, 1024 octets", "page": "200, 51240 octets, chunked, 3 headers, 1 meta", "blocked": "200, 51200 octets", "robots-304": "200"}
 	if lacks := (&work{Row: "x", Did: bad}).missing(); len(lacks) != len(bad) {
 		t.Errorf("%q, want one of each of %d", lacks, len(bad))
 	}

@@ -30,7 +30,7 @@ type row struct {
 	policy   *workload.PolicySize
 	coarse   bool   // its ratios are so large that a third of the rounds will do
 	only     string // the scenario that it is for; "" stands for all
-	refusing string // the base where requests are refused, if it is another
+	refusing string // the base where requests are blocked, if it is another
 
 	port  int
 	cmd   *exec.Cmd
@@ -41,7 +41,7 @@ type row struct {
 }
 
 const (
-	refused  = "refused" // a scenario
+	refused  = "blocked" // a scenario
 	bareRow  = "caddy"
 	againRow = "caddy-again"
 	leastRow = "least"
@@ -65,7 +65,7 @@ func allRows() []*row {
 			Base: ourRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Large,
 		},
 		{
-			Name: "caddy-recipe", What: "`header_regexp`, `header` and `respond` for the same crawlers; no meta element", Base: bareRow,
+			Name: "caddy-recipe", What: "`header_regexp`, `header` and `respond` for the same crawlers; no meta tag", Base: bareRow,
 			server: "barecaddy", template: "recipe.Caddyfile", coarse: true,
 		},
 		{
@@ -73,8 +73,8 @@ func allRows() []*row {
 			server: "barecaddy", template: "least.Caddyfile",
 		},
 		{
-			Name: refuseRow, What: "Caddy with `respond 403` for everything: the least that a refusal can cost", Base: bareRow,
-			server: "barecaddy", template: "refusing.Caddyfile", coarse: true, only: refused,
+			Name: refuseRow, What: "Caddy with `respond 403` for everything: the least that a block can cost", Base: bareRow,
+			server: "barecaddy", template: "blocking.Caddyfile", coarse: true, only: refused,
 		},
 		{Name: "nginx", What: "nginx with `proxy_pass` alone, one worker", server: "nginx", template: "bare.nginx"},
 		{Name: "nginx-recipe", What: "nginx with `map`, `add_header` and `sub_filter`", Base: "nginx", server: "nginx", template: "recipe.nginx", coarse: true},

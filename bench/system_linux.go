@@ -27,7 +27,7 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// machineTime is the time that all CPUs together were busy, neighbours on the
+// machineTime is the time that all CPUs together were busy, neighbors on the
 // same host included, to 10 ms.
 func machineTime() (time.Duration, error) {
 	b, err := os.ReadFile("/proc/stat")

@@ -77,7 +77,7 @@ func (r *row) ask(client *http.Client, s *workload.Scenario, revalidate bool) (*
 }
 
 // describe is one cell of the table: status, length, framing, coding, headers,
-// meta element.
+// meta tag.
 func describe(s *workload.Scenario, resp *http.Response, body []byte) string {
 	did := []string{fmt.Sprint(resp.StatusCode)}
 	h := resp.Header
@@ -131,7 +131,7 @@ var mustDo = map[string][]string{
 	"page":        {"200", "3 headers", "1 meta"},
 	"page-gzip":   {"200", "3 headers", "1 meta", "gzip"},
 	"stream":      {"200", "3 headers", "1 meta", "chunked"},
-	"refused":     {"403"},
+	"blocked":     {"403"},
 	"robots":      {"200"},
 	"robots-gzip": {"200", "gzip"},
 	"robots-304":  {"304"},

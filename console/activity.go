@@ -27,6 +27,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -52,17 +53,17 @@ type Activity struct {
 
 	// A new version of a policy is not loaded if search engines would have lost more than so
 	// many requests of the last seven days by it, unless its rules say `intended`: if they
-	// are newly refused, disallowed, or not to be indexed. Default: no limit.
+	// are newly blocked, disallowed, or not to be indexed. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
 	// With MaxSearchLoss: for how many requests it may be undecided whether they are lost. Default: 0.
 	MaxUndecided int64 `json:"max_undecided,omitempty"`
 
 	// The database of a fleet, to which totals are sent as well. Default: none.
-	ClickHouse *ClickHouse `json:"clickhouse,omitempty"`
+	ClickHouse *ClickHouse `json:"fleet_database,omitempty"`
 
 	// What this server is called in a fleet. Default: the name of the host.
-	Node string `json:"node,omitempty"`
+	Node string `json:"name,omitempty"`
 
 	directory string                                // absolute
 	store     *optional.Shared[Activity, openStore] // nil before Start
@@ -102,7 +103,7 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 		if err != nil {
 			return s, err
 		}
-		caddy.Log().Named("robots_policy.activity").Warn("the damaged activity store was put aside, and a new one begins", zap.String("damaged", name))
+		caddy.Log().Named("robots_policy.activity").Warn("the damaged activity database was put aside, and a new one begins", zap.String("damaged", name))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -125,7 +126,7 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 		}
 	}
 	go s.check()
-	s.sending = optional.NewState("clickhouse")
+	s.sending = optional.NewState("fleet_database")
 	s.SendTo(a.fleet(s.sending.Report))
 	return s, nil
 }
@@ -188,7 +189,7 @@ func (a *Activity) options(o *optional.Opening) store.Options {
 			}
 		},
 		Shrinking: func(size, limit int64) {
-			caddy.Log().Named("robots_policy.activity").Warn("the activity store is full: the oldest totals with paths are deleted; max_size sets how large it may become",
+			caddy.Log().Named("robots_policy.activity").Warn("the activity database is full: the oldest totals with paths are deleted; max_size sets how large it may become",
 				zap.Int64("size", size), zap.Int64("max_size", limit))
 		},
 	}
@@ -211,7 +212,7 @@ func (a *Activity) Cleanup() error {
 //	    max_size      <size>
 //	    max_search_loss <requests>
 //	    max_undecided   <requests>
-//	    clickhouse      <url> { ... }
+//	    fleet_database      <url> { ... }
 //	    node            <name>
 //	}
 func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -221,7 +222,7 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		name, value := d.Val(), ""
-		if name == "clickhouse" {
+		if name == "fleet_database" {
 			a.ClickHouse = new(ClickHouse)
 			if err := a.ClickHouse.unmarshal(d); err != nil {
 				return err
@@ -229,7 +230,7 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			continue
 		}
 		if !slices.Contains(activityOptions, name) {
-			return d.Errf("unrecognized option '%s': must be %s", name, english.List(activityOptions, "or"))
+			return d.Errf("unrecognized option '%s': must be %s%s", name, english.List(activityOptions, "or"), renamed.Options.Hint(name))
 		}
 		if !d.AllArgs(&value) {
 			return d.Errf("%s takes one argument", name)
@@ -241,7 +242,7 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-var activityOptions = []string{"rows_per_hour", "hours", "days", "max_size", "max_search_loss", "max_undecided", "clickhouse", "node"}
+var activityOptions = []string{"rows_per_hour", "hours", "days", "max_size", "max_search_loss", "max_undecided", "fleet_database", "name"}
 
 // set sets an option, or says what its value must be.
 func (a *Activity) set(name, value string) (must string) {
@@ -249,7 +250,7 @@ func (a *Activity) set(name, value string) (must string) {
 	duration, err2 := caddy.ParseDuration(value)
 	size, err3 := humanize.ParseBytes(value)
 	switch {
-	case name == "node":
+	case name == "name":
 		a.Node = value
 	case name == "rows_per_hour" && (err != nil || number < 1 || number > math.MaxInt32):
 		return "a number of 1 or more"
@@ -276,7 +277,7 @@ func (a *Activity) set(name, value string) (must string) {
 }
 
 // Record implements activity.Recorder.
-func (a *Activity) Record(v activity.Visit) {
+func (a *Activity) Record(v activity.Request) {
 	s, ok := a.store.Get()
 	if !ok {
 		a.lost.Add(1)
@@ -296,7 +297,7 @@ func (a *Activity) Reader() *store.Reader {
 
 // errNotOpen says why there is no Reader.
 func (a *Activity) errNotOpen() error {
-	return fmt.Errorf("the activity store is not open: %w", cmp.Or(a.store.Err(), errors.New("it is being opened")))
+	return fmt.Errorf("the activity database is not open: %w", cmp.Or(a.store.Err(), errors.New("it is being opened")))
 }
 
 // Violations implements recorders.ActivityStore.
@@ -340,7 +341,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	}
 	stored := replay.OfPolicies(reader.EachRow, versions)
 	if len(versions) == 0 { // no crawler has come yet
-		stored = func(context.Context, time.Time, time.Time, func(activity.Visits) error) (int64, error) { return 0, nil }
+		stored = func(context.Context, time.Time, time.Time, func(activity.Totals) error) (int64, error) { return 0, nil }
 	}
 	r, err := replay.Run(ctx, replay.Options{
 		New: after, Old: before, Stored: stored, StoreName: a.directory, Since: activity.Since(time.Now(), replay.LossPeriod),
@@ -386,7 +387,7 @@ func (a *Activity) publish(p *activity.Publication, record func(context.Context,
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := record(ctx, s.Store); err != nil {
-		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("publication", p.Label()), zap.Error(err))
+		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("version", p.Label()), zap.Error(err))
 	}
 }
 

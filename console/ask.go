@@ -32,7 +32,7 @@ func (d *askData) Answered() bool { return d.answered != nil }
 
 type answered struct {
 	*site.Explanation
-	Verdict   string // allowed, closed or refused
+	Verdict   string // allowed, closed or blocked
 	Headline  string
 	Others    []otherAnswer
 	Happened  *counts // in the period; nil: not recorded
@@ -88,10 +88,10 @@ func (a *answered) lead() string {
 	if a.Reason != nil {
 		text += fmt.Sprintf(", by the rule “%s” on line %d", shorten(a.Reason.Rule), lineIn(a.Reason.Place))
 	} else {
-		text += ": no rule closes it"
+		text += ": no rule disallows it"
 	}
-	if a.Verdict == "refused" {
-		text += "; the server refuses it"
+	if a.Verdict == "blocked" {
+		text += "; the server blocks it"
 	}
 	return text + "."
 }
@@ -106,9 +106,9 @@ func (v *view) askLead(host string) string {
 			closed = append(closed, o.Name)
 		}
 	}
-	text := fmt.Sprintf("The front page of %s is open to %d of the %d crawlers that are asked about most", host, open, open+len(closed))
+	text := fmt.Sprintf("The front page of %s is allowed for %d of the %d crawlers that are asked about most", host, open, open+len(closed))
 	if len(closed) > 0 {
-		text += ", and closed to " + english.List(closed, "and")
+		text += ", and disallowed for " + english.List(closed, "and")
 	}
 	return text + ". Ask about another crawler or page."
 }
@@ -158,20 +158,20 @@ func (v *view) explain(q site.Question) *answered {
 	refused := false
 	if a.Identity != nil {
 		for _, o := range a.Identity.Outcomes {
-			refused = refused || o.Refused && o.Identity == a.Identity.Assumed
+			refused = refused || o.Blocked && o.Identity == a.Identity.Assumed
 		}
 	}
 	switch {
 	case refused && a.MayCrawl:
-		a.Verdict, a.Headline = "refused", "The policy allows it, but the server refuses this client."
+		a.Verdict, a.Headline = "blocked", "The policy allows it, but the server blocks this client."
 	case refused:
-		a.Verdict, a.Headline = "refused", "No, and the server refuses it."
+		a.Verdict, a.Headline = "blocked", "No, and the server blocks it."
 	case a.MayCrawl:
 		a.Verdict, a.Headline = "allowed", "Yes, it may."
 	case a.Open:
-		a.Verdict, a.Headline = "closed", "No, but it is served: crawlers learn the rules from it."
+		a.Verdict, a.Headline = "disallowed", "No, but it is served: crawlers learn the rules from it."
 	default:
-		a.Verdict, a.Headline = "closed", "No, it is closed. But the server does not refuse it."
+		a.Verdict, a.Headline = "disallowed", "No, it is disallowed. But the server does not block it."
 	}
 	stated := map[string]bool{}
 	for _, u := range a.Usages {
@@ -233,7 +233,7 @@ func (v *view) happened(a *answered, u *url.URL) *counts {
 func (v *view) names() []string {
 	names := slices.Clone(wellKnown)
 	for _, c := range v.seen() {
-		if c.Kind != activity.KindUnknown && !slices.Contains(names, c.Name) && len(names) < 60 {
+		if c.Category != activity.CategoryUnlisted && !slices.Contains(names, c.Name) && len(names) < 60 {
 			names = append(names, c.Name)
 		}
 	}

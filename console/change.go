@@ -421,4 +421,4 @@ func shortenAll(names []string) (all []string) {
 }
 
 // effects are what the effects of changes are called.
-var effects = map[string]string{"search": "Search engines lose", "loss": "Lose", "gain": "Gain", "stated": "Changes", "edge": "Changes", "line": "Changes"}
+var effects = map[string]string{"search": "Search engines lose", "loss": "Lose", "gain": "Gain", "stated": "Changes", "blocking": "Changes", "line": "Changes"}

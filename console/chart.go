@@ -49,16 +49,16 @@ var parts = []struct {
 	of          func(*counts) int64
 }{
 	{"f-allowed", "Allowed", func(c *counts) int64 { return c.Allowed }},
-	{"f-unknown", "Unknown", func(c *counts) int64 { return c.Unknown }},
-	{"f-closed", "Closed, but served", func(c *counts) int64 { return c.Closed }},
-	{"f-would", "Would be refused", func(c *counts) int64 { return c.Would }},
-	{"f-refused", "Refused", func(c *counts) int64 { return c.Refused }},
+	{"f-unlisted", "Unlisted", func(c *counts) int64 { return c.Unknown }},
+	{"f-disallowed", "Disallowed, but served", func(c *counts) int64 { return c.Closed }},
+	{"f-would", "Would be blocked", func(c *counts) int64 { return c.Would }},
+	{"f-blocked", "Blocked", func(c *counts) int64 { return c.Blocked }},
 }
 
 // newChart draws the bars of the period. Each leads to the page for its days.
 func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
-	c := &chart{Label: fmt.Sprintf("%s %s by verdict, %s. Each bar leads to its days, and the same is in the table below.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
+	c := &chart{Label: fmt.Sprintf("%s %s by decision, %s. Each bar leads to its days, and the same is in the table below.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
 	c.Note = "Requests every " + s.unit + ", UTC."
 	if _, to := v.span(); to.After(v.Now) {
 		c.Note += " The last one is not over."

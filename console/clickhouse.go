@@ -62,7 +62,7 @@ func (c *ClickHouse) check() error {
 
 // unmarshal reads the options of the block:
 //
-//	clickhouse <url> {
+//	fleet_database <url> {
 //	    user                  <name>
 //	    password_file         <file>
 //	    console_user          <name>

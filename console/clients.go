@@ -18,31 +18,31 @@ import (
 type client struct {
 	Name, Kind, Operator string
 	Impostor             bool
-	Verified, Claimed    int64 // requests
+	Verified, Unverified int64 // requests
 	How                  string
 	First, Last          time.Time
 	Days                 []int64
 	Spark                spark
 	Meter                meter
-	Path                 string // that an unknown client asked for most
+	Path                 string // that an unlisted client asked for most
 	PathN                int64
 	counts
 }
 
-// IsUnknown reports whether the catalogue does not know it.
-func (c *client) IsUnknown() bool { return c.Kind == activity.KindUnknown }
+// IsUnknown reports whether the catalog does not know it.
+func (c *client) IsUnknown() bool { return c.Kind == activity.CategoryUnlisted }
 
 // Identity is what is known of who it is.
 func (c *client) Identity() string {
 	switch {
 	case c.IsUnknown():
-		return "unknown"
+		return "unlisted"
 	case c.Impostor:
 		return "impostor"
-	case c.Verified > 0 && c.Verified >= c.Claimed:
+	case c.Verified > 0 && c.Verified >= c.Unverified:
 		return "verified"
 	}
-	return "claimed"
+	return "unverified"
 }
 
 // Label is how a page calls it; impostors stand in quotation marks.
@@ -88,7 +88,7 @@ func (v *view) clients(rows []store.Row) []*client {
 		if c == nil {
 			c = &client{Name: k.name, Kind: r.Values[store.ByKind], Impostor: k.impostor, Days: make([]int64, v.bars())}
 			if k.name == activity.AuditProduct {
-				c.Kind = activity.KindUnknown
+				c.Kind = activity.CategoryUnlisted
 			}
 			v.describe(c)
 			by[k] = c
@@ -101,8 +101,8 @@ func (v *view) clients(rows []store.Row) []*client {
 		switch r.Values[store.ByIdentity] {
 		case string(activity.Verified):
 			c.Verified += r.Requests
-		case string(activity.Claimed):
-			c.Claimed += r.Requests
+		case string(activity.Unverified):
+			c.Unverified += r.Requests
 		}
 	}
 	slices.SortFunc(all, func(a, b *client) int {
@@ -111,16 +111,16 @@ func (v *view) clients(rows []store.Row) []*client {
 	return all
 }
 
-// describe adds what the catalogue says.
+// describe adds what the catalog says.
 func (v *view) describe(c *client) {
 	row := v.lookup(c.Name)
 	if row == nil {
-		c.How = "not in the catalogue"
+		c.How = "not in the catalog"
 		return
 	}
 	c.Operator = row.Operator
 	if c.Kind == "" {
-		c.Kind = string(row.Kind)
+		c.Kind = string(row.Category)
 	}
 	c.How = verifiedBy(row.Verification)
 	if c.Impostor {
@@ -128,13 +128,13 @@ func (v *view) describe(c *client) {
 	}
 }
 
-// lookup finds a crawler in the catalogue of the policy, or in the built-in one.
+// lookup finds a crawler in the catalog of the policy, or in the built-in one.
 func (v *view) lookup(name string) *crawlers.Crawler {
-	catalogue, _ := crawlers.Default() // what is built in is valid
+	catalog, _ := crawlers.Default() // what is built in is valid
 	if v.Running != nil {
-		catalogue = v.Running.Site.File.Catalogue
+		catalog = v.Running.Site.File.Catalog
 	}
-	row, _ := catalogue.Lookup(name)
+	row, _ := catalog.Lookup(name)
 	return row
 }
 

@@ -90,7 +90,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("invalid user %q: must be one placeholder and nothing else, such as %s", c.User, defaultUser)
 	}
 	if c.Approval < 0 || c.Approval > 9 {
-		return errors.New("invalid approval: must be the number of people that a publication takes, from 1 to 9")
+		return errors.New("invalid approval: must be the number of people who must approve a version, from 1 to 9")
 	}
 	if c.Listen = cmp.Or(c.Listen, defaultListen); c.Listen != "off" {
 		if _, err := parseListen(c.Listen); err != nil {
@@ -156,7 +156,7 @@ func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case name == "user":
 			c.User = value
 		case len(value) != 1 || value < "1" || value > "9":
-			return d.Err("approval takes the number of people that a publication takes, from 1 to 9")
+			return d.Err("approval takes the number of people who must approve a version, from 1 to 9")
 		default:
 			c.Approval = int(value[0] - '0')
 		}

@@ -20,14 +20,14 @@ import (
 
 type crawlerData struct {
 	*client
-	Row       *crawlers.Crawler // nil: not in the catalogue
+	Row       *crawlers.Crawler // nil: not in the catalog
 	Card      string            // what it says of itself, if it signs
 	Impostors int64
 	Chart     *chart
 	Sections  []sectionCounts
 	Reads     []readEvent
 	Violating []violationDay
-	Served    bool // some of these were not refused
+	Served    bool // some of these were not blocked
 	Evidence  bool
 }
 
@@ -114,10 +114,10 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	}
 	switch {
 	case d.IsUnknown():
-	case d.Violations > 0 && d.Refused >= d.Violations:
-		text += ". It asks for closed pages: " + plural(d.Violations, "violation", "violations") + ", all refused"
+	case d.Violations > 0 && d.Blocked >= d.Violations:
+		text += ". It asks for disallowed pages: " + plural(d.Violations, "violation", "violations") + ", all blocked"
 	case d.Violations > 0:
-		text += ". It fetches closed pages: " + plural(d.Violations, "violation", "violations")
+		text += ". It fetches disallowed pages: " + plural(d.Violations, "violation", "violations")
 	case d.Unread >= d.All:
 		text += ". Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known"
 	case d.Unread > 0:
@@ -234,7 +234,7 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 		return err
 	}
 	for _, r := range slices.Backward(rows) {
-		if r.Violations > 0 && r.Values[store.ByDecision] != string(activity.Refused) {
+		if r.Violations > 0 && r.Values[store.ByDecision] != string(activity.Blocked) {
 			d.Served = true
 		}
 		if r.Violations > 0 && len(d.Violating) < 40 {

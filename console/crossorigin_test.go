@@ -11,7 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// A form that a page of another site sends is refused before anything is computed; links
+// A form that a page of another site sends is blocked before anything is computed; links
 // from there work.
 func TestFormsOfOtherSites(t *testing.T) {
 	s := &server{local: true, logger: caddy.Log()}

@@ -53,14 +53,14 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 	if a.Reader() != nil || runningStore("") != nil {
 		t.Error("a damaged store is read")
 	}
-	a.Record(activity.Visit{}) // it is lost, and counted
+	a.Record(activity.Request{}) // it is lost, and counted
 	if a.Dropped() != 1 {
-		t.Errorf("%d visits are counted as dropped", a.Dropped())
+		t.Errorf("%d requests are counted as not recorded", a.Dropped())
 	}
 	if _, err := a.Violations(t.Context(), time.Now(), 1); err == nil {
 		t.Error("violations of a store that is not open")
 	}
-	until("a new store is open", func() bool { s, ok := a.store.Get(); return ok && s.Store != first.Store })
+	until("a new store is allowed", func() bool { s, ok := a.store.Get(); return ok && s.Store != first.Store })
 	if n := len(optional.Failing()); n != 0 {
 		t.Errorf("%d parts fail", n)
 	}

@@ -25,7 +25,7 @@ type decision struct {
 // Choices are what the form decides, by the values that it sends.
 func (*changeData) Choices() [][2]string {
 	return [][2]string{
-		{"allow", "Allow"}, {"ask", "Ask not to (robots.txt)"}, {"refuse", "Refuse"}, {"slow", "Slow down"}, {"snippet", "Set the length of snippets"}, {"ask train-ai", "Reserve rights: no AI training"}, {"ask ai-use", "Reserve rights: no AI use"},
+		{"allow", "Allow"}, {"ask", "Ask not to (robots.txt)"}, {"block", "Block"}, {"slow", "Slow down"}, {"snippet", "Set the length of snippets"}, {"ask train-ai", "Reserve rights: no AI training"}, {"ask ai-use", "Reserve rights: no AI use"},
 	}
 }
 
@@ -47,7 +47,7 @@ func (v *view) decideIn(d *changeData) {
 		switch edit.Action(what) {
 		case edit.Slow:
 			if place != "" && place != "/" {
-				c.Problems = append(c.Problems, "a limit is for the whole site, not for "+shorten(place)+": leave “Where” empty, or choose Refuse for a section")
+				c.Problems = append(c.Problems, "a limit is for the whole site, not for "+shorten(place)+": leave “Where” empty, or choose Block for a section")
 				return
 			}
 			c.Much = cmp.Or(c.Much, "60/m")
@@ -117,7 +117,7 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 	}
 	for _, subject := range subjects {
 		l := decideLinks{Label: subject[0]}
-		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Refuse", "refuse"}, {"Slow down everywhere", "slow"}} {
+		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Block", "block"}, {"Slow down everywhere", "slow"}} {
 			place := s.Path
 			if do[1] == string(edit.Slow) { // limits are for whole sites
 				if place = ""; on != "" {

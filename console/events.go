@@ -25,14 +25,14 @@ const (
 type update struct {
 	Requests int64  `json:"requests"` // today
 	Policy   string `json:"policy"`   // the version in force
-	Alarms   int    `json:"alarms"`
+	Alerts   int    `json:"alerts"`
 }
 
 // events streams what changes until the configuration or the request ends.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	if !streams.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
-		http.Error(w, "Too many pages are open.", http.StatusServiceUnavailable)
+		http.Error(w, "Too many pages are allowed.", http.StatusServiceUnavailable)
 		return
 	}
 	defer streams.Release(1)
@@ -83,7 +83,7 @@ func (v *view) update() (u update) {
 	if v.store == nil {
 		return u
 	}
-	u.Alarms, _ = v.count(func(*notice) bool { return true })
+	u.Alerts, _ = v.count(func(*notice) bool { return true })
 	q := v.query()
 	q.From = v.Now.Truncate(24 * time.Hour)
 	q.To = q.From.AddDate(0, 0, 1)

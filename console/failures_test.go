@@ -38,7 +38,7 @@ func (b broken) Totals(ctx context.Context, _ store.Query) ([]store.Row, error) 
 	return nil, b.fail(ctx)
 }
 
-func (b broken) EachRow(ctx context.Context, _, _ time.Time, _ func(activity.Visits) error) (int64, error) {
+func (b broken) EachRow(ctx context.Context, _, _ time.Time, _ func(activity.Totals) error) (int64, error) {
 	return 0, b.fail(ctx)
 }
 
@@ -111,9 +111,9 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 		{"crawler?name=GPTBot", nil, "", ""},
 		{"published", nil, "", ""},
 		{"change?from=000000000000", nil, "", ""},
-		{"ask?agent=GPTBot&url=/news/", nil, "No, and the server refuses it.", "What really happened"},
+		{"ask?agent=GPTBot&url=/news/", nil, "No, and the server blocks it.", "What really happened"},
 		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section</h3>"},
-		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly refused or let in"},
+		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly blocked or let in"},
 		{"change", draft, "the stored traffic cannot be read (the disk is gone); by comparison", "replayed"},
 		{"health", nil, "Health", "None is stored"},
 	} {
@@ -137,10 +137,10 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 			}
 		}
 	}
-	if got := v.Unseen(); got != "How many visits were not recorded is not known." {
+	if got := v.Unseen(); got != "How many requests were not recorded is not known." {
 		t.Errorf("unseen: %q", got)
 	}
-	if all := v.searchNotices(); len(all) != 1 || all[0].Heading != "Whether search engines are refused is not known" || !strings.Contains(all[0].Text, "disk is gone") {
+	if all := v.searchNotices(); len(all) != 1 || all[0].Heading != "Whether search engines are blocked is not known" || !strings.Contains(all[0].Text, "disk is gone") {
 		t.Errorf("notices: %+v", all)
 	}
 }
@@ -215,8 +215,8 @@ func TestReplayOfHostsAndDays(t *testing.T) {
 				t.Fatalf("%s: %+v", name, r)
 			}
 			of[fmt.Sprint(name, days)] = r.Requests
-			if (requestsOf(r.Refused) > 0) != (name != "none") {
-				t.Errorf("%s, %d days: %d of %d newly refused", name, days, requestsOf(r.Refused), r.Requests)
+			if (requestsOf(r.Blocked) > 0) != (name != "none") {
+				t.Errorf("%s, %d days: %d of %d newly blocked", name, days, requestsOf(r.Blocked), r.Requests)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func (v *view) openFirst(p *page, d *changeData) (err error) {
 	if len(v.may) > 0 {
 		d.First.Host = v.may[0]
 	}
-	d.First.Closed, d.First.Staging = v.r.PostFormValue("closed"), v.r.PostFormValue("staging")
+	d.First.Closed, d.First.Staging = v.r.PostFormValue("disallowed"), v.r.PostFormValue("staging")
 	for t, q := range firstpolicy.Topics {
 		answer := cmp.Or(v.r.PostFormValue(q.Flag), q.Default.String())
 		d.First.Questions = append(d.First.Questions, firstQuestion{q.Flag, q.Question, answer, q.After != firstpolicy.Topic(t)})

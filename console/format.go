@@ -22,7 +22,7 @@ import (
 // functions are what templates call. The script shows numbers and times as the browser's locale does.
 var functions = template.FuncMap{
 	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "date": dateOf, "breakable": breakable, "version": shortVersion,
-	"kind": kindName, "shorten": shorten, "verdict": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },
+	"category": kindName, "shorten": shorten, "decision": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },
 	"dict": dict, "int": func(n int64) int { return int(n) }, "neg": func(n int) int { return -n },
 	"line": lineIn, "sentence": sentence, "effect": func(e string) string { return effects[e] }, "total": requestsOf,
 }
@@ -94,20 +94,20 @@ func timeElement(t time.Time, text, class string) template.HTML {
 	return template.HTML(`<time datetime="` + t.UTC().Format(layout) + `" data-s="` + class + `">` + text + `</time>`)
 }
 
-// shortVersion is enough of a hash to recognise it.
+// shortVersion is enough of a hash to recognize it.
 func shortVersion(s string) string { return s[:min(8, len(s))] }
 
-var kindNames = map[crawlers.Kind]string{
-	crawlers.KindSearch: "Search", crawlers.KindAITraining: "AI training", crawlers.KindAIInput: "AI answers",
-	crawlers.KindAIAssistant: "AI assistants", crawlers.KindAIAgent: "AI agents", crawlers.KindArchive: "Archives", crawlers.KindSEO: "SEO",
-	crawlers.KindAds: "Advertising", crawlers.KindPreview: "Link previews", crawlers.KindFeed: "Feeds", crawlers.KindMonitoring: "Monitoring",
-	crawlers.KindSecurity: "Security", crawlers.KindAcademic: "Research", activity.KindUnknown: "Unknown",
-	"unclassified": "Not classified", "": "Other",
+var kindNames = map[crawlers.Category]string{
+	crawlers.CategorySearch: "Search", crawlers.CategoryAITraining: "AI training", crawlers.CategoryAIInput: "AI answers",
+	crawlers.CategoryAIAssistant: "AI assistants", crawlers.CategoryAIAgent: "AI agents", crawlers.CategoryArchive: "Archives", crawlers.CategorySEO: "SEO",
+	crawlers.CategoryAds: "Advertising", crawlers.CategoryPreview: "Link previews", crawlers.CategoryFeed: "Feeds", crawlers.CategoryMonitoring: "Monitoring",
+	crawlers.CategorySecurity: "Security", crawlers.CategoryAcademic: "Research", activity.CategoryUnlisted: "Unlisted",
+	"none": "No category", "": "Other",
 }
 
 // kindName is what publishers call a kind of crawler.
 func kindName(kind string) string {
-	return cmp.Or(kindNames[crawlers.Kind(kind)], kind)
+	return cmp.Or(kindNames[crawlers.Category(kind)], kind)
 }
 
 // maxShown is how many characters of a text from strangers are shown.
@@ -132,20 +132,20 @@ func breakable(s string) template.HTML {
 	}))
 }
 
-// verdict is a word with its shape and colour.
+// verdict is a word with its shape and color.
 type verdict struct{ Class, Word string }
 
 var verdicts = map[string]verdict{
-	"allowed": {"v-allowed", "Allowed"}, "partly": {"v-partly", "Partly closed"}, "closed": {"v-closed", "Closed"},
-	"refused": {"v-refused", "Refused"}, "would": {"v-would", "Would be refused"}, "unknown": {"v-unknown", "Unknown"},
-	"unstated": {"v-claimed", "Not stated"}, "disallowed": {"v-closed", "Closed"}, "would_refuse": {"v-would", "Would be refused"},
-	"limited": {"v-refused", "Too many requests"}, "impostor": {"v-impostor", "Impostor"}, "verified": {"v-verified", "Verified"},
-	"claimed": {"v-claimed", "Claimed"},
+	"allowed": {"v-allowed", "Allowed"}, "partly": {"v-partly", "Partly disallowed"},
+	"blocked": {"v-blocked", "Blocked"}, "would": {"v-would", "Would be blocked"}, "unlisted": {"v-unlisted", "Unlisted"},
+	"unstated": {"v-unverified", "Not stated"}, "disallowed": {"v-disallowed", "Disallowed"}, "would_block": {"v-would", "Would be blocked"},
+	"limited": {"v-blocked", "Too many requests"}, "impostor": {"v-impostor", "Impostor"}, "verified": {"v-verified", "Verified"},
+	"unverified": {"v-unverified", "Unverified"},
 }
 
 // verdictOf is the markup of a verdict, by its name in code.
 func verdictOf(name string) template.HTML {
-	v := cmp.Or(verdicts[name], verdicts["unknown"])
+	v := cmp.Or(verdicts[name], verdicts["unlisted"])
 	return template.HTML(fmt.Sprintf(`<span class="v %s">%s</span>`, v.Class, v.Word))
 }
 

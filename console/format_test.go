@@ -72,8 +72,8 @@ func readsOldRobots(t *testing.T, dir, crawler string, hosts ...string) {
 		if err != nil || len(versions) < 2 {
 			t.Fatalf("%d versions of %s, %v", len(versions), host, err)
 		}
-		st.Record(activity.Visit{
-			Time: time.Now(), Host: host, Crawler: crawler, Kind: "search", Identity: activity.Claimed, Decision: activity.Allowed,
+		st.Record(activity.Request{
+			Time: time.Now(), Host: host, Crawler: crawler, Category: "search", Identity: activity.Unverified, Decision: activity.Allowed,
 			Path: "/robots.txt", RobotsTxt: true, Robots: versions[len(versions)-1].Version, Publication: versions[len(versions)-1].Publication, Number: "0.1",
 		})
 	}
@@ -82,16 +82,16 @@ func readsOldRobots(t *testing.T, dir, crawler string, hosts ...string) {
 	}
 }
 
-// A rule that refuses is only offered where something was served.
+// A rule that blocks is only offered where something was served.
 func TestOfferToRefuse(t *testing.T) {
 	s := startCaddy(t, testPolicy)
-	const offer = "Draft a rule that refuses them"
+	const offer = "Draft a rule that blocks them"
 	for _, name := range []string{"Bytespider", "PerplexityBot"} {
 		text := get(t, s, "crawler?name="+name).Body.String()
 		_, table, _ := strings.Cut(text, "Violations by day and rule")
-		served := strings.Contains(table, ">Served<") || strings.Contains(table, ">Closed<") || strings.Contains(table, "Would be refused")
+		served := strings.Contains(table, ">Served<") || strings.Contains(table, ">Disallowed<") || strings.Contains(table, "Would be blocked")
 		if strings.Contains(text, offer) != served {
-			t.Errorf("%s: violations that were not refused: %v, and the page offers a rule: %v", name, served, !served)
+			t.Errorf("%s: violations that were not blocked: %v, and the page offers a rule: %v", name, served, !served)
 		}
 	}
 }

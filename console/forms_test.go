@@ -35,8 +35,8 @@ func TestForms(t *testing.T) {
 			adds: []string{"    disallow: {crawl: [/admin/, /members/]}"}, says: "Everyone may no longer crawl /members/ on other hosts",
 		},
 		{
-			name: "close a staging host", form: map[string]string{"do": "decide", "who": "everyone", "choose": "refuse", "place": "/", "on": "test.example.com", "intended": "1"},
-			adds: []string{"    hosts: test.example.com", "    enforce: block", "    intended: [refuses-search]"}, says: "on test.example.com",
+			name: "close a staging host", form: map[string]string{"do": "decide", "who": "everyone", "choose": "block", "place": "/", "on": "test.example.com", "intended": "1"},
+			adds: []string{"    hosts: test.example.com", "    enforce: block", "    intended: [blocks-search]"}, says: "on test.example.com",
 		},
 		{
 			name: "set a limit", form: map[string]string{"do": "decide", "who": "AhrefsBot", "choose": "slow", "much": "10/m"},
@@ -67,7 +67,7 @@ func TestForms(t *testing.T) {
 			adds: []string{"      train-ai: /", "      ai-use: /"}, says: "“No AI may be trained with the site”: not for everyone: it stays allowed for GPTBot",
 		},
 		{name: "add a test from Ask", link: "change?expect=GPTBot+may+not+crawl+%2F", adds: []string{"  - GPTBot may not crawl /"}, says: "All 2 tests pass"},
-		{name: "name an unknown client", link: "change?name=python-httpx", adds: []string{"crawlers:", `  python-httpx: {}`}, says: "python-httpx"},
+		{name: "name an unlisted client", link: "change?name=python-httpx", adds: []string{"crawlers:", `  python-httpx: {}`}, says: "python-httpx"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := get(t, s, tt.link)
@@ -109,7 +109,7 @@ func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	}
 	one := get(t, s, "who-may?host=www.example.com&crawler=SemrushBot&section=www.example.com%2Fadmin%2F").Body.String()
 	cell := html.UnescapeString(get(t, s, "who-may?crawler=SemrushBot&section=www.example.com%2Fadmin%2F").Body.String())
-	if !strings.Contains(cell, `place=%2Fadmin%2F&who=SemrushBot#result">Refuse<`) || !strings.Contains(cell, `choose=slow&who=SemrushBot#result">Slow down everywhere<`) || !strings.Contains(one, `>Slow down on the whole host<`) {
+	if !strings.Contains(cell, `place=%2Fadmin%2F&who=SemrushBot#result">Block<`) || !strings.Contains(cell, `choose=slow&who=SemrushBot#result">Slow down everywhere<`) || !strings.Contains(one, `>Slow down on the whole host<`) {
 		t.Errorf("a section is slowed down: %q", regexp.MustCompile(`[^"]*choose=[^<]*`).FindAllString(cell, -1))
 	}
 }
@@ -128,15 +128,15 @@ func TestWhatIsReserved(t *testing.T) {
 		{"  - for: everyone\n    disallow: {train-ai: /$}\n", "", false},
 		{"  - for: everyone\n    hosts: a.example.com\n    disallow: {train-ai: /}\n", "", false},
 		{all + "  - for: GPTBot\n    disallow: {train-ai: /}\n", "", true},
-		{all + "  - for: GPTBot\n    allow: {train-ai: /}\n", "it is open for GPTBot, by the rule on line 5", true},
+		{all + "  - for: GPTBot\n    allow: {train-ai: /}\n", "it is allowed for GPTBot, by the rule on line 5", true},
 		{all + "  - for: category:ai-training\n    allow: {train-ai: /}\n", "more, by the rule on line 5", true},
-		{all + "  - for: everyone\n    allow: {train-ai: /blog/}\n", "it is open in /blog/, by the rule on line 5", true},
-		{all + "  - for: everyone\n    allow: {train-ai: /$}\n", "it is open in /$, by the rule on line 5", true},
-		{all + "  - for: everyone\n    allow: {train-ai: '/*.html$'}\n    disallow: {train-ai: /.html}\n", "it is open in /*.html$, by the rule on line 5", true},
-		{all + "  - for: everyone\n    hosts: a.example.com\n    allow: {train-ai: /}\n", "it is open on a.example.com, by the rule on line 5", true},
-		{all + "  - for: everyone\n    hosts: '*.example.com'\n    allow: {train-ai: /}\n", "it is open on *.example.com, by the rule on line 5", true},
+		{all + "  - for: everyone\n    allow: {train-ai: /blog/}\n", "it is allowed in /blog/, by the rule on line 5", true},
+		{all + "  - for: everyone\n    allow: {train-ai: /$}\n", "it is allowed in /$, by the rule on line 5", true},
+		{all + "  - for: everyone\n    allow: {train-ai: '/*.html$'}\n    disallow: {train-ai: /.html}\n", "it is allowed in /*.html$, by the rule on line 5", true},
+		{all + "  - for: everyone\n    hosts: a.example.com\n    allow: {train-ai: /}\n", "it is allowed on a.example.com, by the rule on line 5", true},
+		{all + "  - for: everyone\n    hosts: '*.example.com'\n    allow: {train-ai: /}\n", "it is allowed on *.example.com, by the rule on line 5", true},
 		{all + "  - for: purpose:research\n    allow: {train-ai: /}\n", "research", true},
-		{all + "  - for: GPTBot\n    hosts: a.example.com\n    allow: {train-ai: /a}\n", "it is open for GPTBot, on a.example.com, in /a, by the rule on line 5", true},
+		{all + "  - for: GPTBot\n    hosts: a.example.com\n    allow: {train-ai: /a}\n", "it is allowed for GPTBot, on a.example.com, in /a, by the rule on line 5", true},
 		{all + "  - for: GPTBot\n    allow: {ai-use: /}\n", "", true},
 	} {
 		s, ds := site.LoadWith("x.yaml", []byte("version: 1\nrules:\n"+tt.rules), policyfile.Options{Now: time.Now(), Accepted: true})

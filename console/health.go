@@ -138,9 +138,9 @@ func (v *view) recorded() string {
 	case all == 0:
 		return "Nothing is recorded"
 	case lost > 0:
-		return plural(lost, "visit was", "visits were") + " not recorded since the recorders were opened"
+		return plural(lost, "request was", "requests were") + " not recorded since the recorders were opened"
 	}
-	return plural(all, "recorder has lost no visit since it was", "recorders have lost no visit since they were") + " opened"
+	return plural(all, "recorder has missed no request since it was", "recorders have missed no request since they were") + " opened"
 }
 
 func (d *healthData) addDocument(doc *source.Document) {
@@ -197,7 +197,7 @@ func (v *view) owners() map[string]string {
 	if v.Running == nil {
 		return by
 	}
-	for _, c := range v.Running.Site.File.Catalogue.All() {
+	for _, c := range v.Running.Site.File.Catalog.All() {
 		for _, u := range append(slices.Clone(c.Verification.AddressLists), c.Verification.WebBotAuth) {
 			if u != "" && by[u] == "" {
 				by[u] = c.Token

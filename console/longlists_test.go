@@ -21,7 +21,7 @@ const maxPage = 60_000
 
 var nextOnes = regexp.MustCompile(`href="\./([^"]*)">The next ones`)
 
-// Links lead through 1,500 unknown clients and 500 hosts, a search finds each, and no page is long.
+// Links lead through 1,500 unlisted clients and 500 hosts, a search finds each, and no page is long.
 func TestLongLists(t *testing.T) {
 	const clients, hosts = 1500, 500
 	dir, now := t.TempDir(), time.Now().UTC()
@@ -30,9 +30,9 @@ func TestLongLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range clients {
-		s.Record(activity.Visit{
+		s.Record(activity.Request{
 			Time: now.Add(-time.Duration(i%48) * time.Hour), Host: fmt.Sprintf("h%03d.example.com", i%hosts), Path: "/", Crawler: fmt.Sprintf("client-%04d", i),
-			Kind: activity.KindUnknown, Identity: activity.Claimed, Decision: activity.Allowed, Policy: sumOf(testPolicy)[:12], Status: 200,
+			Category: activity.CategoryUnlisted, Identity: activity.Unverified, Decision: activity.Allowed, Policy: sumOf(testPolicy)[:12], Status: 200,
 		})
 	}
 	if dropped := s.Dropped(); dropped > 0 {
@@ -58,7 +58,7 @@ func TestLongLists(t *testing.T) {
 			seen[m[1]] = true
 		}
 		if path = ""; nextOnes.MatchString(body) {
-			path = strings.TrimSuffix(html.UnescapeString(nextOnes.FindStringSubmatch(body)[1]), "#unknown")
+			path = strings.TrimSuffix(html.UnescapeString(nextOnes.FindStringSubmatch(body)[1]), "#unlisted")
 		}
 	}
 	t.Logf("%d clients on %d pages", len(seen), visited)
@@ -82,7 +82,7 @@ func TestLongLists(t *testing.T) {
 // Links lead through 150 crawlers and through who has read which robots.txt, and the older of 12 versions are one link away.
 func TestLongListsOfCrawlers(t *testing.T) {
 	const came, versions = 150, 12
-	catalogue, err := crawlers.Default()
+	catalog, err := crawlers.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func TestLongListsOfCrawlers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range catalogue.All()[:came] {
-		s.Record(activity.Visit{
-			Time: now.Add(-time.Duration(i) * time.Minute), Host: "www.example.com", Path: "/robots.txt", Crawler: c.Token, Kind: string(c.Kind), Identity: activity.Claimed,
+	for i, c := range catalog.All()[:came] {
+		s.Record(activity.Request{
+			Time: now.Add(-time.Duration(i) * time.Minute), Host: "www.example.com", Path: "/robots.txt", Crawler: c.Token, Category: string(c.Category), Identity: activity.Unverified,
 			Decision: activity.Allowed, Status: 200, RobotsTxt: true, Robots: "an older text",
 		})
 	}

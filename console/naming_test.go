@@ -15,8 +15,8 @@ func TestNamingLines(t *testing.T) {
 		if len(ds) > 0 {
 			t.Fatalf("%s: %v", name, ds)
 		}
-		c, ok := f.Catalogue.Lookup(token)
-		if !ok || c.Operator != "" || c.Kind != "" {
+		c, ok := f.Catalog.Lookup(token)
+		if !ok || c.Operator != "" || c.Category != "" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}

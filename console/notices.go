@@ -26,7 +26,7 @@ import (
 // notice is something that is wrong: an alarm if it is noticed now, a warning if it will be.
 type notice struct {
 	ID      string
-	Alarm   bool
+	Alert   bool
 	Heading string
 	Text    string
 	Since   time.Time
@@ -42,7 +42,7 @@ func (v *view) findNotices() []notice {
 	all := slices.Concat([]notice{}, // not nil
 		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.recorderNotices())
 	rank := map[bool]int{true: 0, false: 1}
-	slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alarm] - rank[b.Alarm] })
+	slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alert] - rank[b.Alert] })
 	for i := range all {
 		all[i].ID = fmt.Sprintf("notice%d", i+1)
 	}
@@ -65,7 +65,7 @@ func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 	for _, n := range v.notices() {
 		switch {
 		case !holds(&n):
-		case n.Alarm:
+		case n.Alert:
 			alarms++
 		default:
 			warnings++
@@ -87,7 +87,7 @@ func (v *view) policyNotices() (all []notice) {
 				name = ""
 			}
 			all = append(all, notice{
-				Screen: "health", Heading: "There is no policy yet", Text: "Nothing was ever accepted from its source, " + cmp.Or(name, "a file or a key") + ", so robots_policy does nothing there: no robots.txt, no header, no refusal.",
+				Screen: "health", Heading: "There is no policy yet", Text: "Nothing was ever accepted from its source, " + cmp.Or(name, "a file or a key") + ", so robots_policy does nothing there: no robots.txt, no header, no block.",
 				Actions: []action{{"Answer a few questions", v.Link("change", "policy", name)}},
 			})
 		}
@@ -98,13 +98,13 @@ func (v *view) policyNotices() (all []notice) {
 			text = d.Name + " has given no policy since the start. " + text + " The reason: " + firstLine(d.Problem())
 		}
 		all = append(all, notice{
-			Alarm: true, Screen: "health", Heading: "The policy cannot be read", Text: text,
+			Alert: true, Screen: "health", Heading: "The policy cannot be read", Text: text,
 			Actions: []action{{"See the source", v.Link("health", "#", "source")}},
 		})
 	}
 	if len(documents) == 0 && len(hosts) == 0 && len(all) == 0 {
 		return []notice{{
-			Alarm: true, Screen: "health", Heading: "No policy is loaded",
+			Alert: true, Screen: "health", Heading: "No policy is loaded",
 			Text: "No site of this server uses the directive robots_policy, so crawlers see no robots.txt of yours. Add it to a site in the Caddyfile and reload Caddy.",
 		}}
 	}
@@ -119,7 +119,7 @@ func (v *view) policyNotices() (all []notice) {
 				text = sentence(s.UndoCost)
 			}
 			all = append(all, notice{
-				Alarm: true, Screen: "published", Since: *s.UndoCostSince, Heading: "The undo that is in force has a cost", Text: text,
+				Alert: true, Screen: "published", Since: *s.UndoCostSince, Heading: "The undo that is in force has a cost", Text: text,
 				Actions: []action{{"See the versions", v.Link("published")}},
 			})
 		}
@@ -131,13 +131,13 @@ func (v *view) policyNotices() (all []notice) {
 			text += "The reason: " + firstLine(s.Error)
 		}
 		all = append(all, notice{
-			Alarm: true, Screen: "health", Since: *s.ErrorSince, Heading: "The newest version of the policy is not in use",
+			Alert: true, Screen: "health", Since: *s.ErrorSince, Heading: "The newest version of the policy is not in use",
 			Text: text, Actions: []action{{"See the source", v.Link("health", "#", "source")}, {"Correct it in a draft", v.Link("change")}},
 		})
 	}
 	if v.Running != nil && failingTests(v.Running.Warnings) {
 		all = append(all, notice{
-			Alarm: true, Screen: "change", Heading: "A test of the policy no longer passes",
+			Alert: true, Screen: "change", Heading: "A test of the policy no longer passes",
 			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` does not hold any more, for example as a time limit has passed.",
 			Actions: []action{{"See which in a draft", v.Link("change")}},
 		})
@@ -167,7 +167,7 @@ func (v *view) searchEngines(from, to time.Time, by ...store.Dimension) store.Qu
 	return q
 }
 
-// searchNotices says which verified search engines were refused in the last day.
+// searchNotices says which verified search engines were blocked in the last day.
 func (v *view) searchNotices() (all []notice) {
 	if v.store == nil {
 		return nil
@@ -175,7 +175,7 @@ func (v *view) searchNotices() (all []notice) {
 	rows, err := v.totals(v.searchEngines(v.Now.Add(-24*time.Hour), v.Now.Add(time.Hour), store.ByCrawler, store.ByRule, store.ByHost, store.ByDecision))
 	if err != nil {
 		return []notice{{
-			Heading: "Whether search engines are refused is not known", Text: "What is stored cannot be read: " + sentence(firstLine(err.Error())),
+			Heading: "Whether search engines are blocked is not known", Text: "What is stored cannot be read: " + sentence(firstLine(err.Error())),
 			Actions: []action{{"See the storage", v.Link("health", "#", "store")}},
 		}}
 	}
@@ -183,7 +183,7 @@ func (v *view) searchNotices() (all []notice) {
 	var most []store.Row // of each crawler
 	for _, r := range rows {
 		v.searched += r.Requests
-		if r.Values[store.ByDecision] != string(activity.Refused) || v.intended(r.Values[store.ByRule]) {
+		if r.Values[store.ByDecision] != string(activity.Blocked) || v.intended(r.Values[store.ByRule]) {
 			continue
 		}
 		if lost[r.Values[store.ByCrawler]] == 0 {
@@ -194,8 +194,8 @@ func (v *view) searchNotices() (all []notice) {
 	for _, r := range most {
 		name, host, rule := r.Values[store.ByCrawler], r.Values[store.ByHost], r.Values[store.ByRule]
 		all = append(all, notice{
-			Alarm: true, Screen: "", Heading: name + ", a search engine, is being refused",
-			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were refused, most on %s, by the rule “%s”. Pages that it cannot fetch leave its index.",
+			Alert: true, Screen: "", Heading: name + ", a search engine, is being blocked",
+			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were blocked, most on %s, by the rule “%s”. Pages that it cannot fetch leave its index.",
 				plural(lost[name], "request", "requests"), name, shorten(host), shorten(rule)),
 			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+host+v.samplePath(name, host))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
 		})
@@ -203,11 +203,11 @@ func (v *view) searchNotices() (all []notice) {
 	return all
 }
 
-// samplePath is the path that a crawler was refused most often on a host today.
+// samplePath is the path that a crawler was blocked most often on a host today.
 func (v *view) samplePath(crawler, host string) string {
 	rows, err := v.totals(store.Query{
 		From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
-		Only: map[store.Dimension][]string{store.ByCrawler: {crawler}, store.ByHost: {host}, store.ByDecision: {string(activity.Refused)}},
+		Only: map[store.Dimension][]string{store.ByCrawler: {crawler}, store.ByHost: {host}, store.ByDecision: {string(activity.Blocked)}},
 	})
 	if err != nil || len(rows) == 0 || !strings.HasPrefix(rows[0].Values[store.ByPath], "/") {
 		return "/"
@@ -215,13 +215,13 @@ func (v *view) samplePath(crawler, host string) string {
 	return rows[0].Values[store.ByPath]
 }
 
-// intended reports whether a rule says that it means to refuse search engines.
+// intended reports whether a rule says that it means to block search engines.
 func (v *view) intended(rule string) bool {
 	if v.Running == nil {
 		return false
 	}
 	return slices.ContainsFunc(v.Running.Spec().Rules, func(r policy.Rule) bool {
-		return v.Running.Site.RuleName(&r) == rule && (r.Intended || slices.Contains(r.IntendedGuards, "refuses-search"))
+		return v.Running.Site.RuleName(&r) == rule && (r.Intended || slices.Contains(r.IntendedChecks, "blocks-search"))
 	})
 }
 
@@ -249,14 +249,14 @@ func (v *view) listNotices() (all []notice) {
 	if len(stale) > 0 {
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 2) + ". With verify lists in robots_policy they are fetched every day; if it is there, see whether this server reaches these addresses.",
+			Text:    "The last good ones stay in use, and no crawler is blocked because of it: " + english.Some(stale, 2) + ". With verify lists in robots_policy they are fetched every day; if it is there, see whether this server reaches these addresses.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}
 	if s.DNS != nil && s.DNS.Error != "" {
 		all = append(all, notice{
 			Screen: "health", Since: timeOf(s.DNS.ErrorSince), Heading: "Crawlers cannot be verified by DNS at the moment",
-			Text: "The last lookup failed: " + s.DNS.Error + ". They count as claimed, and are not taken for impostors.",
+			Text: "The last lookup failed: " + s.DNS.Error + ". They count as unverified, and are not taken for impostors.",
 		})
 	}
 	return all
@@ -264,13 +264,13 @@ func (v *view) listNotices() (all []notice) {
 
 // withoutPart is what is missing while an optional part does not work.
 var withoutPart = map[string][2]string{
-	"activity":          {"Visits cannot be stored at the moment", ", but these pages miss what happens now"},
-	"evidence":          {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
-	"clickhouse":        {"What this server records does not reach the fleet's database", ", and sends it when it can"},
-	"fleet":             {"The servers of the fleet cannot tell each other what crawlers have read", ", but what crawlers do against a robots.txt that they read from another server may not count"},
-	"catalogue":         {"The catalogue of crawlers in the storage is not in use", ", with the catalogue from before"},
-	"catalogue_release": {"The released catalogue of crawlers is not taken", ", with the catalogue from before"},
-	"console":           {"The console cannot listen at its address", ""},
+	"activity":        {"Requests cannot be stored at the moment", ", but these pages miss what happens now"},
+	"evidence":        {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
+	"clickhouse":      {"What this server records does not reach the fleet's database", ", and sends it when it can"},
+	"fleet":           {"The servers of the fleet cannot tell each other what crawlers have read", ", but what crawlers do against a robots.txt that they read from another server may not count"},
+	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the catalog from before"},
+	"catalog_release": {"The released catalog of crawlers is not taken", ", with the catalog from before"},
+	"console":         {"The console cannot listen at its address", ""},
 }
 
 // evidenceTroubles are what can go wrong with the evidence log.
@@ -293,9 +293,9 @@ func (v *view) recorderNotices() (all []notice) {
 	recorders.Running().Dropped(func(_ string, n uint64) { dropped += n })
 	if dropped > 0 {
 		all = append(all, notice{
-			Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
+			Screen: "health", Heading: plural(dropped, "request was", "requests were") + " not recorded",
 			Text:    "They came faster than they could be written, while a recorder did not work, or over a crawler's share of the evidence log. The totals are too low by that much; the site itself was not slowed. The log of Caddy says why.",
-			Actions: []action{{"See which recorder lost how many", v.Link("health", "#", "rec")}},
+			Actions: []action{{"See which recorder missed how many", v.Link("health", "#", "rec")}},
 		})
 	}
 	if e := recorders.RunningEvidence(); e != nil {
@@ -309,7 +309,7 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		if len(what) > 0 {
 			all = append(all, notice{
-				Alarm: true, Screen: "health", Since: last, Heading: "The evidence log has gaps or was disturbed",
+				Alert: true, Screen: "health", Since: last, Heading: "The evidence log has gaps or was disturbed",
 				Text: sentence(english.List(what, "and")) + " The log says when and what, and whether anything is missing: caddy robots-policy verify-evidence lists it.",
 			})
 		}
@@ -320,7 +320,7 @@ func (v *view) recorderNotices() (all []notice) {
 			heading, lost = w[0], w[1]
 		}
 		all = append(all, notice{
-			Alarm: true, Screen: "health", Since: f.Since, Heading: heading,
+			Alert: true, Screen: "health", Since: f.Since, Heading: heading,
 			Text: "The sites are served as before" + lost + ", and it is tried again. The reason: " + firstLine(f.Err.Error()),
 		})
 	}
@@ -337,7 +337,7 @@ func (v *view) inOrder() (all []template.HTML) {
 		}
 	}
 	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "" }); alarms+warnings == 0 && v.searched > 0 {
-		add("%s of verified search engines in the last 24 hours: none was refused against what the policy intends", plural(v.searched, "request", "requests"))
+		add("%s of verified search engines in the last 24 hours: none was blocked against what the policy intends", plural(v.searched, "request", "requests"))
 	}
 	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "health" }); v.may == nil && alarms+warnings == 0 && v.store != nil {
 		add("%s", v.recorded())
@@ -372,7 +372,7 @@ func (v *view) absenceNotices() (all []notice) {
 		if fell(c) {
 			all = append(all, notice{
 				Screen: "who-came", Heading: c.Name + ", a search engine, has stopped coming",
-				Text: fmt.Sprintf("It came every day, %s times on %s, and not at all today. The policy may have closed the site to it, or a CDN or firewall before this server turns it away.",
+				Text: fmt.Sprintf("It came every day, %s times on %s, and not at all today. The policy may have disallowed the site for it, or a CDN or firewall before this server turns it away.",
 					english.Number(c.Days[0]), q.From.Format("2 January")),
 				Actions: []action{{"Its requests", v.Link("crawler", "name", c.Name)}, {"Ask what it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}},
 			})

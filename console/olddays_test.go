@@ -25,9 +25,9 @@ func fillDays(t *testing.T, dir string, now time.Time, visits map[int]int) {
 	}
 	for ago, n := range visits {
 		for range n {
-			s.Record(activity.Visit{
-				Time: now.AddDate(0, 0, -ago), Host: "www.example.com", Path: "/a", Crawler: "GPTBot", Kind: "ai-training",
-				Identity: activity.Claimed, Decision: activity.Allowed, Policy: sumOf(testPolicy)[:12], Status: 200,
+			s.Record(activity.Request{
+				Time: now.AddDate(0, 0, -ago), Host: "www.example.com", Path: "/a", Crawler: "GPTBot", Category: "ai-training",
+				Identity: activity.Unverified, Decision: activity.Allowed, Policy: sumOf(testPolicy)[:12], Status: 200,
 			})
 		}
 	}
@@ -76,7 +76,7 @@ func TestOldDaysHaveTheirRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want > 0 && (len(total) != 1 || total[0].Requests != want) || want == 0 && len(total) > 0 {
-			t.Errorf("%s: the store has %+v, want %d requests", address, total, want)
+			t.Errorf("%s: the activity database has %+v, want %d requests", address, total, want)
 		}
 		d := &overviewData{}
 		rows, err := v.totals(v.traffic("", ""))

@@ -89,10 +89,10 @@ func (v *view) happenings(d *overviewData) error {
 // summary is what is wrong in a sentence.
 func (v *view) summary() string {
 	alarms, warnings := v.count(func(*notice) bool { return true })
-	text := plural(alarms, "alarm", "alarms")
+	text := plural(alarms, "alert", "alerts")
 	switch {
 	case alarms+warnings == 0:
-		return "No alarm and no warning: what was checked is below."
+		return "No alert and no warning: what was checked is below."
 	case alarms == 0:
 		text = plural(warnings, "warning", "warnings")
 	case warnings > 0:

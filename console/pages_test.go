@@ -45,7 +45,7 @@ rules:
     hosts: staging.example.com
     disallow: {crawl: /}
     enforce: block
-    intended: [refuses-search]
+    intended: [blocks-search]
 expect:
   - Googlebot may crawl https://www.example.com/news/
 `
@@ -204,10 +204,10 @@ func TestNumbersAgree(t *testing.T) {
 		sum.plus(c.counts)
 	}
 	c := d.Total
-	if c.All == 0 || c.All != sum.All || c.Refused != sum.Refused || c.Unknown != sum.Unknown {
+	if c.All == 0 || c.All != sum.All || c.Blocked != sum.Blocked || c.Unknown != sum.Unknown {
 		t.Errorf("overview %+v, who came %+v", c, sum)
 	}
-	if c.Allowed+c.Unknown+c.Closed+c.Would+c.Refused != c.All {
+	if c.Allowed+c.Unknown+c.Closed+c.Would+c.Blocked != c.All {
 		t.Errorf("the verdicts do not add up to %d: %+v", c.All, c)
 	}
 }
@@ -226,7 +226,7 @@ func TestGridAndExplainInAnyCase(t *testing.T) {
 		for _, agent := range []string{"Googlebot", "SemrushBot", "AnyOtherCrawler/1.0"} {
 			word, parts := v.evaluate(&asker{Name: agent, id: l.Site.Policy.Crawler(agent)}, &s, policy.Crawl)
 			e := l.Site.Explain(site.Question{Agent: agent, URL: &url.URL{Scheme: "https", Host: s.Host, Path: parts[0].path}, Now: v.Now})
-			if closed := path != "/open/"; e.MayCrawl == closed || (word == "closed") != closed {
+			if closed := path != "/open/"; e.MayCrawl == closed || (word == "disallowed") != closed {
 				t.Errorf("%s %s: the grid says %s, explain that it may crawl: %v", agent, path, word, e.MayCrawl)
 			}
 		}
@@ -336,7 +336,7 @@ func TestHeadline(t *testing.T) {
 		body := post(t, s, "change", "http://localhost:2020", map[string]string{"text": text, "do": "check"}).Body.String()
 		_, notice, _ := strings.Cut(body, `<section class="card notice`)
 		notice, _, _ = strings.Cut("card notice"+notice, "</section>")
-		if green := strings.Contains(notice, "Ready to go live"); !strings.Contains(notice, c.want) || green != (c.name == "nothing for search" || c.name == "where nobody was") || green == strings.Contains(notice, "notice alarm") {
+		if green := strings.Contains(notice, "Ready to go live"); !strings.Contains(notice, c.want) || green != (c.name == "nothing for search" || c.name == "where nobody was") || green == strings.Contains(notice, "notice alert") {
 			t.Errorf("%s: %.1500s", c.name, notice)
 		}
 	}
@@ -381,16 +381,16 @@ func TestGuard(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n  - name: late\n", 1)
 	form := map[string]string{"text": closing, "do": "check"}
 	body := post(t, s, "change", "http://localhost:2020", form).Body.String()
-	if !strings.Contains(body, "of Bingbot refused, line 9 (closed)") {
+	if !strings.Contains(body, "of Bingbot blocked, line 9 (closed)") {
 		_, section, _ := strings.Cut(body, `id="publish"`)
-		t.Fatalf("the guard does not see that Bingbot would be refused: %.3000s", section)
+		t.Fatalf("the safety check does not see that Bingbot would be blocked: %.3000s", section)
 	}
 	form = fields(body)
 	form["text"], form["do"] = closing, "publish"
 	if w := post(t, s, "change", "http://localhost:2020", form); w.Code != http.StatusConflict && w.Code != http.StatusForbidden {
 		t.Errorf("status %d", w.Code)
 	}
-	waived := strings.Replace(closing, "    enforce: block\n  - name: late", "    enforce: block\n    intended: [refuses-search]\n  - name: late", 1)
+	waived := strings.Replace(closing, "    enforce: block\n  - name: late", "    enforce: block\n    intended: [blocks-search]\n  - name: late", 1)
 	body = post(t, s, "change", "http://localhost:2020", map[string]string{"text": waived, "do": "check"}).Body.String()
 	if !strings.Contains(body, `value="publish"`) {
 		t.Errorf("a rule that says it is intended cannot be published")
@@ -415,7 +415,7 @@ func TestSiteShowsItsHostsOnly(t *testing.T) {
 // What is counted together has no name to put into a policy file.
 func TestWhoCanBeNamed(t *testing.T) {
 	s := startCaddy(t, testPolicy)
-	for name, want := range map[string]string{"harbour-fetch": "Name harbour-fetch</h2>", "(none)": "Name python-httpx</h2>"} {
+	for name, want := range map[string]string{"harbor-fetch": "Name harbor-fetch</h2>", "(none)": "Name python-httpx</h2>"} {
 		body := get(t, s, "who-came?name="+url.QueryEscape(name)).Body.String()
 		if !strings.Contains(body, "<code>(none)</code>") || strings.Count(body, ">Name it<") != 2 || !strings.Contains(body, want) {
 			t.Errorf("%s: %s", name, body)

@@ -161,15 +161,15 @@ func (d *changeData) Headline() headline {
 	case wrong || bad == "" && d.Publish.WhyNot != "":
 		h := headline{Class: "warning", Text: "Not ready: " + d.Publish.WhyNot}
 		if wrong {
-			h.Class = "alarm"
+			h.Class = "alert"
 		}
 		return h
 	case bad == "":
 		return headline{"fine", "Ready to go live", []string{sentence(good)}}
 	case r != nil && r.Loss.Requests > 0:
-		return headline{"alarm", "Search engines lose " + plural(r.Loss.Requests, "request", "requests") + " of the last " + plural(r.Days, "day", "days"), []string{sentence(r.Loss.Who())}}
+		return headline{"alert", "Search engines lose " + plural(r.Loss.Requests, "request", "requests") + " of the last " + plural(r.Days, "day", "days"), []string{sentence(r.Loss.Who())}}
 	case r.judges():
 		return headline{"warning", "Cannot be judged", []string{sentence(bad)}}
 	}
-	return headline{"alarm", "Search engines lose something", d.Losses.Words()}
+	return headline{"alert", "Search engines lose something", d.Losses.Words()}
 }

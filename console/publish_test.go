@@ -58,7 +58,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 		t.Errorf("undo: status %d: %s", code, body)
 	}
 	if body := get(t, s, "").Body.String(); !strings.Contains(body, "The undo that is in force has a cost") {
-		t.Error("no alarm")
+		t.Error("no alert")
 	}
 	for _, text := range []string{testPolicy, testPolicy + "# more\n"} {
 		if code, body := publish(text, ""); code != http.StatusSeeOther {
@@ -66,10 +66,10 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 		}
 	}
 	if body := get(t, s, "").Body.String(); strings.Contains(body, "The undo that is in force has a cost") {
-		t.Error("the alarm stays")
+		t.Error("the alert stays")
 	}
 	code, body := publish(closing, "")
-	if code != http.StatusConflict || !strings.Contains(body, "of Bingbot refused, line ") || !strings.Contains(body, `name="accept" value="Bingbot`) {
+	if code != http.StatusConflict || !strings.Contains(body, "of Bingbot blocked, line ") || !strings.Contains(body, `name="accept" value="Bingbot`) {
 		t.Errorf("an earlier version: status %d: %s", code, body)
 	}
 	names := regexp.MustCompile(`name="accept" value="([^"]+)"`).FindStringSubmatch(body)
@@ -219,21 +219,21 @@ func TestDraftThatPanics(t *testing.T) {
 	}
 }
 
-// What is closed but served, and what would be refused if refusing were on, are two
+// What is closed but served, and what would be blocked if blocking were on, are two
 // numbers.
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
-	v := &view{server: &server{}, q: map[string][]string{"verdict": {"would"}}}
+	v := &view{server: &server{}, q: map[string][]string{"decision": {"would_block"}}}
 	row := func(decision string, n int64) *store.Row {
 		return &store.Row{Values: store.Values{store.ByDecision: decision}, Counts: journal.Counts{Requests: n}}
 	}
 	closed, would := &client{Name: "A"}, &client{Name: "B"}
 	addRow(&closed.counts, row("disallowed", 5))
-	addRow(&would.counts, row("would_refuse", 3))
+	addRow(&would.counts, row("would_block", 3))
 	all := []*client{closed, would}
 	if got := v.filter(all); len(got) != 1 || got[0] != would {
-		t.Errorf("would be refused: %+v", got)
+		t.Errorf("would be blocked: %+v", got)
 	}
-	v.q.Set("verdict", "closed")
+	v.q.Set("decision", "disallowed")
 	if got := v.filter(all); len(got) != 1 || got[0] != closed {
 		t.Errorf("closed, served: %+v", got)
 	}
@@ -241,13 +241,13 @@ func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v.q.Set("sort", "would")
 	v.sort(d)
 	if d.Clients[0] != would {
-		t.Error("sorting by what would be refused counts what is closed")
+		t.Error("sorting by what would be blocked counts what is disallowed")
 	}
 	var names []string
 	for _, c := range d.Columns {
 		names = append(names, c.Name)
 	}
-	if text := strings.Join(names, ","); !strings.Contains(text, "Closed, served,Would be refused,Refused") {
+	if text := strings.Join(names, ","); !strings.Contains(text, "Disallowed, served,Would be blocked,Blocked") {
 		t.Errorf("columns: %s", text)
 	}
 	d.Total.Closed, d.Columns = 0, nil

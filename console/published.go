@@ -208,11 +208,11 @@ func (v *view) auditNotices() (all []notice) {
 		case a.Err != nil:
 			all = append(all, notice{Screen: "published", Since: a.Since, Heading: "The audit of " + a.URL + " could not be carried out", Text: sentence(a.Err.Error()), Actions: see})
 		case a.Found.Faults() > 0:
-			text := plural(a.Found.Faults(), "fault", "faults") + " seen from outside."
-			if i := slices.IndexFunc(a.Found.Findings, func(f audit.Finding) bool { return f.Severity == audit.Fault }); i >= 0 {
+			text := plural(a.Found.Faults(), "error", "errors") + " seen from outside."
+			if i := slices.IndexFunc(a.Found.Findings, func(f audit.Finding) bool { return f.Severity == audit.Error }); i >= 0 {
 				text += " " + sentence(a.Found.Findings[i].Message)
 			}
-			all = append(all, notice{Alarm: true, Screen: "published", Since: a.Since, Heading: "Crawlers see something else than your policy says on " + a.URL, Text: text, Actions: see})
+			all = append(all, notice{Alert: true, Screen: "published", Since: a.Since, Heading: "Crawlers see something else than your policy says on " + a.URL, Text: text, Actions: see})
 		}
 	}
 	return all

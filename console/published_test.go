@@ -24,7 +24,7 @@ func TestReadersAreThoseOfTheText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visit := activity.Visit{Time: now.Add(-time.Hour), Host: host, Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/a"}
+	visit := activity.Request{Time: now.Add(-time.Hour), Host: host, Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/a"}
 	s.Record(visit)
 	before := robotsVersion(t, old)
 	visit.Crawler, visit.Path, visit.RobotsTxt, visit.Robots = "Bingbot", "/robots.txt", true, before

@@ -109,9 +109,9 @@ func exception(p *policy.Policy, class *policy.Class, purpose string, host polic
 			words = append(words, w[0]+shorten(w[1]))
 		}
 	}
-	text := "it is open " + strings.Join(words, ", ")
+	text := "it is allowed " + strings.Join(words, ", ")
 	if len(words) == 0 {
-		text = "it is open to some clients of every crawler"
+		text = "it is allowed for some clients of every crawler"
 	}
 	if by != nil {
 		text += fmt.Sprintf(", by the rule on line %d", by.Pos.Line)
@@ -121,7 +121,7 @@ func exception(p *policy.Policy, class *policy.Class, purpose string, host polic
 
 // reserveIn puts into the draft what the form that reserves rights says.
 func (v *view) reserveIn(d *changeData, get func(string) string) {
-	s, _ := site.LoadWith(d.File, []byte(d.Text), policyfile.Options{Now: v.Now, Accepted: true})
+	s, _ := site.LoadWith(d.File, []byte(d.Text), policyfile.Options{Now: v.Now, Accepted: true, Stored: true})
 	if s == nil {
 		d.Decision.Problems = []string{"the draft has errors; correct them first"}
 		return

@@ -184,12 +184,12 @@ type cellVerdict struct {
 // wordOf is what a server does about a request, in a word.
 func wordOf(v site.Verdict) string {
 	switch {
-	case !v.Refused():
+	case !v.Blocked():
 		return "allowed"
 	case v.Mode == policy.ModeBlock:
-		return "refused"
+		return "blocked"
 	}
-	return "closed"
+	return "disallowed"
 }
 
 // evaluate answers for all probes of a section, and sums them up in a word.
@@ -224,9 +224,9 @@ func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVer
 
 // merge is the word for a section of which some pages differ.
 func merge(a, b string) string {
-	switch closed := map[string]bool{"closed": true, "refused": true}; {
+	switch closed := map[string]bool{"disallowed": true, "blocked": true}; {
 	case closed[a] && closed[b]:
-		return "closed"
+		return "disallowed"
 	case !closed[a] && !closed[b]:
 		return "allowed"
 	}

@@ -12,9 +12,9 @@ import (
 func TestWordOf(t *testing.T) {
 	closed := policy.Decision{Verdict: policy.Disallowed}
 	for want, v := range map[string]site.Verdict{
-		"allowed": {Decision: policy.Decision{Verdict: policy.Allowed}, Mode: policy.ModeBlock},
-		"closed":  {Decision: closed, Mode: policy.ModeLog},
-		"refused": {Decision: closed, Mode: policy.ModeBlock},
+		"allowed":    {Decision: policy.Decision{Verdict: policy.Allowed}, Mode: policy.ModeBlock},
+		"disallowed": {Decision: closed, Mode: policy.ModeLog},
+		"blocked":    {Decision: closed, Mode: policy.ModeBlock},
 	} {
 		if got := wordOf(v); got != want {
 			t.Errorf("%q, want %q", got, want)

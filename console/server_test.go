@@ -79,8 +79,8 @@ func TestEvidenceDownload(t *testing.T) {
 	}
 	for _, host := range []string{"a.example", "b.example"} {
 		l.Serve(&activity.Publication{ID: strings.Repeat("1", 64), Name: "site.yaml"}, site.Document{Name: site.RobotsTxt, Host: host, Version: host, Text: "User-agent: *\n"})
-		l.Record(activity.Visit{Time: time.Now(), Crawler: "GPTBot", Host: host, Path: "/x", Violation: true})
-		l.Record(activity.Visit{Time: time.Now(), Crawler: "CCBot", Host: host, Path: "/x", Violation: true})
+		l.Record(activity.Request{Time: time.Now(), Crawler: "GPTBot", Host: host, Path: "/x", Violation: true})
+		l.Record(activity.Request{Time: time.Now(), Crawler: "CCBot", Host: host, Path: "/x", Violation: true})
 	}
 	l.Sign(actPublish, "ann", "a note", "site.yaml", "2")
 	if err := l.Close(); err != nil {

@@ -28,7 +28,7 @@ const (
 	actDraft    = "draft"
 	actApproval = "approval"
 	actDiscard  = "discard"
-	actPublish  = "publication"
+	actPublish  = "version"
 	actUndo     = "undo"
 	actReturn   = "return"
 )
@@ -85,7 +85,7 @@ func (v *view) outside(s *site.Site) string {
 	spec.Rules = slices.DeleteFunc(slices.Clone(spec.Rules), func(r policy.Rule) bool {
 		return len(r.Hosts) > 0 && !slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return !slices.Contains(v.may, string(h)) })
 	})
-	return string(policyfile.PrintWith(&spec, policyfile.PrintOptions{Catalogue: s.File.Catalogue}))
+	return string(policyfile.PrintWith(&spec, policyfile.PrintOptions{Catalog: s.File.Catalog}))
 }
 
 // signs records what somebody did.

@@ -25,14 +25,14 @@ import (
 )
 
 // fillLarge fills a store with rows of the last year: of each hour so many, for 20 crawlers and 5
-// hosts, and with unknown clients.
+// hosts, and with unlisted clients.
 func fillLarge(t *testing.T, dir, policy string, now time.Time, rows int) {
 	t.Helper()
-	catalogue, err := crawlers.Default()
+	catalog, err := crawlers.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := catalogue.All()[:20]
+	names := catalog.All()[:20]
 	const hours, batches = yearDays * 24, 24
 	for batch := range batches {
 		s, err := store.Open(t.Context(), dir, store.Options{Queue: rows/batches + 2*hours, MaxBytes: 4 << 30})
@@ -48,20 +48,20 @@ func fillLarge(t *testing.T, dir, policy string, now time.Time, rows int) {
 			at := now.Truncate(time.Hour).Add(-time.Duration(h) * time.Hour)
 			for i := range rows / hours {
 				c := names[i%len(names)]
-				v := activity.Visit{
-					Time: at, Host: fmt.Sprintf("h%d.example.com", i/len(names)%5), Crawler: c.Token, Kind: string(c.Kind), Identity: activity.Verified,
-					Decision: []activity.Decision{activity.Allowed, activity.Disallowed, activity.Refused}[i%3], Rule: fmt.Sprintf("rule %d", i%len(names)%7),
+				v := activity.Request{
+					Time: at, Host: fmt.Sprintf("h%d.example.com", i/len(names)%5), Crawler: c.Token, Category: string(c.Category), Identity: activity.Verified,
+					Decision: []activity.Decision{activity.Allowed, activity.Disallowed, activity.Blocked}[i%3], Rule: fmt.Sprintf("rule %d", i%len(names)%7),
 					Policy: sumOf(policy)[:12], Path: fmt.Sprintf("/section%d/page%d", i%30, (h*7+i)%200_000), Bytes: 1000, Violation: i%9 == 0,
 				}
 				s.Record(v)
 			}
-			s.Record(activity.Visit{
-				Time: at, Host: "h0.example.com", Crawler: fmt.Sprintf("client-%d", h%1500), Kind: activity.KindUnknown, Identity: activity.Claimed,
+			s.Record(activity.Request{
+				Time: at, Host: "h0.example.com", Crawler: fmt.Sprintf("client-%d", h%1500), Category: activity.CategoryUnlisted, Identity: activity.Unverified,
 				Decision: activity.Allowed, Policy: sumOf(policy)[:12], Path: fmt.Sprintf("/feed%d", h%300), Bytes: 500,
 			})
 		}
 		if s.Dropped() > 0 {
-			t.Fatalf("%d visits were dropped", s.Dropped())
+			t.Fatalf("%d requests were dropped", s.Dropped())
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestPagesOfAYear(t *testing.T) {
 	}
 	took := map[string]time.Duration{}
 	dates := fmt.Sprintf("days=dates&since=%s&until=%s", now.AddDate(0, -8, 0).Format(time.DateOnly), now.AddDate(0, -2, 0).Format(time.DateOnly))
-	for _, path := range []string{"", "who-came", "who-came?path=/section1/", "crawler?name=" + url.QueryEscape(v.Running.Site.File.Catalogue.All()[0].Token), "crawler?name=client-1", "who-may", "who-may?all=1", "ask?agent=GPTBot&url=/section1/", "change", "change?who=AhrefsBot&choose=refuse", "published", "health", "health?lists=all"} {
+	for _, path := range []string{"", "who-came", "who-came?path=/section1/", "crawler?name=" + url.QueryEscape(v.Running.Site.File.Catalog.All()[0].Token), "crawler?name=client-1", "who-may", "who-may?all=1", "ask?agent=GPTBot&url=/section1/", "change", "change?who=AhrefsBot&choose=block", "published", "health", "health?lists=all"} {
 		for _, days := range []string{"days=1", "days=7", "days=30", "days=90", "days=365", dates} {
 			address := path + map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + days
 			size := 0

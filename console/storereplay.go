@@ -19,7 +19,7 @@ type replayed struct {
 	Days             int
 	Requests         int64
 	Notes            []replay.Note         // what could not be decided as the server would have
-	Refused, Allowed []replay.CrawlerCount // newly
+	Blocked, Allowed []replay.CrawlerCount // newly
 	Loss             replay.SearchLoss
 	TooLong          bool   // there was no time for them
 	Error            string // why they could not be read
@@ -37,9 +37,9 @@ const replayTimeout = 8 * time.Second
 func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, now time.Time, days int, only []string) *replayed {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
-	stored := replay.Where(r.EachRow, func(v activity.Visits) bool { return only == nil || slices.Contains(only, v.Host) })
+	stored := replay.Where(r.EachRow, func(v activity.Totals) bool { return only == nil || slices.Contains(only, v.Host) })
 	report, err := replay.Run(ctx, replay.Options{
-		New: draft, Old: old, Stored: stored, StoreName: "the store", Workers: 1,
+		New: draft, Old: old, Stored: stored, StoreName: "the activity database", Workers: 1,
 		Since: now.Truncate(24*time.Hour).AddDate(0, 0, 1-days), Until: now.Add(time.Hour),
 	})
 	switch {
@@ -49,7 +49,7 @@ func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, no
 		return &replayed{Days: days, Error: firstLine(err.Error())}
 	}
 	return &replayed{
-		Days: days, Requests: report.Requests, Notes: report.NotReplayed, Loss: report.SearchLoss, Refused: report.NewlyRefused, Allowed: report.NewlyAllowed,
+		Days: days, Requests: report.Requests, Notes: report.NotReplayed, Loss: report.SearchLoss, Blocked: report.NewlyRefused, Allowed: report.NewlyAllowed,
 	}
 }
 

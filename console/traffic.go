@@ -33,7 +33,7 @@ func errNoStore() error {
 	if a := runningActivity(); a != nil {
 		return a.errNotOpen()
 	}
-	return errors.New("this server keeps no totals of visits: add the option activity to robots_policy")
+	return errors.New("this server keeps no totals of requests: add the option activity to robots_policy")
 }
 
 const (
@@ -41,7 +41,7 @@ const (
 	maxAnswers = 200
 )
 
-var errUnanswered = errors.New("a question to the store was not answered")
+var errUnanswered = errors.New("a question to the activity database was not answered")
 
 type answer struct {
 	at   time.Time
@@ -107,7 +107,7 @@ func (v *view) beside(questions ...store.Query) {
 
 // counts are requests by verdict. The verdicts add up to All.
 type counts struct {
-	All, Allowed, Unknown, Closed, Would, Refused int64
+	All, Allowed, Unknown, Closed, Would, Blocked int64
 	Violations, Bytes                             int64
 	Unread                                        int64 // cannot be judged: see store.Row
 }
@@ -119,14 +119,14 @@ func addRow(c *counts, r *store.Row) {
 	c.Bytes += r.Bytes
 	c.Unread += r.Unread
 	switch {
-	case kind == activity.KindUnknown:
+	case kind == activity.CategoryUnlisted:
 		c.Unknown += r.Requests
 	case decision == string(activity.Disallowed):
 		c.Closed += r.Requests
-	case decision == string(activity.WouldRefuse):
+	case decision == string(activity.WouldBlock):
 		c.Would += r.Requests
-	case decision == string(activity.Refused), decision == string(activity.Limited):
-		c.Refused += r.Requests
+	case decision == string(activity.Blocked), decision == string(activity.Limited):
+		c.Blocked += r.Requests
 	default:
 		c.Allowed += r.Requests
 	}
@@ -138,7 +138,7 @@ func (c *counts) plus(d counts) {
 	c.Unknown += d.Unknown
 	c.Closed += d.Closed
 	c.Would += d.Would
-	c.Refused += d.Refused
+	c.Blocked += d.Blocked
 	c.Violations += d.Violations
 	c.Bytes += d.Bytes
 	c.Unread += d.Unread
@@ -174,7 +174,7 @@ func identities(impostor bool) []string {
 	if impostor {
 		return []string{string(activity.Impostor)}
 	}
-	return []string{string(activity.Verified), string(activity.Claimed)}
+	return []string{string(activity.Verified), string(activity.Unverified)}
 }
 
 // busiest asks for the hosts with visits, the busiest first.

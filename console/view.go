@@ -126,12 +126,12 @@ func (v *view) Unseen() string {
 	text := ""
 	switch {
 	case err != nil:
-		text = "How many visits were not recorded is not known."
+		text = "How many requests were not recorded is not known."
 	case lost > 0:
-		text = plural(lost, "visit", "visits") + " of this period, of all hosts, were not recorded: the numbers are too low by that much."
+		text = plural(lost, "request", "requests") + " of this period, of all hosts, were not recorded: the numbers are too low by that much."
 	}
 	if v.node != "" {
-		text += " These are the visits of the server " + v.node + " alone."
+		text += " These are the requests of the server " + v.node + " alone."
 	}
 	return strings.TrimSpace(text + v.unsent())
 }
@@ -264,7 +264,7 @@ func (p *page) write(w http.ResponseWriter, v *view) error {
 type tab struct {
 	Name, Title      string
 	Current          bool
-	Alarms, Warnings int
+	Alerts, Warnings int
 }
 
 // Tabs are the entries of the navigation.

@@ -25,7 +25,7 @@ type whoCameData struct {
 	Unknown      []*client
 	UnknownTotal counts
 	Naming       *naming
-	Kinds        []crawlers.Kind
+	Kinds        []crawlers.Category
 	NoStore      bool
 
 	Matching          int    // crawlers after the filters
@@ -39,11 +39,11 @@ type column struct {
 	Link             string
 }
 
-// naming is the lines that make an unknown client a crawler of the policy.
+// naming is the lines that make an unlisted client a crawler of the policy.
 type naming struct{ Name, Lines, File string }
 
 func whoCame(v *view) (*page, error) {
-	d := &whoCameData{Kinds: crawlers.Kinds(), NoStore: v.store == nil}
+	d := &whoCameData{Kinds: crawlers.Categories(), NoStore: v.store == nil}
 	p := &page{template: "whocame", Title: "Who came", Lead: "Nothing is recorded yet.", Scope: scope{Host: true, Period: true}, Data: d}
 	if v.store == nil {
 		return p, nil
@@ -67,7 +67,7 @@ func whoCame(v *view) (*page, error) {
 	for _, c := range unknown {
 		d.UnknownTotal.plus(c.counts)
 	}
-	d.Unknown, d.MoreUnknown = pageOf(v, unknown, "unknown", maxUnknown)
+	d.Unknown, d.MoreUnknown = pageOf(v, unknown, "unlisted", maxUnknown)
 	d.Naming = v.naming(d.Unknown)
 	return p, v.addPaths(d.Unknown)
 }
@@ -112,14 +112,14 @@ func lead(all, unknown []*client, days int) string {
 
 // filter applies the form above the table.
 func (v *view) filter(all []*client) []*client {
-	q, kind, identity, verdict := strings.ToLower(v.Param("q")), v.Param("kind"), v.Param("identity"), v.Param("verdict")
+	q, kind, identity, verdict := strings.ToLower(v.Param("q")), v.Param("category"), v.Param("identity"), v.Param("decision")
 	return slices.DeleteFunc(slices.Clone(all), func(c *client) bool {
 		switch {
 		case q != "" && !strings.Contains(strings.ToLower(c.Name), q) && !strings.Contains(strings.ToLower(c.Operator), q),
 			kind != "" && c.Kind != kind,
 			identity != "" && c.Identity() != identity,
-			verdict == "allowed" && c.Allowed == 0, verdict == "would" && c.Would == 0, verdict == "closed" && c.Closed == 0,
-			verdict == "refused" && c.Refused == 0, verdict == "violations" && c.Violations == 0:
+			verdict == "allowed" && c.Allowed == 0, verdict == "would_block" && c.Would == 0, verdict == "disallowed" && c.Closed == 0,
+			verdict == "blocked" && c.Blocked == 0, verdict == "violations" && c.Violations == 0:
 			return true
 		}
 		return false
@@ -137,9 +137,9 @@ var sortKeys = []struct {
 	{"identity", "Identity", "p2", true, func(a, b *client) int { return strings.Compare(a.Identity(), b.Identity()) }},
 	{"", "By day", "p3", true, nil},
 	{"requests", "Requests", "n", false, func(a, b *client) int { return cmp.Compare(a.All, b.All) }},
-	{"closed", "Closed, served", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Closed, b.Closed) }},
-	{"would", "Would be refused", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Would, b.Would) }},
-	{"refused", "Refused", "n", false, func(a, b *client) int { return cmp.Compare(a.Refused, b.Refused) }},
+	{"disallowed", "Disallowed, served", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Closed, b.Closed) }},
+	{"would", "Would be blocked", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Would, b.Would) }},
+	{"blocked", "Blocked", "n", false, func(a, b *client) int { return cmp.Compare(a.Blocked, b.Blocked) }},
 	{"violations", "Violations", "n", false, func(a, b *client) int { return cmp.Compare(a.Violations, b.Violations) }},
 	{"bytes", "Bytes", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Bytes, b.Bytes) }},
 	{"first", "First seen", "p4", true, func(a, b *client) int { return a.First.Compare(b.First) }},
@@ -149,7 +149,7 @@ var sortKeys = []struct {
 func (v *view) sort(d *whoCameData) {
 	key := cmp.Or(v.Param("sort"), "requests")
 	for _, k := range sortKeys {
-		if k.key == "closed" && d.Total.Closed == 0 {
+		if k.key == "disallowed" && d.Total.Closed == 0 {
 			continue // as on Overview
 		}
 		c := column{Key: k.key, Name: k.name, Class: k.class}
@@ -172,15 +172,15 @@ func (v *view) sort(d *whoCameData) {
 			ascending = !ascending
 		}
 		c.Link = v.Link("who-came", "sort", k.key, "order", map[bool]string{true: "up", false: "down"}[ascending],
-			"q", v.Param("q"), "kind", v.Param("kind"), "identity", v.Param("identity"), "verdict", v.Param("verdict"), "path", v.Param("path"))
+			"q", v.Param("q"), "category", v.Param("category"), "identity", v.Param("identity"), "decision", v.Param("decision"), "path", v.Param("path"))
 		d.Columns = append(d.Columns, c)
 	}
 }
 
-// maxUnknown bounds the table of unknown clients.
+// maxUnknown bounds the table of unlisted clients.
 const maxUnknown = 25
 
-// addPaths adds what each unknown client asked for most, in the last days.
+// addPaths adds what each unlisted client asked for most, in the last days.
 func (v *view) addPaths(unknown []*client) error {
 	q := v.query(store.ByCrawler, store.ByPath)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -7)), 500
@@ -210,7 +210,7 @@ func maxTime(a, b time.Time) time.Time {
 // CanBeNamed reports whether the client has a name of its own, other than "(other)".
 func (c *client) CanBeNamed() bool { return !strings.HasPrefix(c.Name, "(") }
 
-// naming is what to write about the unknown client that was chosen, or the first.
+// naming is what to write about the unlisted client that was chosen, or the first.
 func (v *view) naming(unknown []*client) *naming {
 	name := ""
 	for _, c := range unknown {
@@ -240,7 +240,7 @@ func namingLines(name string) string {
 	if token != name {
 		fields = "user-agent: " + strconv.Quote(name)
 	}
-	return "crawlers:\n  # Add its operator and its kind if you know them: {operator: Example, kind: feed}\n  " + token + ": {" + fields + "}\n"
+	return "crawlers:\n  # Add its operator and its category if you know them: {operator: Example, category: feed}\n  " + token + ": {" + fields + "}\n"
 }
 
 // whoCameCSV writes the table as a file.
@@ -255,11 +255,11 @@ func whoCameCSV(w http.ResponseWriter, v *view) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="who-came.csv"`)
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"crawler", "operator", "kind", "identity", "requests", "allowed", "closed_but_served", "would_be_refused", "refused", "unknown", "violations", "cannot_be_judged", "bytes", "first_seen", "last_seen"})
+	_ = out.Write([]string{"crawler", "operator", "category", "identity", "requests", "allowed", "disallowed_but_served", "would_be_blocked", "blocked", "unlisted", "violations", "cannot_be_judged", "bytes", "first_seen", "last_seen"})
 	n := func(i int64) string { return strconv.FormatInt(i, 10) }
 	for _, c := range append(v.filter(all), v.filter(unknown)...) {
 		_ = out.Write([]string{
-			plainCell(c.Name), plainCell(c.Operator), c.Kind, c.Identity(), n(c.All), n(c.Allowed), n(c.Closed), n(c.Would), n(c.Refused), n(c.Unknown),
+			plainCell(c.Name), plainCell(c.Operator), c.Kind, c.Identity(), n(c.All), n(c.Allowed), n(c.Closed), n(c.Would), n(c.Blocked), n(c.Unknown),
 			n(c.Violations), n(c.Unread), n(c.Bytes), stamp(c.First), stamp(c.Last),
 		})
 	}

@@ -20,12 +20,12 @@ import (
 type whoMayData struct {
 	Sections []section
 	Rows     []gridRow
-	Kinds    []crawlers.Kind
+	Kinds    []crawlers.Category
 	Usages   []policy.Usage
 	Usage    string
 	Cell     *cell
 	Shown    int
-	Known    int // in the catalogue
+	Known    int // in the catalog
 	All      bool
 	More     string // link to the next page
 }
@@ -68,7 +68,7 @@ type cellPart struct {
 const maxGridRows = 30
 
 func whoMay(v *view) (*page, error) {
-	d := &whoMayData{Kinds: crawlers.Kinds(), Usage: cmp.Or(v.Param("usage"), "crawl"), All: v.Param("all") != ""}
+	d := &whoMayData{Kinds: crawlers.Categories(), Usage: cmp.Or(v.Param("usage"), "crawl"), All: v.Param("all") != ""}
 	p := &page{template: "whomay", Title: "Who may", Lead: "No policy is loaded.", Scope: scope{Host: true}, Data: d}
 	if v.Running == nil {
 		return p, nil
@@ -139,15 +139,15 @@ func (v *view) cellLink(a *asker, s *section) string {
 	return "?" + q.Encode() + "#cell"
 }
 
-// Names of the rows that are about no crawler of the catalogue.
+// Names of the rows that are about no crawler of the catalog.
 const (
 	anyOther  = "Any other crawler"
 	impostors = "Impostors"
 )
 
-// rows are who the grid is about: crawlers that came or have a rule, or the whole catalogue.
+// rows are who the grid is about: crawlers that came or have a rule, or the whole catalog.
 func (v *view) rows(all bool) (rows []asker, known int) {
-	q, kind := strings.ToLower(v.Param("q")), v.Param("kind")
+	q, kind := strings.ToLower(v.Param("q")), v.Param("category")
 	came := v.came()
 	ruled := map[policy.CrawlerID]bool{}
 	for _, r := range v.Running.Spec().Rules {
@@ -158,7 +158,7 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 		}
 	}
 	rank := map[string]int{}
-	for i, k := range crawlers.Kinds() {
+	for i, k := range crawlers.Categories() {
 		rank[string(k)] = i + 1
 	}
 	for id, c := range v.Running.Site.Policy.Crawlers {
@@ -167,11 +167,11 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 		}
 		known++
 		switch {
-		case kind != "" && c.Kind != kind:
+		case kind != "" && c.Category != kind:
 		case q != "" && !strings.Contains(strings.ToLower(c.Token), q) && !strings.Contains(strings.ToLower(c.Operator), q):
 		case q == "" && !all && !came[c.Token] && !ruled[id] && !slices.Contains(wellKnown, c.Token):
 		default:
-			rows = append(rows, asker{Name: c.Token, Kind: c.Kind, id: id, identity: v.likely(id)})
+			rows = append(rows, asker{Name: c.Token, Kind: c.Category, id: id, identity: v.likely(id)})
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b asker) int {
@@ -190,7 +190,7 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 func (v *view) came() map[string]bool {
 	all := map[string]bool{}
 	for _, c := range v.seen() {
-		if c.Kind != activity.KindUnknown && v.Now.Sub(c.Last).Hours() < 30*24 {
+		if c.Category != activity.CategoryUnlisted && v.Now.Sub(c.Last).Hours() < 30*24 {
 			all[c.Name] = true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Automated reports whether a User-Agent looks like that of an automated client, and the name to count it by: the
-// product that gives it away. It goes by rules and not by the catalogue:
+// product that gives it away. It goes by rules and not by the catalog:
 //
 //   - there is no User-Agent at all ("(none)");
 //   - it begins with the name of an HTTP library or a command-line client;
@@ -21,7 +21,7 @@ import (
 //   - it names an address of the operator: a URL or an e-mail address;
 //   - it does not begin like that of a browser, and has one of the names of [automatons].
 //
-// It is a guess, good enough for counting. Nothing is refused because of it.
+// It is a guess, good enough for counting. Nothing is blocked because of it.
 func Automated(ua string) (name string, ok bool) {
 	ua = strings.TrimSpace(ua)
 	if ua == "" || ua == "-" {

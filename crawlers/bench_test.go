@@ -21,28 +21,28 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkCatalogue compares the whole catalogue with the part of it whose entries
+// BenchmarkCatalog compares the whole catalog with the part of it whose entries
 // are not from public collections alone, in the same run: more crawlers must not make
-// the recognition of browsers slower. ROBOTSPOLICY_OLD_CATALOGUE names a directory with
-// an older catalogue to compare with too:
+// the recognition of browsers slower. ROBOTSPOLICY_OLD_CATALOG names a directory with
+// an older catalog to compare with too:
 //
-//	git archive a3862ef crawlers/catalogue | tar x -C /tmp
-//	ROBOTSPOLICY_OLD_CATALOGUE=/tmp/crawlers go test ./crawlers -run - -bench Catalogue -count 6
-func BenchmarkCatalogue(b *testing.B) {
+//	git archive a3862ef crawlers/catalog | tar x -C /tmp
+//	ROBOTSPOLICY_OLD_CATALOG=/tmp/crawlers go test ./crawlers -run - -bench Catalog -count 6
+func BenchmarkCatalog(b *testing.B) {
 	all, err := Default()
 	if err != nil {
 		b.Fatal(err)
 	}
-	reviewed := newCatalogue(slices.DeleteFunc(all.All(), func(c *Crawler) bool {
+	reviewed := newCatalog(slices.DeleteFunc(all.All(), func(c *Crawler) bool {
 		return !slices.Contains(c.Sources, "operator") && !slices.Contains(c.Sources, "operator-unread") && c.AsOf == "2026-11-22"
 	}), all.AsOf())
 	browsers := browserStrings()
 	type named struct {
 		name string
-		*Catalogue
+		*Catalog
 	}
 	compared := []named{{"reviewed", reviewed}, {"all", all}}
-	if dir := os.Getenv("ROBOTSPOLICY_OLD_CATALOGUE"); dir != "" {
+	if dir := os.Getenv("ROBOTSPOLICY_OLD_CATALOG"); dir != "" {
 		old, err := load(os.DirFS(dir))
 		if err != nil {
 			b.Fatal(err)
@@ -65,7 +65,7 @@ func BenchmarkCatalogue(b *testing.B) {
 	}
 }
 
-// tokensForBench returns n tokens: GPTBot, Googlebot, the rest of the catalogue,
+// tokensForBench returns n tokens: GPTBot, Googlebot, the rest of the catalog,
 // and made-up ones of the same shape.
 func tokensForBench(tb testing.TB, n int) []Pattern {
 	tb.Helper()
@@ -86,7 +86,7 @@ func tokensForBench(tb testing.TB, n int) []Pattern {
 	return patterns[:n]
 }
 
-// BenchmarkRecognize compares the recogniser with a regular expression and with
+// BenchmarkRecognize compares the recognizer with a regular expression and with
 // a loop of strings.Contains over the same tokens.
 func BenchmarkRecognize(b *testing.B) {
 	uas := []struct{ name, ua string }{

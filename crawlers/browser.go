@@ -8,7 +8,7 @@ import (
 )
 
 // commonBrowsers are User-Agent headers of the browsers that most people have, each
-// with the words that it shares with others of its kind.
+// with the words that it shares with others of its category.
 var commonBrowsers = []string{
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
@@ -23,7 +23,7 @@ var commonBrowsers = []string{
 }
 
 // NamesBrowser reports whether a token would be found in the User-Agent of one of the
-// browsers that most people have, so that whoever is recognised by it is a person.
+// browsers that most people have, so that whoever is recognized by it is a person.
 func NamesBrowser(token string) bool {
 	r := NewRecognizer([]Pattern{{Token: token}})
 	return slices.ContainsFunc(commonBrowsers, func(ua string) bool {

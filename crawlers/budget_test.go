@@ -10,9 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// Whatever a file has that is offered as a catalogue, reading it takes little memory and
+// Whatever a file has that is offered as a catalog, reading it takes little memory and
 // time.
-func TestCatalogueBudget(t *testing.T) {
+func TestCatalogBudget(t *testing.T) {
 	testkit.Nightly(t)
 	const size = 1 << 20 // as much as a policy, of which sources read no more
 	fill := func(format string) string {
@@ -24,7 +24,7 @@ func TestCatalogueBudget(t *testing.T) {
 	}
 	const head = "version: 1\nas-of: 2026-11-22\n"
 	for name, data := range map[string]string{
-		"crawlers":         head + "crawlers:\n" + fill("  Bot%d:\n    kind: search\n    operator: O\n"),
+		"crawlers":         head + "crawlers:\n" + fill("  Bot%d:\n    category: search\n    operator: O\n"),
 		"nested":           head + strings.Repeat("[", size/2),
 		"flow mappings":    head + strings.Repeat("{a: ", size/5),
 		"aliases":          head + "a: &a [x]\n" + "b: [" + fill("*a, ") + "]\n",
@@ -39,7 +39,7 @@ func TestCatalogueBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.Budget(t, func() {
 				if _, err := Parse("crawlers.yaml", []byte(data)); err == nil {
-					t.Error("it is a catalogue")
+					t.Error("it is a catalog")
 				}
 			})
 		})

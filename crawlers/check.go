@@ -13,14 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// checkCrawler returns what is wrong with an entry of the built-in catalogue.
+// checkCrawler returns what is wrong with an entry of the built-in catalog.
 func checkCrawler(c *Crawler) (errs []error) {
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Operator == "" && slices.Contains(c.Sources, "operator") {
 		add("operator is missing")
 	}
-	if !c.Honours.Valid() {
-		add("honours is %q; expected yes, no, partly, user-triggered or unknown", c.Honours)
+	if !c.Honors.Valid() {
+		add("honors is %q; expected yes, no, partly, user-triggered or unknown", c.Honors)
 	}
 	if _, err := time.Parse(time.DateOnly, c.AsOf); err != nil {
 		add("as-of is %q; expected a date such as 2026-11-21", c.AsOf)
@@ -39,15 +39,15 @@ func checkCrawler(c *Crawler) (errs []error) {
 	if len(c.Examples) > 0 && c.RobotsOnly {
 		add("a token that only robots.txt knows has no examples")
 	}
-	if !c.Kind.Valid() && c.Kind != KindUnclassified {
-		add("there is no kind %q", c.Kind)
+	if !c.Category.Valid() && c.Category != CategoryNone {
+		add("there is no category %q", c.Category)
 	}
-	for i, k := range c.Kinds {
-		if !k.Valid() && k != KindOnDevice {
-			add("there is no kind %q", k)
+	for i, k := range c.Further {
+		if !k.Valid() && k != CategoryOnDevice {
+			add("there is no category %q", k)
 		}
-		if k == c.Kind || slices.Contains(c.Kinds[:i], k) {
-			add("kind %q stands here twice", k)
+		if k == c.Category || slices.Contains(c.Further[:i], k) {
+			add("category %q stands here twice", k)
 		}
 	}
 	if c.Docs != "" && !isWebAddress(c.Docs) {
@@ -142,7 +142,7 @@ func checkDirectory(s string) error {
 	return checkHTTPS(s)
 }
 
-// checkAll returns what is wrong between the entries of a catalogue, each with its place.
+// checkAll returns what is wrong between the entries of a catalog, each with its place.
 func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 	add := func(c *Crawler, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{places[c]}, args...)...))
@@ -158,15 +158,15 @@ func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 	for _, c := range list {
 		for _, f := range c.Follows {
 			if tokens[ascii.Lower(f)] == nil {
-				add(c, "%s: follows %s, which is not in the catalogue", c.Token, f)
+				add(c, "%s: follows %s, which is not in the catalog", c.Token, f)
 			}
 		}
 		if t := c.TrainingControl; t != "" && (tokens[ascii.Lower(t)] == nil || !tokens[ascii.Lower(t)].RobotsOnly) {
-			add(c, "%s: training-control %s is no robots-only token of the catalogue", c.Token, t)
+			add(c, "%s: training-control %s is no robots-only token of the catalog", c.Token, t)
 		}
 		for _, p := range c.Patterns() {
 			if other := owner[ascii.Lower(p)]; other != nil {
-				add(c, "%s and %s are both recognised by %q; give one of them other user-agents", other.Token, c.Token, p)
+				add(c, "%s and %s are both recognized by %q; give one of them other user-agents", other.Token, c.Token, p)
 			}
 			owner[ascii.Lower(p)] = c
 		}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crawlers knows the crawlers of the web: a curated catalogue of their product tokens, operators and
-// purposes, and a recogniser that finds those tokens in a User-Agent header.
+// Package crawlers knows the crawlers of the web: a curated catalog of their product tokens, operators and
+// purposes, and a recognizer that finds those tokens in a User-Agent header.
 //
-// The catalogue says what an operator documents. It is only ever asked for exact names, so a crawler that is not in
-// it is simply not known: it is never recognised, never belongs to a category and is never refused.
+// The catalog says what an operator documents. It is only ever asked for exact names, so a crawler that is not in
+// it is simply not known: it is never recognized, never belongs to a category and is never blocked.
 //
 // A token counts only where it stands by itself in the User-Agent, never as a
 // part of a longer word and never inside a URL. See [Recognizer].
@@ -12,15 +12,15 @@ package crawlers
 
 import "slices"
 
-// Crawler is one entry of a [Catalogue]. Entries are shared: do not change one.
+// Crawler is one entry of a [Catalog]. Entries are shared: do not change one.
 type Crawler struct {
 	// Token is the product token that stands for the crawler in robots.txt
 	// (RFC 9309 §2.2.1), in the operator's spelling.
 	Token    string `json:"token"`
-	Operator string `json:"operator,omitempty"` // the organisation that runs the crawler
-	// Kind is the primary kind. It is empty for a crawler of the policy file that names none.
-	Kind  Kind   `json:"kind,omitempty"`
-	Kinds []Kind `json:"further_kinds,omitempty"` // the further kinds, without Kind
+	Operator string `json:"operator,omitempty"` // the organization that runs the crawler
+	// Category is the primary category. It is empty for a crawler of the policy file that names none.
+	Category Category   `json:"category,omitempty"`
+	Further  []Category `json:"further,omitempty"` // the further categories, without Category
 	// UserAgents are the strings that announce the crawler in a User-Agent,
 	// where they differ from Token. Use [Crawler.Patterns] for recognition.
 	UserAgents []string `json:"user_agents,omitempty"`
@@ -32,16 +32,16 @@ type Crawler struct {
 	// elements that carry Token as their name.
 	ReadsMeta bool `json:"reads_meta,omitempty"`
 	// RobotsOnly is true for a token that only robots.txt knows, such as
-	// Google-Extended: no User-Agent ever carries it, so it cannot be refused.
+	// Google-Extended: no User-Agent ever carries it, so it cannot be blocked.
 	RobotsOnly      bool         `json:"robots_only,omitempty"`
 	Docs            string       `json:"docs,omitempty"`             // the operator's page about the crawler, if there is one
-	Honours         Honours      `json:"honours_robots_txt"`         // says whether the crawler follows robots.txt
+	Honors          Honors       `json:"honors_robots_txt"`          // says whether the crawler follows robots.txt
 	TrainingControl string       `json:"training_control,omitempty"` // the token that switches AI training off for a crawler that serves other purposes too
 	Purposes        []string     `json:"purposes,omitempty"`         // the purpose tokens of the crawler (draft-illyes-rep-purpose-00)
 	Verification    Verification `json:"verification,omitzero"`      // says how the crawler's requests can be verified
 	Examples        []string     `json:"examples,omitempty"`         // User-Agent headers that the crawler sends
 	LookAlikes      []string     `json:"-"`                          // User-Agent headers of others that resemble them
-	Note            string       `json:"note,omitempty"`             // a remark for the reader of the catalogue
+	Note            string       `json:"note,omitempty"`             // a remark for the reader of the catalog
 	AsOf            string       `json:"as_of,omitempty"`            // the day on which the entry was last checked, as YYYY-MM-DD
 	Sources         []string     `json:"sources,omitempty"`          // name where the facts come from
 	FromPolicy      bool         `json:"-"`                          // true when the policy file added or changed the entry
@@ -62,13 +62,13 @@ func (v Verification) IsEmpty() bool {
 	return len(v.AddressLists) == 0 && len(v.ReverseDNS) == 0 && v.WebBotAuth == ""
 }
 
-// Is reports whether k is the primary or a further kind of the crawler.
-func (c *Crawler) Is(k Kind) bool { return c.Kind == k || slices.Contains(c.Kinds, k) }
+// Is reports whether k is the primary or a further category of the crawler.
+func (c *Crawler) Is(k Category) bool { return c.Category == k || slices.Contains(c.Further, k) }
 
-// DualUse reports whether the crawler is said to collect for AI training without that being its primary kind. A rule
+// DualUse reports whether the crawler is said to collect for AI training without that being its primary category. A rule
 // for `category:ai-training` does not speak to it.
 func (c *Crawler) DualUse() bool {
-	return c.Kind != KindAITraining && (slices.Contains(c.Kinds, KindAITraining) || c.TrainingControl != "")
+	return c.Category != CategoryAITraining && (slices.Contains(c.Further, CategoryAITraining) || c.TrainingControl != "")
 }
 
 // Patterns returns the strings to look for in a User-Agent: UserAgents, or Token

@@ -8,14 +8,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// A crawler is recognised by its product token, which must stand alone.
+// A crawler is recognized by its product token, which must stand alone.
 func ExampleRecognizer_Recognize() {
-	catalogue, err := crawlers.Default()
+	catalog, err := crawlers.Default()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	r := crawlers.NewRecognizer(catalogue.Patterns())
+	r := crawlers.NewRecognizer(catalog.Patterns())
 	for _, userAgent := range []string{
 		"Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)",
 		"Mozilla/5.0 (compatible; NotGPTBot/1.0)",
@@ -25,8 +25,8 @@ func ExampleRecognizer_Recognize() {
 			fmt.Println("not a known crawler")
 			continue
 		}
-		c := catalogue.At(i)
-		fmt.Println(c.Token, "of", c.Operator, "is for", c.Kind)
+		c := catalog.At(i)
+		fmt.Println(c.Token, "of", c.Operator, "is for", c.Category)
 	}
 	// Output:
 	// GPTBot of OpenAI is for ai-training

@@ -13,19 +13,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// fileVersion is the version of the catalogue files that [Parse] reads and [Export] writes.
+// fileVersion is the version of the catalog files that [Parse] reads and [Export] writes.
 const fileVersion = "1"
 
-// Parse reads a whole catalogue from one file. name is what errors call it; each error
+// Parse reads a whole catalog from one file. name is what errors call it; each error
 // has its line, and the returned one joins them.
-func Parse(name string, data []byte) (*Catalogue, error) {
+func Parse(name string, data []byte) (*Catalog, error) {
 	p := newFileParser(name)
 	rows := p.parse(data)
 	if p.version != "" && p.version != fileVersion {
 		return nil, fmt.Errorf("%s:1: version %q is not supported; this program reads version %s: install a newer program, or write the file in that version", name, p.version, fileVersion)
 	}
 	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // each row would say it again
-		return nil, fmt.Errorf("%s:1: as-of is %q; write the date of the catalogue before the crawlers, such as as-of: 2026-11-22", name, p.asOf)
+		return nil, fmt.Errorf("%s:1: as-of is %q; write the date of the catalog before the crawlers, such as as-of: 2026-11-22", name, p.asOf)
 	}
 	if err := errors.Join(p.errs...); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func Parse(name string, data []byte) (*Catalogue, error) {
 	case p.version == "":
 		return nil, fmt.Errorf("%s:1: version is missing; write version: %s", name, fileVersion)
 	case len(rows) == 0:
-		return nil, fmt.Errorf("%s:1: crawlers is missing; a catalogue replaces the one before as a whole", name)
+		return nil, fmt.Errorf("%s:1: crawlers is missing; a catalog replaces the one before as a whole", name)
 	}
 	c, err := checked(rows, p.asOf, p.browserNames(rows), p.places)
 	if err != nil {
@@ -47,13 +47,13 @@ func Parse(name string, data []byte) (*Catalogue, error) {
 	return c, nil
 }
 
-// unrecognized finds examples that the catalogue does not recognise.
-func (c *Catalogue) unrecognized(places map[*Crawler]string) (errs []error) {
+// unrecognized finds examples that the catalog does not recognize.
+func (c *Catalog) unrecognized(places map[*Crawler]string) (errs []error) {
 	r := NewRecognizer(c.Patterns())
 	for i, cr := range c.crawlers {
 		for _, example := range cr.Examples {
 			if got, ok := r.Recognize(example); !ok || got != i {
-				errs = append(errs, fmt.Errorf("%s: %s is not recognised in its example %q; correct the example or user-agents", places[cr], cr.Token, example))
+				errs = append(errs, fmt.Errorf("%s: %s is not recognized in its example %q; correct the example or user-agents", places[cr], cr.Token, example))
 			}
 		}
 	}
@@ -72,12 +72,12 @@ func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	return errs
 }
 
-// Export returns the embedded catalogue and a text of address lists as one file, which
+// Export returns the embedded catalog and a text of address lists as one file, which
 // [Parse] reads. Its date is that of the newest of both.
 func Export(addresses string) ([]byte, error) { return export(embedded, addresses) }
 
 func export(fsys fs.FS, addresses string) ([]byte, error) {
-	names, err := fs.Glob(fsys, "catalogue/*.yaml")
+	names, err := fs.Glob(fsys, "catalog/*.yaml")
 	if err != nil {
 		return nil, err
 	}

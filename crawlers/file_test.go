@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestExportedCatalogueIsTheEmbeddedOne(t *testing.T) {
+func TestExportedCatalogIsTheEmbeddedOne(t *testing.T) {
 	data, err := Export("date 2026-11-01\nlist https://a.example/x\n1.2.3.0/24\n")
 	if err != nil {
 		t.Fatal(err)
@@ -38,9 +38,9 @@ const wholeFile = `version: 1
 as-of: 2026-12-01
 crawlers:
   NewBot:
-    {operator: New, kind: search, honours: yes, source: operator, examples: [NewBot/1.0]}
+    {operator: New, category: search, honors: yes, source: operator, examples: [NewBot/1.0]}
   OtherBot:
-    {operator: Other, kind: seo, honours: yes, source: operator, examples: [OtherBot/1.0]}
+    {operator: Other, category: seo, honors: yes, source: operator, examples: [OtherBot/1.0]}
 `
 
 func TestParseNamesFileLineAndFix(t *testing.T) {
@@ -50,12 +50,12 @@ func TestParseNamesFileLineAndFix(t *testing.T) {
 	for _, tt := range []struct{ name, old, repl, want string }{
 		{"version missing", "version: 1\n", "", "f.yaml:1: version is missing; write version: 1"},
 		{"newer version", "version: 1", "version: 2", `f.yaml:1: version "2" is not supported`},
-		{"date missing", "as-of: 2026-12-01", "as-of: soon", `f.yaml:1: as-of is "soon"; write the date of the catalogue`},
-		{"unknown key", "kind: seo", "sort: seo", `f.yaml:7: unknown key "sort"`},
+		{"date missing", "as-of: 2026-12-01", "as-of: soon", `f.yaml:1: as-of is "soon"; write the date of the catalog`},
+		{"unknown key", "category: seo", "sort: seo", `f.yaml:7: unknown key "sort"`},
 		{"same token", "OtherBot:", "newbot:", "f.yaml:6: NewBot and newbot are the same token"},
 		{"a browser's name", "examples: [OtherBot/1.0]", "user-agents: [Chrome], examples: [Chrome/1.0]", `f.yaml:6: OtherBot: "Chrome" is in the User-Agent of browsers`},
-		{"example of another", "[OtherBot/1.0]", "[OtherBots/1.0]", `f.yaml:6: OtherBot is not recognised in its example "OtherBots/1.0"`},
-		{"follows nobody", "kind: seo,", "kind: seo, follows: NoBot,", "f.yaml:6: OtherBot: follows NoBot, which is not in the catalogue"},
+		{"example of another", "[OtherBot/1.0]", "[OtherBots/1.0]", `f.yaml:6: OtherBot is not recognized in its example "OtherBots/1.0"`},
+		{"follows nobody", "category: seo,", "category: seo, follows: NoBot,", "f.yaml:6: OtherBot: follows NoBot, which is not in the catalog"},
 		{"no crawlers", wholeFile[strings.Index(wholeFile, "crawlers:"):], "", "f.yaml:1: crawlers is missing"},
 	} {
 		if strings.Count(wholeFile, tt.old) != 1 {
@@ -74,7 +74,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	var derived Derived[int]
-	lengthOf := func(c *Catalogue) (int, bool) { return derived.Get(c, c.Len) }
+	lengthOf := func(c *Catalog) (int, bool) { return derived.Get(c, c.Len) }
 	embedded, _ := Embedded()
 	if n, ok := lengthOf(embedded); !ok || n != embedded.Len() {
 		t.Errorf("%d %v", n, ok)
@@ -82,16 +82,16 @@ func TestInstall(t *testing.T) {
 	Install(c)
 	t.Cleanup(func() { Install(nil) })
 	if got, _ := Default(); got != c {
-		t.Error("the installed catalogue is not in use")
+		t.Error("the installed catalog is not in use")
 	}
 	if n, ok := lengthOf(c); !ok || n != 2 {
 		t.Errorf("%d %v", n, ok)
 	}
 	if _, ok := lengthOf(embedded); ok {
-		t.Error("a catalogue that is not in use is derived from")
+		t.Error("a catalog that is not in use is derived from")
 	}
 	Install(nil)
 	if got, _ := Default(); got != embedded {
-		t.Error("the embedded catalogue is not in use again")
+		t.Error("the embedded catalog is not in use again")
 	}
 }

@@ -12,17 +12,17 @@ import (
 // crawlers: a request that is signed, or that comes from an address on a list, can be
 // attributed to a crawler whatever its User-Agent says. It is immutable.
 type Identities struct {
-	catalogueLists []string
-	ownLists       []string
-	lists          map[string]*Crawler // by URL; nil where several crawlers share a list
-	directories    map[string][]*Crawler
+	catalogLists []string
+	ownLists     []string
+	lists        map[string]*Crawler // by URL; nil where several crawlers share a list
+	directories  map[string][]*Crawler
 }
 
 var sharedIdentities Derived[*Identities]
 
-// NewIdentities returns the identities of a catalogue. Policies that change nothing about
-// them share those of the catalogue in use.
-func NewIdentities(c *Catalogue) *Identities {
+// NewIdentities returns the identities of a catalog. Policies that change nothing about
+// them share those of the catalog in use.
+func NewIdentities(c *Catalog) *Identities {
 	base := c.withoutPolicy()
 	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {
 		return cr.FromPolicy && !reflect.DeepEqual(cr.Verification, base.facts(cr.Token))
@@ -34,15 +34,15 @@ func NewIdentities(c *Catalogue) *Identities {
 	return collectIdentities(c, base)
 }
 
-// facts are those of a crawler, if the catalogue has it.
-func (c *Catalogue) facts(token string) (v Verification) {
+// facts are those of a crawler, if the catalog has it.
+func (c *Catalog) facts(token string) (v Verification) {
 	if cr, ok := c.Lookup(token); ok {
 		v = cr.Verification
 	}
 	return v
 }
 
-func collectIdentities(c, base *Catalogue) *Identities {
+func collectIdentities(c, base *Catalog) *Identities {
 	id := &Identities{lists: map[string]*Crawler{}, directories: map[string][]*Crawler{}}
 	for _, crawler := range c.crawlers {
 		for _, url := range crawler.Verification.AddressLists {
@@ -60,12 +60,12 @@ func collectIdentities(c, base *Catalogue) *Identities {
 	if embedded, err := Embedded(); err == nil {
 		builtIn = embedded.AddressLists()
 	}
-	catalogued := base.AddressLists()
+	cataloged := base.AddressLists()
 	for _, url := range c.AddressLists() {
 		switch {
 		case slices.Contains(builtIn, url):
-		case slices.Contains(catalogued, url):
-			id.catalogueLists = append(id.catalogueLists, url)
+		case slices.Contains(cataloged, url):
+			id.catalogLists = append(id.catalogLists, url)
 		default:
 			id.ownLists = append(id.ownLists, url)
 		}
@@ -73,8 +73,8 @@ func collectIdentities(c, base *Catalogue) *Identities {
 	return id
 }
 
-// CatalogueLists returns the URLs of address lists that the catalogue in use has and the embedded one does not.
-func (id *Identities) CatalogueLists() []string { return id.catalogueLists }
+// CatalogLists returns the URLs of address lists that the catalog in use has and the embedded one does not.
+func (id *Identities) CatalogLists() []string { return id.catalogLists }
 
 // OwnLists returns the URLs of address lists that only the policy has.
 func (id *Identities) OwnLists() []string { return id.ownLists }
@@ -82,7 +82,7 @@ func (id *Identities) OwnLists() []string { return id.ownLists }
 // ByList returns the crawler that alone uses the address list with this URL, or nil.
 func (id *Identities) ByList(url string) *Crawler { return id.lists[url] }
 
-// ByDirectory returns the crawlers whose requests are signed with the keys of a directory, named as in the catalogue.
+// ByDirectory returns the crawlers whose requests are signed with the keys of a directory, named as in the catalog.
 func (id *Identities) ByDirectory(url string) []*Crawler { return id.directories[url] }
 
 // Directories returns the URLs of all key directories, in order.

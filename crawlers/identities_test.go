@@ -14,7 +14,7 @@ func TestIdentities(t *testing.T) {
 	}
 	builtin := NewIdentities(known)
 	if builtin != NewIdentities(known) || len(builtin.OwnLists()) != 0 {
-		t.Error("the identities of the built-in catalogue are not shared")
+		t.Error("the identities of the built-in catalog are not shared")
 	}
 	const gptbot, openai = "https://openai.com/gptbot.json", "https://chatgpt.com"
 	own, other, directory := "https://own.example/list", "https://other.example/list", "https://keys.example"
@@ -66,36 +66,36 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// Lists that a newer catalogue adds are the catalogue's, also where a policy changes its
+// Lists that a newer catalog adds are the catalog's, also where a policy changes its
 // crawlers.
-func TestListsOfANewerCatalogue(t *testing.T) {
+func TestListsOfANewerCatalog(t *testing.T) {
 	known, err := Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const listed, own = "https://listed.example/list", "https://own.example/list"
-	newer := newCatalogue(append(known.All(), &Crawler{Token: "NewlyListedBot", Kind: KindSEO, Verification: Verification{AddressLists: []string{listed}}}), "2026-12-01")
-	first, err := newer.Merge(Row{Token: "NewlyListedBot", Kind: KindAds}, Row{Token: "OwnBot", AddressLists: []string{own}})
+	newer := newCatalog(append(known.All(), &Crawler{Token: "NewlyListedBot", Category: CategorySEO, Verification: Verification{AddressLists: []string{listed}}}), "2026-12-01")
+	first, err := newer.Merge(Row{Token: "NewlyListedBot", Category: CategoryAds}, Row{Token: "OwnBot", AddressLists: []string{own}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := first.Merge(Row{Token: "OwnBot", Kind: KindAds})
+	again, err := first.Merge(Row{Token: "OwnBot", Category: CategoryAds})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		of        *Catalogue
-		catalogue []string
-		own       []string
+		of      *Catalog
+		catalog []string
+		own     []string
 	}{
-		"the catalogue":    {newer, []string{listed}, nil},
+		"the catalog":      {newer, []string{listed}, nil},
 		"a policy":         {first, []string{listed}, []string{own}},
 		"changed twice":    {again, []string{listed}, []string{own}},
 		"the embedded one": {known, nil, nil},
 	} {
 		id := NewIdentities(tt.of)
-		if !slices.Equal(id.CatalogueLists(), tt.catalogue) || !slices.Equal(id.OwnLists(), tt.own) {
-			t.Errorf("%s: lists of the catalogue %q, own lists %q", name, id.CatalogueLists(), id.OwnLists())
+		if !slices.Equal(id.CatalogLists(), tt.catalog) || !slices.Equal(id.OwnLists(), tt.own) {
+			t.Errorf("%s: lists of the catalog %q, own lists %q", name, id.CatalogLists(), id.OwnLists())
 		}
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxFile is the greatest size of a catalogue file, in bytes.
+// MaxFile is the greatest size of a catalog file, in bytes.
 const MaxFile = 4 << 20
 
-// load reads every file of the catalogue and checks it as a whole.
-func load(fsys fs.FS) (*Catalogue, error) {
-	names, err := fs.Glob(fsys, "catalogue/*.yaml")
+// load reads every file of the catalog and checks it as a whole.
+func load(fsys fs.FS) (*Catalog, error) {
+	names, err := fs.Glob(fsys, "catalog/*.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("listing the catalogue: %w", err)
+		return nil, fmt.Errorf("listing the catalog: %w", err)
 	}
 	var list []*Crawler
 	var asOf string
@@ -30,7 +30,7 @@ func load(fsys fs.FS) (*Catalogue, error) {
 	for _, name := range names {
 		data, err := fs.ReadFile(fsys, name)
 		if err != nil {
-			return nil, fmt.Errorf("reading the catalogue: %w", err)
+			return nil, fmt.Errorf("reading the catalog: %w", err)
 		}
 		p := newFileParser(name)
 		list = append(list, p.parse(data)...)
@@ -41,14 +41,14 @@ func load(fsys fs.FS) (*Catalogue, error) {
 	return checked(list, asOf, errs, places)
 }
 
-// checked makes a catalogue of crawlers if neither errs nor the checks between them find
+// checked makes a catalog of crawlers if neither errs nor the checks between them find
 // anything wrong. places say where each crawler is written.
-func checked(list []*Crawler, asOf string, errs []error, places map[*Crawler]string) (*Catalogue, error) {
+func checked(list []*Crawler, asOf string, errs []error, places map[*Crawler]string) (*Catalog, error) {
 	errs = append(errs, checkAll(list, places)...)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return newCatalogue(list, asOf), nil
+	return newCatalog(list, asOf), nil
 }
 
 // fileParser reads one file; errs has every problem, each with its line.
@@ -76,7 +76,7 @@ func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: %w", p.name, n.Line, fmt.Errorf(format, args...)))
 }
 
-// parse returns the crawlers of one catalogue file. Anything unknown, repeated or of the wrong shape is an error.
+// parse returns the crawlers of one catalog file. Anything unknown, repeated or of the wrong shape is an error.
 func (p *fileParser) parse(data []byte) []*Crawler {
 	doc, err := decode(data)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *fileParser) parse(data []byte) []*Crawler {
 				rows = append(rows, p.crawler(key, value))
 			}
 		default:
-			p.errorf(key, "unknown key %q; a catalogue has version, as-of, verification, addresses and crawlers", key.Value)
+			p.errorf(key, "unknown key %q; a catalog has version, as-of, verification, addresses and crawlers", key.Value)
 		}
 	}
 	return rows
@@ -115,7 +115,7 @@ func decode(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, errors.New("empty; a catalogue begins with version: 1")
+		return nil, errors.New("empty; a catalog begins with version: 1")
 	} else if err != nil {
 		return nil, err
 	}
@@ -130,8 +130,8 @@ func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	c := &Crawler{Token: key.Value, AsOf: p.asOf}
 	p.places[c] = fmt.Sprintf("%s:%d", p.name, key.Line)
 	p.fields(value, map[string]any{
-		"operator": &c.Operator, "kind": &c.Kind, "kinds": &c.Kinds, "user-agents": &c.UserAgents, "follows": &c.Follows,
-		"ignores-star": &c.IgnoresStar, "reads-meta": &c.ReadsMeta, "robots-only": &c.RobotsOnly, "docs": &c.Docs, "honours": &c.Honours,
+		"operator": &c.Operator, "category": &c.Category, "further": &c.Further, "user-agents": &c.UserAgents, "follows": &c.Follows,
+		"ignores-star": &c.IgnoresStar, "reads-meta": &c.ReadsMeta, "robots-only": &c.RobotsOnly, "docs": &c.Docs, "honors": &c.Honors,
 		"training-control": &c.TrainingControl, "purposes": &c.Purposes, "verify": &c.Verification,
 		"examples": &c.Examples, "look-alikes": &c.LookAlikes, "note": &c.Note, "as-of": &c.AsOf, "source": &c.Sources,
 	})
@@ -146,17 +146,17 @@ func (p *fileParser) fields(n *yaml.Node, into map[string]any) {
 		switch to := into[key.Value].(type) {
 		case *string:
 			*to = p.text(value)
-		case *Kind:
-			*to = Kind(p.text(value))
-		case *Honours:
-			*to = Honours(p.text(value))
+		case *Category:
+			*to = Category(p.text(value))
+		case *Honors:
+			*to = Honors(p.text(value))
 		case *bool:
 			*to = p.boolean(value)
 		case *[]string:
 			*to = p.list(value)
-		case *[]Kind:
+		case *[]Category:
 			for _, k := range p.list(value) {
-				*to = append(*to, Kind(k))
+				*to = append(*to, Category(k))
 			}
 		case *Verification:
 			*to = p.verify(value)

@@ -21,13 +21,13 @@ verification:
 crawlers:
   ExampleBot:
     operator: Example
-    kind: search
-    kinds: [ai-input]
+    category: search
+    further: [ai-input]
     user-agents: [ExampleBot, Example Fetcher/2.0]
     follows: Googlebot
     ignores-star: true
     docs: https://example.com/bot
-    honours: yes
+    honors: yes
     training-control: Example-Extended
     purposes: [search]
     verify: example
@@ -37,9 +37,9 @@ crawlers:
     as-of: 2025-01-02
     source: [operator]
   Example-Extended:
-    {operator: Example, kind: ai-training, robots-only: true, honours: no, source: operator}
+    {operator: Example, category: ai-training, robots-only: true, honors: no, source: operator}
   Googlebot:
-    {operator: Google, kind: search, honours: unknown, examples: Googlebot/2.1, source: operator}
+    {operator: Google, category: search, honors: unknown, examples: Googlebot/2.1, source: operator}
 `
 
 func parseFile(name string, data []byte) ([]*Crawler, error) {
@@ -58,9 +58,9 @@ func TestParseFile(t *testing.T) {
 	}
 	c := list[0]
 	v := c.Verification
-	if c.Token != "ExampleBot" || c.Operator != "Example" || c.Kind != KindSearch || !slices.Equal(c.Kinds, []Kind{KindAIInput}) ||
+	if c.Token != "ExampleBot" || c.Operator != "Example" || c.Category != CategorySearch || !slices.Equal(c.Further, []Category{CategoryAIInput}) ||
 		!slices.Equal(c.UserAgents, []string{"ExampleBot", "Example Fetcher/2.0"}) || !slices.Equal(c.Follows, []string{"Googlebot"}) ||
-		!c.IgnoresStar || c.RobotsOnly || c.Docs != "https://example.com/bot" || c.Honours != HonoursYes ||
+		!c.IgnoresStar || c.RobotsOnly || c.Docs != "https://example.com/bot" || c.Honors != HonorsYes ||
 		c.TrainingControl != "Example-Extended" || !slices.Equal(c.Purposes, []string{"search"}) ||
 		len(c.Examples) != 1 || len(c.LookAlikes) != 1 || c.Note != "An example." || c.AsOf != "2025-01-02" ||
 		!slices.Equal(c.Sources, []string{"operator"}) || c.FromPolicy ||
@@ -87,12 +87,12 @@ func TestParseFileErrors(t *testing.T) {
 		{"unknown key", "    note: An example.", "    notes: An example.", `f.yaml:22: unknown key "notes"`},
 		{"unknown key of the file", "as-of: 2026-11-21", "asof: 2026-11-21", `f.yaml:1: unknown key "asof"`},
 		{"unknown key of a verification", "    web-bot-auth:", "    signatures:", `f.yaml:6: unknown key "signatures"`},
-		{"repeated key", "    note: An example.", "    kind: seo", `f.yaml:22: "kind" stands here twice`},
+		{"repeated key", "    note: An example.", "    category: seo", `f.yaml:22: "category" stands here twice`},
 		{"repeated crawler", "  Googlebot:\n", "  ExampleBot:\n", `"ExampleBot" stands here twice`},
-		{"unknown kind", "    kind: search\n", "    kind: serach\n", `f.yaml:8: ExampleBot: there is no kind "serach"`},
-		{"unknown further kind", "[ai-input]", "[ai-inputs]", `there is no kind "ai-inputs"`},
-		{"primary kind repeated", "[ai-input]", "[search]", `kind "search" stands here twice`},
-		{"honours", "honours: yes", "honours: maybe", `honours is "maybe"`},
+		{"unknown category", "    category: search\n", "    category: serach\n", `f.yaml:8: ExampleBot: there is no category "serach"`},
+		{"unknown further category", "[ai-input]", "[ai-inputs]", `there is no category "ai-inputs"`},
+		{"primary category repeated", "[ai-input]", "[search]", `category "search" stands here twice`},
+		{"honors", "honors: yes", "honors: maybe", `honors is "maybe"`},
 		{"no operator", "    operator: Example\n", "", "operator is missing"},
 		{"no source", "    source: [operator]\n", "", "source is missing"},
 		{"no examples", "    examples: [\"ExampleBot/1.0\"]\n", "", "examples are missing"},
@@ -101,7 +101,7 @@ func TestParseFileErrors(t *testing.T) {
 		{"truth", "ignores-star: true", "ignores-star: yes", "f.yaml:14: expected true or false"},
 		{"null", "    note: An example.", "    note:", "f.yaml:22: expected some text"},
 		{"mapping for text", "    note: An example.", "    note: {a: b}", "f.yaml:22: expected some text"},
-		{"row is no mapping", "  Googlebot:\n    {operator: Google, kind: search, honours: unknown, examples: Googlebot/2.1, source: operator}", "  Googlebot: x", "expected a mapping"},
+		{"row is no mapping", "  Googlebot:\n    {operator: Google, category: search, honors: unknown, examples: Googlebot/2.1, source: operator}", "  Googlebot: x", "expected a mapping"},
 		{"verification name", "verify: example", "verify: exampel", `f.yaml:19: there is no verification "exampel" above`},
 		{"reverse DNS without dot", ".crawl.example.com", "crawl.example.com", "neither a dot"},
 		{"reverse DNS of a whole domain", ".crawl.example.com", ".com", "not below a registered domain"},
@@ -134,20 +134,20 @@ func TestParseFileErrors(t *testing.T) {
 
 func TestLoadChecksTheWhole(t *testing.T) {
 	row := func(token, more string) string {
-		return "as-of: 2026-11-21\ncrawlers:\n  " + token + ": {operator: X, kind: seo, honours: yes, source: x, examples: x" + more + "}\n"
+		return "as-of: 2026-11-21\ncrawlers:\n  " + token + ": {operator: X, category: seo, honors: yes, source: x, examples: x" + more + "}\n"
 	}
 	tests := []struct{ name, one, two, want string }{
 		{"fine", row("A", ""), row("B", ", follows: a"), ""},
 		{"same token", row("Bot", ""), row("bOT", ""), "Bot and bOT are the same token"},
-		{"follows nobody", row("A", ""), row("B", ", follows: C"), "B: follows C, which is not in the catalogue"},
+		{"follows nobody", row("A", ""), row("B", ", follows: C"), "B: follows C, which is not in the catalog"},
 		{"control token is a crawler", row("A", ""), row("B", ", training-control: A"), "B: training-control A"},
-		{"one string for two", row("A", ", user-agents: [Same]"), row("B", ", user-agents: [same]"), `A and B are both recognised by "same"`},
+		{"one string for two", row("A", ", user-agents: [Same]"), row("B", ", user-agents: [same]"), `A and B are both recognized by "same"`},
 	}
 	for _, tt := range tests {
 		_, err := load(fstest.MapFS{
-			"catalogue/1.yaml": {Data: []byte(tt.one)},
-			"catalogue/2.yaml": {Data: []byte(tt.two)},
-			"catalogue/x.txt":  {Data: []byte("not read")},
+			"catalog/1.yaml": {Data: []byte(tt.one)},
+			"catalog/2.yaml": {Data: []byte(tt.two)},
+			"catalog/x.txt":  {Data: []byte("not read")},
 		})
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
@@ -159,7 +159,7 @@ func TestLoadChecksTheWhole(t *testing.T) {
 // can be looked for.
 func FuzzParseFile(f *testing.F) {
 	f.Add([]byte(goodFile))
-	f.Add([]byte("as-of: 2026-11-21\ncrawlers:\n  A: {operator: X, kind: seo, honours: yes, source: x, examples: A}\n"))
+	f.Add([]byte("as-of: 2026-11-21\ncrawlers:\n  A: {operator: X, category: seo, honors: yes, source: x, examples: A}\n"))
 	f.Add([]byte("crawlers: &a\n  <<: *a\n"))
 	f.Add([]byte("verification: {a: {reverse-dns: [.a.b]}}\ncrawlers: {}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -14,10 +14,10 @@ import (
 // changes the one of the same token; what it leaves out stays as it was.
 type Row struct {
 	Token string // the product token, in any letter case
-	// Operator and Kind are left as they were when empty.
+	// Operator and Category are left as they were when empty.
 	Operator string
-	Kind     Kind
-	// UserAgent is the string to recognise where it is not the token. When empty, what was recognised before is.
+	Category Category
+	// UserAgent is the string to recognize where it is not the token. When empty, what was recognized before is.
 	UserAgent string
 	// Follows and Purposes are left as they were when nil.
 	Follows  []string
@@ -27,7 +27,7 @@ type Row struct {
 	ReadsMeta   *bool
 	RobotsOnly  *bool
 	// AddressLists, ReverseDNS and WebBotAuth are left as they were when nil. What
-	// the catalogue says of verification is written in https addresses.
+	// the catalog says of verification is written in https addresses.
 	AddressLists []string
 	ReverseDNS   []string
 	WebBotAuth   *string
@@ -36,7 +36,7 @@ type Row struct {
 // RowError says what is wrong with a [Row].
 type RowError struct {
 	Token string // the row's
-	// Field is the name in the policy file: token, kind, user-agent, follows,
+	// Field is the name in the policy file: token, category, user-agent, follows,
 	// purposes, robots-only, address-lists, reverse-dns or signature-directory.
 	Field string
 	Err   error // says what is wrong
@@ -47,9 +47,9 @@ func (e *RowError) Error() string { return fmt.Sprintf("%s: %s %v", e.Token, e.F
 // Unwrap returns Err.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Merge returns a catalogue with rows applied to c, which stays as it is. On an
-// error there is no catalogue; the error joins a [*RowError] for each problem.
-func (c *Catalogue) Merge(rows ...Row) (*Catalogue, error) {
+// Merge returns a catalog with rows applied to c, which stays as it is. On an
+// error there is no catalog; the error joins a [*RowError] for each problem.
+func (c *Catalog) Merge(rows ...Row) (*Catalog, error) {
 	list := slices.Clone(c.crawlers)
 	at := make(map[string]int, len(list)+len(rows))
 	for i, cr := range list {
@@ -64,7 +64,7 @@ func (c *Catalogue) Merge(rows ...Row) (*Catalogue, error) {
 			continue
 		}
 		fresh[key] = true
-		base := &Crawler{Token: row.Token, Honours: HonoursUnknown}
+		base := &Crawler{Token: row.Token, Honors: HonorsUnknown}
 		i, known := at[key]
 		if known {
 			base = list[i]
@@ -81,14 +81,14 @@ func (c *Catalogue) Merge(rows ...Row) (*Catalogue, error) {
 	for _, row := range rows {
 		for _, f := range row.Follows {
 			if _, ok := at[ascii.Lower(f)]; !ok {
-				errs = append(errs, &RowError{row.Token, "follows", fmt.Errorf("%q, which is neither in the catalogue nor in this file", f)})
+				errs = append(errs, &RowError{row.Token, "follows", fmt.Errorf("%q, which is neither in the catalog nor in this file", f)})
 			}
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	merged := newCatalogue(list, c.asOf)
+	merged := newCatalog(list, c.asOf)
 	merged.base = c.withoutPolicy()
 	return merged, nil
 }
@@ -100,9 +100,9 @@ func (r Row) apply(base *Crawler) *Crawler {
 	if r.Operator != "" {
 		c.Operator = r.Operator
 	}
-	if r.Kind != "" {
-		c.Kind = r.Kind
-		c.Kinds = slices.DeleteFunc(slices.Clone(c.Kinds), func(k Kind) bool { return k == r.Kind })
+	if r.Category != "" {
+		c.Category = r.Category
+		c.Further = slices.DeleteFunc(slices.Clone(c.Further), func(k Category) bool { return k == r.Category })
 	}
 	if r.UserAgent != "" {
 		c.UserAgents = []string{r.UserAgent}
@@ -149,8 +149,8 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 			add(field, fmt.Errorf("%q is in the User-Agent of browsers, so that your readers would be taken for this crawler; find the name that only the crawler has", p))
 		}
 	}
-	if c.Kind != "" && !c.Kind.Valid() {
-		add("kind", fmt.Errorf("%q does not exist", c.Kind))
+	if c.Category != "" && !c.Category.Valid() {
+		add("category", fmt.Errorf("%q does not exist", c.Category))
 	}
 	return errs
 }

@@ -13,10 +13,10 @@ import (
 func ptr[T any](v T) *T { return &v }
 
 func TestMergeAdds(t *testing.T) {
-	c := defaultCatalogue(t)
+	c := defaultCatalog(t)
 	before := c.Len()
 	m, err := c.Merge(
-		Row{Token: "PartnerBot", Operator: "Partner Ltd", Kind: KindFeed, UserAgent: "PartnerFetcher", Purposes: []string{"news"}, Follows: []string{"googlebot", "OtherBot"}},
+		Row{Token: "PartnerBot", Operator: "Partner Ltd", Category: CategoryFeed, UserAgent: "PartnerFetcher", Purposes: []string{"news"}, Follows: []string{"googlebot", "OtherBot"}},
 		Row{Token: "OtherBot", RobotsOnly: ptr(true)},
 		Row{Token: "Bare"},
 	)
@@ -28,8 +28,8 @@ func TestMergeAdds(t *testing.T) {
 	}
 	p, _ := m.Lookup("partnerbot")
 	want := &Crawler{
-		Token: "PartnerBot", Operator: "Partner Ltd", Kind: KindFeed, UserAgents: []string{"PartnerFetcher"},
-		Purposes: []string{"news"}, Follows: []string{"googlebot", "OtherBot"}, Honours: HonoursUnknown, FromPolicy: true,
+		Token: "PartnerBot", Operator: "Partner Ltd", Category: CategoryFeed, UserAgents: []string{"PartnerFetcher"},
+		Purposes: []string{"news"}, Follows: []string{"googlebot", "OtherBot"}, Honors: HonorsUnknown, FromPolicy: true,
 	}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("got %+v", p)
@@ -44,15 +44,15 @@ func TestMergeAdds(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", ua, got, token)
 		}
 	}
-	if bare, _ := m.Lookup("Bare"); bare.Kind != "" || slices.Contains(m.OfKind(""), bare) != true {
-		t.Errorf("a crawler without a kind: %+v", bare)
+	if bare, _ := m.Lookup("Bare"); bare.Category != "" || slices.Contains(m.OfCategory(""), bare) != true {
+		t.Errorf("a crawler without a category: %+v", bare)
 	}
 }
 
 func TestMergeOverrides(t *testing.T) {
-	c := defaultCatalogue(t)
+	c := defaultCatalog(t)
 	m, err := c.Merge(
-		Row{Token: "bingBOT", Kind: KindAITraining},
+		Row{Token: "bingBOT", Category: CategoryAITraining},
 		Row{Token: "AdsBot-Google", IgnoresStar: ptr(false), Follows: []string{"Googlebot"}},
 		Row{Token: "Slackbot", RobotsOnly: ptr(true)},
 		Row{Token: "Applebot", Follows: []string{}},
@@ -62,12 +62,12 @@ func TestMergeOverrides(t *testing.T) {
 	}
 	old, _ := c.Lookup("Bingbot")
 	a, _ := m.Lookup("Bingbot")
-	if a.Token != "Bingbot" || a.Kind != KindAITraining || slices.Contains(a.Kinds, KindAITraining) || !slices.Contains(a.Kinds, KindAIInput) ||
+	if a.Token != "Bingbot" || a.Category != CategoryAITraining || slices.Contains(a.Further, CategoryAITraining) || !slices.Contains(a.Further, CategoryAIInput) ||
 		a.Operator != "Microsoft" || !reflect.DeepEqual(a.Verification, old.Verification) || !a.FromPolicy {
 		t.Errorf("%+v", a)
 	}
-	if old.Kind != KindSearch || !slices.Contains(old.Kinds, KindAITraining) || old.FromPolicy {
-		t.Errorf("the catalogue merged into has changed: %+v", old)
+	if old.Category != CategorySearch || !slices.Contains(old.Further, CategoryAITraining) || old.FromPolicy {
+		t.Errorf("the catalog merged into has changed: %+v", old)
 	}
 	if ads, _ := m.Lookup("AdsBot-Google"); ads.IgnoresStar || !slices.Equal(ads.Follows, []string{"Googlebot"}) {
 		t.Errorf("%+v", ads)
@@ -80,15 +80,15 @@ func TestMergeOverrides(t *testing.T) {
 	}
 }
 
-// The policy file's string wins over the catalogue's, whatever the order of tokens.
+// The policy file's string wins over the catalog's, whatever the order of tokens.
 func TestMergeTakesOverAString(t *testing.T) {
 	for _, token := range []string{"AAA", "ZZZ"} {
-		m, err := defaultCatalogue(t).Merge(Row{Token: token, UserAgent: "gptBOT"})
+		m, err := defaultCatalog(t).Merge(Row{Token: token, UserAgent: "gptBOT"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i, ok := NewRecognizer(m.Patterns()).Recognize("GPTBot/1.0"); !ok || m.At(i).Token != token {
-			t.Errorf("recognised as %s", m.At(i).Token)
+			t.Errorf("recognized as %s", m.At(i).Token)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestMergeErrors(t *testing.T) {
 	}{
 		{"no token", Row{}, "token", "is empty"},
 		{"odd token", Row{Token: "(x"}, "token", "begins with"},
-		{"kind", Row{Token: "Xa", Kind: "robot"}, "kind", `"robot" does not exist`},
+		{"category", Row{Token: "Xa", Category: "robot"}, "category", `"robot" does not exist`},
 		{"user-agent", Row{Token: "Xa", UserAgent: "http://x"}, "user-agent", "URL"},
 		{"long user-agent", Row{Token: "Xa", UserAgent: strings.Repeat("x", maxPattern+1)}, "user-agent", "longer than 128 bytes"},
 		{"robots-only with user-agent", Row{Token: "Xa", UserAgent: "Y", RobotsOnly: ptr(true)}, "robots-only", "exclude each other"},
@@ -111,7 +111,7 @@ func TestMergeErrors(t *testing.T) {
 		{"follows nobody", Row{Token: "Xa", Follows: []string{"Gogglebot"}}, "follows", `"Gogglebot", which is neither`},
 		{"purpose", Row{Token: "Xa", Purposes: []string{"a b"}}, "purposes", `"a b"`},
 	}
-	c := defaultCatalogue(t)
+	c := defaultCatalog(t)
 	for _, tt := range tests {
 		m, err := c.Merge(tt.row)
 		var re *RowError
@@ -119,7 +119,7 @@ func TestMergeErrors(t *testing.T) {
 			t.Errorf("%s: got %v, %v", tt.name, m, err)
 		}
 	}
-	_, err := c.Merge(Row{Token: "Xa", Kind: "a"}, Row{Token: "xa"}, Row{Token: "Y", Kind: "b"})
+	_, err := c.Merge(Row{Token: "Xa", Category: "a"}, Row{Token: "xa"}, Row{Token: "Y", Category: "b"})
 	if joined, ok := err.(interface{ Unwrap() []error }); !ok || len(joined.Unwrap()) != 3 {
 		t.Errorf("not every problem is reported: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A row can say how a crawler of the policy file, or one of the catalogue, is
+// A row can say how a crawler of the policy file, or one of the catalog, is
 // verified.
 func TestMergeVerification(t *testing.T) {
 	base, err := Default()
@@ -33,7 +33,7 @@ func TestMergeVerification(t *testing.T) {
 		t.Errorf("%+v", g.Verification)
 	}
 	if !slices.Contains(c.AddressLists(), "https://partner.example/ips.json") {
-		t.Error("the catalogue does not list the row's address list")
+		t.Error("the catalog does not list the row's address list")
 	}
 	for _, tt := range []struct {
 		field string

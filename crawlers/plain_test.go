@@ -7,7 +7,7 @@ import "testing"
 // A name is found however it is dressed up, and nobody else's.
 func TestDisguisedNames(t *testing.T) {
 	t.Parallel()
-	c := defaultCatalogue(t)
+	c := defaultCatalog(t)
 	r := NewRecognizer(c.Patterns())
 	for ua, want := range map[string]string{
 		"<GPTBot/1.2>": "GPTBot",

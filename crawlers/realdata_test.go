@@ -14,7 +14,7 @@ import (
 )
 
 // readOutside returns a file of the folder that $ROBOTSPOLICY_DATA names. Without
-// that variable the test is skipped. Each catalogue entry has examples of its own,
+// that variable the test is skipped. Each catalog entry has examples of its own,
 // which TestExamples always checks.
 func readOutside(t *testing.T, name string) []byte {
 	t.Helper()
@@ -38,7 +38,7 @@ func collections(t *testing.T) map[[2]string][]string {
 		Pattern   string
 		Instances []string
 	}
-	if err := json.Unmarshal(readOutside(t, "catalogues/crawler-user-agents/crawler-user-agents.json"), &patterns); err != nil {
+	if err := json.Unmarshal(readOutside(t, "catalogs/crawler-user-agents/crawler-user-agents.json"), &patterns); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range patterns {
@@ -48,7 +48,7 @@ func collections(t *testing.T) map[[2]string][]string {
 		ID        string
 		Instances struct{ Accepted []string }
 	}
-	if err := json.Unmarshal(readOutside(t, "catalogues/arcjet-well-known-bots/well-known-bots.json"), &bots); err != nil {
+	if err := json.Unmarshal(readOutside(t, "catalogs/arcjet-well-known-bots/well-known-bots.json"), &bots); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range bots {
@@ -89,7 +89,7 @@ var oddHeaders = map[string]string{
 	"Mozilla/5.0 (compatible; MSIE or Firefox mutant; not on Windows server;) Daumoa/4.0 (Following Mediapartners-Google)": "Daumoa",
 }
 
-// TestRealCrawlers recognises the headers of two collections. The expectation
+// TestRealCrawlers recognizes the headers of two collections. The expectation
 // is made in another way than recognition: of the tokens which
 // testdata/expected.tsv gives for the entry, it is the one whose string is the
 // longest that the header contains anywhere but in a URL. Headers of all
@@ -126,7 +126,7 @@ func TestRealCrawlers(t *testing.T) {
 			t.Errorf("%s: no such entry", key)
 		}
 	}
-	t.Logf("%d headers recognised, %d rightly not", len(right), len(nobody))
+	t.Logf("%d headers recognized, %d rightly not", len(right), len(nobody))
 	if len(right) < 600 {
 		t.Errorf("only %d headers", len(right))
 	}
@@ -134,14 +134,14 @@ func TestRealCrawlers(t *testing.T) {
 
 var urls = regexp.MustCompile(`https?://[^ ;),'"<>]*`)
 
-func longestContained(t *testing.T, c *Catalogue, tokens []string, ua string) string {
+func longestContained(t *testing.T, c *Catalog, tokens []string, ua string) string {
 	t.Helper()
 	text := strings.ToLower(urls.ReplaceAllString(ua, " "))
 	longest, token := 0, ""
 	for _, name := range tokens {
 		cr, ok := c.Lookup(name)
 		if !ok {
-			t.Fatalf("%s is not in the catalogue", name)
+			t.Fatalf("%s is not in the catalog", name)
 		}
 		for _, p := range cr.Patterns() {
 			p = strings.ToLower(strings.TrimSuffix(p, "*"))

@@ -66,8 +66,8 @@ type tail struct {
 	index   int  // of the pattern
 }
 
-// NewRecognizer returns a recogniser of patterns. Where two patterns have the same token, the first one's Index is
-// the answer. A pattern that [CheckPattern] refuses is never found.
+// NewRecognizer returns a recognizer of patterns. Where two patterns have the same token, the first one's Index is
+// the answer. A pattern that [CheckPattern] blocks is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
 	r := &Recognizer{groups: make(map[string]group, len(patterns))}
 	for _, p := range patterns {

@@ -238,7 +238,7 @@ func TestRecognizeDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// randomHeader is made of pieces that matter to the recogniser.
+// randomHeader is made of pieces that matter to the recognizer.
 func randomHeader(rng *rand.Rand, tokens []string) string {
 	pieces := []string{
 		" ", "  ", ";", "; ", "(", ")", ",", "+", "/", "://", "http://", ":", ".", "-", "_", "x", "1", "ü", "\xff", "!",

@@ -30,10 +30,10 @@ func CheckSigner(token string) error {
 	return nil
 }
 
-// SignerRow is the row of a signer. The crawlers whose key directory the catalogue has at
+// SignerRow is the row of a signer. The crawlers whose key directory the catalog has at
 // its host, or at www. before it, lend it what they have in common. A host of which the
-// catalogue has none publishes its keys at the well-known path.
-func (c *Catalogue) SignerRow(token string) Row {
+// catalog has none publishes its keys at the well-known path.
+func (c *Catalog) SignerRow(token string) Row {
 	host := strings.ToLower(token[len(SignerPrefix):])
 	directory := "https://" + host
 	row := Row{Token: SignerPrefix + host, WebBotAuth: &directory}
@@ -53,10 +53,10 @@ func (c *Catalogue) SignerRow(token string) Row {
 		}
 		switch {
 		case i == 0:
-			row.Kind, row.Operator, row.Follows = cr.Kind, cr.Operator, []string{cr.Token}
+			row.Category, row.Operator, row.Follows = cr.Category, cr.Operator, []string{cr.Token}
 			continue
-		case cr.Kind != row.Kind:
-			row.Kind = ""
+		case cr.Category != row.Category:
+			row.Category = ""
 		}
 		if row.Follows = nil; cr.Operator != row.Operator {
 			row.Operator = ""

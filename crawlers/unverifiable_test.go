@@ -13,10 +13,10 @@ import (
 // source says that it could not be, or the lists and reports that the row rests on.
 func TestUnverifiable(t *testing.T) {
 	t.Parallel()
-	kinds := []Kind{KindAITraining, KindAIInput, KindAIAssistant, KindAIAgent}
+	categories := []Category{CategoryAITraining, CategoryAIInput, CategoryAIAssistant, CategoryAIAgent}
 	all, without := 0, 0
-	for _, c := range defaultCatalogue(t).All() {
-		if c.RobotsOnly || !slices.Contains(kinds, c.Kind) {
+	for _, c := range defaultCatalog(t).All() {
+		if c.RobotsOnly || !slices.Contains(categories, c.Category) {
 			continue
 		}
 		if all++; !c.Verification.IsEmpty() {
@@ -27,7 +27,7 @@ func TestUnverifiable(t *testing.T) {
 		if c.Docs == "" {
 			looked = "no page of the operator; looked at " + strings.Join(c.Sources, ", ") + " on " + c.AsOf
 		}
-		t.Logf("%s (%s, %s): %s", c.Token, c.Operator, c.Kind, looked)
+		t.Logf("%s (%s, %s): %s", c.Token, c.Operator, c.Category, looked)
 		if slices.Contains(c.Sources, "operator") && c.Docs == "" {
 			t.Errorf("%s: its source is a page of the operator, and docs is missing", c.Token)
 		}

@@ -21,7 +21,7 @@ type Style string
 const (
 	// StyleNginx is auth_request of nginx: the target is in X-Original-URI, the method in
 	// X-Original-Method. As nginx takes every other status for a failure, the status of a
-	// refusal is 403, and Robots-Policy-Status has the policy's. A field has one line,
+	// block is 403, and Robots-Policy-Status has the policy's. A field has one line,
 	// because a variable of nginx has only the first.
 	StyleNginx Style = "nginx"
 	// StyleForward is ForwardAuth of Traefik and forward_auth of Caddy: target, method and
@@ -45,7 +45,7 @@ const (
 
 // Decide answers another server, which must be one that Server.TrustsProxy trusts. A
 // request for DecidePath asks about a request that the other server has received: the
-// answer is 200 with the fields that the page is to carry, or the refusal. What the page
+// answer is 200 with the fields that the page is to carry, or the block. What the page
 // itself says is not known, so that those fields are not merged with its own.
 func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	if !h.Server.TrustsProxy(r) {
@@ -60,7 +60,7 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	}
 	target, ok := pathOf(asked.RequestURI, asked.URL)
 	if !ok {
-		answerOpaque(w) // whatever the style: it is no refusal
+		answerOpaque(w) // whatever the style: it is no block
 		return nil
 	}
 	a := &checkAnswer{ResponseWriter: w, style: h.Options.Decide}
@@ -156,7 +156,7 @@ func (a *checkAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// WriteHeader gives a refusal a status that the other server takes for one.
+// WriteHeader gives a block a status that the other server takes for one.
 func (a *checkAnswer) WriteHeader(status int) {
 	switch {
 	case a.passed:

@@ -16,11 +16,11 @@ type trusting struct{ NetHTTP }
 
 func (trusting) TrustsProxy(*http.Request) bool { return true }
 
-type visits []activity.Visit
+type visits []activity.Request
 
-func (v *visits) Record(visit activity.Visit) { *v = append(*v, visit) }
+func (v *visits) Record(visit activity.Request) { *v = append(*v, visit) }
 
-// Of a page that another server sends, neither status nor size is known; a refusal is ours.
+// Of a page that another server sends, neither status nor size is known; a block is ours.
 func TestDecideRecords(t *testing.T) {
 	t.Parallel()
 	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /closed/}\n    enforce: block\n"))
@@ -85,7 +85,7 @@ func TestDecideReadsTargets(t *testing.T) {
 		}
 		for _, target := range []string{"/200%", "/x%", "/x#/closed/", "http://h:port/x", "http://h/%", "a b", "/a b", "*"} {
 			if got := ask(http.MethodGet, target, "GPTBot/1.2"); got != http.StatusOK {
-				t.Errorf("%s: %s is open, and a crawler gets %d", style, target, got)
+				t.Errorf("%s: %s is allowed, and a crawler gets %d", style, target, got)
 			}
 		}
 		for _, target := range []string{"x:http://h/closed/x", "x:closed/x", "x:x", "http:closed"} {
@@ -103,7 +103,7 @@ func TestDecideReadsTargets(t *testing.T) {
 	}
 }
 
-// FuzzDecide feeds targets to a handler that decides: a browser is never refused, and what
+// FuzzDecide feeds targets to a handler that decides: a browser is never blocked, and what
 // net/http can read is decided as a handler on its way decides it.
 func FuzzDecide(f *testing.F) {
 	for _, target := range []string{"/closed/x", "/100%", "x:/y", "http://h/closed/", "//h/closed/", "/a#b", "*", "h:443", "http://[/", "?", "http:///h/closed/", "@"} {

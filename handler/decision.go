@@ -8,53 +8,54 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// class is what all visits have in common that are counted and logged alike.
+// class is what all requests have in common that are counted and logged alike.
 type class struct {
 	crawler  policy.CrawlerID
 	identity policy.Identity
 	verdict  policy.Verdict
 	impostor bool         // enforcement.impostors decided, not a rule
 	limited  bool         // it is allowed, and over the limit of rule
-	action   policy.Mode  // if refused: the policy's mode, limited by the handler's
+	action   policy.Mode  // if blocked: the policy's mode, limited by the handler's
 	rule     *policy.Rule // that decided; nil if none did
 }
 
-// classify returns the class of a visit, on a handler that enforces at most
+// classify returns the class of a request, on a handler that enforces at most
 // maxMode.
 func classify(identity policy.Identity, v site.Verdict, maxMode policy.Mode) class {
 	c := class{crawler: v.Crawler, identity: identity, verdict: v.Decision.Verdict, impostor: v.Impostor, rule: v.Decision.Rule}
-	if v.Refused() {
+	if v.Blocked() {
 		c.action = min(v.Mode, maxMode)
 	}
 	return c
 }
 
-// refused reports whether the policy is against the request, enforced or not.
+// blocked reports whether the policy is against the request, enforced or not.
 func (c *class) refused() bool { return c.impostor || c.verdict == policy.Disallowed }
 
-// label is the value of the label decision at the edge.
-func (c *class) label() string {
+// done returns what was decided about the requests of the class, and done about them.
+func (c *class) done() activity.Decision {
 	switch {
 	case c.limited && c.action == policy.ModeBlock:
-		return decisionLimited
+		return activity.Limited
 	case c.limited:
-		return decisionWouldLimit
+		return activity.WouldLimit
 	case !c.refused():
-		return decisionAllowed
+		return activity.Allowed
 	}
 	switch c.action {
 	case policy.ModeBlock:
-		return decisionRefused
+		return activity.Blocked
 	case policy.ModeLog:
-		return decisionWouldRefuse
+		return activity.WouldBlock
 	case policy.ModeOff, policy.ModeUnset:
 	}
-	return decisionDisallowed
+	return activity.Disallowed
 }
 
 // Decision is what is counted, logged and published about a class of requests by a known
@@ -89,7 +90,7 @@ func (d *Decision) Rule() string {
 // "limited" or "would_limit".
 func (d *Decision) Verdict() string {
 	if d.limited {
-		return d.label()
+		return string(d.done())
 	}
 	return d.verdict.String()
 }
@@ -122,7 +123,7 @@ func (h *Handler) decisionOf(s *source.Snapshot, c class) *Decision {
 	return d
 }
 
-// slot returns the slot of a class. Crawlers next to each other in the catalogue
+// slot returns the slot of a class. Crawlers next to each other in the catalog
 // have different ones.
 func (c *class) slot() uint {
 	h := uint(c.crawler) + 16*uint(c.verdict) + 8*uint(c.identity)
@@ -139,7 +140,7 @@ func (d *Decision) countEdge() {
 			rule = d.metrics.rule(d.site, d.rule)
 		}
 		return []prometheus.Counter{
-			d.metrics.requests.WithLabelValues(crawler, channelEdge, d.label(), rule),
+			d.metrics.requests.WithLabelValues(crawler, channelEdge, string(d.done()), rule),
 			d.metrics.identities.WithLabelValues(crawler, d.identity.String()),
 		}
 	})

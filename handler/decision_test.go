@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// classesOf returns all classes of visits that there could be under a policy.
+// classesOf returns all classes of requests that there could be under a policy.
 func classesOf(s *site.Site) (all []class) {
 	rules := []*policy.Rule{nil}
 	for i := range s.Policy.Spec().Rules {
@@ -95,7 +95,7 @@ func TestDecisionsGoWithTheirPolicy(t *testing.T) {
 		t.Error("the old policy is still in memory")
 	}
 	for rule, want := range map[string]string{"the first of two": "value:2", "the second of two": "value:1"} {
-		if got := counted(t, h, rule); !strings.Contains(got, want) || !strings.Contains(got, `"refused"`) {
+		if got := counted(t, h, rule); !strings.Contains(got, want) || !strings.Contains(got, `"blocked"`) {
 			t.Errorf("%s: %s", rule, got)
 		}
 	}
@@ -143,13 +143,13 @@ func TestSeriesExistOnceCounted(t *testing.T) {
 	if err := h.Serve(httptest.NewRecorder(), r, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := counted(t, h, "SeriesBot"); !strings.Contains(got, `"robots_txt"`) || strings.Contains(got, `"edge"`) || strings.Contains(got, `"verified"`) {
+	if got := counted(t, h, "SeriesBot"); !strings.Contains(got, `"robots_txt"`) || strings.Contains(got, `"blocking"`) || strings.Contains(got, `name:"identity"`) {
 		t.Errorf("after robots.txt: %s", got)
 	}
 	if err := h.Serve(httptest.NewRecorder(), newRequest("SeriesBot/1.0"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := counted(t, h, "SeriesBot"); strings.Count(got, `"edge"`) != 1 || strings.Count(got, `"verified"`) != 1 {
+	if got := counted(t, h, "SeriesBot"); strings.Count(got, `"blocking"`) != 1 || strings.Count(got, `name:"identity"`) != 1 {
 		t.Errorf("after a page: %s", got)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// evaluate fills in the visit, unless the request is by anyone but a crawler that the
+// evaluate fills in the request, unless the request is by anyone but a crawler that the
 // policy knows.
 func (q *request) evaluate() {
 	var buf [4]policy.CrawlerID
@@ -78,7 +78,7 @@ func (q *request) recognize(ids []policy.CrawlerID) ([]policy.CrawlerID, webbota
 	}), proof.Card
 }
 
-// enforce counts a visit and does what the policy demands. If the visit is refused,
+// enforce counts a request and does what the policy demands. If the request is blocked,
 // it is answered, or err is the answer.
 func (q *request) enforce() (refused bool, err error) {
 	d := q.decision
@@ -113,7 +113,7 @@ type lineKind struct {
 	violation bool
 }
 
-// log writes a line about the visit, unless there are too many of its kind.
+// log writes a line about the request, unless there are too many of its kind.
 func (q *request) log(message string, kind lineKind, fields func() []zap.Field) {
 	c := q.h.Logger.Check(zapcore.InfoLevel, message)
 	if c == nil {
@@ -125,14 +125,14 @@ func (q *request) log(message string, kind lineKind, fields func() []zap.Field) 
 	}
 	info := &q.decision.info
 	who := []zap.Field{
-		zap.String("crawler", info.Token), zap.String("kind", info.Kind), zap.String("operator", info.Operator),
-		zap.String("verified", q.decision.identity.String()), zap.String("client_ip", q.h.Server.ClientIP(q.Request)),
+		zap.String("crawler", info.Token), zap.String("category", info.Category), zap.String("operator", info.Operator),
+		zap.String("identity", q.decision.identity.String()), zap.String("client_ip", q.h.Server.ClientIP(q.Request)),
 		zap.String("host", q.query.Host), zap.String("uri", q.query.Path),
 	}
 	c.Write(slices.Concat(who, fields(), []zap.Field{zap.Int("skipped", skipped)})...)
 }
 
-// logRefusal logs a refusal or, in mode log, what would be one.
+// logRefusal logs a block or, in mode log, what would be one.
 func (q *request) logRefusal() {
 	d := q.decision
 	kind := lineKind{crawler: d.crawler, rule: d.rule, action: d.action, impostor: d.impostor, limited: d.limited}
@@ -158,14 +158,14 @@ func refusalMessage(d *Decision) string {
 	case d.action == policy.ModeBlock && d.limited:
 		return "crawler limited"
 	case d.action == policy.ModeBlock:
-		return "crawler refused"
+		return "crawler blocked"
 	case d.limited:
 		return "crawler would be limited"
 	}
-	return "crawler would be refused"
+	return "crawler would be blocked"
 }
 
-// checkViolation counts and logs a visit that violates the robots.txt that the
+// checkViolation counts and logs a request that violates the robots.txt that the
 // crawler has fetched.
 func (q *request) checkViolation() {
 	if q.decision.info.Signer {

@@ -39,7 +39,7 @@ type fetchedVersion struct {
 	ETag string // without quotes
 	Site *site.Site
 	At   time.Time
-	// Short: it may leave out crawlers that the server refuses.
+	// Short: it may leave out crawlers that the server blocks.
 	Short bool
 
 	policy   string // the SHA-256 of the policy's text

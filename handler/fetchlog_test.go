@@ -132,7 +132,7 @@ func testSnapshot(t *testing.T, s *site.Site, sum string) *source.Snapshot {
 	return v
 }
 
-// A crawler that its robots.txt leaves out violates nothing where the server refuses it, and
+// A crawler that its robots.txt leaves out violates nothing where the server blocks it, and
 // is held to what the file says to everyone.
 func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	t.Parallel()

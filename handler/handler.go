@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package handler publishes and enforces a policy for crawlers around any HTTP handler:
-// it answers requests for robots.txt and for the documents of rights registers, refuses
-// and limits crawlers, adds headers and meta elements to responses, and passes visits to
+// it answers requests for robots.txt and for the documents of rights registers, blocks
+// and limits crawlers, adds headers and meta tags to responses, and passes requests to
 // recorders. It needs no Caddy; [Handler.Wrap] is middleware for net/http.
 package handler
 
@@ -55,10 +55,10 @@ type Options struct {
 	MaxMode policy.Mode
 
 	// EveryPage reports that no page of the hosts is served around the handler, so that
-	// robots.txt need not name all crawlers that it refuses. See [Handler.SetEveryPage].
+	// robots.txt need not name all crawlers that it blocks. See [Handler.SetEveryPage].
 	EveryPage bool
 
-	// RaiseRefusals returns a refusal as an [*Error], for the error routes of a server
+	// RaiseRefusals returns a block as an [*Error], for the error routes of a server
 	// that has some.
 	RaiseRefusals bool
 
@@ -75,7 +75,7 @@ type Options struct {
 	// Tailored gives each crawler, in headers and pages, what the policy says to it alone.
 	Tailored bool
 
-	// Meta is what to do with the robots meta elements of pages, and MaxHead how many
+	// Meta is what to do with the robots meta tags of pages, and MaxHead how many
 	// bytes of a page are searched for its head; 0 stands for [metainject.DefaultMaxHead].
 	Meta    metainject.Mode
 	MaxHead int
@@ -85,7 +85,7 @@ type Options struct {
 
 	Logger    *zap.Logger         // nil: nothing is logged
 	Metrics   *Metrics            // nil: what is counted is not seen
-	Recorders *activity.Recorders // of visits; nil: none
+	Recorders *activity.Recorders // of requests; nil: none
 	Server    Server              // nil: net/http
 
 	// Decide is how other servers ask about their requests, "" if none do. Then use
@@ -205,7 +205,7 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// writeError answers with an error. The message of a refusal is the policy's, and meant
+// writeError answers with an error. The message of a block is the policy's, and meant
 // for the client; why a policy is not known is for the log.
 func (h *Handler) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status, message := h.Server.ErrorStatus(err), err.Error()
@@ -249,7 +249,7 @@ func (h *Handler) mode() policy.Mode {
 // SetEveryPage sets [Options.EveryPage], which a server may know only once it runs.
 func (h *Handler) SetEveryPage(every bool) { h.everyPage.Store(every) }
 
-// Short reports whether robots.txt leaves out crawlers that the handler refuses: it
+// Short reports whether robots.txt leaves out crawlers that the handler blocks: it
 // enforces the policy on every page, and neither an error route nor another server decides
 // what they get.
 func (h *Handler) Short() bool {

@@ -15,25 +15,19 @@ import (
 // Values of the label channel.
 const (
 	channelRobotsTxt = "robots_txt"
-	channelEdge      = "edge"
+	channelEdge      = "blocking"
 	channelHeaders   = "headers"
 	channelPage      = "page"
 )
 
-// Values of the label decision.
+// Values of the label decision of channels other than blocking, which has those of [activity.Decision].
 const (
-	decisionServed      = "served"       // robots.txt
-	decisionSent        = "sent"         // headers, meta elements
-	decisionAllowed     = "allowed"      // edge
-	decisionDisallowed  = "disallowed"   // edge: disallowed but not enforced
-	decisionWouldRefuse = "would_refuse" // edge: mode log
-	decisionRefused     = "refused"      // edge
-	decisionLimited     = "limited"      // edge: allowed, over a limit
-	decisionWouldLimit  = "would_limit"  // edge: over a limit in mode log
+	decisionServed = "served" // robots.txt
+	decisionSent   = "sent"   // headers, meta tags
 )
 
 // Every label has a closed set of values: rules and crawlers come from the policy
-// and the catalogue, never from requests. Past these bounds they become labels.Other.
+// and the catalog, never from requests. Past these bounds they become labels.Other.
 const maxLabelRules, maxLabelBots, maxLabelBytes = 200, 2000, 64
 
 // Metrics counts what crawlers do. It is a collector for Prometheus, which several
@@ -54,12 +48,12 @@ func NewMetrics() *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts(o), labels)
 	}
 	return &Metrics{
-		requests: counter(name("crawler_requests_total", "Requests by crawlers, by channel, decision and the rule that decided."),
+		requests: counter(name("decisions_total", "Requests by crawlers, by channel, decision and the rule that decided."),
 			"crawler", "channel", "decision", "rule"),
 		violations: counter(name("violations_total", "Requests by crawlers for what the robots.txt they had fetched disallows."),
 			"crawler", "rule"),
-		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unknown."),
-			"crawler", "verified"),
+		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unverified."),
+			"crawler", "identity"),
 		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Handlers whose enforcement was limited through the admin API, by mode.")),
 			[]string{"mode"}),
 		rules: labels.NewSet(maxLabelRules, maxLabelBytes), bots: labels.NewSet(maxLabelBots, maxLabelBytes),
@@ -84,7 +78,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// crawler returns the label of a crawler: its token in the catalogue or the policy.
+// crawler returns the label of a crawler: its token in the catalog or the policy.
 func (m *Metrics) crawler(token string) string { return m.bots.Label(token) }
 
 // rule returns the label of a rule, empty for nil.

@@ -19,13 +19,13 @@ import (
 
 func (h *Handler) warnOfLongHead(r *http.Request) {
 	if h.warned.First("meta_limit") {
-		h.Logger.Warn("the head of a page is longer than meta_limit: robots meta elements further down are not merged with the policy's; set meta_limit higher",
+		h.Logger.Warn("the head of a page is longer than meta_limit: robots meta tags further down are not merged with the policy's; set meta_limit higher",
 			zap.String("host", r.Host), zap.String("path", r.URL.Path), zap.Int("meta_limit", h.MaxHead))
 	}
 }
 
 // servePage lets the next handler answer, and adds what the policy says about the path.
-// count says whether to count the visit.
+// count says whether to count the request.
 func (q *request) servePage(count bool) error {
 	page, etag := q.page()
 	if count {

@@ -14,7 +14,7 @@ import (
 // returns the terms of the offers, a line each.
 func (q *request) paymentRequired() string {
 	header := q.w.Header()
-	if link := q.decision.site.LicenceLink(q.Host); link != "" {
+	if link := q.decision.site.LicenseLink(q.Host); link != "" {
 		rsl.ApplyLink(header, link)
 	}
 	var terms []string

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A 402 carries the offers that concern the crawler and the page, and no other refusal does.
+// A 402 carries the offers that concern the crawler and the page, and no other block does.
 func TestOffers(t *testing.T) {
 	t.Parallel()
 	const (

@@ -75,7 +75,7 @@ func (ps *publications) find(to *activity.Recorders) *published {
 const maxRobots = 10_000
 
 // publication returns what is published under the policy. The recorders get it with the
-// first visit under it, if not before.
+// first request under it, if not before.
 func (q *request) publication() *activity.Publication {
 	s, recorders := q.snapshot, q.h.Recorders
 	all := s.Publication()

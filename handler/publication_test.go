@@ -41,7 +41,7 @@ func TestPublishedOnce(t *testing.T) {
 // publicationCounter counts what it is given.
 type publicationCounter struct{ policies, robots int }
 
-func (c *publicationCounter) Record(activity.Visit) {}
+func (c *publicationCounter) Record(activity.Request) {}
 
 func (*publicationCounter) Ordered() {}
 

@@ -33,7 +33,7 @@ func Readings(s *source.Snapshot) []Reading {
 	return all
 }
 
-// each calls visit with the last fetch of each crawler and host. The caller holds mu.
+// each calls request with the last fetch of each crawler and host. The caller holds mu.
 func (l *fetchLog) each(visit func(fetcher, fetchedVersion)) {
 	for who, v := range l.earlier {
 		if _, newer := l.recent[who]; !newer {

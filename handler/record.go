@@ -18,11 +18,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// recording records one visit. It stands between the handler and the client to
+// recording records one request. It stands between the handler and the client to
 // count what is sent.
 type recording struct {
 	http.ResponseWriter
-	visit    activity.Visit
+	visit    activity.Request
 	returned bool // the handlers did: they panic to end a connection
 }
 
@@ -45,21 +45,21 @@ func (q *request) record() *recording {
 	rec := recordings.Get().(*recording)
 	rec.ResponseWriter = q.w
 	p := q.publication()
-	rec.visit = activity.Visit{
+	rec.visit = activity.Request{
 		Host: policy.NormalizeHost(q.Host), RobotsTxt: q.robots && q.Method == http.MethodGet,
 		Policy: p.SHA256[:12], Publication: p.ID[:12], Number: p.Number,
 	}
 	v := &rec.visit
 	if q.decision == nil {
-		v.Time, v.Crawler, v.Kind = time.Now(), name, activity.KindUnknown
-		v.Identity, v.Decision = activity.Claimed, activity.Allowed
+		v.Time, v.Crawler, v.Category = time.Now(), name, activity.CategoryUnlisted
+		v.Identity, v.Decision = activity.Unverified, activity.Allowed
 		v.Path, _, v.QueryOmitted = strings.Cut(pathpattern.EncodeBeyondASCII(q.target), "?")
 		return rec
 	}
 	d := q.decision
-	v.Time, v.Crawler, v.Kind = q.query.Now, d.info.Token, d.info.Kind
-	v.Identity, v.Decision, v.Rule = identities[d.identity], activity.Decision(d.label()), d.Rule()
-	if q.audit && v.Identity == activity.Claimed {
+	v.Time, v.Crawler, v.Category = q.query.Now, d.info.Token, d.info.Category
+	v.Identity, v.Decision, v.Rule = identities[d.identity], d.done(), d.Rule()
+	if q.audit && v.Identity == activity.Unverified {
 		v.Identity = activity.Audit
 	}
 	v.Path, v.QueryOmitted = q.recordedPath()
@@ -70,7 +70,7 @@ func (q *request) record() *recording {
 }
 
 var identities = map[policy.Identity]activity.Identity{
-	policy.Unknown: activity.Claimed, policy.Verified: activity.Verified, policy.Impostor: activity.Impostor,
+	policy.Unknown: activity.Unverified, policy.Verified: activity.Verified, policy.Impostor: activity.Impostor,
 }
 
 // recordedPath leaves out a query that did not matter to the decision. Queries can
@@ -86,7 +86,7 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 	without := q.snapshot.Site.Edge(query)
 	matters := without.Decision.Statement != q.statement
 	if q.decision.limited { // the statement may be about another crawler than the one that is limited
-		matters = without.Refused()
+		matters = without.Blocked()
 	}
 	if matters {
 		return target, false
@@ -94,7 +94,7 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 	return plain, true
 }
 
-// end passes the visit on. err is what the handlers returned.
+// end passes the request on. err is what the handlers returned.
 func (rec *recording) end(q *request, err error) {
 	rec.visit.Violation = q.violation
 	if q.Method == http.MethodHead {

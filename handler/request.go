@@ -26,7 +26,7 @@ type request struct {
 	visit
 }
 
-// visit is what there is to know of a request by a crawler that the policy knows.
+// request is what there is to know of a request by a crawler that the policy knows.
 type visit struct {
 	decision  *Decision // nil for anyone but a known crawler
 	several   bool      // it names more crawlers than that of query
@@ -42,7 +42,7 @@ type visit struct {
 
 // answer answers a request that has been evaluated.
 func (q *request) answer() error {
-	tunnel := q.Method == http.MethodConnect // refused as any other, as a page would be
+	tunnel := q.Method == http.MethodConnect // blocked as any other, as a page would be
 	if q.robots {
 		q.addHeaders()
 		q.serveRobots()

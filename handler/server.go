@@ -26,7 +26,7 @@ type Server interface {
 	// Vars returns what handlers note about a request for those that see it later, nil if
 	// there is no place for it. Keys begin with "robots_policy.".
 	Vars(r *http.Request) map[string]any
-	// IsInclude reports whether the response becomes a part of a page. Meta elements in it
+	// IsInclude reports whether the response becomes a part of a page. Meta tags in it
 	// would speak for the whole page.
 	IsInclude(r *http.Request) bool
 	// Publisher returns what is called with each request with a decision, such as to log

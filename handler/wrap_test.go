@@ -42,13 +42,13 @@ func TestErrorsAreNotShownToClients(t *testing.T) {
 	}
 }
 
-// What a policy says to those whom it refuses is for them.
+// What a policy says to those whom it blocks is for them.
 func TestRaisedRefusalIsShown(t *testing.T) {
-	text := strings.Replace(closedToGPTBot, "rules:", "enforcement: {message: Write to licences@example.com}\nrules:", 1)
+	text := strings.Replace(closedToGPTBot, "rules:", "enforcement: {message: Write to licenses@example.com}\nrules:", 1)
 	h := newHandlerWith(t, text, Options{RaiseRefusals: true})
 	w := httptest.NewRecorder()
 	h.Wrap(http.NotFoundHandler()).ServeHTTP(w, newRequest("GPTBot/1.2"))
-	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "licences@example.com") || w.Header().Get("Cache-Control") != "no-store" {
+	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "licenses@example.com") || w.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)
 	}
 }
@@ -140,10 +140,10 @@ func TestRequestsWithinARequest(t *testing.T) {
 	}
 }
 
-// Handlers that take over the connection ask for http.Hijacker, also while visits are
-// recorded, and the visit shows that they did.
+// Handlers that take over the connection ask for http.Hijacker, also while requests are
+// recorded, and the request shows that they did.
 func TestHijackWhileRecording(t *testing.T) {
-	visits := make(chan activity.Visit, 1)
+	visits := make(chan activity.Request, 1)
 	var recorders activity.Recorders
 	recorders.Add("test", visitChan(visits))
 	h := newHandlerWith(t, "version: 1\n", Options{Recorders: &recorders})
@@ -179,7 +179,7 @@ func TestHijackWhileRecording(t *testing.T) {
 
 // The response to HEAD has no body, whatever the handlers write.
 func TestNoBytesOfHEAD(t *testing.T) {
-	visits := make(chan activity.Visit, 1)
+	visits := make(chan activity.Request, 1)
 	var recorders activity.Recorders
 	recorders.Add("test", visitChan(visits))
 	wrapped := newHandlerWith(t, "version: 1\n", Options{Recorders: &recorders}).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
@@ -194,9 +194,9 @@ func TestNoBytesOfHEAD(t *testing.T) {
 }
 
 // visitChan is a recorder that sends on what it gets.
-type visitChan chan activity.Visit
+type visitChan chan activity.Request
 
-func (c visitChan) Record(v activity.Visit) { c <- v }
+func (c visitChan) Record(v activity.Request) { c <- v }
 
 // A target with an opaque part is never forwarded: servers that are sent it may read any
 // path and host in it. Which policy applies is not even asked.

@@ -117,14 +117,14 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// What is written to anything but a terminal has no colours, and neither
+// What is written to anything but a terminal has no colors, and neither
 // setting of NO_COLOR breaks that.
-func TestCommandsWithoutColour(t *testing.T) {
+func TestCommandsWithoutColor(t *testing.T) {
 	t.Parallel()
 	for _, env := range []string{"NO_COLOR=1", "NO_COLOR="} {
 		_, stdout, stderr := runCommand(t, []string{env, "TERM=xterm-256color"}, "check", "bad.yaml")
 		if strings.Contains(stdout+stderr, "\x1b") {
-			t.Errorf("%s: colours: %q%q", env, stdout, stderr)
+			t.Errorf("%s: colors: %q%q", env, stdout, stderr)
 		}
 	}
 }

@@ -89,8 +89,8 @@ func TestExampleIsFormatted(t *testing.T) {
 	}
 }
 
-// behaviour is what clients see of a site, in words.
-func (s *server) behaviour() string {
+// behavior is what clients see of a site, in words.
+func (s *server) behavior() string {
 	var b strings.Builder
 	for _, agent := range []string{firefox, gptBot, "LogBot/1.0"} {
 		for _, path := range []string{"/robots.txt", "/drafts/x", "/admin/", "/"} {
@@ -124,14 +124,14 @@ func TestCaddyfileAndJSONAgree(t *testing.T) {
 			policy := filepath.Join(s.dir, "policy.yaml")
 			caddyfile := fmt.Sprintf("{\nadmin off\npersist_config off\nauto_https off\n}\nhttp://:%s {\nrobots_policy %s {\n%s\n}\nreverse_proxy %s\n}\n", port(s.addr), policy, c.block, up.Listener.Addr())
 			s.load(caddyfile)
-			fromCaddyfile := s.behaviour()
+			fromCaddyfile := s.behavior()
 			raw := fmt.Sprintf(`{"admin":{"disabled":true,"config":{"persist":false}},"apps":{"http":{"servers":{"s":{"listen":[":%s"],"automatic_https":{"disable":true},"routes":[{"handle":[
 				{"handler":"robots_policy","policy":%q%s},{"handler":"reverse_proxy","upstreams":[{"dial":%q}]}]}]}}}}}`, port(s.addr), policy, c.json, up.Listener.Addr())
 			if err := caddy.Load([]byte(raw), true); err != nil {
 				t.Fatal(err)
 			}
 			justLoaded.Store(true)
-			if fromJSON := s.behaviour(); fromJSON != fromCaddyfile {
+			if fromJSON := s.behavior(); fromJSON != fromCaddyfile {
 				t.Error(firstDifference(fromCaddyfile, fromJSON))
 			}
 			seen[c.name] = fromCaddyfile
@@ -177,7 +177,7 @@ func TestJSONIsStrict(t *testing.T) {
 		{`"policy":"/"`, "is a directory; name the policy file in it"},
 		{`"policy":"POLICY","reload":"soon"`, "soon"},
 		{`"policy":"POLICY","reload":"1ms"`, "reload"},
-		{`"policy":"POLICY","refuse":"politely"`, `invalid refuse "politely": must be one of respond, error`},
+		{`"policy":"POLICY","block_with":"politely"`, `invalid block_with "politely": must be one of respond, error`},
 		{`"policy":"POLICY","robots_txt_max_age":"-1s"`, "invalid robots_txt_max_age"},
 		{`"policy":"POLICY","tailored":"yes"`, "cannot unmarshal string"},
 		{`"policy":"POLICY","verify":["maybe"]`, "maybe"},
@@ -203,7 +203,7 @@ func validate(t *testing.T, config string) error {
 	return caddy.Validate(&c)
 }
 
-// caddy validate refuses a policy with a mistake, and says where it is.
+// caddy validate blocks a policy with a mistake, and says where it is.
 func TestValidateCommand(t *testing.T) {
 	needsCaddy(t, "caddy validate")
 	dir := t.TempDir()

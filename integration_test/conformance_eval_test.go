@@ -124,7 +124,7 @@ var (
 	ruleNames = regexp.MustCompile(`(?i)^(?:all|none|(?:no)?(?:index|follow|snippet|archive|cache|translate|imageindex)|max-[a-z-]+|unavailable_after)$`)
 )
 
-// rulesOf reads a comma list as in the content of a meta element.
+// rulesOf reads a comma list as in the content of a meta tag.
 func rulesOf(list string) (e effect) {
 	for _, m := range dateRule.FindAllStringSubmatch(list, -1) {
 		e = e.with("unavailable_after", m[1])

@@ -31,7 +31,7 @@ rules:
     disallow:
       follow: [/drafts/, /agent/]
 crawlers:
-  ExampleBot: {kind: search, operator: Example, reads-meta: true}
+  ExampleBot: {category: search, operator: Example, reads-meta: true}
 `
 
 // what conformancePolicy says about a path, in words.

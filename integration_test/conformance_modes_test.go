@@ -124,7 +124,7 @@ func testChannelsOff(t *testing.T, d door) {
 	}
 }
 
-// A refusal goes as far as the directive lets it, whatever the file asks for.
+// A block goes as far as the directive lets it, whatever the file asks for.
 func TestEnforceCap(t *testing.T) { bothDoors(t, testEnforceCap) }
 
 func testEnforceCap(t *testing.T, d door) {
@@ -140,9 +140,9 @@ rules:
   - {for: LogBot, disallow: {crawl: /}, enforce: log}
   - {for: OffBot, disallow: {crawl: /}, enforce: "off"}
 crawlers:
-  BlockBot: {kind: seo}
-  LogBot: {kind: seo}
-  OffBot: {kind: seo}
+  BlockBot: {category: seo}
+  LogBot: {category: seo}
+  OffBot: {category: seo}
 `, nil, sites)
 	for i, host := range append(caps, "default") {
 		for j, mode := range []string{"OffBot", "LogBot", "BlockBot"} {
@@ -158,9 +158,9 @@ crawlers:
 				if r.StatusCode != want {
 					t.Errorf("%s %s of %s: %s, want %d", method, host, mode, r.Status, want)
 				}
-				text := "crawler would be refused"
+				text := "crawler would be blocked"
 				if want == 403 {
-					text = "crawler refused"
+					text = "crawler blocked"
 				}
 				if n := strings.Count(s.log(), fmt.Sprintf(`"uri":"%s%s"`, path, method)); n != logged {
 					t.Errorf("%s of %s: %d log lines, want %d", host, mode, n, logged)
@@ -172,7 +172,7 @@ crawlers:
 	}
 }
 
-// A refusal is not a page of the site: it must not be indexed, nor stored by caches
+// A block is not a page of the site: it must not be indexed, nor stored by caches
 // that would show it to people, whoever writes its body.
 func TestRefusal(t *testing.T) { bothDoors(t, testRefusal) }
 

@@ -18,7 +18,7 @@ type pageTree struct {
 	rest  string
 }
 
-// readTree takes the robots meta elements out of the head of a page. Those of
+// readTree takes the robots meta tags out of the head of a page. Those of
 // the crawlers named count, besides everyone's.
 func readTree(text string, crawlers ...string) (pageTree, error) {
 	doc, err := html.Parse(strings.NewReader(text))

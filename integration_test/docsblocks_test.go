@@ -334,15 +334,15 @@ func startDocumented(t *testing.T, dir string) (site, plain, admin string) {
 	auto_https off
 	storage file_system DIR/storage
 	robots_policy {
-		visits_log
+		crawler_log
 		activity DIR/var/lib/caddy/activity
 		evidence DIR/var/lib/caddy/evidence {
 			key DIR/etc/caddy/evidence.pem
 		}
 	}
-	log visits {
-		include http.robots_policy.visits
-		output file DIR/visits.log
+	log requests {
+		include http.robots_policy.crawler_log
+		output file DIR/crawlers.log
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// BenchmarkEdgeCPU is what a refused request costs a Caddy beside one that it lets
+// BenchmarkEdgeCPU is what a blocked request costs a Caddy beside one that it lets
 // through to an upstream with a page of 50 KB, and beside a matcher of regular
 // expressions that does the same: the processor time of a Caddy of its own, in
 // µs/op. Run it with -benchtime 20000x, or the clock is too coarse.
@@ -41,7 +41,7 @@ func BenchmarkEdgeCPU(b *testing.B) {
 		PerplexityBot PetalBot Scrapy Timpibot VelenPublicWebCrawler YouBot GPTBot`), "|")
 	for _, c := range []struct{ name, site, agent string }{
 		{"bare", "reverse_proxy UPSTREAM", gptBot},
-		{"refused", "robots_policy POLICY\nreverse_proxy UPSTREAM", gptBot},
+		{"blocked", "robots_policy POLICY\nreverse_proxy UPSTREAM", gptBot},
 		{"regexp", "@bots header_regexp User-Agent (?i)(" + tokens + ")\nrespond @bots 403\nreverse_proxy UPSTREAM", gptBot},
 		{"floor", "respond 403", gptBot},
 		{"browser", "robots_policy POLICY\nreverse_proxy UPSTREAM", "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"},

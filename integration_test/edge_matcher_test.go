@@ -42,11 +42,11 @@ func TestEdgeMatcher(t *testing.T) {
 	}
 }
 
-// Automated clients that the catalogue does not know have a word of their own.
+// Automated clients that the catalog does not know have a word of their own.
 func TestEdgeMatcherUnknown(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), `
-	@unknown crawler unknown
-	@either expression crawler('unknown', 'Googlebot')
+	@unknown crawler unlisted
+	@either expression crawler('unlisted', 'Googlebot')
 	header @unknown X-Unknown yes
 	header @either X-Either yes
 	respond ok`)
@@ -73,7 +73,7 @@ func TestEdgeMatcherVerified(t *testing.T) {
 	@cel expression crawler('any', 'verified')
 	header @google X-Google yes
 	header @cel X-Any yes
-	respond "{http.robots_policy.verified}"`)
+	respond "{http.robots_policy.identity}"`)
 	real := s.get("/", "User-Agent", googlebotAgent, "X-Forwarded-For", "66.249.66.1")
 	if real.Header.Get("X-Google") != "yes" || real.Header.Get("X-Any") != "yes" {
 		t.Errorf("an address of Google's: %v", real.Header)
@@ -91,8 +91,8 @@ func TestEdgeMatcherErrors(t *testing.T) {
 		"crawler Google-Extended":                  `invalid crawler "Google-Extended"`,
 		"crawler GPTBot verified impostor":         "takes one identity",
 		"crawler GPTBot verified {\nverify off\n}": "with verify off",
-		"crawler unknown verified":                 "identity verified never matches unknown",
-		"crawler GPTBot unknown impostor":          "identity impostor never matches unknown",
+		"crawler unlisted verified":                "identity verified never matches unlisted",
+		"crawler GPTBot unlisted impostor":         "identity impostor never matches unlisted",
 		"crawler GPTBot {\nverify maybe\n}":        `invalid verify "maybe"`,
 		"crawler Googlebot verifed":                `did you mean "verified"`,
 		"crawler any Imposter":                     `did you mean "impostor"`,

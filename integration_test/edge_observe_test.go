@@ -30,7 +30,7 @@ func (s *server) counted(before counts, line string) float64 {
 }
 
 func requests(crawler, channel, decision, rule string) string {
-	return `caddy_robots_policy_crawler_requests_total{channel="` + channel + `",crawler="` + crawler + `",decision="` + decision + `",rule="` + rule + `"}`
+	return `caddy_robots_policy_decisions_total{channel="` + channel + `",crawler="` + crawler + `",decision="` + decision + `",rule="` + rule + `"}`
 }
 
 const observedBody = `
@@ -71,14 +71,14 @@ func TestEdgeMetrics(t *testing.T) {
 	s.get("/robots.txt", "User-Agent", "CountingBot/1.0")
 	s.get("/closed/", "User-Agent", "Firefox/143.0")
 	for line, want := range map[string]float64{
-		requests("CountingBot", "edge", "refused", "no counting bots"):                         2,
-		requests("WatchedBot", "edge", "would_refuse", "watched"):                              1,
-		requests("CountingBot", "edge", "disallowed", "everyone"):                              1,
-		requests("CountingBot", "edge", "allowed", ""):                                         1,
-		requests("CountingBot", "headers", "sent", ""):                                         1,
-		requests("CountingBot", "page", "sent", ""):                                            1,
-		requests("CountingBot", "robots_txt", "served", ""):                                    1,
-		`caddy_robots_policy_crawler_identity_total{crawler="CountingBot",verified="unknown"}`: 4,
+		requests("CountingBot", "blocking", "blocked", "no counting bots"):                        2,
+		requests("WatchedBot", "blocking", "would_block", "watched"):                              1,
+		requests("CountingBot", "blocking", "disallowed", "everyone"):                             1,
+		requests("CountingBot", "blocking", "allowed", ""):                                        1,
+		requests("CountingBot", "headers", "sent", ""):                                            1,
+		requests("CountingBot", "page", "sent", ""):                                               1,
+		requests("CountingBot", "robots_txt", "served", ""):                                       1,
+		`caddy_robots_policy_crawler_identity_total{crawler="CountingBot",identity="unverified"}`: 4,
 	} {
 		if got := s.counted(before, line); got != want {
 			t.Errorf("%s: %v, want %v", line, got, want)
@@ -87,14 +87,14 @@ func TestEdgeMetrics(t *testing.T) {
 	s.load(s.logged(body))
 	client.CloseIdleConnections() // the servers before are closing them
 	s.get("/closed/", "User-Agent", "CountingBot/1.0")
-	if got := s.counted(before, requests("CountingBot", "edge", "refused", "no counting bots")); got != 3 {
+	if got := s.counted(before, requests("CountingBot", "blocking", "blocked", "no counting bots")); got != 3 {
 		t.Errorf("after a reload: %v", got)
 	}
 	// Two handlers in one configuration share the counters.
 	s.load(s.logged("@a path /a/*\nrobots_policy @a POLICY\n" + body))
 	client.CloseIdleConnections() // the servers before are closing them
 	s.get("/closed/", "User-Agent", "CountingBot/1.0")
-	if got := s.counted(before, requests("CountingBot", "edge", "refused", "no counting bots")); got != 4 {
+	if got := s.counted(before, requests("CountingBot", "blocking", "blocked", "no counting bots")); got != 4 {
 		t.Errorf("with two handlers: %v", got)
 	}
 }

@@ -74,7 +74,7 @@ const recognizedBody = `
 		verify VERIFY
 		verify_from 127.0.0.0/8
 	}
-	header >X-Crawler "{http.robots_policy.crawler} {http.robots_policy.verified}"
+	header >X-Crawler "{http.robots_policy.crawler} {http.robots_policy.identity}"
 	reverse_proxy UPSTREAM`
 
 // get returns the status of a request and the crawler that it was taken for.
@@ -158,12 +158,12 @@ func TestAddressFirst(t *testing.T) {
 	list := func(name string) string { return `"https://` + addr + "/" + name + `"` }
 	s := startLogged(t, `version: 1
 crawlers:
-  OwnBot: {kind: search, address-lists: `+list("json")+`}
-  TextBot: {kind: search, address-lists: `+list("text")+`}
-  FeedBot: {kind: search, address-lists: `+list("csv")+`}
-  PairBot: {kind: search, address-lists: `+list("pair")+`}
-  FirstBot: {kind: search, address-lists: `+list("both")+`}
-  SecondBot: {kind: search, address-lists: `+list("both")+`}
+  OwnBot: {category: search, address-lists: `+list("json")+`}
+  TextBot: {category: search, address-lists: `+list("text")+`}
+  FeedBot: {category: search, address-lists: `+list("csv")+`}
+  PairBot: {category: search, address-lists: `+list("pair")+`}
+  FirstBot: {category: search, address-lists: `+list("both")+`}
+  SecondBot: {category: search, address-lists: `+list("both")+`}
 rules:
   - for: [OwnBot, TextBot]
     disallow: {crawl: /closed/}

@@ -150,7 +150,7 @@ func (s *signer) serveWith(card string) http.HandlerFunc {
 func signedPolicy(directory string) string {
 	return `version: 1
 crawlers:
-  SigningBot: {operator: Signers Ltd, kind: search, signature-directory: "` + directory + `"}
+  SigningBot: {operator: Signers Ltd, category: search, signature-directory: "` + directory + `"}
 rules:
   - for: everyone
     disallow:
@@ -168,7 +168,7 @@ const signedBody = `
 		verify signatures
 		verify_from 127.0.0.0/8
 	}
-	header >X-Verified "{http.robots_policy.verified}"
+	header >X-Verified "{http.robots_policy.identity}"
 	reverse_proxy UPSTREAM`
 
 // A crawler that signs may do what the policy allows to it alone; the same name
@@ -255,7 +255,7 @@ func TestEdgeSignatureDirectories(t *testing.T) {
 			if r := s.get("/members/", fields...); r.StatusCode != 403 {
 				t.Errorf("%s: %s", name, r.Status)
 			}
-			if r := s.get("/", fields...); r.StatusCode != 200 || r.Header.Get("X-Verified") != "unknown" {
+			if r := s.get("/", fields...); r.StatusCode != 200 || r.Header.Get("X-Verified") != "unverified" {
 				t.Errorf("%s: %s %q", name, r.Status, r.Header.Get("X-Verified"))
 			}
 			time.Sleep(20 * time.Millisecond)

@@ -23,7 +23,7 @@ func TestSigners(t *testing.T) {
 	name := func(d *directory) string { return "signed:" + strings.TrimPrefix(d.url, "https://") }
 	s := newServer(t, t.TempDir(), `version: 1
 crawlers:
-  AgentBot: {operator: Agents Ltd, kind: ai-agent, signature-directory: "`+known.url+`"}
+  AgentBot: {operator: Agents Ltd, category: ai-agent, signature-directory: "`+known.url+`"}
 rules:
   - for: everyone
     disallow: {crawl: [/members/, /verified/, /closed/]}
@@ -45,14 +45,14 @@ rules:
 `, htmlUpstream(page("")))
 	s.run(s.caddyfile(`admin off
 	robots_policy {
-		visits_log
+		crawler_log
 	}
-	log visits {
-		include http.robots_policy.visits
-		output file DIR/visits.log
+	log requests {
+		include http.robots_policy.crawler_log
+		output file DIR/crawlers.log
 	}
 	log default {
-		exclude http.robots_policy.visits
+		exclude http.robots_policy.crawler_log
 		output file DIR/caddy.log
 	}`, map[string]string{"": "metrics /metrics\n@agent crawler " + name(host) + " {\nverify signatures\nverify_from 127.0.0.0/8\n}\nheader @agent X-Matched yes\n" +
 		strings.ReplaceAll(recognizedBody, "VERIFY", "signatures")}))
@@ -140,8 +140,8 @@ rules:
 		t.Errorf("a host that no rule names was asked %d times", n)
 	}
 	eventually(t, "visits are logged", func() bool {
-		data, _ := os.ReadFile(filepath.Join(s.dir, "visits.log"))
+		data, _ := os.ReadFile(filepath.Join(s.dir, "crawlers.log"))
 		log := string(data)
-		return strings.Contains(log, `"crawler":"`+name(host)+`"`) && strings.Contains(log, `"kind":"unknown"`)
+		return strings.Contains(log, `"crawler":"`+name(host)+`"`) && strings.Contains(log, `"category":"unlisted"`)
 	})
 }

@@ -19,7 +19,7 @@ import (
 
 const googlebotAgent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 
-// The answer to a refused crawler is the policy's to choose.
+// The answer to a blocked crawler is the policy's to choose.
 func TestEdgeAnswer(t *testing.T) {
 	rules := `
 rules:
@@ -30,7 +30,7 @@ rules:
 `
 	s := start(t, "version: 1\nenforcement: {status: 429, retry-after: 90, message: come back later}"+rules, htmlUpstream(page("")), `
 	robots_policy POLICY {
-		refuse error
+		block_with error
 	}
 	reverse_proxy UPSTREAM
 	handle_errors {
@@ -49,11 +49,11 @@ rules:
 	}
 }
 
-// The policy's message is the body of a refusal, whatever routes for errors there
-// are, unless refusals are errors.
+// The policy's message is the body of a block, whatever routes for errors there
+// are, unless blocks are errors.
 func TestEdgeMessage(t *testing.T) {
 	s := startSites(t, `version: 1
-enforcement: {message: "ask <licences@example.com>, please"}
+enforcement: {message: "ask <licenses@example.com>, please"}
 rules:
   - for: GPTBot
     disallow:
@@ -62,13 +62,13 @@ rules:
 `, htmlUpstream(page("")), map[string]string{
 		"plain.test":  "encode gzip\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
 		"routes.test": "robots_policy POLICY\nreverse_proxy UPSTREAM\nhandle_errors {\nrespond \"an error page\"\n}",
-		"errors.test": "robots_policy POLICY {\nrefuse error\n}\nreverse_proxy UPSTREAM\nhandle_errors {\nrespond \"an error page\"\n}",
+		"errors.test": "robots_policy POLICY {\nblock_with error\n}\nreverse_proxy UPSTREAM\nhandle_errors {\nrespond \"an error page\"\n}",
 	})
 	for _, c := range []struct{ method, host, body string }{
-		{"GET", "plain.test", "ask <licences@example.com>, please\n"},
-		{"POST", "plain.test", "ask <licences@example.com>, please\n"},
+		{"GET", "plain.test", "ask <licenses@example.com>, please\n"},
+		{"POST", "plain.test", "ask <licenses@example.com>, please\n"},
 		{"HEAD", "plain.test", ""},
-		{"GET", "routes.test", "ask <licences@example.com>, please\n"},
+		{"GET", "routes.test", "ask <licenses@example.com>, please\n"},
 		{"GET", "errors.test", "an error page"},
 	} {
 		r := s.do(c.method, "/", "Host", c.host, "User-Agent", gptBot, "Accept-Encoding", "gzip")
@@ -102,12 +102,12 @@ rules:
 	}
 }
 
-// Inside handle_errors nothing is refused a second time: the page of the error
+// Inside handle_errors nothing is blocked a second time: the page of the error
 // reaches the crawler with the error's own status.
 func TestEdgeErrorPages(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
 	robots_policy POLICY {
-		refuse error
+		block_with error
 	}
 	reverse_proxy UPSTREAM
 	handle_errors {
@@ -118,8 +118,8 @@ func TestEdgeErrorPages(t *testing.T) {
 		t.Errorf("%s %v %q", r.Status, r.Header, r.body)
 	}
 	s.get("/second", "User-Agent", gptBot)
-	if got := s.lines("caddy.log", "crawler refused", 2); len(got) != 2 || got[0]["uri"] != "/" || got[1]["uri"] != "/second" {
-		t.Errorf("two refusals: %v", got)
+	if got := s.lines("caddy.log", "crawler blocked", 2); len(got) != 2 || got[0]["uri"] != "/" || got[1]["uri"] != "/second" {
+		t.Errorf("two blocks: %v", got)
 	}
 }
 
@@ -132,11 +132,11 @@ func TestEdgeCap(t *testing.T) {
 		if r := s.get("/", "User-Agent", gptBot); r.StatusCode != want.status {
 			t.Errorf("%s: %s", cap, r.Status)
 		}
-		if n := len(s.lines("caddy.log", "crawler refused", want.refused)); n != want.refused {
-			t.Errorf("%s: %d refusals in the log", cap, n)
+		if n := len(s.lines("caddy.log", "crawler blocked", want.refused)); n != want.refused {
+			t.Errorf("%s: %d blocks in the log", cap, n)
 		}
-		if n := len(s.lines("caddy.log", "crawler would be refused", want.would)); n != want.would {
-			t.Errorf("%s: %d would-be refusals in the log", cap, n)
+		if n := len(s.lines("caddy.log", "crawler would be blocked", want.would)); n != want.would {
+			t.Errorf("%s: %d would-be blocks in the log", cap, n)
 		}
 		if err := caddy.Stop(); err != nil {
 			t.Fatal(err)
@@ -144,17 +144,17 @@ func TestEdgeCap(t *testing.T) {
 	}
 }
 
-// A refusal's line in the log says who, what, why, and by which line of the
+// A block's line in the log says who, what, why, and by which line of the
 // policy; there are not as many lines as requests.
 func TestEdgeLog(t *testing.T) {
 	s := startLogged(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	s.get("/news/?page=2", "User-Agent", gptBot, "X-Forwarded-For", "203.0.113.9", "Host", "news.example")
-	lines := s.lines("caddy.log", "crawler refused", 1)
+	lines := s.lines("caddy.log", "crawler blocked", 1)
 	if len(lines) != 1 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for name, want := range map[string]any{
-		"level": "info", "crawler": "GPTBot", "operator": "OpenAI", "kind": "ai-training", "verified": "unknown", "client_ip": "203.0.113.9",
+		"level": "info", "crawler": "GPTBot", "operator": "OpenAI", "category": "ai-training", "identity": "unverified", "client_ip": "203.0.113.9",
 		"host": "news.example", "uri": "/news/?page=2", "reason": "disallowed", "rule": "no AI training",
 		"policy": filepath.Join(s.dir, "policy.yaml") + ":11",
 	} {
@@ -166,7 +166,7 @@ func TestEdgeLog(t *testing.T) {
 		s.get("/", "User-Agent", gptBot)
 	}
 	s.get("/", "User-Agent", "CCBot/2.0 (https://commoncrawl.org/faq/)")
-	lines = s.lines("caddy.log", "crawler refused", 13)
+	lines = s.lines("caddy.log", "crawler blocked", 13)
 	if len(lines) != 13 || lines[12]["crawler"] != "CCBot" || lines[11]["skipped"] != 99.0 {
 		t.Errorf("%d lines: %v", len(lines), lines[len(lines)-1])
 	}
@@ -180,14 +180,14 @@ func TestEdgeFields(t *testing.T) {
 		format json
 	}
 	robots_policy POLICY {
-		refuse error
+		block_with error
 	}
-	header X-Seen "{http.robots_policy.crawler}|{http.robots_policy.operator}|{http.robots_policy.kind}|{http.robots_policy.verified}|{http.robots_policy.decision}|{http.robots_policy.action}|{http.robots_policy.rule}"
+	header X-Seen "{http.robots_policy.crawler}|{http.robots_policy.operator}|{http.robots_policy.kind}|{http.robots_policy.identity}|{http.robots_policy.decision}|{http.robots_policy.action}|{http.robots_policy.rule}"
 	handle_errors {
 		respond "{http.robots_policy.crawler} {http.robots_policy.rule} {http.robots_policy.action}"
 	}
 	route {
-		header >X-Late "{http.robots_policy.crawler}/{http.robots_policy.decision}/{http.robots_policy.action}/{http.robots_policy.verified}"
+		header >X-Late "{http.robots_policy.crawler}/{http.robots_policy.decision}/{http.robots_policy.action}/{http.robots_policy.identity}"
 		reverse_proxy UPSTREAM
 	}`)
 	for _, c := range []struct {
@@ -196,14 +196,14 @@ func TestEdgeFields(t *testing.T) {
 		fields      map[string]any
 	}{
 		{"Firefox/143.0", "/", "///", page(""), nil},
-		{googlebotAgent, "/admin/", "Googlebot/disallowed/off/unknown", page(""), map[string]any{
-			"crawler": "Googlebot", "operator": "Google", "kind": "search", "verified": "unknown", "decision": "disallowed", "action": "off", "rule": "everyone",
+		{googlebotAgent, "/admin/", "Googlebot/disallowed/off/unverified", page(""), map[string]any{
+			"crawler": "Googlebot", "operator": "Google", "category": "search", "identity": "unverified", "decision": "disallowed", "action": "off", "rule": "everyone",
 		}},
-		{"LogBot/1", "/", "LogBot/disallowed/log/unknown", page(""), map[string]any{
-			"crawler": "LogBot", "verified": "unknown", "decision": "disallowed", "action": "log", "rule": "LogBot",
+		{"LogBot/1", "/", "LogBot/disallowed/log/unverified", page(""), map[string]any{
+			"crawler": "LogBot", "identity": "unverified", "decision": "disallowed", "action": "log", "rule": "LogBot",
 		}},
 		{gptBot, "/", "", "GPTBot no AI training block", map[string]any{
-			"crawler": "GPTBot", "operator": "OpenAI", "kind": "ai-training", "verified": "unknown", "decision": "disallowed", "action": "block", "rule": "no AI training",
+			"crawler": "GPTBot", "operator": "OpenAI", "category": "ai-training", "identity": "unverified", "decision": "disallowed", "action": "block", "rule": "no AI training",
 		}},
 	} {
 		if err := os.Truncate(filepath.Join(s.dir, "access.log"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -66,7 +66,7 @@ func TestEdgeDNS(t *testing.T) {
 	s := startLogged(t, `version: 1
 enforcement: {impostors: block}
 crawlers:
-  NamedBot: {operator: Namers Ltd, kind: search, reverse-dns: .crawl.example}
+  NamedBot: {operator: Namers Ltd, category: search, reverse-dns: .crawl.example}
 rules:
   - for: everyone
     disallow:
@@ -77,7 +77,7 @@ rules:
     allow:
       crawl: /members/
 `, htmlUpstream(page("")), `
-	header >X-Verified "{http.robots_policy.verified}"
+	header >X-Verified "{http.robots_policy.identity}"
 	route {
 		metrics /metrics
 		robots_policy POLICY {
@@ -87,13 +87,13 @@ rules:
 	}`)
 	before := s.counts()
 	want := []string{
-		"verified", "impostor", "unknown", "unknown", "unknown", "unknown", "unknown", "verified", "impostor", "unknown", "impostor",
+		"verified", "impostor", "unverified", "unverified", "unverified", "unverified", "unverified", "verified", "impostor", "unverified", "impostor",
 	}
 	// Nobody waits, so an address is unknown at first; but an answer can be there before
 	// the request that has asked for it is evaluated, where that is not scheduled for so long.
 	early, answered := 0, 0
 	for i, want := range want {
-		if want == "unknown" {
+		if want == "unverified" {
 			if got, _ := s.asks("NamedBot/1.0", fmt.Sprintf("20.0.%d.1", i+1)); got != want {
 				t.Errorf("20.0.%d.1 at first: %s", i+1, got)
 			}
@@ -102,7 +102,7 @@ rules:
 		answered++
 		r := s.get("/", "User-Agent", "NamedBot/1.0", "X-Forwarded-For", fmt.Sprintf("20.0.%d.1", i+1))
 		switch got := r.Header.Get("X-Verified"); {
-		case got == "unknown" && r.StatusCode == 200:
+		case got == "unverified" && r.StatusCode == 200:
 		case got == want && r.StatusCode == 200, want == "impostor" && r.StatusCode == 403:
 			early++
 		default:
@@ -134,12 +134,12 @@ rules:
 		t.Errorf("%v look-ups had an answer, %v had none", ok, failed)
 	}
 	// Five in a row had none: that is logged once.
-	if lines := s.lines("caddy.log", "reverse DNS lookups fail; crawlers that are verified by DNS stay unknown", 1); len(lines) > 1 {
+	if lines := s.lines("caddy.log", "reverse DNS lookups fail; crawlers that are verified by DNS stay unverified", 1); len(lines) > 1 {
 		t.Errorf("logged %d times", len(lines))
 	}
 }
 
-// A warning is logged where impostors are refused but never looked for, and where a
+// A warning is logged where impostors are blocked but never looked for, and where a
 // matcher names a crawler that is nearly another.
 func TestEdgeWarnings(t *testing.T) {
 	const asks = "version: 1\nenforcement: {impostors: block}\nrules: [{for: everyone, disallow: {crawl: /x/}}]\n"
@@ -156,7 +156,7 @@ func TestEdgeWarnings(t *testing.T) {
 		"matcher":    {asks, fake + "\nerror @fake 403", 1},
 		"expression": {asks, "@fake expression crawler('any', 'impostor') && path('/x/*')\nerror @fake 403", 1},
 		"asking":     {asks, fake + " {\nverify lists dns\n}\nerror @fake 403", 0},
-		"misspelt":   {asks, "@x crawler GTPBot\nerror @x 403", 1},
+		"misspelled": {asks, "@x crawler GTPBot\nerror @x 403", 1},
 		"own":        {asks, "@x crawler OurOwnBot\nerror @x 403", 0},
 		"in a set":   {asks, "@fake {\ncrawler any impostor {\nverify lists dns\n}\npath /x/*\n}\nerror @fake 403", 0},
 	} {
@@ -275,13 +275,13 @@ func TestEdgeLists(t *testing.T) {
 		"  - for: everyone\n    identity: verified\n    allow:\n      crawl: /members/\ncrawlers:\n")
 	for name := range lists {
 		if name != "shrunken" {
-			fmt.Fprintf(&policy, "  %sBot: {kind: search, address-lists: \"https://%s/%s\"}\n", name, addr, name)
+			fmt.Fprintf(&policy, "  %sBot: {category: search, address-lists: \"https://%s/%s\"}\n", name, addr, name)
 		}
 	}
 	_, port, _ := net.SplitHostPort(addr)
-	fmt.Fprintf(&policy, "  hangBot: {kind: search, address-lists: \"https://cn-hang.example:%s/hang\"}\n", port)
+	fmt.Fprintf(&policy, "  hangBot: {category: search, address-lists: \"https://cn-hang.example:%s/hang\"}\n", port)
 	s := startLogged(t, policy.String(), htmlUpstream(page("")), `
-	header >X-Verified "{http.robots_policy.verified}"
+	header >X-Verified "{http.robots_policy.identity}"
 	route {
 		metrics /metrics
 		robots_policy POLICY {
@@ -306,7 +306,7 @@ func TestEdgeLists(t *testing.T) {
 		for _, name := range names {
 			verified := want[name]
 			if verified == "" {
-				verified = "unknown"
+				verified = "unverified"
 			}
 			status := 403
 			if verified == "verified" {
@@ -340,11 +340,11 @@ func TestEdgeLists(t *testing.T) {
 	})
 	everybody(map[string]string{"good": "verified", "inpage": "verified", "malformed": "verified"})
 	for _, name := range []string{"inpage", "malformed"} {
-		if got, _ := s.asks(agent(name), "20.0.1.1"); got != "unknown" {
+		if got, _ := s.asks(agent(name), "20.0.1.1"); got != "unverified" {
 			t.Errorf("a list that may be incomplete makes an %s", got)
 		}
 	}
-	if got, _ := s.asks(agent("good"), "2a00::1"); got != "unknown" {
+	if got, _ := s.asks(agent("good"), "2a00::1"); got != "unverified" {
 		t.Errorf("a list of IPv4 addresses makes an IPv6 client an %s", got)
 	}
 	if r := s.get("/", "User-Agent", "goodBot/1.0", "X-Forwarded-For", "20.0.1.1"); r.StatusCode != 403 {
@@ -375,7 +375,7 @@ func (s *server) checkListFailures(addr string, failures int) {
 	s.t.Helper()
 	found := 0
 	for _, message := range []string{
-		"fetching an address list failed; its crawlers stay unknown", "fetching an address list failed; using the last good one",
+		"fetching an address list failed; its crawlers stay unverified", "fetching an address list failed; using the last good one",
 	} {
 		seen := map[any]bool{}
 		for _, line := range s.lines("caddy.log", message, 1) {

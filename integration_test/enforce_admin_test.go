@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The off switch stops refusals until it is lifted or Caddy loads a configuration,
+// The off switch stops blocks until it is lifted or Caddy loads a configuration,
 // and is seen in the log and the metrics.
 func TestOffSwitch(t *testing.T) {
 	s := startReloading(t, "", slicePolicy, htmlUpstream(page("")), "metrics\nrobots_policy POLICY\nreverse_proxy UPSTREAM")

@@ -59,7 +59,7 @@ func TestExampleStoresWhatCrawlersDo(t *testing.T) {
 	if got := strings.Join(types, " "); got != "start published served read violation stop" {
 		t.Error("evidence:", got)
 	}
-	out, err := asCaddyCommand(t.TempDir(), "robots-policy", "replay", "../examples/site-policy.yaml", "--store", filepath.Join(dir, "activity")).CombinedOutput()
+	out, err := asCaddyCommand(t.TempDir(), "robots-policy", "replay", "../examples/site-policy.yaml", "--database", filepath.Join(dir, "activity")).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "2 requests") || !strings.Contains(string(out), "GPTBot") {
 		t.Errorf("%v\n%s", err, out)
 	}

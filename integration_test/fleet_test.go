@@ -50,7 +50,7 @@ func (f *fleetTest) run(i int) {
 		f.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := asCaddyCommand(filepath.Join(f.dir, fmt.Sprint("home-", i)), "run", "--adapter", "caddyfile", "--config", filepath.Join(f.dir, fmt.Sprintf("node-%d.caddyfile", i)))
+	cmd := asCaddyCommand(filepath.Join(f.dir, fmt.Sprint("home-", i)), "run", "--adapter", "caddyfile", "--config", filepath.Join(f.dir, fmt.Sprintf("server-%d.caddyfile", i)))
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		f.t.Fatal(err)
@@ -142,14 +142,14 @@ func TestFleetCountsTheTruth(t *testing.T) {
 	auto_https off
 	storage test_redis %s
 	robots_policy {
-		fleet node-%[3]d {
+		fleet server-%[3]d {
 			interval 1s
 		}
 		activity %[4]s {
-			clickhouse %[5]s {
+			fleet_database %[5]s {
 				every 1s
 			}
-			node node-%[3]d
+			name server-%[3]d
 		}
 	}
 }
@@ -158,7 +158,7 @@ http://%[6]s, http://www.example.com:%[7]s {
 	respond "hello"
 }
 `, f.admin[i], addrs[6], i, filepath.Join(dir, fmt.Sprint("activity-", i)), server.URL("robots"), f.sites[i], f.sites[i][strings.LastIndexByte(f.sites[i], ':')+1:])
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("node-%d.caddyfile", i)), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("server-%d.caddyfile", i)), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		f.run(i)
@@ -180,8 +180,8 @@ http://%[6]s, http://www.example.com:%[7]s {
 	_ = f.nodes[1].Wait() // it was killed
 	f.nodes[1] = nil
 	f.traffic(5 * time.Second)
-	eventually(t, "a server is missing", func() bool { return f.metric(0, `caddy_robots_policy_fleet_nodes{state="missing"}`) == "1" })
-	if m := f.metric(0, "caddy_robots_policy_clickhouse_behind_seconds"); m == "0" || m == "" {
+	eventually(t, "a server is missing", func() bool { return f.metric(0, `caddy_robots_policy_fleet_servers{state="missing"}`) == "1" })
+	if m := f.metric(0, "caddy_robots_policy_fleet_database_behind_seconds"); m == "0" || m == "" {
 		t.Errorf("%q seconds behind while ClickHouse is away", m)
 	}
 	f.run(1)
@@ -243,7 +243,7 @@ http://%[6]s, http://www.example.com:%[7]s {
 	if nodes, err := fleet.Nodes(t.Context()); err != nil || len(nodes) != 3 {
 		t.Errorf("%+v, %v", nodes, err)
 	}
-	if m := f.metric(0, `caddy_robots_policy_fleet_nodes{state="alive"}`); m != "3" {
+	if m := f.metric(0, `caddy_robots_policy_fleet_servers{state="alive"}`); m != "3" {
 		t.Errorf("%q servers are alive, want 3", m)
 	}
 }
@@ -316,9 +316,9 @@ func TestComposeOfTheFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"node-1", "node-2", "node-3", "policy"} {
+	for _, name := range []string{"server-1", "server-2", "server-3", "policy"} {
 		s := file.Services[name]
-		if s.Environment["NODE"] != name || s.Build.Context != "../.." {
+		if s.Environment["SERVER"] != name || s.Build.Context != "../.." {
 			t.Errorf("%s: %+v", name, s)
 		}
 		for k, v := range s.Environment {

@@ -73,10 +73,10 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s %s: %v, want %d of %d", tt.agent, tt.path, codes, tt.ok, tt.n)
 		}
 	}
-	if got := s.counted(before, requests("GPTBot", "edge", "limited", "training slowly")); got != 940 {
+	if got := s.counted(before, requests("GPTBot", "blocking", "limited", "training slowly")); got != 940 {
 		t.Errorf("the metrics have %v limited requests", got)
 	}
-	if got := s.counted(before, requests("SemrushBot", "edge", "would_limit", "dry run")); got != 19 {
+	if got := s.counted(before, requests("SemrushBot", "blocking", "would_limit", "dry run")); got != 19 {
 		t.Errorf("the metrics have %v requests that would be limited", got)
 	}
 }
@@ -102,7 +102,7 @@ func TestLimitsInTheLog(t *testing.T) {
 }
 
 // A crawler that names another one is limited as both are, and what the one limit
-// refuses is not counted against the other.
+// blocks is not counted against the other.
 func TestLimitsOfSeveralTokens(t *testing.T) {
 	s := start(t, `version: 1
 rules:
@@ -150,12 +150,12 @@ rules:
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := os.ReadFile(filepath.Join(s.dir, "visits.log"))
+	lines, err := os.ReadFile(filepath.Join(s.dir, "crawlers.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(lines), `"decision":"limited"`); n != 2 || strings.Contains(string(lines), "token") {
-		t.Errorf("%d limited visits:\n%s", n, lines)
+		t.Errorf("%d limited requests:\n%s", n, lines)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestLimitsOfSeveralHandlers(t *testing.T) {
 }
 
 // A handler that only logs, or does nothing, does not count requests for one behind it
-// that refuses.
+// that blocks.
 func TestLimitsBehindAnotherHandler(t *testing.T) {
 	for _, outer := range []string{"off", "log", "block"} {
 		t.Run(outer, func(t *testing.T) {

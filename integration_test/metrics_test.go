@@ -113,14 +113,14 @@ robots_policy {
 		}
 	}()
 
-	agents := map[string]string{"GPTBot": gptBot, "unknown": "SomeNewBot/1.0", "audit": gptBot + " " + activity.AuditProduct + "/1"}
+	agents := map[string]string{"GPTBot": gptBot, "unlisted": "SomeNewBot/1.0", "audit": gptBot + " " + activity.AuditProduct + "/1"}
 	for _, r := range []struct{ agent, host, path string }{
 		{"GPTBot", "one.example", "/robots.txt"},
 		{"GPTBot", "one.example", "/a"},
 		{"GPTBot", "one.example", "/a"},
 		{"GPTBot", "made-up.example", "/a"},
 		{"GPTBot", "also-made-up.example", "/a"},
-		{"unknown", "two.example", "/b"},
+		{"unlisted", "two.example", "/b"},
 		{"audit", "one.example", "/robots.txt"},
 		{"audit", "one.example", "/c"},
 	} {
@@ -129,11 +129,11 @@ robots_policy {
 	// Prometheus. A visit is recorded when its response has ended, which is after the
 	// client has it.
 	want := []string{
-		`caddy_robots_policy_visits_total{crawler="GPTBot",decision="refused",host="one.example",identity="audit"} 1`,
-		`caddy_robots_policy_visits_total{crawler="GPTBot",decision="refused",host="one.example",identity="claimed"} 2`,
-		`caddy_robots_policy_visits_total{crawler="GPTBot",decision="refused",host="other",identity="claimed"} 2`,
-		`caddy_robots_policy_visits_total{crawler="unknown",decision="allowed",host="two.example",identity="claimed"} 1`,
-		`caddy_robots_policy_visit_bytes_total{crawler="unknown",decision="allowed",host="two.example",identity="claimed"} 5`,
+		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="audit"} 1`,
+		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="one.example",identity="unverified"} 2`,
+		`caddy_robots_policy_requests_total{crawler="GPTBot",decision="blocked",host="other",identity="unverified"} 2`,
+		`caddy_robots_policy_requests_total{crawler="unlisted",decision="allowed",host="two.example",identity="unverified"} 1`,
+		`caddy_robots_policy_response_bytes_total{crawler="unlisted",decision="allowed",host="two.example",identity="unverified"} 5`,
 	}
 	var scraped string
 	eventually(t, "the counters", func() bool {
@@ -146,10 +146,10 @@ robots_policy {
 	// The store is at most some seconds behind.
 	const violation = `{
       "crawler": "GPTBot",
-      "identity": "claimed",
+      "identity": "unverified",
       "host": "one.example",
       "path": "/a",
-      "decision": "refused",
+      "decision": "blocked",
       "requests": 2
     }`
 	var violations string

@@ -38,13 +38,13 @@ type startCase struct {
 
 // Options of the parts.
 var partOptions = map[string]string{
-	"activity": "activity DIR/part", "evidence": "evidence DIR/part {\nkey DIR/key.pem\n}", "console": "console ADDRESS", "catalogue": "",
+	"activity": "activity DIR/part", "evidence": "evidence DIR/part {\nkey DIR/key.pem\n}", "console": "console ADDRESS", "catalog": "",
 }
 
 // Of conditions.
 const (
 	socket  = "console unix/DIR/part/socket"
-	ownList = "crawlers:\n  OwnBot:\n    operator: Example\n    kind: search\n    address-lists: [https://LISTENER/list.json]\n"
+	ownList = "crawlers:\n  OwnBot:\n    operator: Example\n    category: search\n    address-lists: [https://LISTENER/list.json]\n"
 )
 
 const edKey = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIC2pHJYjFDhhA8mPHDUgPrUrWHdoUPyYg2zUf8HVLzTE\n-----END PRIVATE KEY-----\n"
@@ -72,12 +72,12 @@ func startCases() []startCase {
 		}
 	}
 	aDay := "part/evidence-" + time.Now().UTC().Format(time.DateOnly) + ".jsonl"
-	const catalogue = "data/caddy/robots_policy/crawlers.yaml"
+	const catalog = "data/caddy/robots_policy/crawlers.yaml"
 	return []startCase{
 		{part: "activity", condition: "missing"},
 		{part: "activity", condition: "damaged", setup: file("part/activity.db", strings.Repeat("no database", 1000)), cause: "damaged", heals: true, foreseen: true},
 		{part: "activity", condition: "damaged inside", setup: damagedInside, cause: "damaged", heals: true, foreseen: true},
-		{part: "activity", condition: "locked", setup: lockedStore, cause: "another process uses the activity store"},
+		{part: "activity", condition: "locked", setup: lockedStore, cause: "another process uses the activity database"},
 		{part: "activity", condition: "full", shell: fullDisk, cause: "no space left on device"},
 		{part: "activity", condition: "read-only", shell: readOnly, cause: "read-only file system"},
 		{part: "activity", condition: "another format", setup: otherFormat, cause: "has format 99", foreseen: true},
@@ -98,11 +98,11 @@ func startCases() []startCase {
 			hanging("key.pem")(t, dir)
 		}, cause: "does not answer"},
 
-		{part: "catalogue", condition: "missing"},
-		{part: "catalogue", condition: "damaged", setup: file(catalogue, "\x00\x01"), cause: "crawlers.yaml"},
-		{part: "catalogue", condition: "another format", setup: file(catalogue, "version: 99\n"), cause: "crawlers.yaml"},
-		{part: "catalogue", condition: "a directory", setup: file(catalogue+"/x", ""), cause: "is a directory"},
-		{part: "catalogue", condition: "hanging", setup: hanging(catalogue), cause: "takes too long"},
+		{part: "catalog", condition: "missing"},
+		{part: "catalog", condition: "damaged", setup: file(catalog, "\x00\x01"), cause: "crawlers.yaml"},
+		{part: "catalog", condition: "another format", setup: file(catalog, "version: 99\n"), cause: "crawlers.yaml"},
+		{part: "catalog", condition: "a directory", setup: file(catalog+"/x", ""), cause: "is a directory"},
+		{part: "catalog", condition: "hanging", setup: hanging(catalog), cause: "takes too long"},
 
 		{part: "console", condition: "free port"},
 		{part: "console", condition: "port in use", cause: "address already in use"},

@@ -64,12 +64,12 @@ func startAsker(t *testing.T, kind, status string) *asker {
 	switch kind {
 	case "nginx":
 		otherservers.Nginx(t, "..", recipe("nginx.conf"), front)
-	case "nginx that refuses":
+	case "nginx that blocks":
 		otherservers.Nginx(t, "..", strings.Replace(recipe("nginx.conf"), "error_page 500 502 503 504 = @robots_undecided;", "", 1), front)
 	case "haproxy":
 		style = "forward"
 		otherservers.HAProxy(t, recipe("haproxy.cfg"), recipe("robots-policy.lua"), front)
-	case "haproxy that refuses":
+	case "haproxy that blocks":
 		style = "forward"
 		otherservers.HAProxy(t, recipe("haproxy.cfg"), strings.Replace(recipe("robots-policy.lua"), "open_if_down = true", "open_if_down = false", 1), front)
 	}
@@ -161,11 +161,11 @@ func (a *asker) compareVisits() {
 	}
 	defer r.Close()
 	got := map[string]int64{}
-	_, err = r.EachRow(a.t.Context(), time.Time{}, time.Now().Add(time.Hour), func(v activity.Visits) error {
+	_, err = r.EachRow(a.t.Context(), time.Time{}, time.Now().Add(time.Hour), func(v activity.Totals) error {
 		got[v.Crawler+" "+string(v.Decision)] += v.Requests
 		return nil
 	})
-	want := map[string]int64{"GPTBot refused": 1, "GPTBot allowed": 1, "Googlebot refused": 3, "CCBot allowed": 2, "CCBot limited": 1}
+	want := map[string]int64{"GPTBot blocked": 1, "GPTBot allowed": 1, "Googlebot blocked": 3, "CCBot allowed": 2, "CCBot limited": 1}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		a.t.Errorf("recorded %v, want %v: %v", got, want, err)
 	}
@@ -182,7 +182,7 @@ func TestOtherServersSetTheFields(t *testing.T) {
 			if r := a.get(a.front, "/private/x", "Googlebot/2.1", fields...); r.StatusCode != 403 {
 				t.Errorf("%s %v", r.Status, r.Header)
 			}
-			for _, path := range []string{"/decide/../robots.txt", "/decide/%2e%2e/robots.txt"} { // a document, or a page that is refused
+			for _, path := range []string{"/decide/../robots.txt", "/decide/%2e%2e/robots.txt"} { // a document, or a page that is blocked
 				if r := a.get(a.front, path, "GPTBot/1.2", fields...); r.StatusCode != 403 && !strings.Contains(r.body, "User-agent: GPTBot\r\n") {
 					t.Errorf("%s: %s %s", path, r.Status, r.body)
 				}
@@ -259,10 +259,10 @@ func TestDecideForNobody(t *testing.T) {
 	t.Error("there is no warning")
 }
 
-// Without a Caddy the recipes serve pages or refuse them, as they are set.
+// Without a Caddy the recipes serve pages or block them, as they are set.
 func TestOtherServersWithoutCaddy(t *testing.T) {
 	testkit.Slow(t)
-	for kind, want := range map[string]int{"nginx": 200, "nginx that refuses": 500, "haproxy": 200, "haproxy that refuses": 503} {
+	for kind, want := range map[string]int{"nginx": 200, "nginx that blocks": 500, "haproxy": 200, "haproxy that blocks": 503} {
 		t.Run(kind, func(t *testing.T) {
 			a := startAsker(t, kind, "block")
 			if r := a.get(a.front, "/", "GPTBot/1.2"); r.StatusCode != 403 {
@@ -278,7 +278,7 @@ func TestOtherServersWithoutCaddy(t *testing.T) {
 	}
 }
 
-// A refusal that closes the connection does so in nginx, and is a 403 of HAProxy.
+// A block that closes the connection does so in nginx, and is a 403 of HAProxy.
 func TestOtherServersClose(t *testing.T) {
 	for kind, want := range map[string]string{"nginx": "EOF", "haproxy": "403 Forbidden"} {
 		t.Run(kind, func(t *testing.T) {
@@ -303,7 +303,7 @@ func TestDecideForEnvoy(t *testing.T) {
 	}
 }
 
-// robots.txt names every crawler, since this server refuses nobody itself.
+// robots.txt names every crawler, since this server blocks nobody itself.
 func TestDecideNamesEveryCrawler(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := newServer(t, t.TempDir(), policy, nil)
@@ -336,7 +336,7 @@ func TestDecideSettings(t *testing.T) {
 		"style nginx\nmeta merge":             "sees no pages",
 		"style nginx\nrobots_txt merge":       "has no upstream",
 		"style nginx\nheaders tailored":       "cannot add Vary",
-		"style nginx\nrefuse error":           "error routes are for clients",
+		"style nginx\nblock_with error":       "error routes are for clients",
 		"style nginx\nstyle envoy":            "style is set twice",
 		"style nginx\nmeta off\nverify off":   "",
 		"style nginx\nenforce log\nreload 1h": "",

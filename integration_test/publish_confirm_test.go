@@ -62,7 +62,7 @@ func TestUndoCommand(t *testing.T) {
 			t.Fatal("the page is not open")
 		}
 	}
-	eventually(t, "the visits are stored", func() bool {
+	eventually(t, "the requests are stored", func() bool {
 		r, err := store.OpenReader(t.Context(), filepath.Join(s.dir, "activity"))
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestUndoCommand(t *testing.T) {
 			}
 		}
 		if closed() != step.closed {
-			t.Errorf("%s: the page is closed: %v\n%s", step.name, !step.closed, out)
+			t.Errorf("%s: the page is disallowed: %v\n%s", step.name, !step.closed, out)
 		}
 		if strings.Contains(out, "published as") != (code == 0) {
 			t.Errorf("%s: it says that it is published, or not, and exits with %d: %s", step.name, code, out)

@@ -18,7 +18,7 @@ import (
 // a disk of its own.
 func recordEverything(disk, console string) string {
 	return `robots_policy {
-		visits_log
+		crawler_log
 		evidence ` + disk + `/evidence
 		activity DIR/activity
 		metrics hosts 20
@@ -26,9 +26,9 @@ func recordEverything(disk, console string) string {
 			write
 		}
 	}
-	log visits {
-		include http.robots_policy.visits
-		output file DIR/visits.log {
+	log requests {
+		include http.robots_policy.crawler_log
+		output file DIR/crawlers.log {
 			roll_size 10MiB
 			roll_keep 1
 		}

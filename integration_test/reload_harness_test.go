@@ -31,7 +31,7 @@ func startReloading(t *testing.T, global, policy string, upstream http.Handler, 
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
 	s := &reloading{server: newServer(t, dir, policy, upstream), admin: freeAddr(t), body: body}
 	s.global = "admin " + s.admin + "\nstorage file_system DIR/storage\n" +
-		"log {\noutput file DIR/log {\nroll_disabled\n}\nformat json\nlevel INFO\nexclude http.robots_policy.visits\n}\n" + global
+		"log {\noutput file DIR/log {\nroll_disabled\n}\nformat json\nlevel INFO\nexclude http.robots_policy.crawler_log\n}\n" + global
 	s.run(s.caddyfile(body))
 	return s
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Fifty configurations, some of them refused, some only validated, leave nothing
+// Fifty configurations, some of them blocked, some only validated, leave nothing
 // behind: no goroutine, and no policy that nobody uses.
 func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)

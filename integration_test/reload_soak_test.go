@@ -27,7 +27,7 @@ const (
 )
 
 // soakPolicy is a policy that shows its number in every channel. Under the odd
-// ones GPTBot is refused.
+// ones GPTBot is blocked.
 func soakPolicy(n int) string {
 	text := fmt.Sprintf(`version: 1
 rules:
@@ -148,7 +148,7 @@ func soakers() (clients []*soakClient) {
 			clients = append(clients, &soakClient{path: "/page", agent: gptBot, check: func(r response, numbers map[string]bool) string {
 				for n := range numbers {
 					if odd := (n[len(n)-1]-'0')%2 == 1; odd && r.StatusCode == 200 {
-						return "a page of a policy that refuses it"
+						return "a page of a policy that blocks it"
 					}
 				}
 				if r.StatusCode != 200 && r.StatusCode != 403 {

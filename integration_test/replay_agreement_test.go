@@ -32,8 +32,8 @@ import (
 )
 
 var (
-	replayVisits = flag.Int("replay.visits", 400, "how many random visits replay and Caddy are compared on")
-	replaySeed   = flag.Uint64("replay.seed", 1, "the seed of the visits")
+	replayVisits = flag.Int("replay.visits", 400, "how many random requests replay and Caddy are compared on")
+	replaySeed   = flag.Uint64("replay.seed", 1, "the seed of the requests")
 )
 
 const visitsPerPolicy = 50
@@ -72,9 +72,9 @@ type loggedVisit struct {
 func (l *loggedVisit) decision() activity.Decision {
 	switch l.Policy.Action {
 	case "block":
-		return activity.Refused
+		return activity.Blocked
 	case "log":
-		return activity.WouldRefuse
+		return activity.WouldBlock
 	case "off":
 		return activity.Disallowed
 	}
@@ -110,12 +110,12 @@ func TestReplayAgreesWithCaddy(t *testing.T) {
 			if l.Policy == nil {
 				continue
 			}
-			if (l.Status != http.StatusOK) != (l.decision() == activity.Refused) {
+			if (l.Status != http.StatusOK) != (l.decision() == activity.Blocked) {
 				t.Fatalf("the log disagrees with itself: %s", line)
 			}
 			logged = append(logged, l)
 			compared++
-			if l.decision() == activity.Refused {
+			if l.decision() == activity.Blocked {
 				refused++
 			}
 			if l.Policy.Verified == "verified" {
@@ -126,9 +126,9 @@ func TestReplayAgreesWithCaddy(t *testing.T) {
 		compareReplay(t, "the log without our fields", s, dir, withoutFields(t, lines), logged, text)
 		compareStore(t, s, dir, logged, text)
 	}
-	t.Logf("%d requests of crawlers, %d refused, %d verified", compared, refused, verified)
+	t.Logf("%d requests of crawlers, %d blocked, %d verified", compared, refused, verified)
 	if compared < *replayVisits/2 || refused < compared/20 || verified == 0 {
-		t.Error("the visits do not test much")
+		t.Error("the requests do not test much")
 	}
 }
 
@@ -198,7 +198,7 @@ func sendAndForget(addr, request string) error {
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil // a refusal can close the connection
+		return nil // a block can close the connection
 	}
 	if err != nil {
 		return err

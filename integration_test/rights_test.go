@@ -30,7 +30,7 @@ rights:
   tdm-policy: https://www.example.com/tdm.json
 `
 
-// rightsUpstream has a tdmrep.json, headers and meta elements of its own, most of them
+// rightsUpstream has a tdmrep.json, headers and meta tags of its own, most of them
 // laxer than the policy.
 func rightsUpstream(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {

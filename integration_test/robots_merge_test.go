@@ -77,7 +77,7 @@ func TestRobotsMerge(t *testing.T) {
 	}{
 		{"text", text(upstreamRobots), bothStar, "max-age=3600"},
 		{"no label", text(upstreamRobots, "Content-Type", ""), bothStar, "max-age=3600"},
-		{"labelled as a page", text(upstreamRobots, "Content-Type", "text/html"), bothStar, "max-age=3600"},
+		{"labeled as a page", text(upstreamRobots, "Content-Type", "text/html"), bothStar, "max-age=3600"},
 		{"gzip though nobody asked", packed("gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }), bothStar, "max-age=3600"},
 		{"Brotli though nobody asked", packed("br", func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) }), bothStar, "max-age=3600"},
 		{"a coding that nobody knows", text(upstreamRobots, "Content-Encoding", "rot13"), oursAlone, "max-age=60"},
@@ -98,7 +98,7 @@ func TestRobotsMerge(t *testing.T) {
 		}, oursAlone, "max-age=60"},
 		{"429", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(429) }, oursAlone, "max-age=60"},
 		{"a page", text("<!DOCTYPE html>\n<title>User-agent: *</title>\nDisallow: /cart/\n", "Content-Type", "text/html"), oursAlone, "max-age=3600"},
-		{"a page labelled as text", text("\n <html>\nUser-agent: *\nDisallow: /cart/\n"), oursAlone, "max-age=3600"},
+		{"a page labeled as text", text("\n <html>\nUser-agent: *\nDisallow: /cart/\n"), oursAlone, "max-age=3600"},
 		{"JSON", text(`{"error": "no such page"}`, "Content-Type", "application/json"), oursAlone, "max-age=3600"},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://www.example.com/robots.txt", http.StatusMovedPermanently)

@@ -84,7 +84,7 @@ rules:
 `
 
 // What a client says of itself is never printed, and only a crawler that is
-// refused gets another answer than everybody, which no cache may keep.
+// blocked gets another answer than everybody, which no cache may keep.
 func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	for _, path := range []string{"/robots.txt", "/drafts/x", "/news/x", "/premium/x"} {
@@ -140,7 +140,7 @@ func TestHostileHosts(t *testing.T) {
 		for _, target := range []string{"/robots.txt", "/drafts/x"} {
 			status, header, body := ask(host, target)
 			if status == http.StatusBadRequest {
-				continue // Go's server has refused it
+				continue // Go's server has blocked it
 			}
 			// The URL of a sitemap is the one place where a host may stand, if it can.
 			rest := body

@@ -62,12 +62,12 @@ func TestEdge(t *testing.T) {
 		want              int
 	}{
 		{"a blocked crawler", "/", gptBot, 403},
-		{"robots.txt stays open to it", "/robots.txt", gptBot, 200},
+		{"robots.txt stays allowed to it", "/robots.txt", gptBot, 200},
 		{"also with a query", "/robots.txt?x", gptBot, 200},
 		{"and what is well known", "/.well-known/security.txt", gptBot, 200},
 		{"but not what is tidied out of there", "/.well-known/../x", gptBot, 403},
-		{"log mode refuses nobody", "/", "LogBot/1.0", 200},
-		{"a browser is never refused", "/admin/", browser, 200},
+		{"log mode blocks nobody", "/", "LogBot/1.0", 200},
+		{"a browser is never blocked", "/admin/", browser, 200},
 		{"nor is a disallowed path with enforce off", "/admin/", "Googlebot/2.1", 200},
 		{"nor one whose URL names a crawler", "/", "Mozilla/5.0 (+https://example.com/GPTBot)", 200},
 	} {
@@ -161,7 +161,7 @@ rules:
 }
 
 // A crawler that names a harmless one too, or puts its token in quotation marks, is
-// refused all the same.
+// blocked all the same.
 func TestEdgeSeveralTokens(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n      index: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond ok")
 	for _, agent := range []string{
@@ -190,7 +190,7 @@ func TestEdgeConnectWithAPath(t *testing.T) {
 	}
 }
 
-// No method gets round a refusal.
+// No method gets round a block.
 func TestEdgeMethods(t *testing.T) {
 	s := start(t, slicePolicy, nil, "robots_policy POLICY\nrespond \"{method} {path}\"")
 	for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS", "TRACE", "PROPFIND", "get", "CONNECT"} {
@@ -233,7 +233,7 @@ func TestOriginalRequest(t *testing.T) {
 func TestHandleErrors(t *testing.T) {
 	s := start(t, slicePolicy, nil, `
 	robots_policy POLICY {
-		refuse error
+		block_with error
 	}
 	error /broken 500
 	error * 404
@@ -246,7 +246,7 @@ func TestHandleErrors(t *testing.T) {
 	}
 	r := s.get("/drafts/x", "User-Agent", gptBot)
 	if r.StatusCode != 403 || !strings.HasPrefix(r.body, "403 the site's policy does not allow") || len(r.Header.Values("X-Robots-Tag")) != 1 {
-		t.Errorf("a refusal: %s %v %q", r.Status, r.Header, r.body)
+		t.Errorf("a block: %s %v %q", r.Status, r.Header, r.body)
 	}
 	if r := s.get("/robots.txt"); r.StatusCode != 200 {
 		t.Errorf("robots.txt: %s", r.Status)

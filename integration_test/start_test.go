@@ -305,10 +305,10 @@ func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 	}
 }
 
-// hasVisits waits until the activity store has a crawler.
+// hasVisits waits until the activity database has a crawler.
 func (s *reloading) hasVisits() {
 	s.t.Helper()
-	eventually(s.t, "the visits are stored", func() bool {
+	eventually(s.t, "the requests are stored", func() bool {
 		r, err := store.OpenReader(s.t.Context(), filepath.Join(s.dir, "activity"))
 		if err != nil {
 			s.t.Fatal(err)

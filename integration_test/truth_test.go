@@ -31,7 +31,7 @@ var (
 )
 
 // truthPolicies are the three versions of a policy, and what each closes to whom: how a path
-// begins. What is closed is refused, but for /quiet/.
+// begins. What is closed is blocked, but for /quiet/.
 var truthPolicies = []struct {
 	rules  string
 	closed map[string][]string // of a crawler; of "" to everyone
@@ -56,9 +56,9 @@ var truthCrawlers = []struct {
 	identity             activity.Identity
 }{
 	{"Googlebot", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "66.249.66.1", activity.Verified},
-	{"GPTBot", gptBot, "198.18.0.1", activity.Claimed},
-	{"Bytespider", "Mozilla/5.0 (compatible; Bytespider; spider-feedback@bytedance.com)", "198.18.0.2", activity.Claimed},
-	{"CCBot", "CCBot/2.0 (https://commoncrawl.org/faq/)", "198.18.0.3", activity.Claimed},
+	{"GPTBot", gptBot, "198.18.0.1", activity.Unverified},
+	{"Bytespider", "Mozilla/5.0 (compatible; Bytespider; spider-feedback@bytedance.com)", "198.18.0.2", activity.Unverified},
+	{"CCBot", "CCBot/2.0 (https://commoncrawl.org/faq/)", "198.18.0.3", activity.Unverified},
 }
 
 // truth is what was sent and what must be said of it.
@@ -87,11 +87,11 @@ func (tr *truth) send(s *server, version int, had map[string]int, host string, c
 	decision := activity.Allowed
 	switch {
 	case closedBy(version) && strings.HasPrefix(path, "/quiet/") && version < 2, closedBy(version) && strings.HasPrefix(path, "/quiet/") && c.name != "Bytespider":
-		decision = activity.WouldRefuse
+		decision = activity.WouldBlock
 	case closedBy(version):
-		decision = activity.Refused
+		decision = activity.Blocked
 	}
-	if refused := answer.StatusCode == http.StatusForbidden; refused != (decision == activity.Refused) {
+	if refused := answer.StatusCode == http.StatusForbidden; refused != (decision == activity.Blocked) {
 		s.t.Fatalf("%s of %s under version %d: %s", path, c.name, version+1, answer.Status)
 	}
 	key := host + " " + c.name
@@ -239,7 +239,7 @@ func english(n int64) string {
 	return text
 }
 
-var visitCounter = regexp.MustCompile(`(?m)^caddy_robots_policy_visits_total\{crawler="([^"]*)",decision="([^"]*)",host="([^"]*)",identity="([^"]*)"\} (\S+)$`)
+var visitCounter = regexp.MustCompile(`(?m)^caddy_robots_policy_requests_total\{crawler="([^"]*)",decision="([^"]*)",host="([^"]*)",identity="([^"]*)"\} (\S+)$`)
 
 // visitCounters are the counters of visits by host, crawler, identity and decision.
 func visitCounters(t *testing.T, admin string) map[string]int64 {
@@ -370,8 +370,8 @@ robots_policy {
 			t.Errorf("%s has no text", d.Name)
 		}
 	}
-	if got := strings.Join(names, " "); got != "robots.txt tdmrep.json license.xml fields" || !strings.Contains(second.Documents[3].Text, "Content-Usage: ") || second.Program == "" || second.Catalogue == "" {
-		t.Errorf("%s; %s; %s", got, second.Program, second.Catalogue)
+	if got := strings.Join(names, " "); got != "robots.txt tdmrep.json license.xml fields" || !strings.Contains(second.Documents[3].Text, "Content-Usage: ") || second.Program == "" || second.Catalog == "" {
+		t.Errorf("%s; %s; %s", got, second.Program, second.Catalog)
 	}
 	for _, path := range []string{"/robots.txt", "/.well-known/tdmrep.json", "/license.xml"} {
 		s.get(path, "User-Agent", gptBot)
@@ -474,8 +474,8 @@ robots_policy {
 	for _, v := range a.Violations {
 		count[v.Crawler+" "+string(v.Identity)] += v.Count
 	}
-	t.Logf("%d requests of the flood, %d in the log and %d counted as left out; beside them %d of Googlebot", flood, count["Bytespider claimed"], a.Omitted, count["Googlebot verified"])
-	if count["Googlebot verified"] != verified || count["Bytespider claimed"]+a.Omitted != flood || count["Bytespider claimed"] > 5000 {
+	t.Logf("%d requests of the flood, %d in the log and %d counted as left out; beside them %d of Googlebot", flood, count["Bytespider unverified"], a.Omitted, count["Googlebot verified"])
+	if count["Googlebot verified"] != verified || count["Bytespider unverified"]+a.Omitted != flood || count["Bytespider unverified"] > 5000 {
 		t.Errorf("%v", count)
 	}
 	c, err := evidence.Verify(filepath.Join(s.dir, "evidence"), nil, nil)

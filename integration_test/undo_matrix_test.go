@@ -40,7 +40,7 @@ const matrixKey = "robots/site.yaml"
 type matrixServer struct {
 	*reloading
 	from  string // file, storage or web
-	limit string // of the activity store
+	limit string // of the activity database
 	web   *policyServer
 }
 
@@ -100,7 +100,7 @@ func startMatrix(t *testing.T, from, limit string) *matrixServer {
 	for range 20 {
 		m.get("/news/1", "User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "X-Forwarded-For", "66.249.66.1")
 	}
-	eventually(t, "the visits are stored", func() bool {
+	eventually(t, "the requests are stored", func() bool {
 		r, err := store.OpenReader(t.Context(), filepath.Join(m.dir, "activity"))
 		if err != nil {
 			t.Fatal(err)
@@ -235,7 +235,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	// An undo is not stopped by what search engines lose, and that is an alert.
 	out := m.publishes("", "undo")
 	m.result("before", true, out)
-	m.says(out.body, `"undo": true`, `"undo_cost":`, "/news/ is now refused", "for Googlebot")
+	m.says(out.body, `"undo": true`, `"undo_cost":`, "/news/ is now blocked", "for Googlebot")
 	if !unlimited {
 		m.says(out.body, "search engines would lose 20 requests")
 	}

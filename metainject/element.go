@@ -20,7 +20,7 @@ import (
 const Everyone = headscan.Everyone
 
 // An Element is what is said to one audience: <meta name="NAME" content="RULES">
-// (HTML meta element of draft-illyes-repext).
+// (HTML meta tag of draft-illyes-repext).
 type Element struct {
 	Name  string // Everyone, or a crawler's product token in any case
 	Rules robotsrule.Set
@@ -56,7 +56,7 @@ type prepared struct {
 // NewSet prepares elements, in the given order. It unites the rules of one name, and leaves out elements
 // without rules and names that cannot be a product token (over 64 bytes, or with white space, a control
 // character or a colon). tokens, which may be nil, are the product tokens, in lower case, of crawlers that
-// read elements with their names; it is not copied and must not change. Elements of a page are recognised
+// read elements with their names; it is not copied and must not change. Elements of a page are recognized
 // by these, by Everyone, by yandex and by the given names.
 func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	s := &Set{tokens: tokens}
@@ -81,7 +81,7 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	return s.prepare()
 }
 
-// refuses reports whether an element for one crawler has a noindex without indexifembedded.
+// blocks reports whether an element for one crawler has a noindex without indexifembedded.
 func (s *Set) refuses() bool {
 	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.rules.PlainNoindex() })
 }

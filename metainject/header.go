@@ -97,7 +97,7 @@ func mediaOf(contentType string) media {
 	case "text/html; charset=utf-8", "text/html; charset=UTF-8", "text/html;charset=utf-8", "text/html;charset=UTF-8":
 		return media{htmlPage, headscan.ASCIIBased}
 	case "text/html":
-		return media{htmlPage, headscan.Unlabelled}
+		return media{htmlPage, headscan.Unlabeled}
 	}
 	t, params, _ := strings.Cut(contentType, ";")
 	switch t = strings.Trim(t, " \t"); {

@@ -175,7 +175,7 @@ func TestGzipMembers(t *testing.T) {
 }
 
 // What is not what it says passes as it came.
-func TestMislabelled(t *testing.T) {
+func TestMislabeled(t *testing.T) {
 	page := string(benchPage(9000, ""))
 	raw := gzipped(page)
 	for _, tt := range []struct{ coding, kind string }{

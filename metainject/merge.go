@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Mode tells what happens to the robots meta elements that a page has already.
+// Mode tells what happens to the robots meta tags that a page has already.
 type Mode uint8
 
 const (

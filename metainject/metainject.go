@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metainject puts the robots meta elements of a policy into pages as they
+// Package metainject puts the robots meta tags of a policy into pages as they
 // are streamed, and lets the caller set the headers that say the same.
 //
 // One writer serves both. A handler wraps the response, runs the next one, and

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// inHead returns the robots meta elements that a parser finds in the head of a
+// inHead returns the robots meta tags that a parser finds in the head of a
 // page, as NAME=CONTENT, with scripting or without.
 func inHead(t *testing.T, page string, scripting bool) (found []string) {
 	t.Helper()
@@ -108,7 +108,7 @@ func TestDocumentedNames(t *testing.T) {
 		page := `<!DOCTYPE html><head><meta name="` + name + `" content="all"></head>`
 		got, _, _ := rewriteHead([]byte(page), set, Merge, false, false, nil)
 		if strings.Contains(string(got), "all") {
-			t.Errorf("%s: the permission stays beside noindex: %q", name, got)
+			t.Errorf("%s: the allow entry stays beside noindex: %q", name, got)
 		}
 		if got, _, _ = rewriteHead([]byte(page), set, Replace, false, false, nil); string(got) != `<!DOCTYPE html><head><meta name="robots" content="noindex"></head>` {
 			t.Errorf("%s: not replaced: %q", name, got)
@@ -118,7 +118,7 @@ func TestDocumentedNames(t *testing.T) {
 	set = testSet(t, "YandexBot=noindex")
 	page := `<!DOCTYPE html><head><meta name="yandex" content="index, follow"></head>`
 	if got, _, _ := rewriteHead([]byte(page), set, Merge, false, false, nil); strings.Contains(string(got), `"index`) {
-		t.Errorf("the permission for yandex stays beside YandexBot's noindex: %q", got)
+		t.Errorf("the allow entry for yandex stays beside YandexBot's noindex: %q", got)
 	}
 }
 

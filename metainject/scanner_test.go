@@ -87,7 +87,7 @@ func firstAttr(n *html.Node, key string) (string, bool) {
 	return "", false
 }
 
-// naiveAudience says, on the tree, whom a meta element speaks to.
+// naiveAudience says, on the tree, whom a meta tag speaks to.
 func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bool) {
 	content, ok := firstAttr(n, "content")
 	if !ok {

@@ -60,7 +60,7 @@ const (
 	phaseOver
 )
 
-// A ResponseWriter changes the robots meta elements of the page that is written through it, and calls the
+// A ResponseWriter changes the robots meta tags of the page that is written through it, and calls the
 // HeaderHook. Everything else passes, with ReadFrom and so sendfile. It is not safe for concurrent use.
 type ResponseWriter struct {
 	w      http.ResponseWriter

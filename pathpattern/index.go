@@ -170,7 +170,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// filter excludes patterns that need a pair of neighbouring bytes which the path lacks.
+// filter excludes patterns that need a pair of neighboring bytes which the path lacks.
 type filter struct {
 	path string
 	work *Work
@@ -189,7 +189,7 @@ func (f *filter) missing(patterns int) uint64 {
 	return f.lack
 }
 
-// pairs is a Bloom filter over the pairs of neighbouring bytes in s.
+// pairs is a Bloom filter over the pairs of neighboring bytes in s.
 func pairs(s string) (m uint64) {
 	for i := 1; i < len(s); i++ {
 		m |= pair(s[i-1], s[i])

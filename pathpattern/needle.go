@@ -104,7 +104,7 @@ func (c *wildcard[V]) choose(common map[gram]int) bool {
 
 func (c *wildcard[V]) gram() gram { return gramAt(c.needle, int(c.before)) }
 
-// gram is four neighbouring bytes.
+// gram is four neighboring bytes.
 type gram uint32
 
 const gramSize = 4

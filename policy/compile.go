@@ -65,7 +65,7 @@ func (c *compiler) group() {
 		r := &p.spec.Rules[i]
 		src := c.source(r)
 		p.ruleHosts = append(p.ruleHosts, src.hosts)
-		p.demands = p.demands || r.Identity != DemandClaimed
+		p.demands = p.demands || r.Identity != DemandAny
 		c.scopes = max(c.scopes, len(src.audiences)*max(1, len(src.hosts)), min(len(c.order), 2))
 		src.rules = append(src.rules, int32(i))
 		f := &src.entries

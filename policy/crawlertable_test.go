@@ -9,7 +9,7 @@ import (
 
 // Policies can share their crawlers, whatever tokens their rules add.
 func TestCrawlerTableIsShared(t *testing.T) {
-	crawlers := []Crawler{{Token: "OneBot", Operator: "One", Kind: "search"}, {Token: "OneBot-Image", Operator: "One", Follows: []string{"OneBot"}}, {Token: "ONEBOT", Operator: "Two"}}
+	crawlers := []Crawler{{Token: "OneBot", Operator: "One", Category: "search"}, {Token: "OneBot-Image", Operator: "One", Follows: []string{"OneBot"}}, {Token: "ONEBOT", Operator: "Two"}}
 	table := NewCrawlerTable(crawlers)
 	compile := func(tokens ...string) *Policy {
 		t.Helper()

@@ -104,8 +104,8 @@ func TestDecide(t *testing.T) {
 		{"host: no host does not override a wildcard", "everyone: +crawl /x\neveryone@*.example.com: -crawl /", "", "www.example.com", "/x", "crawl", "disallowed 2"},
 		{"host: staging closes /events/x", "everyone: +index /events/\neveryone@*.staging.example.com: -index /", "", "a.staging.example.com", "/events/x", "index", "disallowed 2"},
 		{"host: but not in production", "everyone: +index /events/\neveryone@*.staging.example.com: -index /", "", "www.example.com", "/events/x", "index", "allowed 1"},
-		{"host: a token's rule for every host does not open a closed host", "everyone@www.example.com: -crawl /\nBetaBot: +crawl /", "BetaBot", "www.example.com", "/x", "crawl", "disallowed 1"},
-		{"host: an open host does not open it for a banned token", "everyone@www.example.com: +crawl /\nBetaBot: -crawl /", "BetaBot", "www.example.com", "/x", "crawl", "disallowed 2"},
+		{"host: a token's rule for every host does not open a disallowed host", "everyone@www.example.com: -crawl /\nBetaBot: +crawl /", "BetaBot", "www.example.com", "/x", "crawl", "disallowed 1"},
+		{"host: an open host does not allow it for a banned token", "everyone@www.example.com: +crawl /\nBetaBot: -crawl /", "BetaBot", "www.example.com", "/x", "crawl", "disallowed 2"},
 		{"host: port and case do not matter", "everyone@www.example.com: -crawl /", "", "WWW.EXAMPLE.com:8443", "/x", "crawl", "disallowed 1"},
 		{"host: a wildcard does not cover the name itself", "everyone@*.example.com: -crawl /", "", "example.com", "/x", "crawl", "unstated"},
 		{"host: Unicode and A-label are one host", "everyone@b\u00fccher.example: -crawl /", "", "xn--bcher-kva.example", "/x", "crawl", "disallowed 1"},
@@ -119,7 +119,7 @@ func TestDecide(t *testing.T) {
 
 		{"path: longest pattern", "everyone: -crawl /a; +crawl /a/b", "", "", "/a/b/c", "crawl", "allowed 1"},
 		{"path: the order of the file does not matter", "everyone: +crawl /a/b; -crawl /a", "", "", "/a/b/c", "crawl", "allowed 1"},
-		{"path: bytes after normalisation", "everyone: -crawl /%61b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
+		{"path: bytes after normalization", "everyone: -crawl /%61b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
 		{"path: wildcards count as bytes", "everyone: -crawl /*b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
 		{"path: a tie allows", "everyone: -crawl /a*; +crawl /ab", "", "", "/ab", "crawl", "allowed 1"},
 		{"path: a tie between two rules allows", "everyone: -crawl /ab\neveryone: +crawl /ab", "", "", "/ab", "crawl", "allowed 2"},
@@ -150,7 +150,7 @@ func TestDecide(t *testing.T) {
 
 		{"a sub-record needs its purpose", "AlphaBot purpose=news: +preserve /", "AlphaBot", "", "/", "preserve", "unstated"},
 		{"a rule that demands a verified client", "BetaBot identity=verified: +crawl /\neveryone: -crawl /", "BetaBot", "", "/x", "crawl", "disallowed 2"},
-		{"a rule that refuses impostors reaches the unknown", "BetaBot identity=not-impostor: +crawl /\neveryone: -crawl /", "BetaBot", "", "/x", "crawl", "allowed 1"},
+		{"a rule that blocks impostors reaches the unknown", "BetaBot identity=not-impostor: +crawl /\neveryone: -crawl /", "BetaBot", "", "/x", "crawl", "allowed 1"},
 
 		{"the narrowest prohibition is named: by audience", "everyone: -crawl /a/b\nBetaBot: -crawl /", "BetaBot", "", "/a/b", "crawl", "disallowed 2"},
 		{"the narrowest prohibition is named: then by host", "everyone: -crawl /a/b\neveryone@example.com: -crawl /", "", "example.com", "/a/b", "crawl", "disallowed 2"},
@@ -248,7 +248,7 @@ func TestQualifiers_ACAP_2_5(t *testing.T) {
 		{policy.PresentSnippet, "max-length", "30", false},
 		{policy.PresentThumbnail, "max-length", "30-words", false},
 		{policy.PresentOriginal, "prohibited-modification", "style", true},
-		{policy.PresentOriginal, "prohibited-modification", "colour", false},
+		{policy.PresentOriginal, "prohibited-modification", "color", false},
 		{policy.PresentOriginal, "prohibited-context", "within-user-frame", true},
 		{policy.PresentSnippet, "prohibited-context", "within-user-frame", false},
 		{policy.PresentOldCopy, "required-context", "within-original-frame", true},

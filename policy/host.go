@@ -46,7 +46,7 @@ const (
 )
 
 // ParseHost reads a host of a rule and drops a port, as rules hold for every port. Unicode becomes A-labels (RFC 5891);
-// what IDNA refuses is an error. ASCII names may have underscores, because servers answer for them.
+// what IDNA blocks is an error. ASCII names may have underscores, because servers answer for them.
 func ParseHost(s string) (Host, error) {
 	if s == "" {
 		return "", errors.New("the host is empty")
@@ -98,7 +98,7 @@ func ParseHost(s string) (Host, error) {
 		}
 	}
 	if strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
-		return "", errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots") // NormalizeHost leaves what IDNA refuses
+		return "", errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots") // NormalizeHost leaves what IDNA blocks
 	}
 	if wild {
 		name = "*." + name

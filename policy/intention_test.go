@@ -11,18 +11,18 @@ import (
 )
 
 var realCrawlers = []policy.Crawler{
-	{Token: "Googlebot", Operator: "Google", Kind: "search"},
-	{Token: "Googlebot-Image", Operator: "Google", Kind: "search", Follows: []string{"Googlebot"}},
-	{Token: "Googlebot-News", Operator: "Google", Kind: "search", Follows: []string{"Googlebot"}, RobotsOnly: true},
-	{Token: "Google-Extended", Operator: "Google", Kind: "ai-training", RobotsOnly: true},
-	{Token: "Bingbot", Operator: "Microsoft", Kind: "search"},
-	{Token: "Applebot", Operator: "Apple", Kind: "search", Follows: []string{"Googlebot"}},
-	{Token: "GPTBot", Operator: "OpenAI", Kind: "ai-training"},
-	{Token: "ChatGPT-User", Operator: "OpenAI", Kind: "ai-user"},
-	{Token: "ClaudeBot", Operator: "Anthropic", Kind: "ai-training"},
-	{Token: "CCBot", Operator: "Common Crawl", Kind: "ai-training"},
-	{Token: "AhrefsBot", Operator: "Ahrefs", Kind: "seo"},
-	{Token: "archive.org_bot", Operator: "Internet Archive", Kind: "archive"},
+	{Token: "Googlebot", Operator: "Google", Category: "search"},
+	{Token: "Googlebot-Image", Operator: "Google", Category: "search", Follows: []string{"Googlebot"}},
+	{Token: "Googlebot-News", Operator: "Google", Category: "search", Follows: []string{"Googlebot"}, RobotsOnly: true},
+	{Token: "Google-Extended", Operator: "Google", Category: "ai-training", RobotsOnly: true},
+	{Token: "Bingbot", Operator: "Microsoft", Category: "search"},
+	{Token: "Applebot", Operator: "Apple", Category: "search", Follows: []string{"Googlebot"}},
+	{Token: "GPTBot", Operator: "OpenAI", Category: "ai-training"},
+	{Token: "ChatGPT-User", Operator: "OpenAI", Category: "ai-user"},
+	{Token: "ClaudeBot", Operator: "Anthropic", Category: "ai-training"},
+	{Token: "CCBot", Operator: "Common Crawl", Category: "ai-training"},
+	{Token: "AhrefsBot", Operator: "Ahrefs", Category: "seo"},
+	{Token: "archive.org_bot", Operator: "Internet Archive", Category: "archive"},
 }
 
 // What the authors of policies meant, in questions whose answers were written

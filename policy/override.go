@@ -266,7 +266,7 @@ func (s *Statement) passed(now time.Time) bool {
 type Query struct {
 	Crawler  CrawlerID
 	Identity Identity
-	Purposes []string // named by the client beside what the catalogue says; lower case
+	Purposes []string // named by the client beside what the catalog says; lower case
 	Host     string   // as sent: case and port do not matter
 	Path     string   // the path and query of the request target, as sent
 	Usage    Usage

@@ -76,7 +76,7 @@ func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf[id
 // Problems lists what Compile could not do for the policy.
 func (p *Policy) Problems() []Problem { return p.problems }
 
-// Crawlers calls yield with every known crawler: the catalogue's, then those that only rules name.
+// Crawlers calls yield with every known crawler: the catalog's, then those that only rules name.
 func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
 	for i := 1; i < p.numCrawlers(); i++ {
 		if !yield(CrawlerID(i), *p.crawler(CrawlerID(i))) {

@@ -112,8 +112,8 @@ func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	if head := c.p.Family(id); head != 0 {
 		add(TierFamily, Audience{ForToken, ascii.Lower(c.p.crawler(head).Token)})
 	}
-	if cr.Kind != "" {
-		add(TierGroup, Audience{ForCategory, ascii.Lower(cr.Kind)})
+	if cr.Category != "" {
+		add(TierGroup, Audience{ForCategory, ascii.Lower(cr.Category)})
 	}
 	if cr.Operator != "" {
 		add(TierGroup, Audience{ForOperator, ascii.Lower(cr.Operator)})
@@ -126,7 +126,7 @@ func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	return all
 }
 
-// CrawlerTable is the crawlers of a Spec by number. Policies share it, because a catalogue is large.
+// CrawlerTable is the crawlers of a Spec by number. Policies share it, because a catalog is large.
 type CrawlerTable struct {
 	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler
 	byToken  map[string]CrawlerID

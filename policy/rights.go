@@ -14,12 +14,12 @@ type Rights struct {
 	Offers    []Offer
 }
 
-// Offer is a licence for a usage that the rules disallow (RSL 1.0 section 3.7).
+// Offer is a license for a usage that the rules disallow (RSL 1.0 section 3.7).
 type Offer struct {
 	Pos      Pos
 	Usage    Usage    // one of RightsUsages
 	Payment  string   // one of OfferPayments
-	URL      string   // where the licence can be obtained
+	URL      string   // where the license can be obtained
 	Amount   string   // a decimal number, empty for none
 	Currency string   // ISO 4217, with Amount
 	Users    []string // of OfferUsers; empty for all
@@ -81,7 +81,7 @@ func (e Expectation) String() string {
 	case e.Identity == Verified:
 		who = "verified " + who
 	default:
-		who = "claimed " + who
+		who = "unverified " + who
 	}
 	if !e.Allowed {
 		may = " may not "

@@ -39,7 +39,7 @@ type Audience struct {
 	Name string // empty for ForEveryone and ForEveryoneElse
 }
 
-// ParseAudience reads an audience as in a policy file: "everyone" or "*", "everyone-else", "category:KIND",
+// ParseAudience reads an audience as in a policy file: "everyone" or "*", "everyone-else", "category:NAME",
 // "operator:NAME", "purpose:NAME", else a product token.
 func ParseAudience(s string) Audience {
 	switch {
@@ -74,7 +74,7 @@ func (a Audience) Tier() Tier { return tiers[a.Kind] }
 func (a Audience) Includes(c Crawler) bool {
 	switch a.Kind {
 	case ForCategory:
-		return strings.EqualFold(c.Kind, a.Name)
+		return strings.EqualFold(c.Category, a.Name)
 	case ForOperator:
 		return strings.EqualFold(c.Operator, a.Name)
 	case ForPurpose:
@@ -129,7 +129,7 @@ const (
 	Verified                 // checked, and the crawler it claims to be
 )
 
-var identityNames = [...]string{"unknown", "impostor", "verified"}
+var identityNames = [...]string{"unverified", "impostor", "verified"}
 
 // String is the identity as explanations and logs write it.
 func (i Identity) String() string { return identityNames[i] }
@@ -137,14 +137,14 @@ func (i Identity) String() string { return identityNames[i] }
 // Demand is what a rule requires of a client's identity before it applies.
 type Demand uint8
 
-// The demands. DemandClaimed, the zero value, is met by every client.
+// The demands. DemandAny, the zero value, is met by every client.
 const (
-	DemandClaimed Demand = iota
+	DemandAny Demand = iota
 	DemandNotImpostor
 	DemandVerified
 )
 
-var demandNames = [...]string{"claimed", "not-impostor", "verified"}
+var demandNames = [...]string{"any", "not-impostor", "verified"}
 
 func ParseDemand(name string) (Demand, bool) {
 	i := slices.Index(demandNames[:], name)
@@ -156,7 +156,7 @@ func (d Demand) String() string { return demandNames[d] }
 
 // MetBy reports whether a rule with demand d is for clients of identity i.
 func (d Demand) MetBy(i Identity) bool {
-	return d == DemandClaimed || i == Verified || d == DemandNotImpostor && i == Unknown
+	return d == DemandAny || i == Verified || d == DemandNotImpostor && i == Unknown
 }
 
 // Statement allows or disallows one usage of the resources of one pattern.
@@ -206,7 +206,7 @@ type Rule struct {
 	LimitPos             Pos
 	Enforce              Mode
 	Intended             bool     // waives the only guard that the rule meets
-	IntendedGuards       []string // waives these guards, such as "refuses-search"
+	IntendedChecks       []string // waives these guards, such as "blocks-search"
 	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest
 }
@@ -228,7 +228,7 @@ const (
 type Crawler struct {
 	Token            string // RFC 9309 section 2.2.1
 	Operator         string
-	Kind             string   // its primary kind, what "category:" means
+	Category         string   // its primary kind, what "category:" means
 	Purposes         []string // what "purpose:" means
 	Follows          []string // names the crawlers whose robots.txt group this one obeys if none names it, the preferred first
 	IgnoresStar      bool     // it does not obey the group of "*"
@@ -237,17 +237,17 @@ type Crawler struct {
 	Signer           bool     // it is known by its requests' signature alone, so nothing published can name it
 	RobotsOnly       bool     // a control token: it stands in robots.txt, and no request carries it
 	ControlsTraining bool     // it is a control token that switches AI training off
-	IntendedGuards   []string // guards that do not protect the crawler
+	IntendedChecks   []string // guards that do not protect the crawler
 }
 
 // IsStranger reports whether only the signing host of the crawler is known. It counts as verified for no rule that
 // demands it, as anyone can sign as some host.
-func (c *Crawler) IsStranger() bool { return c.Signer && c.Kind == "" && c.Operator == "" }
+func (c *Crawler) IsStranger() bool { return c.Signer && c.Category == "" && c.Operator == "" }
 
 // Enforcement is what the edge does when a rule does not say.
 type Enforcement struct {
 	Mode       Mode // ModeUnset means ModeOff
-	Status     int  // of a refusal; 0 means 403
+	Status     int  // of a block; 0 means 403
 	Impostors  Mode // ModeUnset means ModeOff
 	Message    string
 	RetryAfter time.Duration
@@ -277,11 +277,11 @@ type Publish struct {
 	UsageTokens      UsageTokens
 	TDMRep           Switch
 	RSL              string // the path of the RSL document; empty for none
-	License          string // absolute URL of an RSL licence; empty for none
+	License          string // absolute URL of an RSL license; empty for none
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
 	Preambles        []Preamble
 	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" beside it
-	AllGroups        bool // robots.txt names crawlers that the server refuses anyway, see robotsserve.Options
+	AllGroups        bool // robots.txt names crawlers that the server blocks anyway, see robotsserve.Options
 }
 
 // ResourceSet is a named set of patterns (ACAP 1.0 section 2.7.3).
@@ -309,12 +309,12 @@ type UsagePart struct {
 // Spec is a policy as its author states it: what Compile takes.
 type Spec struct {
 	File        string // for messages
-	Catalogue   string // the date of the catalogue that the policy was written for; "" for any
+	Catalog     string // the date of the catalog that the policy was written for; "" for any
 	Sitemaps    []string
 	Resources   []ResourceSet
 	Usages      []LocalUsage
 	Rules       []Rule
-	Crawlers    []Crawler     // the catalogue, with the policy's own additions
+	Crawlers    []Crawler     // the catalog, with the policy's own additions
 	Table       *CrawlerTable // of Crawlers, where other policies have the same; or nil
 	Enforcement Enforcement
 	Publish     Publish

@@ -36,7 +36,7 @@ type advice struct {
 var advices = []advice{
 	{"changes-nothing", regexp.MustCompile(`delete it`), removeAt},
 	{"listed-twice", regexp.MustCompile(`delete (?:this one|it here)`), removeAt},
-	{"tie", regexp.MustCompile(`delete the prohibition in line (\d+), which changes nothing`), removeAt},
+	{"tie", regexp.MustCompile(`delete the disallow entry in line (\d+), which changes nothing`), removeAt},
 	{"empty-rule", regexp.MustCompile(`or delete it`), removeRuleAt},
 	{"nothing-to-enforce", regexp.MustCompile(`or delete enforce`), removeAt},
 	{"unused-name", regexp.MustCompile(`or delete it`), removeAt},
@@ -50,7 +50,7 @@ func TestAdviceChangesNothing(t *testing.T) {
 	if testkit.Long() {
 		want = 100_000
 	}
-	small := smallCatalogue(t)
+	small := smallCatalog(t)
 	for i, a := range advices {
 		t.Run(a.code, func(t *testing.T) {
 			t.Parallel()
@@ -104,10 +104,10 @@ func adviceFile(r *rand.Rand, code string) []byte {
 			MaxRules: 1 + r.IntN(8),
 		})
 	}
-	spec.Crawlers = nil // which the catalogue has
+	spec.Crawlers = nil // which the catalog has
 	for i := range spec.Rules {
 		rule := &spec.Rules[i]
-		rule.Intended, rule.IntendedGuards = false, lint.Guards()
+		rule.Intended, rule.IntendedChecks = false, lint.SafetyChecks()
 		if n := len(rule.Statements); n > 0 && r.IntN(4) == 0 && code == "listed-twice" {
 			rule.Statements = append(rule.Statements, rule.Statements[r.IntN(n)])
 		}
@@ -122,7 +122,7 @@ func adviceFile(r *rand.Rand, code string) []byte {
 			rule.Statements = slices.DeleteFunc(rule.Statements, func(s policy.Statement) bool { return s.Usage == policy.Crawl && !s.Allow })
 		}
 		if rule.PermissionsReference != "" {
-			rule.Statements, rule.IntendedGuards, rule.Enforce = nil, nil, policy.ModeUnset
+			rule.Statements, rule.IntendedChecks, rule.Enforce = nil, nil, policy.ModeUnset
 		}
 	}
 	if code == "tie" || code == "changes-nothing" {
@@ -148,7 +148,7 @@ func again(r *rand.Rand, spec *policy.Spec, code string) {
 		return
 	}
 	s := of.Statements[r.IntN(len(of.Statements))]
-	rule := policy.Rule{For: slices.Clone(of.For), Hosts: slices.Clone(of.Hosts), Identity: of.Identity, UsagePurposes: of.UsagePurposes, IntendedGuards: of.IntendedGuards}
+	rule := policy.Rule{For: slices.Clone(of.For), Hosts: slices.Clone(of.Hosts), Identity: of.Identity, UsagePurposes: of.UsagePurposes, IntendedChecks: of.IntendedChecks}
 	more := spec.Rules[r.IntN(len(spec.Rules))]
 	switch {
 	case code == "tie":
@@ -175,11 +175,11 @@ func again(r *rand.Rand, spec *policy.Spec, code string) {
 	spec.Rules = slices.Insert(spec.Rules, r.IntN(len(spec.Rules)+1), rule)
 }
 
-func smallCatalogue(t *testing.T) *crawlers.Catalogue {
+func smallCatalog(t *testing.T) *crawlers.Catalog {
 	t.Helper()
 	var text strings.Builder
 	for _, c := range policytest.Crawlers {
-		fmt.Fprintf(&text, "  %s: {operator: %s, kind: %s", c.Token, c.Operator, c.Kind)
+		fmt.Fprintf(&text, "  %s: {operator: %s, category: %s", c.Token, c.Operator, c.Category)
 		for name, list := range map[string][]string{"purposes": c.Purposes, "follows": c.Follows} {
 			if len(list) > 0 {
 				fmt.Fprintf(&text, ", %s: [%s]", name, strings.Join(list, ", "))
@@ -190,11 +190,11 @@ func smallCatalogue(t *testing.T) *crawlers.Catalogue {
 		}
 		text.WriteString("}\n")
 	}
-	f, ds := LoadWith("crawlers.yaml", []byte("version: 1\ncrawlers:\n"+text.String()), Options{Catalogue: new(crawlers.Catalogue)})
+	f, ds := LoadWith("crawlers.yaml", []byte("version: 1\ncrawlers:\n"+text.String()), Options{Catalog: new(crawlers.Catalog)})
 	if f == nil {
 		t.Fatal(ds.Text())
 	}
-	return f.Catalogue
+	return f.Catalog
 }
 
 // policiesOfRepository lists the YAML files of the repository that may be policies.
@@ -220,8 +220,8 @@ func policiesOfRepository(t *testing.T) (paths []string) {
 
 // tryAdvice follows each piece of advice of a code, or of any, that a file gets, alone, and
 // returns how many there were, by code.
-func tryAdvice(t *testing.T, r *rand.Rand, data []byte, catalogue *crawlers.Catalogue, code string) map[string]int {
-	o := Options{Now: policytest.Now, Catalogue: catalogue}
+func tryAdvice(t *testing.T, r *rand.Rand, data []byte, catalog *crawlers.Catalog, code string) map[string]int {
+	o := Options{Now: policytest.Now, Catalog: catalog}
 	cases := map[string]int{}
 	p := newParser("policy.yaml")
 	whole := p.document(data)

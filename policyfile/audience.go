@@ -52,7 +52,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		}
 		return a, p.token(n, text)
 	case policy.ForCategory:
-		if !crawlers.Kind(strings.ToLower(a.Name)).Valid() {
+		if !crawlers.Category(strings.ToLower(a.Name)).Valid() {
 			unknown, near := "unknown category "+quote(a.Name), Nearest(a.Name, kindNames())
 			if tokens := productWords[squash(a.Name)]; tokens != nil {
 				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "it is not a category; name the crawlers that you mean, such as "+english.List(tokens, "or"))
@@ -69,7 +69,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 			return a, p.refuse(n, "bad-audience", "", `write the name of the operator after "operator:"`)
 		}
 		if !p.known().operator(a.Name) {
-			near := prefixed("operator:", Nearest(a.Name, p.catalogue.Operators()))
+			near := prefixed("operator:", Nearest(a.Name, p.catalog.Operators()))
 			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this reaches no crawler; name its crawlers, or list them under crawlers", quote(a.Name))
 		}
 	case policy.ForPurpose:
@@ -88,7 +88,7 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-func kindNames() []string { return plainTexts(crawlers.Kinds()) }
+func kindNames() []string { return plainTexts(crawlers.Categories()) }
 
 const maxTokens = 25_000
 
@@ -103,7 +103,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		if near == text[i:] {
 			near = ""
 		}
-		if crawlers.Kind(strings.ToLower(text[i+1:])).Valid() {
+		if crawlers.Category(strings.ToLower(text[i+1:])).Valid() {
 			near = "category:" + strings.ToLower(text[i+1:])
 		}
 		p.reportChoice(posOf(n), "bad-audience", near, "invalid word before the colon, "+quote(text[:i]), prefixes)
@@ -112,7 +112,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 	if strings.Contains(text, ",") {
 		return p.refuse(n, "bad-audience", "", "write several names as a list in brackets, or one a line with a hyphen before each")
 	}
-	if _, ok := p.catalogue.Lookup(text); !ok {
+	if _, ok := p.catalog.Lookup(text); !ok {
 		if near, what := p.known().group(text); near != "" {
 			if bot := p.known().crawlerOf(text); bot != "" && strings.HasPrefix(near, "operator:") {
 				near = bot
@@ -138,7 +138,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 
 // checkToken warns about tokens that are probably not what the author means.
 func (p *parser) checkToken(n *yaml.Node, text string) {
-	if c, ok := p.catalogue.Lookup(text); ok {
+	if c, ok := p.catalog.Lookup(text); ok {
 		if first, _, spaced := strings.Cut(c.Token, " "); spaced {
 			p.report(posOf(n), "name-with-space", "", "RFC 9309 allows no spaces in a crawler's name: readers that follow it read %s instead of %s, unlike the crawler itself; enforce the rule if it matters", quote(first), quote(c.Token))
 		}
@@ -149,11 +149,11 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		return
 	}
 	if near := p.known().meant(text); near != "" {
-		p.misspelt = append(p.misspelt, misspelling{n, text, near, len(p.spec.Rules) - 1})
+		p.misspellings = append(p.misspellings, misspelling{n, text, near, len(p.spec.Rules) - 1})
 		return
 	}
 	if crawlers.NamesBrowser(text) {
-		p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server refuses no client by this name, and the rule is for robots.txt only; find the name that only the crawler has", quote(text))
+		p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server blocks no client by this name, and the rule is for robots.txt only; find the name that only the crawler has", quote(text))
 		return
 	}
 	p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
@@ -179,8 +179,8 @@ func (p *parser) checkProduct(n *yaml.Node, text string, tokens []string) {
 }
 
 func (p *parser) withKind(token string) string {
-	if c, ok := p.catalogue.Lookup(token); ok {
-		return token + " (" + string(c.Kind) + ")"
+	if c, ok := p.catalog.Lookup(token); ok {
+		return token + " (" + string(c.Category) + ")"
 	}
 	return token
 }
@@ -191,25 +191,25 @@ type misspelling struct {
 	rule       int // its place in Spec.Rules, or -1
 }
 
-// misspelled reports misspelt crawlers once the enforcement is known: an enforced rule must not miss its crawler.
+// misspelled reports misspelled crawlers once the enforcement is known: an enforced rule must not miss its crawler.
 func (p *parser) misspelled() {
-	for _, m := range p.misspelt {
+	for _, m := range p.misspellings {
 		mode := p.spec.Enforcement.Mode
 		if m.rule >= 0 && p.spec.Rules[m.rule].Enforce != policy.ModeUnset {
 			mode = p.spec.Rules[m.rule].Enforce
 		}
-		code, effect := "misspelt-crawler", ""
+		code, effect := "misspelled-crawler", ""
 		if mode == policy.ModeBlock && m.rule >= 0 {
-			code, effect = "misspelt-crawler-enforced", ", so this rule would refuse no crawler"
+			code, effect = "misspelled-crawler-enforced", ", so this rule would block no crawler"
 		}
 		p.report(posOf(m.n), code, m.near, "no crawler called %s is known%s; if it exists, list it under crawlers", quote(m.text), effect)
 	}
 }
 
 func (p *parser) tokenWithin(ua string) string {
-	i, ok := crawlers.NewRecognizer(p.catalogue.Patterns()).Recognize(ua)
+	i, ok := crawlers.NewRecognizer(p.catalog.Patterns()).Recognize(ua)
 	if !ok {
 		return ""
 	}
-	return p.catalogue.At(i).Token
+	return p.catalog.At(i).Token
 }

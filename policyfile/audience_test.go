@@ -21,7 +21,7 @@ func TestProductWords(t *testing.T) {
 		}
 		for _, token := range tokens {
 			if c, ok := known.Lookup(token); !ok || c.Token != token {
-				t.Errorf("%s: the catalogue has no %s", word, token)
+				t.Errorf("%s: the catalog has no %s", word, token)
 			}
 		}
 	}

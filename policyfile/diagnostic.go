@@ -121,14 +121,14 @@ func (ds Diagnostics) Error() string {
 	return b.String()
 }
 
-// Text is what Write writes, without colour.
+// Text is what Write writes, without color.
 func (ds Diagnostics) Text() string {
 	var b bytes.Buffer
 	_ = ds.Write(&b, false) // a Buffer never fails
 	return b.String()
 }
 
-// Colours for terminals (ECMA-48).
+// Colors for terminals (ECMA-48).
 const (
 	bold   = "\x1b[1m"
 	red    = "\x1b[1;31m"

@@ -38,7 +38,7 @@ func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], 
 	p.eachItem(n, key, func(item *yaml.Node) {
 		if item.Kind == yaml.MappingNode && len(item.Content) == 2 && isPath(item.Content[0].Value) {
 			in := map[string]string{"robots-tag": "rules", "app-directives": "directives"}[key]
-			p.report(posOf(item), "wrong-kind", "", `%s takes a path so: write "%s: [{paths: %s, %s: %s}]"`, key, key, lint.AsWritten(item.Content[0].Value), in, lint.AsWritten(item.Content[1].Value))
+			p.report(posOf(item), "wrong-type", "", `%s takes a path so: write "%s: [{paths: %s, %s: %s}]"`, key, key, lint.AsWritten(item.Content[0].Value), in, lint.AsWritten(item.Content[1].Value))
 			return
 		}
 		if item.Kind != yaml.MappingNode || len(item.Content) == 2 && fs.index(item.Content[0]) < 0 {

@@ -14,13 +14,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 const maxExpectations = 20_000
 
 // expectForm is one test: AGENT may | may not USAGE PLACE.
-var expectForm = regexp.MustCompile(`^(?:(?i:(verified|claimed)) +)?(.+?) +may( +not)? +([^ ]+) +([^ ]+)$`)
+var expectForm = regexp.MustCompile(`^(?:(?i:(verified|unverified)) +)?(.+?) +may( +not)? +([^ ]+) +([^ ]+)$`)
 
 // Other words for "may not" and "may".
 var (
@@ -49,6 +50,10 @@ func readExpect(p *parser, n *yaml.Node, _ *policy.Spec) {
 func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, ok bool) {
 	bad := func(near, format string, args ...any) (policy.Expectation, bool) {
 		return e, p.refuse(n, "bad-expectation", near, format, args...)
+	}
+	if first, rest, _ := strings.Cut(text, " "); renamed.Tests[first] != "" {
+		now := renamed.Tests[first]
+		return bad(now+" "+rest, "%s at the beginning of a test is now called %s", quote(first), quote(now))
 	}
 	m := expectForm.FindStringSubmatch(text)
 	if m == nil || strings.TrimSuffix(m[4], ":") == "not" {
@@ -122,7 +127,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 		}
 		return a, ok
 	case policy.ForToken:
-		if _, ok := p.catalogue.Lookup(text); ok || p.ruleTokens[strings.ToLower(text)] {
+		if _, ok := p.catalog.Lookup(text); ok || p.ruleTokens[strings.ToLower(text)] {
 			return a, true
 		}
 		group, _ := p.known().group(text)
@@ -132,7 +137,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 		}
 		near := cmp.Or(p.known().crawlerOf(text), product, group, p.known().meant(text))
 		if near == "" && strings.ContainsAny(text, " ,") {
-			return a, p.refuse(n, "bad-expectation", "", "invalid name %s: a test is about one crawler, category:KIND, operator:NAME, purpose:NAME or everyone", quote(text))
+			return a, p.refuse(n, "bad-expectation", "", "invalid name %s: a test is about one crawler, category:NAME, operator:NAME, purpose:NAME or everyone", quote(text))
 		}
 		return a, p.refuse(n, "bad-expectation", whole(near), "no crawler called %s is known; if it exists, list it under crawlers", quote(text))
 	case policy.ForEveryoneElse:
@@ -201,7 +206,7 @@ func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
 }
 
 type failure struct {
-	crawlers   []policy.CrawlerID // 0: an unknown crawler
+	crawlers   []policy.CrawlerID // 0: an unlisted client
 	host       string
 	anyHost    bool              // the test is about every host
 	identities []policy.Identity // with which the answer is wrong
@@ -330,7 +335,7 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 			names = append(names, token)
 		}
 	}
-	who := cmp.Or(english.Some(names, 3), "an unknown crawler")
+	who := cmp.Or(english.Some(names, 3), "an unlisted client")
 	if p.DemandsIdentity() && e.Anyone && len(f.identities) == 1 {
 		who += map[policy.Identity]string{policy.Verified: " (verified)", policy.Unknown: " (not verified)"}[f.identities[0]]
 	}

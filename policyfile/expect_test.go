@@ -43,7 +43,7 @@ expect:
 func TestExpectationsAskEveryMember(t *testing.T) {
 	f, ds := Load("members.yaml", []byte(`version: 1
 crawlers:
-  PartnerBot: {kind: feed, operator: Partner Ltd, purposes: [news]}
+  PartnerBot: {category: feed, operator: Partner Ltd, purposes: [news]}
 rules:
   - for: PartnerBot
     hosts: "*.example.org"
@@ -74,7 +74,7 @@ rules:
 func TestExpectationAsWritten(t *testing.T) {
 	for _, line := range []string{
 		"Googlebot may crawl /news/", "everyone may not index /", "verified category:search may not present-snippet https://www.example.com/?a=b",
-		"claimed operator:Common Crawl may train-ai /x/", "purpose:news may crawl /robots.txt",
+		"unverified operator:Common Crawl may train-ai /x/", "purpose:news may crawl /robots.txt",
 	} {
 		f, ds := LoadWith("line.yaml", []byte("version: 1\nexpect: ["+fmt.Sprintf("%q", line)+"]\n"), Options{Now: testNow, Accepted: true})
 		if f == nil {
@@ -85,7 +85,7 @@ func TestExpectationAsWritten(t *testing.T) {
 	}
 }
 
-// TestAskingOnManyHosts: tests for many audiences on many hosts do not look at every crawler of the catalogue each time.
+// TestAskingOnManyHosts: tests for many audiences on many hosts do not look at every crawler of the catalog each time.
 func TestAskingOnManyHosts(t *testing.T) {
 	f, ds := LoadWith("hosts.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    hosts: www.example.com\n    disallow: {crawl: /a}\n"), Options{Now: testNow})
 	if f == nil {
@@ -123,7 +123,7 @@ expect:
 `)
 	agents := []string{
 		"Googlebot", "GPTBot", "everyone", "category:search", "category:ai-training", "category:seo",
-		"operator:OpenAI", "purpose:trainai", "verified Bingbot", "claimed ClaudeBot",
+		"operator:OpenAI", "purpose:trainai", "verified Bingbot", "unverified ClaudeBot",
 	}
 	usages := []string{"crawl", "index", "present-snippet", "train-ai"}
 	places := []string{"/news/%d", "/admin/%d?q=1", "https://www.example.com/staff/%d", "https://a.staging.example.com/%d", "/archive/caf%%C3%%A9/%d.html"}

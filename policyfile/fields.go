@@ -95,7 +95,7 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 		return
 	}
 	found := make([]int, len(fs)) // the key's place in n.Content, plus one
-	var misspelt []int            // places of misspelt keys
+	var wrong []int               // places of misspelled keys
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if p.skip[key] {
@@ -105,14 +105,14 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 		switch {
 		case j < 0:
 			p.unknownKey(n, key, n.Content[i+1], what, fs.names())
-			misspelt = append(misspelt, i)
+			wrong = append(wrong, i)
 		case found[j] > 0:
 			p.duplicate(key, n.Content[found[j]-1], "")
 		default:
 			found[j] = i + 1
 		}
 	}
-	for _, i := range misspelt { // read them too, so that all problems show in one pass
+	for _, i := range wrong { // read them too, so that all problems show in one pass
 		near := nearestKey(n.Content[i].Value, what, fs.names())
 		if j := slices.Index(fs.names(), near); j >= 0 && found[j] == 0 {
 			found[j] = i + 1
@@ -143,7 +143,7 @@ type shape map[string]any
 
 var (
 	pathShape     = shape{"$ref": "#/$defs/path"}
-	audienceShape = textShape("everyone, the name of a crawler, category:KIND, operator:NAME, purpose:NAME or signed:HOST", "")
+	audienceShape = textShape("everyone, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST", "")
 	tokenShape    = textShape("a crawler's name in robots.txt", "")
 	nameShape     = textShape("letters, digits, hyphens, underscores and dots", namePattern.String())
 	modeShape     = choiceShape("off", "log", "block")
@@ -252,7 +252,7 @@ var usageAbout = map[policy.Usage]string{
 }
 
 // Schema is the JSON Schema (2020-12) of policy files, made from the parser's tables. What it accepts may still be
-// refused by Load, which knows what names mean.
+// blocked by Load, which knows what names mean.
 func Schema() []byte {
 	s := mapShape(fileFields)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -30,7 +30,7 @@ var fixes = []fix{
   - for: category:search
     allow: {crawl: [/]}
 expect: [Googlebot may not crawl /admin/]`,
-		"still-closed", `add "/members/" to this allow`, "[/]}", "[/, /members/]}", "search /members/",
+		"still-disallowed", `add "/members/" to this allow`, "[/]}", "[/, /members/]}", "search /members/",
 	},
 	{
 		"open what both paths match", `
@@ -38,7 +38,7 @@ expect: [Googlebot may not crawl /admin/]`,
     disallow: {crawl: "/*.pdf$"}
   - for: Googlebot
     allow: {crawl: /reports/}`,
-		"partly-closed", `allow "/reports/*.pdf$" here`, "/reports/}", `[/reports/, "/reports/*.pdf$"]}`, "Googlebot /reports/a.pdf",
+		"partly-disallowed", `allow "/reports/*.pdf$" here`, "/reports/}", `[/reports/, "/reports/*.pdf$"]}`, "Googlebot /reports/a.pdf",
 	},
 	{
 		"let one crawler in", `
@@ -56,7 +56,7 @@ expect: [Googlebot may not crawl /admin/]`,
     hosts: staging.example.com
     disallow: {crawl: /}
     intended: true`,
-		"closed-on-host", `write this in a rule with "hosts: staging.example.com"`, "    allow: {crawl: /}", "    hosts: staging.example.com\n    allow: {crawl: /}", "search https://staging.example.com",
+		"disallowed-on-host", `write this in a rule with "hosts: staging.example.com"`, "    allow: {crawl: /}", "    hosts: staging.example.com\n    allow: {crawl: /}", "search https://staging.example.com",
 	},
 	{
 		"open a path on a host", `
@@ -66,7 +66,7 @@ expect: [Googlebot may not crawl /admin/]`,
     hosts: staging.example.com
     disallow: {crawl: /drafts/}
 sitemaps: /sitemap.xml`,
-		"closed-on-host", `allow that path in a rule with "hosts: staging.example.com"`, "sitemaps: /sitemap.xml", "  - for: category:search\n    hosts: staging.example.com\n    allow: {crawl: /drafts/}", "search https://staging.example.com/drafts/",
+		"disallowed-on-host", `allow that path in a rule with "hosts: staging.example.com"`, "sitemaps: /sitemap.xml", "  - for: category:search\n    hosts: staging.example.com\n    allow: {crawl: /drafts/}", "search https://staging.example.com/drafts/",
 	},
 	{
 		"keep a limit", `
@@ -99,13 +99,13 @@ sitemaps: /sitemap.xml`,
     disallow: {crawl: /a/}
   - for: everyone
     allow: {crawl: /a/}`,
-		"tie", "delete the prohibition in line 4, which changes nothing", "  - for: everyone\n    disallow: {crawl: /a/}\n", "", "",
+		"tie", "delete the disallow entry in line 4, which changes nothing", "  - for: everyone\n    disallow: {crawl: /a/}\n", "", "",
 	},
 	{
 		"let search engines in", `
   - for: everyone
     disallow: {crawl: /}`,
-		"shuts-out-search", `allow "crawl: /" in a rule with "for: [category:search, category:preview]"`, "disallow: {crawl: /}",
+		"disallows-search", `allow "crawl: /" in a rule with "for: [category:search, category:preview]"`, "disallow: {crawl: /}",
 		"disallow: {crawl: /}\n  - for: [category:search, category:preview]\n    allow: {crawl: /}", "search *",
 	},
 	{
@@ -113,23 +113,23 @@ sitemaps: /sitemap.xml`,
   - for: everyone
     hosts: "*.example.com"
     disallow: {crawl: /}`,
-		"shuts-out-search", `and "hosts: '*.example.com'"`, "disallow: {crawl: /}",
+		"disallows-search", `and "hosts: '*.example.com'"`, "disallow: {crawl: /}",
 		"disallow: {crawl: /}\n  - for: [category:search, category:preview]\n    hosts: '*.example.com'\n    allow: {crawl: /}", "search https://",
 	},
 	{
-		"let a search engine in that is refused", `
+		"let a search engine in that is blocked", `
   - for: Bingbot
     disallow: {crawl: /}
     enforce: block
 sitemaps: /sitemap.xml`,
-		"refuses-search", "delete this line", "    disallow: {crawl: /}\n    enforce: block\n", "    disallow: {crawl: /b/}\n", "Bingbot *",
+		"blocks-search", "delete this line", "    disallow: {crawl: /}\n    enforce: block\n", "    disallow: {crawl: /b/}\n", "Bingbot *",
 	},
 	{
 		"mean it on a staging host", `
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /}`,
-		"shuts-out-search", `if that is what you want, write "intended: true" in this rule; to keep the host out of search results`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", "",
+		"disallows-search", `if that is what you want, write "intended: true" in this rule; to keep the host out of search results`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", "",
 	},
 	{
 		"open a host that two lines close", `
@@ -139,7 +139,7 @@ sitemaps: /sitemap.xml`,
     hosts: staging.example.com
     disallow: {crawl: [/, /members/]}
     intended: true`,
-		"closed-on-host", `This opens nothing on staging.example.com, which is closed to everyone there (line 7). To open it, write this in a rule with "hosts: staging.example.com"`,
+		"disallowed-on-host", `This allows nothing on staging.example.com, which is disallowed for everyone there (line 7). To allow it, write this in a rule with "hosts: staging.example.com"`,
 		"    allow: {crawl: [/, /members/]}", "    hosts: staging.example.com\n    allow: {crawl: [/, /members/]}", "search https://staging.example.com",
 	},
 	{
@@ -185,13 +185,13 @@ publish: {acap: off}`,
 		"mean it", `
   - for: everyone
     disallow: {crawl: /}`,
-		"shuts-out-search", `write "intended: true" in this rule`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", "",
+		"disallows-search", `write "intended: true" in this rule`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", "",
 	},
 	{
 		"mean two things", `
   - for: everyone
     disallow: {crawl: /, index: /}`,
-		"shuts-out-search", `write "intended: [shuts-out-search, site-not-indexed]" in this rule`, "index: /}", "index: /}\n    intended: [shuts-out-search, site-not-indexed]", "",
+		"disallows-search", `write "intended: [disallows-search, site-not-indexed]" in this rule`, "index: /}", "index: /}\n    intended: [disallows-search, site-not-indexed]", "",
 	},
 	{
 		"index www", `
@@ -239,7 +239,7 @@ publish: {acap: off}`,
 		"hidden-noindex", "or delete index here", ", index: /x/", "", "",
 	},
 	{
-		"noindex on a staging host that is meant to be closed", `
+		"noindex on a staging host that is meant to be disallowed", `
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /, index: /}
@@ -251,7 +251,7 @@ publish: {acap: off}`,
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /}`,
-		"shuts-out-search", "to keep the host out of search results, disallow index and follow instead of crawl", "{crawl: /}", "{index: /, follow: /}", "all https://staging.example.com",
+		"disallows-search", "to keep the host out of search results, disallow index and follow instead of crawl", "{crawl: /}", "{index: /, follow: /}", "all https://staging.example.com",
 	},
 	{
 		"enforcement of nothing", `
@@ -277,7 +277,7 @@ rules:
 `))
 	n := 0
 	for _, d := range ds {
-		if d.Code == "closed-on-host" {
+		if d.Code == "disallowed-on-host" {
 			n++
 		}
 	}
@@ -311,7 +311,7 @@ func TestFixesWork(t *testing.T) {
 			}
 			if fix.opens != "" {
 				if len(opened) == 0 {
-					t.Error("the fix opens nothing")
+					t.Error("the fix allows nothing")
 				}
 				for _, o := range opened {
 					if !isMeant(fix.opens, o) {
@@ -319,7 +319,7 @@ func TestFixesWork(t *testing.T) {
 					}
 				}
 			}
-			if len(closed) > 0 && !slices.Contains([]string{"training-may-crawl", "ai-may-crawl", "looks-like-regexp", "refuses-search"}, fix.code) && !strings.Contains(fix.new, "follow: /") {
+			if len(closed) > 0 && !slices.Contains([]string{"training-may-crawl", "ai-may-crawl", "looks-like-regexp", "blocks-search"}, fix.code) && !strings.Contains(fix.new, "follow: /") {
 				t.Errorf("the fix closes %q", closed)
 			}
 		})
@@ -328,7 +328,7 @@ func TestFixesWork(t *testing.T) {
 	for _, fix := range fixes {
 		seen[fix.code] = true
 	}
-	for _, code := range []string{"still-closed", "partly-closed", "neither-narrower", "closed-on-host", "limit-dropped"} {
+	for _, code := range []string{"still-disallowed", "partly-disallowed", "neither-narrower", "disallowed-on-host", "limit-dropped"} {
 		if !seen[code] {
 			t.Errorf("no fix of %s is tested", code)
 		}
@@ -352,7 +352,7 @@ func TestNoindexThatCanBeRead(t *testing.T) {
     disallow: {crawl: /}
   - for: [category:search, category:preview]
     allow: {crawl: /}`,
-		"a host, about which shuts-out-search says it": `
+		"a host, about which disallows-search says it": `
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /, index: /}`,
@@ -363,7 +363,7 @@ func TestNoindexThatCanBeRead(t *testing.T) {
 	}
 }
 
-// withoutErrors makes a file load that refuses search engines.
+// withoutErrors makes a file load that blocks search engines.
 func withoutErrors(file string) string {
 	return strings.ReplaceAll(file, "enforce: block", "enforce: log")
 }
@@ -375,7 +375,7 @@ func problemOf(t *testing.T, file, code string) *Diagnostic {
 		if ds[i].Code == code {
 			return &ds[i]
 		}
-		if ds[i].Severity == policy.Error && ds[i].Code != "refuses-search" {
+		if ds[i].Severity == policy.Error && ds[i].Code != "blocks-search" {
 			t.Fatalf("%s\n%s", ds[i], file)
 		}
 	}

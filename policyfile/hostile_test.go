@@ -25,7 +25,7 @@ func BenchmarkLoadHostile(b *testing.B) {
 	}
 }
 
-// TestHostileShapes: small files of the same shapes load, or are refused for a
+// TestHostileShapes: small files of the same shapes load, or are blocked for a
 // stated reason.
 func TestHostileShapes(t *testing.T) {
 	t.Parallel()

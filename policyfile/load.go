@@ -22,19 +22,20 @@ import (
 )
 
 type File struct {
-	Name      string
-	Spec      *policy.Spec // what the file states, with defaults, and with the whole catalogue as Crawlers
-	Policy    *policy.Policy
-	Catalogue *crawlers.Catalogue // the built-in catalogue with the file's own crawlers
+	Name    string
+	Spec    *policy.Spec // what the file states, with defaults, and with the whole catalog as Crawlers
+	Policy  *policy.Policy
+	Catalog *crawlers.Catalog // the built-in catalog with the file's own crawlers
 
 	lines []string
 }
 
 // Options change how a file is loaded. The zero value is what Load does.
 type Options struct {
-	Now       time.Time           // decides which time limits have passed; the zero value is the time of the call
-	Catalogue *crawlers.Catalogue // extended by the file's own crawlers; nil means the built-in one
-	Accepted  bool                // says that these bytes were accepted before: a failing test of the file is a warning
+	Now      time.Time         // decides which time limits have passed; the zero value is the time of the call
+	Catalog  *crawlers.Catalog // extended by the file's own crawlers; nil means the built-in one
+	Accepted bool              // says that these bytes were accepted before: a failing test of the file is a warning
+	Stored   bool              // says that they were stored as a policy, so names that changed since are understood
 }
 
 // Load parses, checks, compiles, lints and tests a policy file. Name is for messages. The diagnostics are sorted; there
@@ -47,6 +48,9 @@ func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 	p := newParser(name)
 	var f *File
 	if root := p.document(data); root != nil {
+		if o.Stored {
+			renameAll(root)
+		}
 		f = p.load(root, o)
 	}
 	return f, p.list.Sorted()
@@ -72,7 +76,7 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	if p.base = o.Catalogue; p.base == nil {
+	if p.base = o.Catalog; p.base == nil {
 		p.base, _ = crawlers.Default() // what is built in is valid
 	}
 	p.read(root)
@@ -89,12 +93,12 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	if p.errors > 0 {
 		return nil
 	}
-	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalogue: p.catalogue, lines: p.lines}
+	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalog: p.catalog, lines: p.lines}
 }
 
 func (p *parser) lint(compiled *policy.Policy, now time.Time) {
 	problems := lint.Check(lint.Input{
-		Policy: compiled, Catalogue: p.catalogue, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
+		Policy: compiled, Catalog: p.catalog, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
 		UsagePos: func(local string) policy.Pos {
 			if u := p.usages[strings.ToLower(local)]; u != nil {
 				return u.pos
@@ -121,8 +125,8 @@ const formatVersion = "1"
 // fileFields are the keys of the file, in the order of reading: names before the rules that use them.
 var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
-	textKey("catalogue", "the date of the catalogue of crawlers that the policy was written for; catalogue auto takes no other while it runs",
-		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalogue }),
+	textKey("catalog", "the date of the catalog of crawlers that the policy was written for; catalog auto takes no other while it runs",
+		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalog }),
 	key("sitemaps", "the sitemaps of the site: an address or a list of addresses; one that starts with / is completed with the host",
 		oneOrMore(textShape("an address, such as /sitemap.xml or https://www.example.com/sitemap.xml", `^(/|https?://)`)),
 		readSitemaps, func(w *printer, spec *policy.Spec) { w.texts("sitemaps", spec.Sitemaps) }),
@@ -130,13 +134,13 @@ var fileFields = fields[*policy.Spec]{
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
 	key("usages", "names for usages with qualifiers, and for several usages together; only allow may use them",
 		usagesShape, readUsages, printUsages),
-	key("crawlers", "crawlers that the built-in catalogue does not know, or knows differently, by product token",
+	key("crawlers", "crawlers that the built-in catalog does not know, or knows differently, by product token",
 		namedShape("the crawler", tokenShape, rowShape()), readCrawlers, printCrawlers),
 	key("rules", "who may do what with which paths",
 		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules, printRules),
 	key("enforcement", "what the server does about a request that the rules disallow: off, log or block, or a map with the details",
 		shape{"anyOf": []any{modeShape, mapShape(enforcementFields)}}, readEnforcement, printEnforcement),
-	subMap("publish", "which optional records and registers of rights are published", publishFields,
+	subMap("publish", "which optional records and rights documents and signals are published", publishFields,
 		func(spec *policy.Spec) *policy.Publish { return &spec.Publish }),
 	subMap("rights", "whose the content is, and on which terms it can be licensed; for TDMRep and RSL", rightsFields,
 		func(spec *policy.Spec) *policy.Rights { return &spec.Rights }),
@@ -146,7 +150,7 @@ var fileFields = fields[*policy.Spec]{
 }
 
 func (p *parser) read(root *yaml.Node) {
-	p.catalogue = p.base
+	p.catalog = p.base
 	p.spec.Publish = defaultPublish
 	p.spec.Enforcement = policy.Enforcement{Mode: policy.ModeOff, Status: defaultStatus, Impostors: policy.ModeOff}
 	readMap(p, root, theFile, fileFields, p.spec)
@@ -167,7 +171,7 @@ func (p *parser) browsers() {
 	for i := range p.spec.Rules {
 		for _, a := range p.spec.Rules[i].For {
 			token := strings.ToLower(a.Name)
-			if _, ok := p.catalogue.Lookup(a.Name); a.Kind == policy.ForToken && !ok && !seen[token] && crawlers.NamesBrowser(a.Name) {
+			if _, ok := p.catalog.Lookup(a.Name); a.Kind == policy.ForToken && !ok && !seen[token] && crawlers.NamesBrowser(a.Name) {
 				seen[token] = true
 				rows = append(rows, crawlers.Row{Token: a.Name, RobotsOnly: &yes})
 			}
@@ -184,10 +188,10 @@ func (p *parser) signers() {
 			if a.Kind != policy.ForToken || !crawlers.IsSigner(a.Name) {
 				continue
 			}
-			if r.Identity != policy.DemandClaimed {
+			if r.Identity != policy.DemandAny {
 				p.report(p.sources[i].Audiences[j], "bad-audience", "", "%s is whoever signs with the keys of that host, which is always checked; put it in a rule without identity", quote(a.Name))
 			}
-			if row := p.catalogue.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
+			if row := p.catalog.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
 				if rows = append(rows, row); len(rows) == maxSigners+1 {
 					p.report(p.sources[i].Audiences[j], "too-many-rules", "", "a policy file can name up to %d signers", maxSigners)
 				}
@@ -204,23 +208,23 @@ func (p *parser) add(rows []crawlers.Row) {
 	if len(rows) == 0 {
 		return
 	}
-	if merged, err := p.catalogue.Merge(rows...); err == nil {
-		p.catalogue = merged
+	if merged, err := p.catalog.Merge(rows...); err == nil {
+		p.catalog = merged
 	}
 }
 
 func (p *parser) setCrawlers() {
-	table := convert(p.catalogue)
+	table := convert(p.catalog)
 	if p.spec.Crawlers, p.spec.Table = table.Crawlers(), table; len(p.intended) == 0 {
 		return
 	}
 	p.spec.Crawlers, p.spec.Table = slices.Clone(p.spec.Crawlers), nil
 	for i := range p.spec.Crawlers {
-		p.spec.Crawlers[i].IntendedGuards = p.intended[strings.ToLower(p.spec.Crawlers[i].Token)]
+		p.spec.Crawlers[i].IntendedChecks = p.intended[strings.ToLower(p.spec.Crawlers[i].Token)]
 	}
 }
 
-func convert(c *crawlers.Catalogue) *policy.CrawlerTable {
+func convert(c *crawlers.Catalog) *policy.CrawlerTable {
 	build := func() *policy.CrawlerTable {
 		all := make([]policy.Crawler, c.Len())
 		for i := range all {
@@ -234,7 +238,7 @@ func convert(c *crawlers.Catalogue) *policy.CrawlerTable {
 	return build()
 }
 
-// converted is the catalogue in use, converted once for all policies.
+// converted is the catalog in use, converted once for all policies.
 var converted crawlers.Derived[*policy.CrawlerTable]
 
 // productName is a product token of RFC 9309 section 2.2.1, or one with digits, which most readers read whole.
@@ -247,14 +251,14 @@ func documentsToken(c *crawlers.Crawler) bool {
 
 // convertOne converts a crawler. One that does not read robots.txt has no "*" to ignore.
 func convertOne(c *crawlers.Crawler) policy.Crawler {
-	reads := c.Honours != crawlers.HonoursNo && c.Honours != crawlers.HonoursUserTriggered
+	reads := c.Honors != crawlers.HonorsNo && c.Honors != crawlers.HonorsUserTriggered
 	return policy.Crawler{
-		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), Purposes: c.Purposes,
+		Token: c.Token, Operator: c.Operator, Category: string(c.Category), Purposes: c.Purposes,
 		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly,
 		Signer:           c.IsSigner(),
 		NoToken:          c.IsSigner() || !c.FromPolicy && !productName.MatchString(c.Token) && !documentsToken(c),
-		Rare:             !c.FromPolicy && !c.RobotsOnly && !documentsToken(c) && c.Honours != crawlers.HonoursYes && c.Honours != crawlers.HonoursPartly,
-		ControlsTraining: c.RobotsOnly && c.Kind == crawlers.KindAITraining,
+		Rare:             !c.FromPolicy && !c.RobotsOnly && !documentsToken(c) && c.Honors != crawlers.HonorsYes && c.Honors != crawlers.HonorsPartly,
+		ControlsTraining: c.RobotsOnly && c.Category == crawlers.CategoryAITraining,
 	}
 }
 
@@ -266,10 +270,10 @@ func readVersion(p *parser, n *yaml.Node, _ *policy.Spec) {
 
 func (p *parser) pin(n *yaml.Node, _, text string) bool {
 	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return p.refuse(n, "bad-value", "", "invalid catalogue %s: must be a date such as 2026-11-24", quote(text))
+		return p.refuse(n, "bad-value", "", "invalid catalog %s: must be a date such as 2026-11-24", quote(text))
 	}
 	if text != p.base.AsOf() {
-		p.report(posOf(n), "another-catalogue", "", `another catalogue of crawlers is in use than that of %s, so that names and categories may mean something else; see "diff --catalogue", and write the date that "crawlers" prints`, text)
+		p.report(posOf(n), "another-catalog", "", `another catalog of crawlers is in use than that of %s, so that names and categories may mean something else; see "diff --catalog", and write the date that "crawlers" prints`, text)
 	}
 	return true
 }

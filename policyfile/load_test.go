@@ -154,11 +154,11 @@ func TestEveryCodeIsShownAndExplained(t *testing.T) {
 
 // channelCodes are the codes that channels report through File.Add.
 var channelCodes = map[string]bool{
-	"other-spelling": true, "acap-not-ready": true, "acap-modification": true, "acap-crawler-name": true, "acap-resource-closed": true, "acap-circular": true, "app-directives-named": true,
+	"other-spelling": true, "acap-not-ready": true, "acap-modification": true, "acap-crawler-name": true, "acap-resource-disallowed": true, "acap-circular": true, "app-directives-named": true,
 	"not-flattenable": true, "content-usage-cross": true, "app-directives-cross": true, "robots-txt-too-large": true, "hosts-not-rendered": true,
-	"line-too-long": true, "patterns-not-compared": true, "many-elements": true, "header-too-large": true, "not-in-headers": true, "app-directive-hash": true,
+	"line-too-long": true, "patterns-not-compared": true, "many-meta-tags": true, "header-too-large": true, "not-in-headers": true, "app-directive-hash": true,
 	"acap-undecidable": true, "acap-cross": true, "acap-case": true, "acap-purpose": true, "purpose-groups-differ": true, "purpose-not-published": true,
-	"token-group-closed": true, "register-stricter": true, "register-crossed": true, "registers-differ": true,
+	"token-group-disallowed": true, "rights-stricter": true, "rights-crossed": true, "rights-differ": true,
 }
 
 func TestValuesAreSourceText(t *testing.T) {
@@ -197,15 +197,15 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	if f.Spec.Enforcement != (policy.Enforcement{Mode: policy.ModeOff, Status: 403, Impostors: policy.ModeOff}) {
 		t.Errorf("enforcement: %+v", f.Spec.Enforcement)
 	}
-	if len(f.Spec.Crawlers) != f.Catalogue.Len() || f.Policy.Crawler("googlebot") == 0 {
-		t.Errorf("%d crawlers in the Spec, %d in the catalogue", len(f.Spec.Crawlers), f.Catalogue.Len())
+	if len(f.Spec.Crawlers) != f.Catalog.Len() || f.Policy.Crawler("googlebot") == 0 {
+		t.Errorf("%d crawlers in the Spec, %d in the catalog", len(f.Spec.Crawlers), f.Catalog.Len())
 	}
 }
 
 func TestCrawlersOfTheFile(t *testing.T) {
 	f, ds := Load("crawlers.yaml", []byte(`version: 1
 crawlers:
-  PartnerBot: {operator: Partner Ltd, kind: feed, user-agent: PartnerFetcher, purposes: news, follows: Googlebot, ignores-star: true}
+  PartnerBot: {operator: Partner Ltd, category: feed, user-agent: PartnerFetcher, purposes: news, follows: Googlebot, ignores-star: true}
   gptbot: {operator: Somebody Else}
   QuietBot: {}
 rules:
@@ -216,7 +216,7 @@ rules:
 	if f == nil || len(ds) > 0 {
 		t.Fatal(ds.Error())
 	}
-	c, ok := f.Catalogue.Lookup("PartnerBot")
+	c, ok := f.Catalog.Lookup("PartnerBot")
 	if !ok || c.Patterns()[0] != "PartnerFetcher" || !c.FromPolicy {
 		t.Errorf("%+v", c)
 	}
@@ -224,7 +224,7 @@ rules:
 	if want := "{PartnerBot Partner Ltd feed [news] [Googlebot] true false false false false false []}"; fmt.Sprint(info) != want {
 		t.Errorf("got %v, want %s", info, want)
 	}
-	if info := f.Policy.CrawlerInfo(f.Policy.Crawler("GPTBot")); info.Operator != "Somebody Else" || info.Kind != "ai-training" || info.Token != "GPTBot" {
+	if info := f.Policy.CrawlerInfo(f.Policy.Crawler("GPTBot")); info.Operator != "Somebody Else" || info.Category != "ai-training" || info.Token != "GPTBot" {
 		t.Errorf("%+v", info)
 	}
 	if d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler("PartnerBot"), Path: "/a/b"}); d.Verdict != policy.Disallowed || d.Rule.Pos.Line != 7 || d.Statement.Pos != (policy.Pos{Line: 9, Column: 14}) {
@@ -254,7 +254,7 @@ func TestDiagnosticsAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `[{"file":"json.yaml","line":2,"column":1,"severity":"error","code":"unknown-key",` +
-		`"message":"unknown key \"rule\" in the file: must be one of version, catalogue, sitemaps, resources, usages, crawlers, rules, enforcement, publish, rights or expect",` +
+		`"message":"unknown key \"rule\" in the file: must be one of version, catalog, sitemaps, resources, usages, crawlers, rules, enforcement, publish, rights or expect",` +
 		`"did_you_mean":"rules","source":"rule: []"}]`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -272,7 +272,7 @@ func TestDiagnosticsError(t *testing.T) {
 	}
 }
 
-func TestWriteInColour(t *testing.T) {
+func TestWriteInColor(t *testing.T) {
 	ds := Diagnostics{{File: "f", Pos: policy.Pos{Line: 1, Column: 4}, Severity: policy.Error, Code: "c", Message: "m", Line: "\té\x1bx" + strings.Repeat("y", 300)}}
 	var b bytes.Buffer
 	if err := ds.Write(&b, true); err != nil {

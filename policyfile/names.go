@@ -20,15 +20,15 @@ type nameIndex struct {
 	operators map[string]string // as written, by squashed name
 }
 
-// known returns the names of the catalogue with the file's crawlers, built for the first rule.
+// known returns the names of the catalog with the file's crawlers, built for the first rule.
 func (p *parser) known() *nameIndex {
 	if p.names != nil {
 		return p.names
 	}
 	p.names = &nameIndex{operators: map[string]string{}}
-	for i := range p.catalogue.Len() {
-		c := p.catalogue.At(i)
-		if c.Kind != crawlers.KindUnclassified { // those are rarely meant, and near to many a name
+	for i := range p.catalog.Len() {
+		c := p.catalog.At(i)
+		if c.Category != crawlers.CategoryNone { // those are rarely meant, and near to many a name
 			low := strings.ToLower(c.Token)
 			p.names.tokens = append(p.names.tokens, low)
 			p.names.letters = append(p.names.letters, letters(low))
@@ -55,16 +55,16 @@ func (k *nameIndex) group(name string) (audience, what string) {
 		return "everyone", "all crawlers together are called everyone"
 	}
 	switch kind, ok := groupWords[word]; {
-	case kind == crawlers.KindAIInput:
+	case kind == crawlers.CategoryAIInput:
 		return "category:ai-input", "crawlers that collect for AI answers are category:ai-input, assistants that fetch a page for someone category:ai-assistant, and search engines that feed AI answers, such as PerplexityBot, are in category:search"
 	case ok:
-		return "category:" + string(kind), "crawlers of this kind are called category:" + string(kind)
+		return "category:" + string(kind), "crawlers of this category are called category:" + string(kind)
 	case word == "badbots" || word == "scrapers" || word == "spam":
 		return "[category:ai-training, category:seo]", "there is no list of bad crawlers; name those that you do not want, or their categories"
 	}
-	for _, kind := range crawlers.Kinds() {
+	for _, kind := range crawlers.Categories() {
 		if word == squash(string(kind)) {
-			return "category:" + string(kind), "crawlers of this kind are called category:" + string(kind)
+			return "category:" + string(kind), "crawlers of this category are called category:" + string(kind)
 		}
 	}
 	if operator, ok := k.operators[word]; ok {
@@ -87,7 +87,7 @@ func (k *nameIndex) crawlerOf(operator string) string {
 	return ""
 }
 
-// meant returns the token that a misspelt one is nearest to, or "".
+// meant returns the token that a misspelled one is nearest to, or "".
 func (k *nameIndex) meant(token string) string {
 	low := strings.ToLower(token)
 	name, _, versioned := strings.Cut(low, "/")
@@ -117,23 +117,23 @@ func (k *nameIndex) meant(token string) string {
 // Names says which names can be crawlers' in a policy file, for programs that write one. It is not safe for concurrent
 // use.
 type Names struct {
-	catalogue *crawlers.Catalogue
-	known     *nameIndex
+	catalog *crawlers.Catalog
+	known   *nameIndex
 }
 
-// NewNames uses the built-in catalogue.
+// NewNames uses the built-in catalog.
 func NewNames() *Names {
 	c, _ := crawlers.Default() // it is valid
-	return &Names{catalogue: c}
+	return &Names{catalog: c}
 }
 
 // Check reports whether a name can be a crawler's under for, and whether it must be listed under crawlers.
 func (ns *Names) Check(name string) (valid, listed bool) {
-	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, tokens: map[string]bool{}, base: ns.catalogue, catalogue: ns.catalogue, names: ns.known}
+	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, tokens: map[string]bool{}, base: ns.catalog, catalog: ns.catalog, names: ns.known}
 	if policy.ParseAudience(name).Kind != policy.ForToken {
 		return false, false
 	}
-	if _, ok := ns.catalogue.Lookup(name); !ok {
+	if _, ok := ns.catalog.Lookup(name); !ok {
 		near, _ := p.known().group(name)
 		ns.known = p.names
 		if near != "" {
@@ -144,7 +144,7 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 	return p.token(&yaml.Node{}, name) && p.errors == 0, false
 }
 
-func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalogue).Crawlers()) }
+func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalog).Crawlers()) }
 
 // Nearest returns the name that a word most likely misspells, in any case, or "". Short words must be nearer.
 func Nearest(word string, names []string) string {
@@ -179,7 +179,7 @@ func letters(s string) uint64 {
 
 const maxWord = 64
 
-// distanceWithin is the number of insertions, deletions, substitutions and swaps of neighbours between two words, or
+// distanceWithin is the number of insertions, deletions, substitutions and swaps of neighbors between two words, or
 // limit+1.
 func distanceWithin(a, b string, limit int) int {
 	if limit < 0 || len(a) > maxWord || len(b) > maxWord || len(a)-len(b) > limit || len(b)-len(a) > limit {

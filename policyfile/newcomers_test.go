@@ -45,9 +45,9 @@ var newcomers = []struct {
 		[]string{"Googlebot may crawl /admin/help", "Bingbot may not crawl /admin/help", "Googlebot may not crawl /admin/x"}, "", "",
 	},
 	{
-		"The archive is closed to all but search engines.",
+		"The archive is disallowed for all but search engines.",
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n  - for: category:search\n    allow: {crawl: /}\n",
-		[]string{"Googlebot may crawl /archive/"}, `To open it, add "/archive/" to this allow`,
+		[]string{"Googlebot may crawl /archive/"}, `To allow it, add "/archive/" to this allow`,
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n  - for: category:search\n    allow: {crawl: [/, /archive/]}\n",
 	},
 	{
@@ -171,7 +171,7 @@ var newcomers = []struct {
 	{
 		"Nobody but Google may read the archive.",
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n    except: Googlebot\n",
-		[]string{"Bingbot may not crawl /archive/", "Googlebot may crawl /archive/"}, `write "{for: Googlebot, allow: {crawl: /}}" under rules, with the path that is closed`,
+		[]string{"Bingbot may not crawl /archive/", "Googlebot may crawl /archive/"}, `write "{for: Googlebot, allow: {crawl: /}}" under rules, with the path that is disallowed`,
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n  - {for: Googlebot, allow: {crawl: /archive/}}\n",
 	},
 	{
@@ -189,7 +189,7 @@ var newcomers = []struct {
 	{
 		"The real Google may read the archive, and nobody else.",
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n  - for: Googlebot\n    verified: true\n    allow: {crawl: /archive/}\n",
-		[]string{"verified Googlebot may crawl /archive/", "claimed Googlebot may not crawl /archive/"}, `write "identity: verified"`,
+		[]string{"verified Googlebot may crawl /archive/", "unverified Googlebot may not crawl /archive/"}, `write "identity: verified"`,
 		"  - for: everyone\n    disallow: {crawl: /archive/}\n  - for: Googlebot\n    identity: verified\n    allow: {crawl: /archive/}\n",
 	},
 	{

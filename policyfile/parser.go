@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
@@ -25,10 +26,10 @@ type parser struct {
 	sources          []lint.Source // of Spec.Rules
 	sets             map[string]*resourceSet
 	usages           map[string]*localUsage
-	base             *crawlers.Catalogue
-	catalogue        *crawlers.Catalogue
+	base             *crawlers.Catalog
+	catalog          *crawlers.Catalog
 	names            *nameIndex
-	misspelt         []misspelling
+	misspellings     []misspelling
 	intended         map[string][]string // guards waived for crawlers, by lower-case token
 	ruleTokens       map[string]bool     // names under for, lower case
 	tokens           map[string]bool     // that rules name, in lower case; bounded by maxTokens
@@ -46,6 +47,10 @@ func (p *parser) unknownKey(within, key, value *yaml.Node, what string, known []
 	unknown := "unknown key " + quote(key.Value) + " in " + what
 	if advice := p.misplaced(within, key, value, what); advice != "" {
 		p.reportAdvice(posOf(key), "unknown-key", "", unknown, advice)
+		return
+	}
+	if now := renamed.PolicyKeys[key.Value]; slices.Contains(known, now) {
+		p.report(posOf(key), "unknown-key", now, "%s is now called %s", quote(key.Value), quote(now))
 		return
 	}
 	p.reportChoice(posOf(key), "unknown-key", nearestKey(key.Value, what, known), unknown, known)
@@ -101,9 +106,9 @@ func (p *parser) isMap(n *yaml.Node, what string) bool {
 		return false
 	}
 	if word, rest, ok := strings.Cut(n.Value, " "); ok && n.Kind == yaml.ScalarNode && p.keys[word] {
-		return p.refuse(n, "wrong-kind", p.pair(n, word+": "+strings.TrimSpace(rest)), "a colon is missing after %s", quote(word))
+		return p.refuse(n, "wrong-type", p.pair(n, word+": "+strings.TrimSpace(rest)), "a colon is missing after %s", quote(word))
 	}
-	return p.refuse(n, "wrong-kind", "", `%s must be written as "key: value" lines, not %s`, what, kindOf(n))
+	return p.refuse(n, "wrong-type", "", `%s must be written as "key: value" lines, not %s`, what, kindOf(n))
 }
 
 // isJoined reports a "key:value" that YAML took for a text.
@@ -167,7 +172,7 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 		whole := n.Content[0].Value + ": " + n.Content[1].Value
 		return "", p.refuse(n, "needs-quotes", "", `%s must be one value, and ": " makes this a key with a value; if you mean the text as it stands, put quotes around it: %s`, what, quote(whole))
 	case n.Kind != yaml.ScalarNode:
-		return "", p.refuse(n, "wrong-kind", "", "%s must be one value, not %s", what, kindOf(n))
+		return "", p.refuse(n, "wrong-type", "", "%s must be one value, not %s", what, kindOf(n))
 	case strings.TrimSpace(n.Value) == "":
 		return "", p.refuse(n, "no-value", "", "%s has no value; write one, or delete the line", what)
 	case strings.ContainsFunc(n.Value, func(c rune) bool { return c < ' ' || c == 0x7f || c == 0x85 || c == 0x2028 || c == 0x2029 }):
@@ -199,6 +204,10 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 	if slices.Contains(words, text) {
 		return text, true
 	}
+	if now := renamed.PolicyWords[text]; slices.Contains(words, now) {
+		p.report(posOf(n), "bad-value", now, "%s %s is now called %s", what, quote(text), quote(now))
+		return "", false
+	}
 	near := cmp.Or(sameMeaning(text, words), Nearest(text, words))
 	p.reportChoice(posOf(n), "bad-value", near, "invalid "+what+" "+quote(text), words)
 	return "", false
@@ -210,7 +219,7 @@ var meanings = [][]string{
 	{"full", "on", "true", "yes"},
 	{"off", "false", "no", "none"},
 	{"none", "off", "no", "false", "0"},
-	{"block", "true", "yes", "on", "deny", "refuse", "reject", "forbid", "enforce", "drop", "disallow", "403", "401", "404", "410", "429", "451"},
+	{"block", "true", "yes", "on", "deny", "block", "reject", "forbid", "enforce", "drop", "disallow", "403", "401", "404", "410", "429", "451"},
 	{"log", "warn", "monitor", "report", "dry-run", "test"},
 }
 

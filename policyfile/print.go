@@ -21,17 +21,17 @@ type PrintOptions struct {
 	Comments     map[int]string
 	LineComments map[int]string
 	Footer       string
-	// Catalogue knows how the policy's own crawlers are recognised and verified. Nil leaves that out.
-	Catalogue *crawlers.Catalogue
+	// Catalog knows how the policy's own crawlers are recognized and verified. Nil leaves that out.
+	Catalog *crawlers.Catalog
 }
 
 // Print writes a Spec as a policy file for people. Reading it gives a Spec of the same meaning, if a file can state it:
 // names fit the grammar, and no rule both allows and disallows a usage of a pattern. File.Print keeps how the policy's
-// own crawlers are recognised and verified, too.
+// own crawlers are recognized and verified, too.
 func Print(spec *policy.Spec) []byte { return PrintWith(spec, PrintOptions{}) }
 
 // Print writes the policy as a file without the comments of the original.
-func (f *File) Print() []byte { return PrintWith(f.Spec, PrintOptions{Catalogue: f.Catalogue}) }
+func (f *File) Print() []byte { return PrintWith(f.Spec, PrintOptions{Catalog: f.Catalog}) }
 
 func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
 	w := &printer{options: o, sets: map[string]*policy.ResourceSet{}, usages: map[string]*policy.LocalUsage{}}

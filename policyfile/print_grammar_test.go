@@ -122,7 +122,7 @@ func (g *grammar) rule() any {
 		[2]string{"disallow", "allow"}[g.IntN(2)], func() any { return nil },
 		"disallow", g.statements("disallow"), "allow", g.statements("allow"),
 		"name", name, "hosts", g.some("www.example.com", "*.example.org", "bücher.example", "[2001:db8::1]"),
-		"identity", g.pick("claimed", "not-impostor", "verified"), "usage-purposes", g.some("news", "http://news.search.*/*"),
+		"identity", g.pick("any", "not-impostor", "verified"), "usage-purposes", g.some("news", "http://news.search.*/*"),
 		"app-directives", func() any {
 			return []any{"a;b=1", g.object(2, "paths", g.paths("allow"), "directives", g.some("c;d=?1", `e;f="x y"`))}
 		},
@@ -137,14 +137,14 @@ func (g *grammar) rule() any {
 			return g.object(2, "rate", g.pick("600/h", "5/s"), "burst", g.pick(1, 20, 600))
 		},
 		"enforce", g.pick("off", "log", "block"),
-		"intended", g.pick(true, []any{"refuses-search", "site-not-indexed"}, "includes-www"),
+		"intended", g.pick(true, []any{"blocks-search", "site-not-indexed"}, "includes-www"),
 	)
 }
 
 func (g *grammar) row() any {
 	return g.object(1,
-		"operator", g.pick("The House", "A: B #c"), "kind", g.pick("feed", "monitoring"), "follows", g.some("Applebot", "DuckDuckBot"),
-		"ignores-star", g.pick(true, false), "reads-meta", g.pick(true, false), "intended", g.some("refuses-search", "shuts-out-search"), "purposes", g.some("news", "weather"),
+		"operator", g.pick("The House", "A: B #c"), "category", g.pick("feed", "monitoring"), "follows", g.some("Applebot", "DuckDuckBot"),
+		"ignores-star", g.pick(true, false), "reads-meta", g.pick(true, false), "intended", g.some("blocks-search", "disallows-search"), "purposes", g.some("news", "weather"),
 		"address-lists", g.some("https://list.example/a.json", "https://list.example/b.json?x=1"),
 		"reverse-dns", g.some(".crawl.example", "proxy-*.crawl.example"), "signature-directory", g.pick("https://sign.example", "https://sign.example/keys.json"))
 }
@@ -179,8 +179,8 @@ func (g *grammar) file() map[string]any {
 			g.used["user-agent"], g.used["robots-only"] = true, true
 			return rows
 		},
-		"expect", g.some("everyone may crawl /robots.txt", "verified Googlebot may crawl https://www.example.com/robots.txt", "claimed category:search may crawl /robots.txt"),
-		"catalogue", g.pick("2026-11-24"),
+		"expect", g.some("everyone may crawl /robots.txt", "verified Googlebot may crawl https://www.example.com/robots.txt", "unverified category:search may crawl /robots.txt"),
+		"catalog", g.pick("2026-11-24"),
 		"sitemaps", g.some("/sitemap.xml", "https://www.example.com/s.xml"),
 		"enforcement", func() any {
 			if g.IntN(3) == 0 {
@@ -190,7 +190,7 @@ func (g *grammar) file() map[string]any {
 				"retry-after", g.pick(1, 3600), "impostors", g.pick("off", "log", "block"))
 		},
 		"publish", func() any {
-			licence := [2]string{"license", "rsl"}[g.IntN(2)] // a file has one of the two
+			license := [2]string{"license", "rsl"}[g.IntN(2)] // a file has one of the two
 			return g.object(1, "preamble", func() any {
 				text := g.pick("All rights reserved.", "§ 44b UrhG: reserved\n\n  \"indented\" # and: so on\n", "  first\nsecond")
 				if g.IntN(2) == 0 {
@@ -198,7 +198,7 @@ func (g *grammar) file() map[string]any {
 				}
 				return g.object(1, "www.example.com", text, "*.example.com", text, "*", text)
 			}, "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "groups", g.pick("short", "all"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "off"),
-				"content-signal", g.pick("on", "off", "immediate", "reference", "full"), "action-requests", g.pick("on", "off"), licence, g.pick(licences[licence]...),
+				"content-signal", g.pick("on", "off", "immediate", "reference", "full"), "action-requests", g.pick("on", "off"), license, g.pick(licenses[license]...),
 				"control-tokens", g.pick("on", "off"), "tdmrep", g.pick("on", "off"), "usage-tokens", func() any {
 					return g.object(1, "train-ai", g.pick("No-Training"), "ai-use", g.pick("No_Answers"), "search", g.pick("No-Search"))
 				})
@@ -206,9 +206,9 @@ func (g *grammar) file() map[string]any {
 		"rights", g.rights)
 }
 
-var licences = map[string][]any{
+var licenses = map[string][]any{
 	"license": {"off", "https://www.example.com/l.xml"},
-	"rsl":     {"off", "on", "/licences/site.xml"},
+	"rsl":     {"off", "on", "/licenses/site.xml"},
 }
 
 func (g *grammar) rights() any {
@@ -301,7 +301,7 @@ func schemaKeys(t *testing.T) map[string]bool {
 func TestPrintVerification(t *testing.T) {
 	f, ds := Load("policy.yaml", []byte(`version: 1
 crawlers:
-  HouseBot: {kind: feed, address-lists: ["https://l.example/a.json", "https://l.example/b.json"], reverse-dns: .crawl.example, signature-directory: https://s.example}
+  HouseBot: {category: feed, address-lists: ["https://l.example/a.json", "https://l.example/b.json"], reverse-dns: .crawl.example, signature-directory: https://s.example}
   Bingbot: {address-lists: [], reverse-dns: []}
 rules:
   - for: HouseBot

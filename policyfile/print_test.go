@@ -34,7 +34,7 @@ func meaning(t testing.TB, spec *policy.Spec) string {
 		b.WriteByte('\n')
 	}
 	for _, c := range spec.Crawlers {
-		fmt.Fprintf(&b, "crawler %q %q %q %q %q %v %v %q\n", c.Token, c.Operator, c.Kind, c.Purposes, c.Follows, c.IgnoresStar, c.RobotsOnly, c.IntendedGuards)
+		fmt.Fprintf(&b, "crawler %q %q %q %q %q %v %v %q\n", c.Token, c.Operator, c.Category, c.Purposes, c.Follows, c.IgnoresStar, c.RobotsOnly, c.IntendedChecks)
 	}
 	for i := range spec.Rules {
 		b.WriteString(ruleMeaning(t, &spec.Rules[i]))
@@ -52,7 +52,7 @@ func ruleMeaning(t testing.TB, r *policy.Rule) string {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "rule %q for %q hosts %q identity %v purposes %q delay %v %v enforce %v intended %v %q reference %q\n",
-		r.Name, r.For, r.Hosts, r.Identity, r.UsagePurposes, r.CrawlDelay, r.NoCrawlDelay, r.Enforce, r.Intended, r.IntendedGuards, r.PermissionsReference)
+		r.Name, r.For, r.Hosts, r.Identity, r.UsagePurposes, r.CrawlDelay, r.NoCrawlDelay, r.Enforce, r.Intended, r.IntendedChecks, r.PermissionsReference)
 	for _, s := range r.Statements {
 		fmt.Fprintf(&b, " %v %v %v %q set %q local %q\n", s.Allow, s.Usage, s.Pattern, s.Qualifiers.Strings(), s.Resource, s.Local)
 	}
@@ -69,9 +69,9 @@ func ruleMeaning(t testing.TB, r *policy.Rule) string {
 	return b.String()
 }
 
-// agents is what a file's catalogue knows of crawlers that a Spec does not: what they
-// are recognised and verified by.
-func agents(c *crawlers.Catalogue) string {
+// agents is what a file's catalog knows of crawlers that a Spec does not: what they
+// are recognized and verified by.
+func agents(c *crawlers.Catalog) string {
 	var b strings.Builder
 	for _, cr := range c.All() {
 		fmt.Fprintf(&b, "%s %q %q\n", cr.Token, cr.Patterns(), cr.Verification)
@@ -90,7 +90,7 @@ func checkPrinted(t testing.TB, f *File) {
 	if want, got := meaning(t, f.Spec), meaning(t, again.Spec); want != got {
 		t.Fatalf("printing changed the meaning:\n%s\nwant:\n%s\ngot:\n%s", printed, want, got)
 	}
-	if want, got := agents(f.Catalogue), agents(again.Catalogue); want != got {
+	if want, got := agents(f.Catalog), agents(again.Catalog); want != got {
 		t.Fatalf("what is known of crawlers differs:\n%s\nwant:\n%s\ngot:\n%s", printed, want, got)
 	}
 	if second := again.Print(); string(second) != string(printed) {

@@ -41,7 +41,7 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 	r.list = append(r.list, r.diagnostic(policy.Problem{Severity: severity, Code: code, Pos: at, Message: message}, didYouMean))
 }
 
-// refuse reports a problem and returns false.
+// block reports a problem and returns false.
 func (r *reporter) refuse(n *yaml.Node, code, didYouMean, format string, args ...any) bool {
 	r.report(posOf(n), code, didYouMean, format, args...)
 	return false
@@ -117,7 +117,7 @@ var codeTable = []codeInfo{
 	{"yaml-alias", policy.Error, "An alias, an anchor or a merge key"},
 	{"yaml-tag", policy.Error, "A type tag"},
 	{"no-value", policy.Error, "A value is missing"},
-	{"wrong-kind", policy.Error, "A list, a map or a text in the wrong place"},
+	{"wrong-type", policy.Error, "A list, a map or a text in the wrong place"},
 	{"duplicate-key", policy.Error, "A key appears twice"},
 	{"unknown-key", policy.Error, "An unknown key"},
 	{"missing-key", policy.Error, "A key is missing"},
@@ -138,15 +138,15 @@ var codeTable = []codeInfo{
 	{"bad-crawler", policy.Error, "A crawler that cannot be added"},
 	{"reference-not-alone", policy.Error, "A permissions-reference with other keys"},
 	{"too-many-rules", policy.Error, "Too many rules"},
-	{"misspelt-crawler-enforced", policy.Error, "A misspelt crawler in a rule that is enforced"},
+	{"misspelled-crawler-enforced", policy.Error, "A misspelled crawler in a rule that is enforced"},
 	{"bad-expectation", policy.Error, "A test that cannot be read"},
 	{"expectation-failed", policy.Error, "A test of the policy fails"},
 
 	{"expectation-no-longer-holds", policy.Warning, "A test of the policy no longer passes"},
 	{"listed-twice", policy.Warning, "The same thing is listed twice"},
-	{"another-catalogue", policy.Warning, "Another catalogue of crawlers"},
+	{"another-catalog", policy.Warning, "Another catalog of crawlers"},
 	{"unknown-operator", policy.Warning, "An unknown operator"},
-	{"misspelt-crawler", policy.Warning, "A crawler's name that may be misspelt"},
+	{"misspelled-crawler", policy.Warning, "A crawler's name that may be misspelled"},
 	{"unknown-crawler", policy.Warning, "An unknown crawler"},
 	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
 	{"name-with-space", policy.Hint, "A token with a space"},

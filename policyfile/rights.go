@@ -82,14 +82,14 @@ var usageTokenFields = func() fields[*policy.Publish] {
 var rightsFields = fields[*policy.Rights]{
 	textKey("copyright", "the name of the rightsholder", textShape("a name", ""), nil,
 		func(r *policy.Rights) *string { return &r.Copyright }),
-	textKey("contact", "where to ask for a licence: an address of the web or mailto:NAME@EXAMPLE.COM",
+	textKey("contact", "where to ask for a license: an address of the web or mailto:NAME@EXAMPLE.COM",
 		textShape("an address that starts with https:// or mailto:", `^(https?://|mailto:)`), (*parser).contact,
 		func(r *policy.Rights) *string { return &r.Contact }),
 	textKey("terms", "the address of the terms in words", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.Terms }),
 	textKey("tdm-policy", "the address of a TDM policy, which TDMRep names beside a reservation", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.TDMPolicy }),
-	key("offers", "licences that can be had for usages that the rules disallow", oneOrMore(mapShape(offerFields)), readOffers,
+	key("offers", "licenses that can be had for usages that the rules disallow", oneOrMore(mapShape(offerFields)), readOffers,
 		func(w *printer, r *policy.Rights) {
 			w.under("offers", func() {
 				for i := range r.Offers {
@@ -121,7 +121,7 @@ var offerFields = fields[*policy.Offer]{
 	key("payment", "what is to be paid for: purchase, subscription, training, crawl, use or contribution",
 		choiceShape(policy.OfferPayments()...), readPayment,
 		func(w *printer, o *policy.Offer) { w.text("payment", o.Payment) }).must(),
-	textKey("url", "where the licence can be obtained", webShape, (*parser).webAddress,
+	textKey("url", "where the license can be obtained", webShape, (*parser).webAddress,
 		func(o *policy.Offer) *string { return &o.URL }).must(),
 	textKey("amount", "a price, such as 0.015",
 		shape{"anyOf": []any{shape{"type": "number", "minimum": 0}, textShape("a decimal number", priceNumber.String())}}, (*parser).price,
@@ -187,14 +187,14 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 func (p *parser) checkRights() {
 	publish := &p.spec.Publish
 	if publish.RSL != "" && publish.License != "" {
-		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a licence that is made from the rules, and license names another one; readers take one of the two; delete one of these lines", p.rslAt.Line)
+		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, and license names another one; readers take one of the two; delete one of these lines", p.rslAt.Line)
 	}
 	seen := map[string]bool{}
 	for i, token := range publish.UsageTokens {
 		if token == "" {
 			continue
 		}
-		if _, ok := p.catalogue.Lookup(token); ok || p.ruleTokens[strings.ToLower(token)] {
+		if _, ok := p.catalog.Lookup(token); ok || p.ruleTokens[strings.ToLower(token)] {
 			p.report(p.tokenAt[i], "bad-value", "", "the token %s is that of a crawler, whose group says something else; use the token that the draft or the operator documents", quote(token))
 		}
 		if seen[strings.ToLower(token)] {

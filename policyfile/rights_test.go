@@ -22,17 +22,17 @@ publish:
   control-tokens: off
   usage-tokens: {train-ai: No-Training, ai-use: No-Answers}
   tdmrep: on
-  rsl: /licences/site.xml
+  rsl: /licenses/site.xml
 rights:
   copyright: Example Media Ltd
   contact: mailto:rights@example.com
   terms: https://www.example.com/terms
   tdm-policy: https://www.example.com/tdm.json
   offers:
-    - {usage: train-ai, payment: subscription, url: https://www.example.com/licence}
+    - {usage: train-ai, payment: subscription, url: https://www.example.com/license}
     - usage: ai-use
       payment: use
-      url: https://www.example.com/licence
+      url: https://www.example.com/license
       amount: 0.015
       currency: EUR
       users: [commercial, personal]
@@ -46,7 +46,7 @@ func TestRights(t *testing.T) {
 	}
 	want := policy.Publish{
 		ACAP: policy.Auto, ContentUsage: policy.On, ContentSignal: policy.On, ContentSignalUse: "reference",
-		UsageTokens: policy.UsageTokens{"No-Training", "No-Answers", ""}, TDMRep: policy.On, RSL: "/licences/site.xml",
+		UsageTokens: policy.UsageTokens{"No-Training", "No-Answers", ""}, TDMRep: policy.On, RSL: "/licenses/site.xml",
 	}
 	if !reflect.DeepEqual(f.Spec.Publish, want) {
 		t.Errorf("publish: %+v", f.Spec.Publish)
@@ -80,7 +80,7 @@ func TestInvalidRights(t *testing.T) {
 		{"rsl as a pattern", "publish: {rsl: '/l*'}", "bad-value", "one document"},
 		{"rsl over robots.txt", "publish: {rsl: /robots.txt}", "bad-value", "one document"},
 		{"rsl at the root", "publish: {rsl: /}", "bad-value", "one document"},
-		{"two licences", "publish: {rsl: on, license: https://example.com/l.xml}", "contradiction", "readers take one of the two"},
+		{"two licenses", "publish: {rsl: on, license: https://example.com/l.xml}", "contradiction", "readers take one of the two"},
 		{"content-signal word", "publish: {content-signal: everything}", "bad-value", "content-signal"},
 		{"token of a crawler", "publish: {usage-tokens: {train-ai: GPTBot}}", "bad-value", "is that of a crawler"},
 		{"token of a rule's crawler", "  - {for: OurBot, disallow: {crawl: /x/}}\npublish: {usage-tokens: {train-ai: ourbot}}", "bad-value", "is that of a crawler"},

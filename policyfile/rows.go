@@ -22,18 +22,18 @@ type crawlerRow struct {
 var rowFields = fields[*crawlerRow]{
 	textKey("operator", "who runs the crawler", textShape("a name", ""), nil,
 		func(r *crawlerRow) *string { return &r.Operator }),
-	key("kind", "what the crawler fetches pages for: its category", choiceShape(kindNames()...),
+	key("category", "what the crawler fetches pages for: its category", choiceShape(kindNames()...),
 		func(p *parser, n *yaml.Node, r *crawlerRow) {
-			word, _ := p.choice(n, "kind", kindNames()...)
-			r.Kind = crawlers.Kind(word)
-		}, func(w *printer, r *crawlerRow) { w.text("kind", string(r.Kind)) }),
+			word, _ := p.choice(n, "category", kindNames()...)
+			r.Category = crawlers.Category(word)
+		}, func(w *printer, r *crawlerRow) { w.text("category", string(r.Category)) }),
 	textKey("user-agent", "what identifies the crawler in the User-Agent header, if it is not the product token",
 		textShape("a part of the User-Agent", ""), nil, func(r *crawlerRow) *string { return &r.UserAgent }),
 	listKey("follows", "the crawlers whose group in robots.txt it follows when none names it", tokenShape,
 		func(r *crawlerRow) *[]string { return &r.Follows }),
 	boolKey("ignores-star", "true if it does not obey the rules for everyone in robots.txt",
 		func(r *crawlerRow) **bool { return &r.IgnoresStar }),
-	boolKey("reads-meta", "true if its operator documents that it reads robots meta elements with its name",
+	boolKey("reads-meta", "true if its operator documents that it reads robots meta tags with its name",
 		func(r *crawlerRow) **bool { return &r.ReadsMeta }),
 	listKey("purposes", "the purposes that it declares", textShape("a purpose", `^[A-Za-z0-9_-]+$`),
 		func(r *crawlerRow) *[]string { return &r.Purposes }),
@@ -52,12 +52,12 @@ var rowFields = fields[*crawlerRow]{
 				w.text("signature-directory", *r.WebBotAuth)
 			}
 		}),
-	key("intended", "the guards that no longer protect this crawler, such as [refuses-search]", oneOrMore(choiceShape(lint.Guards()...)),
+	key("intended", "the safety checks that no longer protect this crawler, such as [blocks-search]", oneOrMore(choiceShape(lint.SafetyChecks()...)),
 		func(p *parser, n *yaml.Node, r *crawlerRow) { r.intended = p.guards(n) },
 		func(w *printer, r *crawlerRow) { w.texts("intended", r.intended) }),
 }
 
-// words are the values of a text or a list. An empty list removes the catalogue's.
+// words are the values of a text or a list. An empty list removes the catalog's.
 func (p *parser) words(n *yaml.Node, what string) []string {
 	words := []string{}
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
@@ -92,7 +92,7 @@ func readCrawlers(p *parser, n *yaml.Node, _ *policy.Spec) {
 	}
 	merged, err := p.base.Merge(rows...)
 	if err == nil {
-		p.catalogue = merged
+		p.catalog = merged
 		return
 	}
 	problems := []error{err}
@@ -132,10 +132,10 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 	})
 }
 
-// ownEntry is the entry of the policy's catalogue for a crawler, or else what is known without it.
+// ownEntry is the entry of the policy's catalog for a crawler, or else what is known without it.
 func (w *printer) ownEntry(token string, known *crawlers.Crawler) *crawlers.Crawler {
-	if w.options.Catalogue != nil {
-		if own, ok := w.options.Catalogue.Lookup(token); ok && own.FromPolicy {
+	if w.options.Catalog != nil {
+		if own, ok := w.options.Catalog.Lookup(token); ok && own.FromPolicy {
 			return own
 		}
 	}
@@ -143,13 +143,13 @@ func (w *printer) ownEntry(token string, known *crawlers.Crawler) *crawlers.Craw
 }
 
 func difference(c *policy.Crawler, entry, own *crawlers.Crawler) *crawlerRow {
-	r := &crawlerRow{intended: c.IntendedGuards}
+	r := &crawlerRow{intended: c.IntendedChecks}
 	known := convertOne(entry)
 	if c.Operator != known.Operator {
 		r.Operator = c.Operator
 	}
-	if c.Kind != known.Kind {
-		r.Kind = crawlers.Kind(c.Kind)
+	if c.Category != known.Category {
+		r.Category = crawlers.Category(c.Category)
 	}
 	if len(own.UserAgents) > 0 && !slices.Equal(own.UserAgents, entry.UserAgents) {
 		r.UserAgent = own.UserAgents[0]

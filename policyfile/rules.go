@@ -28,15 +28,15 @@ type ruleReader struct {
 var ruleFields = fields[*ruleReader]{
 	textKey("name", "what explain, logs and comments call the rule", textShape("a short name", ""), (*parser).ruleName,
 		func(r *ruleReader) *string { return &r.rule.Name }),
-	key("for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:KIND, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
+	key("for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
 		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),
 	key("hosts", "the hosts that the rule is for, such as www.example.com or *.example.com; without it the rule is for all",
 		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts,
 		func(w *printer, r *ruleReader) { w.texts("hosts", plainTexts(r.rule.Hosts)) }),
 	key("identity", "how sure the server must be about who is asking before the rule applies; robots.txt ignores it",
-		choiceShape("claimed", "not-impostor", "verified"), readIdentity,
+		choiceShape("any", "not-impostor", "verified"), readIdentity,
 		func(w *printer, r *ruleReader) {
-			w.plainIf(r.rule.Identity != policy.DemandClaimed, "identity", r.rule.Identity.String())
+			w.plainIf(r.rule.Identity != policy.DemandAny, "identity", r.rule.Identity.String())
 		}),
 	key("usage-purposes", "the rule applies only to crawlers that name one of these purposes (ACAP 1.0)",
 		oneOrMore(textShape("a purpose, or an address", "")), readPurposes,
@@ -57,11 +57,11 @@ var ruleFields = fields[*ruleReader]{
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Enforce != policy.ModeUnset, "enforce", r.rule.Enforce.String())
 		}),
-	key("intended", "the guards that this rule is meant to go against, such as [refuses-search]; true for the only one",
-		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.Guards()...))}}, readIntended, printIntended),
+	key("intended", "the safety checks that this rule is meant to go against, such as [blocks-search]; true for the only one",
+		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
 	subMap("requests", "what the crawler is asked to do as soon as possible (ACAP 1.0, which calls it not ready); published with action-requests: on",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
-	textKey("permissions-reference", "where the crawler finds more permissions (ACAP 1.0); such a rule has nothing else",
+	textKey("permissions-reference", "where the crawler finds more ACAP records (ACAP 1.0); such a rule has nothing else",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
 		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }
@@ -74,7 +74,7 @@ var besideReference = slices.DeleteFunc(ruleFields.names(), func(key string) boo
 func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 	if n.Kind != yaml.SequenceNode {
 		if !p.isJoined(n) {
-			p.report(posOf(n), "wrong-kind", "", `rules must be a list, not %s; start each rule with "- "`, kindOf(n))
+			p.report(posOf(n), "wrong-type", "", `rules must be a list, not %s; start each rule with "- "`, kindOf(n))
 		}
 		return
 	}
@@ -126,7 +126,7 @@ func readHosts(p *parser, n *yaml.Node, r *ruleReader) {
 }
 
 func readIdentity(p *parser, n *yaml.Node, r *ruleReader) {
-	word, _ := p.choice(n, "identity", "claimed", "not-impostor", "verified")
+	word, _ := p.choice(n, "identity", "any", "not-impostor", "verified")
 	r.rule.Identity, _ = policy.ParseDemand(word)
 }
 
@@ -192,13 +192,13 @@ func readIntended(p *parser, n *yaml.Node, r *ruleReader) {
 		r.rule.Intended = n.Value == "true"
 		return
 	}
-	r.rule.IntendedGuards = p.guards(n)
+	r.rule.IntendedChecks = p.guards(n)
 }
 
 func printIntended(w *printer, r *ruleReader) {
 	switch {
-	case len(r.rule.IntendedGuards) > 0:
-		w.plain("intended", "["+strings.Join(r.rule.IntendedGuards, ", ")+"]")
+	case len(r.rule.IntendedChecks) > 0:
+		w.plain("intended", "["+strings.Join(r.rule.IntendedChecks, ", ")+"]")
 	case r.rule.Intended:
 		w.plain("intended", "true")
 	}
@@ -206,10 +206,10 @@ func printIntended(w *printer, r *ruleReader) {
 
 func (p *parser) guards(n *yaml.Node) (guards []string) {
 	p.eachItem(n, "intended", func(n *yaml.Node) {
-		if guard, ok := p.choice(n, "intended", append(lint.Guards(), "true")...); ok && guard != "true" {
+		if guard, ok := p.choice(n, "intended", append(lint.SafetyChecks(), "true")...); ok && guard != "true" {
 			guards = append(guards, guard)
 		} else if ok {
-			p.report(posOf(n), "bad-value", "", `"true" cannot be in a list; name each guard, or write "intended: true"`)
+			p.report(posOf(n), "bad-value", "", `"true" cannot be in a list; name each safety check, or write "intended: true"`)
 		}
 	})
 	return guards

@@ -247,7 +247,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		"version: 1\nenforcement: {status: 200}",
 		"version: 1\nresources: {my set: /a}",
 		"version: 1\nusages: {a: {usage: nothing}}",
-		"version: 1\ncrawlers: {A: {kind: feeds}}",
+		"version: 1\ncrawlers: {A: {category: feeds}}",
 		"version: 1\nsitemaps: sitemap.xml",
 	} {
 		if ps := schemaProblems(t, text); len(ps) == 0 {

@@ -22,11 +22,11 @@ const (
 var statuses = []string{"401", "402", "403", "404", "410", "429", "451"}
 
 var enforcementFields = fields[*policy.Enforcement]{
-	key("mode", "off, log (log what would be refused) or block (refuse it)", modeShape,
+	key("mode", "off, log (log what would be blocked) or block (block it)", modeShape,
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			e.Mode, p.enforcementAt = p.mode(n, "mode"), posOf(n)
 		}, func(w *printer, e *policy.Enforcement) { w.plain("mode", e.Mode.String()) }),
-	key("status", "the HTTP status of a refusal; the default is 403", statusShape(),
+	key("status", "the HTTP status of a block; the default is 403", statusShape(),
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			word, _ := p.choice(n, "status", statuses...)
 			e.Status, _ = strconv.Atoi(word)
@@ -38,9 +38,9 @@ var enforcementFields = fields[*policy.Enforcement]{
 		func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Impostors > policy.ModeOff, "impostors", e.Impostors.String())
 		}),
-	textKey("message", "the text of a refusal", textShape("one line of text", ""), (*parser).message,
+	textKey("message", "the text of a block", textShape("one line of text", ""), (*parser).message,
 		func(e *policy.Enforcement) *string { return &e.Message }),
-	key("retry-after", "the seconds after which a refused crawler may ask again",
+	key("retry-after", "the seconds after which a blocked crawler may ask again",
 		shape{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}, func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			e.RetryAfter = time.Duration(p.count(n, "retry-after", maxRetryAfter, "a whole number of seconds above 0 and up to a year, such as 3600")) * time.Second
 		}, func(w *printer, e *policy.Enforcement) {
@@ -104,7 +104,7 @@ var publishFields = fields[*policy.Publish]{
 			word, _ := p.choice(n, "everyone", "plain", "named")
 			b.EveryoneNamed = word == "named"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.EveryoneNamed, "everyone", "named") }),
-	key("groups", "all names every crawler in the groups of robots.txt; the default, short, leaves out rarer ones that the server refuses where all pages pass it",
+	key("groups", "all names every crawler in the groups of robots.txt; the default, short, leaves out rarer ones that the server blocks where all pages pass it",
 		choiceShape("short", "all"), func(p *parser, n *yaml.Node, b *policy.Publish) {
 			word, _ := p.choice(n, "groups", "short", "all")
 			b.AllGroups = word == "all"
@@ -125,11 +125,11 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.ControlTokens }, "on", "off"),
 	subMap("usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
-	switchKey("tdmrep", "TDMRep: /.well-known/tdmrep.json, headers and meta elements",
+	switchKey("tdmrep", "TDMRep: /.well-known/tdmrep.json, headers and meta tags",
 		func(b *policy.Publish) *policy.Switch { return &b.TDMRep }, "on", "off"),
 	key("rsl", "the RSL document and the lines and headers that name it: off, on for /license.xml, or another path; the default is off",
 		textShape("off, on or a path", `^(off|on|/.*)$`), readRSL, printRSL),
-	key("license", "the address of an RSL licence that you write yourself, or off", textShape("an address or off", `^(off$|https?://)`),
+	key("license", "the address of an RSL license that you write yourself, or off", textShape("an address or off", `^(off$|https?://)`),
 		readLicense, func(w *printer, b *policy.Publish) { w.text("license", b.License) }),
 	switchKey("action-requests", "the action requests of ACAP 1.0, which calls them not ready",
 		func(b *policy.Publish) *policy.Switch { return &b.ActionRequests }, "on", "off"),
@@ -185,7 +185,7 @@ func (p *parser) preamble(n *yaml.Node, host policy.Host, b *policy.Publish) {
 	text := strings.Trim(strings.ReplaceAll(n.Value, "\r\n", "\n"), "\n")
 	switch {
 	case n.Kind != yaml.ScalarNode:
-		p.report(posOf(n), "wrong-kind", "", "preamble must be a text, not %s", kindOf(n))
+		p.report(posOf(n), "wrong-type", "", "preamble must be a text, not %s", kindOf(n))
 	case strings.TrimSpace(text) == "":
 		p.report(posOf(n), "no-value", "", "preamble has no value; write one, or delete the line")
 	case strings.ContainsFunc(text, control):

@@ -14,11 +14,11 @@ func TestSigners(t *testing.T) {
 	t.Parallel()
 	const text = `version: 1
 crawlers:
-  OwnAgent: {operator: Own Ltd, kind: ai-agent, signature-directory: "https://www.own.example"}
-  OneBot: {operator: Two Ltd, kind: seo, signature-directory: "https://two.example"}
-  OtherBot: {operator: Two Ltd, kind: feed, signature-directory: "https://two.example"}
-  PathBot: {operator: Path Ltd, kind: ai-agent, signature-directory: "https://keys.example/path"}
-  RoadBot: {operator: Road Ltd, kind: ai-agent, signature-directory: "https://keys.example/road"}
+  OwnAgent: {operator: Own Ltd, category: ai-agent, signature-directory: "https://www.own.example"}
+  OneBot: {operator: Two Ltd, category: seo, signature-directory: "https://two.example"}
+  OtherBot: {operator: Two Ltd, category: feed, signature-directory: "https://two.example"}
+  PathBot: {operator: Path Ltd, category: ai-agent, signature-directory: "https://keys.example/path"}
+  RoadBot: {operator: Road Ltd, category: ai-agent, signature-directory: "https://keys.example/road"}
 rules:
   - for: [signed:own.example, signed:keys.example, "Signed:TWO.example", signed:browserbase.com, signed:stranger.example]
     disallow: {crawl: /x/}
@@ -36,8 +36,8 @@ expect: signed:stranger.example may not crawl /x/
 		"signed:keys.example":     {"", "", "", "https://keys.example"},
 	} {
 		c := f.Policy.CrawlerInfo(f.Policy.Crawler(token))
-		row, ok := f.Catalogue.Lookup(token)
-		if !ok || c.Kind != want.kind || c.Operator != want.operator || strings.Join(c.Follows, " ") != want.follows || row.Verification.WebBotAuth != want.directory {
+		row, ok := f.Catalog.Lookup(token)
+		if !ok || c.Category != want.kind || c.Operator != want.operator || strings.Join(c.Follows, " ") != want.follows || row.Verification.WebBotAuth != want.directory {
 			t.Errorf("%s: %+v %+v", token, c, row)
 		}
 		if !c.Signer || c.IsStranger() != (want.operator == "") || len(row.Patterns()) > 0 {

@@ -6,7 +6,7 @@ import "testing"
 
 // Each file is one word away from one that is warned about, and is none itself.
 var silent = []struct{ name, code, file, near string }{
-	{"everyone-else is closed on another host", "only-disallowed", `
+	{"everyone-else is disallowed on another host", "only-disallowed", `
   - for: everyone-else
     hosts: staging.example.com
     disallow: {crawl: /}
@@ -35,7 +35,7 @@ var silent = []struct{ name, code, file, near string }{
     disallow: {crawl: /x/}
   - for: ClaudeBot
     allow: {crawl: /}`},
-	{"a whole site is closed to both", "only-disallowed", `
+	{"a whole site is disallowed for both", "only-disallowed", `
   - for: everyone-else
     allow: {crawl: /job/}
     disallow: {crawl: /}
@@ -63,7 +63,7 @@ crawlers:
 crawlers:
   AlphaBot: {operator: Alpha, purposes: news}
   AlphaBot-Image: {operator: Alpha, follows: AlphaBot, purposes: news}`},
-	{"a permission that keeps a wider one's limit away", "changes-nothing", `
+	{"an allow entry that keeps a wider one's limit away", "changes-nothing", `
   - for: everyone
     allow: {present-snippet: [/a/, {paths: /, max-length: 100-chars}]}
   - for: GPTBot
@@ -72,7 +72,7 @@ crawlers:
     allow: {present-snippet: /a/}
   - for: GPTBot
     allow: {present-snippet: /a/b/}`},
-	{"a permission for a wider host", "tie", `
+	{"an allow entry for a wider host", "tie", `
   - for: everyone-else
     hosts: [www.example.com, "*.example.com"]
     disallow: {crawl: /a/}
@@ -85,7 +85,7 @@ crawlers:
   - for: everyone-else
     hosts: ["*.example.com", www.example.com]
     allow: {crawl: /a/}`},
-	{"a permission for fewer crawlers", "tie", `
+	{"an allow entry for fewer crawlers", "tie", `
   - for: [everyone, category:search]
     disallow: {crawl: /a/}
   - for: everyone
@@ -94,18 +94,18 @@ crawlers:
     disallow: {crawl: /a/}
   - for: [category:search, everyone]
     allow: {crawl: /a/}`},
-	{"a crawler that reads meta elements", "no-meta-element", `
+	{"a crawler that reads meta tags", "no-meta-tag", `
   - for: Googlebot
     disallow: {index: /drafts/}`, `
   - for: CCBot
     disallow: {index: /drafts/}`},
-	{"a crawler whose meta elements the policy knows of", "no-meta-element", `
+	{"a crawler whose meta tags the policy knows of", "no-meta-tag", `
   - for: CCBot
     disallow: {index: /drafts/}
 crawlers: {CCBot: {reads-meta: true}}`, `
   - for: [CCBot, Googlebot]
     robots-tag: notranslate`},
-	{"nothing that pages say", "no-meta-element", `
+	{"nothing that pages say", "no-meta-tag", `
   - for: CCBot
     disallow: {crawl: /drafts/, train-ai: /}`, `
   - for: CCBot

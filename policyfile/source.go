@@ -72,7 +72,7 @@ func decode(r io.Reader) (root, second *yaml.Node, err error) {
 	return root, second, nil
 }
 
-// isText refuses what no editor saves in a text file.
+// isText blocks what no editor saves in a text file.
 func (p *parser) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		p.report(policy.Pos{Line: 1, Column: 1}, "not-text", "", "the file is in UTF-16; save it as UTF-8")
@@ -138,7 +138,7 @@ func (p *parser) plain(n *yaml.Node) {
 			k, v := n.Content[i], n.Content[i+1]
 			switch {
 			case k.Kind == yaml.MappingNode || k.Kind == yaml.SequenceNode:
-				bad(k, "wrong-kind", "the name before a colon must be plain text, not %s", kindOf(k))
+				bad(k, "wrong-type", "the name before a colon must be plain text, not %s", kindOf(k))
 				continue
 			case k.Tag == "!!merge":
 				bad(k, "yaml-alias", `"<<" is a merge key, which policy files do not use; write the lines out`)

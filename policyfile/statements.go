@@ -48,7 +48,7 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 		if near != "" {
 			near = p.pair(n, near)
 		}
-		p.report(posOf(n), "wrong-kind", near, "%s must have usages with their paths; %s", what, fix)
+		p.report(posOf(n), "wrong-type", near, "%s must have usages with their paths; %s", what, fix)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
@@ -114,7 +114,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 		first := posOf(e.qualifiers[0].node)
 		switch {
 		case !allow:
-			p.report(first, "bad-qualifier", "", "a prohibition cannot have qualifiers; turn it around: allow %s with these qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
+			p.report(first, "bad-qualifier", "", "a disallow entry cannot have qualifiers; turn it around: allow %s with these qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
 			return
 		case local != "":
 			p.report(first, "bad-qualifier", "", "%s has its own qualifiers and takes no others; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
@@ -140,7 +140,7 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 			return nil, "", false
 		}
 		if word := squash(key.Value); allow && (strings.HasPrefix(word, "no") && usageWords[word] != "" || blockWords[word]) {
-			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(cmp.Or(usageWords[word], policy.Crawl.String())))
+			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a disallow entry; write it as %s under disallow", quote(key.Value), quote(cmp.Or(usageWords[word], policy.Crawl.String())))
 		}
 		p.unknownUsage(key, value, key.Value, allow, nil)
 		return nil, "", false

@@ -31,7 +31,7 @@ type Answers struct {
 	// May and MayNot count known crawlers by category, the largest first.
 	May     []CategoryCount `json:"may"`
 	MayNot  []CategoryCount `json:"may_not"`
-	Unknown bool            `json:"unknown_may"` // says whether an unknown crawler may
+	Unknown bool            `json:"unlisted_may"` // says whether an unlisted client may
 }
 
 type CategoryCount struct {
@@ -98,8 +98,8 @@ func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
 				continue
 			}
 			c := x.policy.CrawlerInfo(id)
-			total[c.Kind]++
-			names[may][c.Kind] = append(names[may][c.Kind], c.Token)
+			total[c.Category]++
+			names[may][c.Category] = append(names[may][c.Category], c.Token)
 		}
 	}
 	s.May, s.MayNot = counts(names[true], total), counts(names[false], total)
@@ -179,7 +179,7 @@ func everyoneText(counts []CategoryCount) string {
 	for _, c := range counts {
 		n += c.Count
 	}
-	return fmt.Sprintf("everyone (%d known crawlers, and unknown ones)", n)
+	return fmt.Sprintf("everyone (%d known crawlers, and unlisted clients)", n)
 }
 
 func countText(counts []CategoryCount, unknown bool) string {
@@ -195,7 +195,7 @@ func countText(counts []CategoryCount, unknown bool) string {
 		}
 	}
 	if unknown {
-		parts = append(parts, "unknown crawlers")
+		parts = append(parts, "unlisted clients")
 	}
 	if len(parts) == 0 {
 		return nobody
@@ -205,11 +205,11 @@ func countText(counts []CategoryCount, unknown bool) string {
 
 // Closed is what a Summary leaves out.
 type Closed struct {
-	Crawl []string `json:"crawl,omitempty"` // patterns that some or all may not crawl, besides whole hosts
-	Index []string `json:"index,omitempty"` // or may not index
-	Open  []string `json:"open,omitempty"`  // that some or all may crawl
-	// Refused are lines of rules whose prohibitions to crawl are enforced, Logged in dry run, Asked in robots.txt only.
-	Refused []int `json:"refused_by_lines,omitempty"`
+	Crawl []string `json:"crawl,omitempty"`   // patterns that some or all may not crawl, besides whole hosts
+	Index []string `json:"index,omitempty"`   // or may not index
+	Open  []string `json:"allowed,omitempty"` // that some or all may crawl
+	// Blocked are lines of rules whose prohibitions to crawl are enforced, Logged in dry run, Asked in robots.txt only.
+	Blocked []int `json:"blocked_by_lines,omitempty"`
 	Logged  []int `json:"logged_by_lines,omitempty"`
 	Asked   []int `json:"asked_by_lines,omitempty"`
 }
@@ -242,7 +242,7 @@ func (f *File) Closed() (c Closed) {
 		lines := &c.Asked
 		switch f.Policy.Mode(policy.Decision{Rule: r}) {
 		case policy.ModeBlock:
-			lines = &c.Refused
+			lines = &c.Blocked
 		case policy.ModeLog:
 			lines = &c.Logged
 		case policy.ModeOff, policy.ModeUnset:
@@ -263,11 +263,11 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 		plain := x.answers(f.hostOf(pattern).Example(), plainPage, policy.Crawl)
 		return slices.Contains(c.Crawl, pattern) || answers(pattern, policy.Crawl).may() == plain.may()
 	})
-	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string) string { return "closed to " + answers(pattern, policy.Crawl).mayNot() })
+	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string) string { return "disallowed for " + answers(pattern, policy.Crawl).mayNot() })
 	text += f.pathsText("  but open:      ", open, paths, func(pattern string) string { return "to " + answers(pattern, policy.Crawl).may() })
 	text += f.pathsText("  not indexed:   ", c.Index, paths, func(pattern string) string { return "by " + answers(pattern, policy.Index).mayNot() })
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
-		text += "  refused:       " + refused + "\n"
+		text += "  blocked:       " + refused + "\n"
 	}
 	return text
 }
@@ -322,10 +322,10 @@ func (c *Closed) refused(e policy.Enforcement) string {
 		who = "only impostors"
 	}
 	switch {
-	case len(c.Refused) > 0 && len(c.Logged)+len(c.Asked) == 0:
+	case len(c.Blocked) > 0 && len(c.Logged)+len(c.Asked) == 0:
 		return "known crawlers " + answer + " wherever they may not crawl"
-	case len(c.Refused) > 0:
-		return fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(c.Refused))
+	case len(c.Blocked) > 0:
+		return fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(c.Blocked))
 	case len(c.Logged) > 0:
 		return who + ` yet; the log says who would be. To answer 403, change "log" to "block"`
 	case len(c.Asked) > 0:

@@ -48,11 +48,11 @@ rules:
 			t.Errorf("line %d: %q, want %q\n%s", i, lines[i], want, text)
 		}
 	}
-	if !strings.Contains(lines[2], "other (all 1)") || !strings.HasSuffix(lines[1], "unknown crawlers") || !strings.Contains(lines[5], "everyone (") {
+	if !strings.Contains(lines[2], "other (all 1)") || !strings.HasSuffix(lines[1], "unlisted clients") || !strings.Contains(lines[5], "everyone (") {
 		t.Error(text)
 	}
 	// Every crawler is counted once on every host.
-	all := f.Catalogue.Len()
+	all := f.Catalog.Len()
 	for _, s := range f.Summary(testNow) {
 		n := 0
 		for _, c := range slices.Concat(s.Crawl.May, s.Crawl.MayNot) {

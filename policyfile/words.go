@@ -26,18 +26,18 @@ var (
 	elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse unknown unknownbots unknowncrawlers unlisted`)
 
 	// groupWords are words for a category besides its name.
-	groupWords = wordMap(map[crawlers.Kind]string{
-		crawlers.KindAITraining:  "ai aibots aibot aicrawlers aicrawler aiscrapers genai llm llms training aitrain",
-		crawlers.KindAIInput:     "aisearch aianswers answers answerengines",
-		crawlers.KindAIAssistant: "aiassistants assistants",
-		crawlers.KindSearch:      "searchengine searchengines searchbots searchenginecrawler searchenginecrawlers",
-		crawlers.KindSEO:         "seobots seotools searchengineoptimization",
-		crawlers.KindArchive:     "archives archivers archiver",
-		crawlers.KindPreview:     "previews linkpreview linkpreviews pagepreview pagepreviews social socialmedia unfurlers messengers",
-		crawlers.KindFeed:        "feedfetcher feedfetchers feeds rss aggregator",
-		crawlers.KindAds:         "advertising advertisingandmarketing",
-		crawlers.KindMonitoring:  "monitoringandanalytics uptime",
-		crawlers.KindAcademic:    "academicresearch research",
+	groupWords = wordMap(map[crawlers.Category]string{
+		crawlers.CategoryAITraining:  "ai aibots aibot aicrawlers aicrawler aiscrapers genai llm llms training aitrain",
+		crawlers.CategoryAIInput:     "aisearch aianswers answers answerengines",
+		crawlers.CategoryAIAssistant: "aiassistants assistants",
+		crawlers.CategorySearch:      "searchengine searchengines searchbots searchenginecrawler searchenginecrawlers",
+		crawlers.CategorySEO:         "seobots seotools searchengineoptimization",
+		crawlers.CategoryArchive:     "archives archivers archiver",
+		crawlers.CategoryPreview:     "previews linkpreview linkpreviews pagepreview pagepreviews social socialmedia unfurlers messengers",
+		crawlers.CategoryFeed:        "feedfetcher feedfetchers feeds rss aggregator",
+		crawlers.CategoryAds:         "advertising advertisingandmarketing",
+		crawlers.CategoryMonitoring:  "monitoringandanalytics uptime",
+		crawlers.CategoryAcademic:    "academicresearch research",
 	})
 
 	// productWords are products, with crawlers of their operators.
@@ -172,7 +172,7 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 			return `write "disallow: {crawl: /}"`
 		}
 		if isUsage {
-			return fmt.Sprintf(`a usage stands under allow or disallow; write "disallow: {%s: /}" to prohibit it on the whole site, or "allow: {%s: /}"`, usage, usage)
+			return fmt.Sprintf(`a usage stands under allow or disallow; write "disallow: {%s: /}" to disallow it on the whole site, or "allow: {%s: /}"`, usage, usage)
 		}
 		switch {
 		case exceptWords[word] && pathsIn(value) != "":
@@ -283,7 +283,7 @@ func namesIn(value *yaml.Node) string {
 
 // ownRule says how to except crawlers.
 func ownRule(names string) string {
-	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under rules, with the path that is closed")
+	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under rules, with the path that is disallowed")
 }
 
 // pathsIn are the paths of a value, as written, or "".

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// words are what people write who know robots.txt, meta elements, or other tools: where
+// words are what people write who know robots.txt, meta tags, or other tools: where
 // they write it, what, and the line that the message gives them to write instead. Tests
 // say what that means.
 var words = []struct{ place, word, line, test string }{
@@ -48,7 +48,7 @@ var words = []struct{ place, word, line, test string }{
 	{"for", "category:archive.org", "archive.org_bot", "archive.org_bot may not crawl /"},
 	{"for", "*", `"*"`, "everyone may not crawl /"},
 
-	// Content-Signal, AIPREF, robots meta elements, TDMRep and folklore, as usages.
+	// Content-Signal, AIPREF, robots meta tags, TDMRep and folklore, as usages.
 	{"usage", "ai-train: /", "train-ai: /", "everyone may not train-ai /"},
 	{"usage", "ai-input: /", "ai-use: /", "everyone may not ai-use /"},
 	{"usage", "ai-answers: /", "ai-use: /", "everyone may not ai-use /"},
@@ -230,7 +230,7 @@ func TestWordsWithoutALine(t *testing.T) {
 // fileWith is a file with a line in a place, or where a line belongs that starts with the
 // key of another place.
 func fileWith(place, line string) (file string, ok bool) {
-	const rule = "version: 1\nrules:\n  - for: everyone\n    intended: [shuts-out-search, site-not-indexed]\n"
+	const rule = "version: 1\nrules:\n  - for: everyone\n    intended: [disallows-search, site-not-indexed]\n"
 	key, _, _ := strings.Cut(line, ":")
 	switch {
 	case place == "file" || fileFields.index(&yaml.Node{Kind: yaml.ScalarNode, Value: key}) >= 0:

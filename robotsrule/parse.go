@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Parse reads a list of rules as in the content of a robots meta element or in X-Robots-Tag, after the user
+// Parse reads a list of rules as in the content of a robots meta tag or in X-Robots-Tag, after the user
 // agent. It never fails:
 //
 //   - names are read in any case, and "=" as ":"; none is noindex, nofollow;

@@ -4,7 +4,7 @@
 // one value, and combines two of them to the most restrictive.
 //
 // "Robots control rules" is the term of the IANA registry of draft-illyes-repext-03, which defines only noindex
-// and nosnippet, combined by "union". The others are those that search engines document for robots meta elements
+// and nosnippet, combined by "union". The others are those that search engines document for robots meta tags
 // and X-Robots-Tag. Comments say where a combination is stricter than an engine's own.
 package robotsrule
 
@@ -70,7 +70,7 @@ const (
 	maxNumber = 999_999_999_999_999
 )
 
-// maxDate is the end of the year 9999, the last second that headers and meta elements can write.
+// maxDate is the end of the year 9999, the last second that headers and meta tags can write.
 const maxDate = 253402300799
 
 func limit(n int64) int64 {

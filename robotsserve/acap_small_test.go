@@ -18,7 +18,7 @@ import (
 func smallSpec(r *rand.Rand, usages []policy.Usage) *policy.Spec {
 	spec := &policy.Spec{
 		Publish:  policy.Publish{ACAP: policy.Full},
-		Crawlers: []policy.Crawler{{Token: "AlphaBot", Operator: "Alpha", Kind: "search"}},
+		Crawlers: []policy.Crawler{{Token: "AlphaBot", Operator: "Alpha", Category: "search"}},
 	}
 	line := 0
 	for range 1 + r.IntN(5) {
@@ -106,7 +106,7 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 					kind := ""
 					switch {
 					case want.Verdict != policy.Allowed && got.Verdict != policy.Disallowed, want.Statement == nil, !want.Statement.Allow:
-						kind = "the verdict is laxer"
+						kind = "the decision is laxer"
 					case got.Verdict != policy.Disallowed && len(want.Qualifiers()) > 0:
 						kind = "the qualifiers are laxer"
 					default:
@@ -251,7 +251,7 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 		rules                     []policy.Rule
 	}{
 		{
-			"a permission without qualifiers does not outlive a stronger one with them", "//ab", "", "disallowed",
+			"an allow entry without qualifiers does not outlive a stronger one with them", "//ab", "", "disallowed",
 			[]string{"warning acap-undecidable 1", "warning acap-undecidable 2"},
 			[]policy.Rule{smallRule(1, "everyone", "allow /*/a 3-days", "allow /*b", "disallow /*a")},
 		},
@@ -261,7 +261,7 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 			[]policy.Rule{smallRule(1, "everyone", "allow /*/c 3-days", "allow /*b", "disallow /*a")},
 		},
 		{
-			"a permission with qualifiers that ties with another rule decides before one without that does not", "/b", "news", "allowed time-limit=3-days", nil,
+			"an allow entry with qualifiers that ties with another rule decides before one without that does not", "/b", "news", "allowed time-limit=3-days", nil,
 			[]policy.Rule{smallRule(1, "purpose:news", "allow /*b 3-days", "allow /b$"), smallRule(5, "purpose:news", "disallow /a/")},
 		},
 		{
@@ -277,7 +277,7 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := compile(t, &policy.Spec{Publish: policy.Publish{ACAP: policy.Full}, Crawlers: []policy.Crawler{{Token: "AlphaBot", Kind: "search"}}, Rules: tt.rules})
+			p := compile(t, &policy.Spec{Publish: policy.Publish{ACAP: policy.Full}, Crawlers: []policy.Crawler{{Token: "AlphaBot", Category: "search"}}, Rules: tt.rules})
 			f, problems := Render(p, "www.example.com", Options{})
 			d := acap.Parse(f.Body).Decide(acap.Query{Crawler: "AlphaBot", Purpose: tt.purpose, Path: tt.path, Usage: policy.Index})
 			if got := strings.TrimSpace(d.Verdict.String() + " " + strings.Join(d.Qualifiers.Strings(), " ")); got != tt.want {
@@ -306,7 +306,7 @@ func TestACAPProhibitionsHold(t *testing.T) {
 		rules               []policy.Rule
 		reported            int // the line of what is lost
 	}{
-		{"the permission is narrower than where they meet", "/xacabcc", "news", []policy.Rule{smallRule(1, "purpose:news", "disallow /x*a*a*c$"), smallRule(5, "everyone", "allow /x*ab")}, 5},
+		{"the allow entry is narrower than where they meet", "/xacabcc", "news", []policy.Rule{smallRule(1, "purpose:news", "disallow /x*a*a*c$"), smallRule(5, "everyone", "allow /x*ab")}, 5},
 		{"another prohibition is for a purpose", "/zca", "", []policy.Rule{smallRule(5, "purpose:news", "disallow /z"), strong, bounded}, 500},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

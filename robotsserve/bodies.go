@@ -73,7 +73,7 @@ func (g *grouping) byImportance(units []unit) []int {
 		order[i] = i
 		switch {
 		case i == 0:
-		case slices.ContainsFunc(u.infos, func(c *crawler) bool { return c.Kind == "search" }):
+		case slices.ContainsFunc(u.infos, func(c *crawler) bool { return c.Category == "search" }):
 			rank[i] = 1
 		case u.class != units[0].class:
 			rank[i] = 2

@@ -19,7 +19,7 @@ func TestFlattening(t *testing.T) {
 		codes []string
 	}{
 		{
-			"an Allow that opens nothing is left out",
+			"an Allow that allows nothing is left out",
 			[]policy.Rule{crawlRule(1, everyone, false, "/members/", "/*?sort="), crawlRule(10, search, true, "/")},
 			"User-agent: *\nDisallow: /members/\nDisallow: /*?sort=\n", nil,
 		},
@@ -65,7 +65,7 @@ func TestFlattening(t *testing.T) {
 			"User-agent: *\nDisallow: /a/\n\nUser-agent: AlphaBot\nDisallow:\n", nil,
 		},
 		{
-			"the directory of an index page stays closed",
+			"the directory of an index page stays disallowed",
 			[]policy.Rule{crawlRule(1, everyone, false, "/"), crawlRule(10, everyone, true, "/app/index.html")},
 			"User-agent: *\nAllow: /app/index.html\nDisallow: /\nDisallow: /*app/$\n", nil,
 		},
@@ -81,7 +81,7 @@ func TestFlattening(t *testing.T) {
 			"User-agent: *\nAllow: /app/index.htm\nDisallow: /\nDisallow: /*app/$\n", nil,
 		},
 		{
-			"an index page whose directory alone is closed",
+			"an index page whose directory alone is disallowed",
 			[]policy.Rule{crawlRule(1, everyone, false, "/app/$", "/app/i"), crawlRule(10, everyone, true, "/app/index.html")},
 			"User-agent: *\nDisallow: /app/$\nDisallow: /app/i\n",
 			[]string{"warning not-flattenable 11"},
@@ -98,7 +98,7 @@ func TestFlattening(t *testing.T) {
 			"User-agent: *\nAllow: /app/index.html\nAllow: /my*app/$\nDisallow: /*app/$\nAllow: /my\nDisallow: /\n", nil,
 		},
 		{
-			"an index page whose directory is open",
+			"an index page whose directory is allowed",
 			[]policy.Rule{crawlRule(1, everyone, false, "/app/i"), crawlRule(10, everyone, true, "/app/index.html")},
 			"User-agent: *\nAllow: /app/index.html\nDisallow: /app/i\n", nil,
 		},
@@ -134,7 +134,7 @@ func TestFlattening(t *testing.T) {
 			[]string{"hint other-spelling 2", "hint other-spelling 3", "hint other-spelling 4"},
 		},
 		{
-			"no spelling closes the whole site",
+			"no spelling disallows the whole site",
 			[]policy.Rule{crawlRule(1, everyone, false, "/%2A$", "/%2A")},
 			"User-agent: *\nDisallow: /%2A\nDisallow: /%2a\n",
 			[]string{"hint other-spelling 3"},
@@ -158,7 +158,7 @@ func TestFlattening(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			spec := &policy.Spec{Crawlers: []policy.Crawler{{Token: "AlphaBot", Operator: "Alpha", Kind: "search"}}, Rules: c.rules}
+			spec := &policy.Spec{Crawlers: []policy.Crawler{{Token: "AlphaBot", Operator: "Alpha", Category: "search"}}, Rules: c.rules}
 			f, problems := Render(compile(t, spec), "", Options{})
 			if string(f.Body) != c.want || !slices.Equal(codes(problems), c.codes) {
 				t.Errorf("%q\n%s\nwant %q\n%s", codes(problems), f.Body, c.codes, c.want)

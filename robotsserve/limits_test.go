@@ -96,7 +96,7 @@ func TestFollowersOfAGroupOfManyLines(t *testing.T) {
 		patterns = append(patterns, fmt.Sprintf("/section-%d/", i))
 	}
 	spec := &policy.Spec{
-		Crawlers: []policy.Crawler{{Token: "FindBot", Operator: "Find", Kind: "search"}},
+		Crawlers: []policy.Crawler{{Token: "FindBot", Operator: "Find", Category: "search"}},
 		Rules:    []policy.Rule{crawlRule(1, "everyone", false, patterns...), crawlRule(20_000, "FindBot", false, "/own/")},
 	}
 	for i := range 20 {

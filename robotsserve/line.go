@@ -175,7 +175,7 @@ func (g *grouping) countSpellings(lines []line) {
 		}
 		if l.spelled.Decoded == "" {
 			h := policy.NewProblem(policy.Hint, "other-spelling", l.of.pos(),
-				"crawlers that do not decode paths may fetch what %q disallows: with a plain * it would close the whole site to others; disallow a longer path", l.pattern)
+				"crawlers that do not decode paths may fetch what %q disallows: with a plain * it would disallow the whole site to others; disallow a longer path", l.pattern)
 			if !slices.Contains(g.problems, h) {
 				g.problems = append(g.problems, h)
 			}
@@ -200,7 +200,7 @@ func (g *grouping) hintMixed() {
 		all *= 3
 	}
 	g.report(policy.Hint, "other-spelling", l.of.pos(),
-		"robots.txt has %d of %d spellings of %q%s; crawlers that compare URLs as they come may fetch it in one that mixes plain and encoded octets, and the server refuses them in every spelling; disallow a shorter path, before the first of these octets, if that matters",
+		"robots.txt has %d of %d spellings of %q%s; crawlers that compare URLs as they come may fetch it in one that mixes plain and encoded octets, and the server blocks them in every spelling; disallow a shorter path, before the first of these octets, if that matters",
 		len(l.texts), all, l.spelled.Written, andMore(len(g.mixed)-1))
 }
 
@@ -216,7 +216,7 @@ func andMore(n int) string {
 
 func spellingHint(l *Loss) policy.Problem {
 	if l.allow {
-		return policy.NewProblem(policy.Hint, "other-spelling", l.Pos, "robots.txt allows %q only as it is written: crawlers that compare URLs as they come may not fetch it in another spelling, which the server does not refuse", l.written)
+		return policy.NewProblem(policy.Hint, "other-spelling", l.Pos, "robots.txt allows %q only as it is written: crawlers that compare URLs as they come may not fetch it in another spelling, which the server does not block", l.written)
 	}
 	return policy.NewProblem(policy.Hint, "other-spelling", l.Pos, "robots.txt has another spelling of %q for crawlers that do not decode paths, and to some that means %q: it is stricter than the policy there", l.Pattern, l.Paths)
 }

@@ -156,7 +156,7 @@ func TestMergeManyNamesOfManyRules(t *testing.T) {
 		t.Errorf("%d rules, %v", n, notes)
 	}
 	if again := robotstxt.Parse(f.Body); len(again.Groups) < 3000 || len(again.Group("B17").Decisive()) != 1 {
-		t.Errorf("what was not read is open: %.300s", f.Body)
+		t.Errorf("what was not read is allowed: %.300s", f.Body)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestMergeTooLarge(t *testing.T) {
 		known = append(known, policy.Crawler{Token: fmt.Sprintf("Some%c%cBot", 'a'+i%26, 'a'+i/26)})
 	}
 	p := compile(t, &policy.Spec{
-		Crawlers: append(known, policy.Crawler{Token: "Bingbot", Kind: "search"}),
+		Crawlers: append(known, policy.Crawler{Token: "Bingbot", Category: "search"}),
 		Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{
 			{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/" + strings.Repeat("ours", 400) + "/")},
 		}}},
@@ -280,7 +280,7 @@ func TestMergeTooLarge(t *testing.T) {
 		}
 	}
 	if closed == 0 || closed == 60 {
-		t.Errorf("%d of 60 groups are closed", closed)
+		t.Errorf("%d of 60 groups are disallowed", closed)
 	}
 }
 

@@ -25,7 +25,7 @@ func manyStatements(n int) *policy.Spec {
 		ours = append(ours, policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(fmt.Sprintf("/ours/%d/", i))})
 	}
 	return &policy.Spec{
-		Crawlers: []policy.Crawler{{Token: "FindBot", Kind: "search"}},
+		Crawlers: []policy.Crawler{{Token: "FindBot", Category: "search"}},
 		Rules:    []policy.Rule{{For: []policy.Audience{{}}, Statements: ours}},
 	}
 }

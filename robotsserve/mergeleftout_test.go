@@ -52,7 +52,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	check(string(slices.Concat(c.identity.parts...)), notes)
 }
 
-// The site's rules are served with whatever of the policy's depends on the host: a licence
+// The site's rules are served with whatever of the policy's depends on the host: a license
 // finds room, and the policy's own sitemaps give way to rules.
 func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 	training := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.TrainAI, Pattern: pathpattern.All}}}}
@@ -64,7 +64,7 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 		name string
 		spec policy.Spec
 	}{
-		{"a licence", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/" + strings.Repeat("licence", 100) + ".xml"}}},
+		{"a license", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/" + strings.Repeat("license", 100) + ".xml"}}},
 		{"sitemaps", policy.Spec{Rules: training, Sitemaps: maps}},
 	} {
 		for _, size := range []int{robotstxt.MaxSize - 30_000, robotstxt.MaxSize - 2_000, robotstxt.MaxSize - 1_000, robotstxt.MaxSize - 10} {

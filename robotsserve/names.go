@@ -237,7 +237,7 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused is how much the server refuses of what a unit's group disallows beside that of "*".
+// blocked is how much the server blocks of what a unit's group disallows beside that of "*".
 type refused int
 
 const (
@@ -246,7 +246,7 @@ const (
 	refusesAll          // every page
 )
 
-// refuses returns how much the server refuses a unit. Rules that permit something or demand an
+// blocks returns how much the server blocks a unit. Rules that permit something or demand an
 // identity, which the server may not know at once, have to stand in the file.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if !g.short || u.below != g.starBelow() {
@@ -254,7 +254,7 @@ func (g *grouping) refuses(u *unit, gr *group) refused {
 	}
 	closer := slices.DeleteFunc(g.p.Statements(u.class, policy.Crawl, ""), func(a policy.Applied) bool { return a.Tier == policy.TierEveryone })
 	blocks := func(a policy.Applied) bool {
-		return !a.Statement.Allow && a.Rule.Identity == policy.DemandClaimed && g.p.Mode(policy.Decision{Rule: a.Rule}) == policy.ModeBlock
+		return !a.Statement.Allow && a.Rule.Identity == policy.DemandAny && g.p.Mode(policy.Decision{Rule: a.Rule}) == policy.ModeBlock
 	}
 	switch {
 	case len(closer) == 0 || slices.ContainsFunc(closer, func(a policy.Applied) bool { return !blocks(a) }):
@@ -293,9 +293,9 @@ func (g *grouping) leave(all []*crawler, named map[string]*group) {
 
 func (g *group) leftComment() string {
 	if g.left == 1 {
-		return "# and a rarer crawler, which the server refuses"
+		return "# and a rarer crawler, which the server blocks"
 	}
-	return fmt.Sprintf("# and %d rarer crawlers, which the server refuses", g.left)
+	return fmt.Sprintf("# and %d rarer crawlers, which the server blocks", g.left)
 }
 
 // tokenSet finds tokens that are part of others. A merged file can have thousands, of any length.

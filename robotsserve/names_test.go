@@ -12,10 +12,10 @@ import (
 // documented for robots.txt, or that the policy's author wrote.
 func TestNamesThatAreNoTokens(t *testing.T) {
 	crawlers := []policy.Crawler{
-		{Token: "Centro Ads.txt Crawler", Kind: "seo", NoToken: true},
-		{Token: "Screaming Frog SEO Spider", Kind: "seo"},
-		{Token: "MJ12bot", Kind: "seo"},
-		{Token: "PlainBot", Kind: "search"},
+		{Token: "Centro Ads.txt Crawler", Category: "seo", NoToken: true},
+		{Token: "Screaming Frog SEO Spider", Category: "seo"},
+		{Token: "MJ12bot", Category: "seo"},
+		{Token: "PlainBot", Category: "search"},
 	}
 	for _, c := range []struct {
 		name  string

@@ -24,7 +24,7 @@ const maxLine = 16 << 10
 // Options are what a rendering depends on beside the policy and the host.
 type Options struct {
 	Scheme string // completes sitemaps that the policy names by path; "" means https
-	// Short leaves out of the groups crawlers that the server refuses whatever their group disallows
+	// Short leaves out of the groups crawlers that the server blocks whatever their group disallows
 	// beyond that of "*", if no document says that they read the file. It is for servers that enforce
 	// the policy on every page of the host.
 	Short bool
@@ -104,7 +104,7 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 // drawing is a robots.txt without the parts that contain the host's name.
 type drawing struct {
 	first      []byte            // before everything else
-	license    string            // the line that names a licence, or ""
+	license    string            // the line that names a license, or ""
 	theirs     string            // comments of a file that is merged, or ""
 	head, tail []byte            // the groups, and what comes after the sitemaps
 	rights     bool              // the policy states something for an RSL document

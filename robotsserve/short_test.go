@@ -16,14 +16,14 @@ import (
 )
 
 var shortCrawlers = []policy.Crawler{
-	{Token: "KnownBot", Kind: "seo"},
-	{Token: "RareBot", Kind: "seo", Rare: true},
-	{Token: "OddBot", Kind: "seo", Rare: true},
-	{Token: "DeafBot", Kind: "seo", Rare: true, IgnoresStar: true},
-	{Token: "OnlyBot", Kind: "feed", Rare: true},
+	{Token: "KnownBot", Category: "seo"},
+	{Token: "RareBot", Category: "seo", Rare: true},
+	{Token: "OddBot", Category: "seo", Rare: true},
+	{Token: "DeafBot", Category: "seo", Rare: true, IgnoresStar: true},
+	{Token: "OnlyBot", Category: "feed", Rare: true},
 }
 
-// Groups are short only where the server refuses all that a crawler would not read.
+// Groups are short only where the server blocks all that a crawler would not read.
 func TestShortGroups(t *testing.T) {
 	t.Parallel()
 	blocked := func(r policy.Rule) policy.Rule {
@@ -46,17 +46,17 @@ func TestShortGroups(t *testing.T) {
 		all   bool
 		want  string
 	}{
-		{"refused", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))}, false,
-			star + "# and 3 rarer crawlers, which the server refuses\nUser-agent: KnownBot\nDisallow: /\n"},
+		{"blocked", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))}, false,
+			star + "# and 3 rarer crawlers, which the server blocks\nUser-agent: KnownBot\nDisallow: /\n"},
 		{"groups: all", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))}, true, star + all + "Disallow: /\n"},
 		{"enforce: log", []policy.Rule{crawlRule(1, "category:seo", false, "/")}, false, star + all + "Disallow: /\n"},
-		{"a part is refused", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/a/"))}, false,
-			star + "# and 2 rarer crawlers, which the server refuses\nUser-agent: KnownBot\nUser-agent: DeafBot\nDisallow: /a/\n"},
-		{"a part is refused, and a delay asked for", []policy.Rule{delayed(blocked(crawlRule(1, "category:seo", false, "/a/")))}, false,
+		{"a part is blocked", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/a/"))}, false,
+			star + "# and 2 rarer crawlers, which the server blocks\nUser-agent: KnownBot\nUser-agent: DeafBot\nDisallow: /a/\n"},
+		{"a part is blocked, and a delay asked for", []policy.Rule{delayed(blocked(crawlRule(1, "category:seo", false, "/a/")))}, false,
 			star + all + "Disallow: /a/\nCrawl-delay: 5\n"},
 		{"a part is permitted", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/")), crawlRule(7, "category:seo", true, "/b/")}, false,
 			star + all + "Allow: /b/\nDisallow: /\n"},
-		{"only who is verified is refused", []policy.Rule{verified(blocked(crawlRule(1, "category:seo", false, "/")))}, false, star + all + "Disallow: /\n"},
+		{"only who is verified is blocked", []policy.Rule{verified(blocked(crawlRule(1, "category:seo", false, "/")))}, false, star + all + "Disallow: /\n"},
 		{"written by the author", []policy.Rule{blocked(crawlRule(1, "RareBot", false, "/"))}, false, star + "User-agent: RareBot\nDisallow: /\n"},
 		{"nobody else is in the group", []policy.Rule{blocked(crawlRule(1, "category:feed", false, "/"))}, false, star + "User-agent: OnlyBot\nDisallow: /\n"},
 	} {
@@ -67,13 +67,13 @@ func TestShortGroups(t *testing.T) {
 				t.Errorf("%s\nwant\n%s", f.Body, c.want)
 			}
 			if f := render(t, p, ""); strings.Contains(string(f.Body), "rarer") {
-				t.Errorf("names are left out where nobody refuses:\n%s", f.Body)
+				t.Errorf("names are left out where nobody blocks:\n%s", f.Body)
 			}
 		})
 	}
 }
 
-// A short file is never laxer than the policy without the server refusing the crawler,
+// A short file is never laxer than the policy without the server blocking the crawler,
 // whoever it proves to be, and opens what the whole file opens.
 func TestShortGroupsAreNeverLaxer(t *testing.T) {
 	t.Parallel()
@@ -102,12 +102,12 @@ func TestShortGroupsAreNeverLaxer(t *testing.T) {
 				case in == inWhole:
 				case !in:
 					if !lost(short, "*", path) {
-						t.Fatalf("policy %d: %q for %s on %q is closed in the short file alone\n%s", i, path, token, host, short.Body)
+						t.Fatalf("policy %d: %q for %s on %q is disallowed in the short file alone\n%s", i, path, token, host, short.Body)
 					}
 				default:
 					left++
 					if why := refusedToAll(spec, token, host, path); why != "" {
-						t.Fatalf("policy %d: %q for %s on %q is open in the short file, and %s\n%s\nwhole:\n%s", i, path, token, host, why, short.Body, whole.Body)
+						t.Fatalf("policy %d: %q for %s on %q is allowed in the short file, and %s\n%s\nwhole:\n%s", i, path, token, host, why, short.Body, whole.Body)
 					}
 				}
 			}
@@ -125,7 +125,7 @@ func reads(f *File, p *policy.Policy, token, path string) bool {
 	return agent == "" || crawlertest.ReadRobotsTxt(string(f.Body)).Allowed(agent, crawlertest.NormalPath(path))
 }
 
-// refusedToAll says for which identity the server does not refuse a crawler what the policy
+// refusedToAll says for which identity the server does not block a crawler what the policy
 // disallows for some, by an evaluation that shares no code with the model.
 func refusedToAll(spec *policy.Spec, token, host, path string) string {
 	var open []string
@@ -140,5 +140,5 @@ func refusedToAll(spec *policy.Spec, token, host, path string) string {
 	if !closed || open == nil {
 		return ""
 	}
-	return fmt.Sprintf("the server does not refuse a client that is %s", strings.Join(open, " or "))
+	return fmt.Sprintf("the server does not block a client that is %s", strings.Join(open, " or "))
 }

@@ -211,7 +211,7 @@ func (g *grouping) closeToken(sources []source) []line {
 			break
 		}
 	}
-	g.report(policy.Warning, "token-group-closed", closed.pos(),
+	g.report(policy.Warning, "token-group-disallowed", closed.pos(),
 		"the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt to say what holds where; they disallow every path; use paths without * and $")
 	return []line{newLine(pathpattern.All, "", &closed)}
 }

@@ -33,7 +33,7 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 			other = foreignFile(r, true)
 		}
 		f, problems, _ := Merge(p, host, robotstxt.Parse([]byte(other)), Options{})
-		if i := slices.IndexFunc(problems, func(p policy.Problem) bool { return p.Code == "token-group-closed" }); i >= 0 {
+		if i := slices.IndexFunc(problems, func(p policy.Problem) bool { return p.Code == "token-group-disallowed" }); i >= 0 {
 			t.Fatalf("%v\n%s", problems[i], describe(spec))
 		}
 		read, theirs, everyone := crawlertest.ReadRobotsTxt(string(f.Body)), crawlertest.ReadRobotsTxt(other), policytest.NewEveryone(spec)
@@ -72,7 +72,7 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 }
 
 // What is open for crawling and for training is open to a control token, and what no
-// kind of asker is refused to a usage token.
+// kind of asker is blocked to a usage token.
 func TestTokenGroupsOpenWhatEveryVoiceOpens(t *testing.T) {
 	spec := &policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Example-Extended", RobotsOnly: true, ControlsTraining: true}, {Token: "ExampleBot"}},

@@ -47,7 +47,7 @@ func TestETags(t *testing.T) {
 	}{
 		{"a policy", "a.example", policy.Spec{Rules: training}},
 		{"other groups", "a.example", *manyStatements(1)},
-		{"a licence of its host", "a.example", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/l.xml"}}},
+		{"a license of its host", "a.example", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/l.xml"}}},
 		{"that of another host", "b.example", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/l.xml"}}},
 		{"a sitemap of its host", "a.example", policy.Spec{Rules: training, Sitemaps: []string{"/s.xml"}}},
 		{"that of another host, too", "b.example", policy.Spec{Rules: training, Sitemaps: []string{"/s.xml"}}},

@@ -57,7 +57,7 @@ func memberEnd(s string) int {
 }
 
 // lastMemberEnd is the end of the last whole member of a line that was cut: draft-illyes-repext-03 ignores the
-// member at the cut and honours those before it.
+// member at the cut and honors those before it.
 func lastMemberEnd(s string) int {
 	last := -1
 	for at := 0; ; {

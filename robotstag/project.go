@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// spelling is how headers and meta elements disallow a usage, by the nearest stricter rule if there is no
+// spelling is how headers and meta tags disallow a usage, by the nearest stricter rule if there is no
 // exact one. Other usages only stand in robots.txt.
 var spelling = map[policy.Usage]robotsrule.Set{
 	policy.Follow:              robotsrule.Of("nofollow"),

@@ -35,7 +35,7 @@ func say(allow bool, u policy.Usage, pattern string, qualifiers ...string) polic
 func compile(t *testing.T, rules ...policy.Rule) *policy.Policy {
 	t.Helper()
 	p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentUsage: policy.On}, Crawlers: []policy.Crawler{
-		{Token: "BotA"}, {Token: "BotA-Extended", RobotsOnly: true, Kind: "ai-training"}, {Token: "BotB", Kind: "ai-training"},
+		{Token: "BotA"}, {Token: "BotA-Extended", RobotsOnly: true, Category: "ai-training"}, {Token: "BotB", Category: "ai-training"},
 	}})
 	if err != nil {
 		t.Fatal(err)

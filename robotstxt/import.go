@@ -21,7 +21,7 @@ type ImportOptions struct {
 	Name func(name string) (valid, listed bool)
 	// Browser reports whether browsers have a name in their User-Agent, so that it only works in robots.txt. Nil: none.
 	Browser  func(name string) bool
-	Crawlers []policy.Crawler // the catalogue's: which follow another one's group, and which ignore that of "*"
+	Crawlers []policy.Crawler // the catalog's: which follow another one's group, and which ignore that of "*"
 }
 
 // Imported is a robots.txt as a policy.
@@ -95,7 +95,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	}
 	im.preamble()
 	im.sitemaps()
-	im.licence()
+	im.license()
 	im.usageGroups()
 	im.dropNames()
 	im.groups()
@@ -146,7 +146,7 @@ type importer struct {
 	spec      *policy.Spec
 	check     func(name string) (valid, listed bool)
 	browser   func(name string) bool
-	known     map[string]bool // tokens of the catalogue, in lower case
+	known     map[string]bool // tokens of the catalog, in lower case
 	crawlers  []policy.Crawler
 	comments  map[int]string    // of rules
 	permitted []policy.Audience // the crawlers that their groups allow to crawl something
@@ -167,7 +167,7 @@ func (im *importer) dropNames() {
 	})
 }
 
-// name reports whether a policy file can have a crawler's name, and lists it unless the catalogue does.
+// name reports whether a policy file can have a crawler's name, and lists it unless the catalog does.
 func (im *importer) name(name string) bool {
 	valid, listed := im.check(name)
 	if !valid || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
@@ -222,7 +222,7 @@ func (f *File) spellingNote() *Note {
 const maxPreamble = 32 << 10
 
 // aboutRights matches comments about rights in the languages of the European Union: "all rights reserved", reservations
-// under Article 4 of Directive (EU) 2019/790 or a national law, and the words of licences.
+// under Article 4 of Directive (EU) 2019/790 or a national law, and the words of licenses.
 var aboutRights = regexp.MustCompile(`(?i)copyright|\(c\) ?[0-9]|©|\brights?\b|\br[eé]serv|2019/790|article 4|44b|urhg|urheber|vorbehalt|` +
 	`voorbeh|auteursrecht|förbeh|forbeh|upphovsrätt|ophavsret|oikeu|tekijänoik|õigus|tiesības|teisės|zastrzeż|praw[ao]? aut|vyhrazen|vyhraden|` +
 	`pridržan|autorsk|jogfennt|fenntart|szerzői|drepturi|direitos|derechos|diritti|droits|drittijiet|δικαι|права|` +

@@ -79,7 +79,7 @@ func newNames(testing.TB) *policyfile.Names { return policyfile.NewNames() }
 type imported struct {
 	google   *crawlertest.Google
 	p        *policy.Policy
-	of       map[string]policy.Crawler // the catalogue, by token in lower case
+	of       map[string]policy.Crawler // the catalog, by token in lower case
 	named    map[string]bool           // the names that Google's parser finds in the file
 	patterns []string                  // as written
 	notes    map[int]string

@@ -211,7 +211,7 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 		for _, r := range g.rules {
 			opened := slices.ContainsFunc(g.rules, func(a Rule) bool { return a.Allow && a.Pattern.Covers(p) && a.Size >= r.Size })
 			if !r.Allow && r.Pattern.Overlaps(p) && r.Size <= p.Len() && !opened {
-				im.f.note(f.Line, "this line opens %q to crawlers that know ACAP (section 2.9.2), and line %d closes it to all others; the policy keeps it closed", p, r.number)
+				im.f.note(f.Line, "this line opens %q to crawlers that know ACAP (section 2.9.2), and line %d disallows it for all others; the policy keeps it disallowed", p, r.number)
 				return true
 			}
 		}
@@ -229,7 +229,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		s.Local = ""
 	}
 	if s.Usage == policy.Other && s.Allow {
-		im.f.note(f.Line, "a permission of other has no meaning; it is left out")
+		im.f.note(f.Line, "an allow entry of other has no meaning; it is left out")
 		return
 	}
 	i := slices.IndexFunc(r.Statements, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })

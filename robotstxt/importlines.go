@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// licence takes over the file's first valid licence, or else the first of a group.
-func (im *importer) licence() {
+// license takes over the file's first valid license, or else the first of a group.
+func (im *importer) license() {
 	all := im.f.licenses
 	inGroups := map[int]bool{}
 	for _, g := range im.f.Groups {
@@ -31,13 +31,13 @@ func (im *importer) licence() {
 		switch {
 		case im.spec.Publish.License == l.value:
 		case im.spec.Publish.License != "":
-			im.f.note(l.number, "a policy has one licence; %q is left out", l.value)
+			im.f.note(l.number, "a policy has one license; %q is left out", l.value)
 		case !isAddress(l.value):
-			im.f.note(l.number, "the licence %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
+			im.f.note(l.number, "the license %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
 		default:
 			im.spec.Publish.License = l.value
 			if inGroups[l.number] {
-				im.f.note(l.number, "this licence is for one group of crawlers, and the policy publishes it for everyone")
+				im.f.note(l.number, "this license is for one group of crawlers, and the policy publishes it for everyone")
 			}
 		}
 	}

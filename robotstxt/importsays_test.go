@@ -59,10 +59,10 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"",
 		},
 		{
-			"what a Disallow closes stays closed to those who do not know ACAP", "ACAP 2.9.2",
+			"what a Disallow closes stays disallowed for those who do not know ACAP", "ACAP 2.9.2",
 			"##ACAP version=1.0\nUser-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
 			[]ask{{"", "", "/a/x", false}},
-			"the policy keeps it closed",
+			"the policy keeps it disallowed",
 		},
 		{
 			"letters in upper and lower case", "ACAP 2.8",
@@ -107,19 +107,19 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"",
 		},
 		{
-			"of a permission and a prohibition of one pattern, the prohibition stays", "ACAP 2.4.5",
+			"of an allow entry and a disallow entry of one pattern, the disallow entry stays", "ACAP 2.4.5",
 			"##ACAP version=1.0\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-disallow-crawl: /a/\n",
 			[]ask{{"", "", "/a/x", false}, {"", "", "/b", true}},
 			"",
 		},
 		{
-			"a permission with a qualifier that is none is no permission", "ACAP 2.5",
+			"an allow entry with a qualifier that is none is no permission", "ACAP 2.5",
 			"##ACAP version=1.0\nACAP-crawler: *\nACAP-allow-crawl: /a/ time-limit=for-a-while\n",
 			[]ask{{"", "", "/a/x", false}, {"", "", "/b", true}},
 			"",
 		},
 		{
-			"a group of a purpose that opens a part of what everyone may not crawl", "draft-illyes-rep-purpose-00, starter of rule groups",
+			"a group of a purpose that allows a part of what everyone may not crawl", "draft-illyes-rep-purpose-00, starter of rule groups",
 			"User-agent: *\nDisallow: /a/\n\nUser-Agent-Purpose: training\nDisallow: /a/b/\n",
 			[]ask{{"", "training", "/a/b/x", false}, {"", "training", "/a/x", false}, {"", "", "/a/x", false}},
 			"this line also holds for clients that name the purpose training",
@@ -137,7 +137,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"do not read this line",
 		},
 		{
-			"an Allow in another spelling opens nothing", "RFC 9309 section 2.2.2",
+			"an Allow in another spelling allows nothing", "RFC 9309 section 2.2.2",
 			"User-agent: *\nAllow: /%3d*b\nDisallow: /=b\n",
 			[]ask{{"", "", "/=b", false}, {"", "", "/=", true}},
 			"is left out",

@@ -52,9 +52,9 @@ func (g *Group) Extensions(stated Stated) (lines []string) {
 	return lines
 }
 
-// Refused returns what the lines without a path disallow, by key and preference in lower case: train-ai of "Content-Usage:
+// Blocked returns what the lines without a path disallow, by key and preference in lower case: train-ai of "Content-Usage:
 // train-ai=n". A merged file adds it to the policy's preferences.
-func (g *Group) Refused() map[string][]string {
+func (g *Group) Blocked() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
 		if l.key == "content-usage" || l.key == "content-signal" {
@@ -69,7 +69,7 @@ func (g *Group) Refused() map[string][]string {
 	return all
 }
 
-// refused returns the preferences that a line disallows; all reports whether it says nothing else.
+// blocked returns the preferences that a line disallows; all reports whether it says nothing else.
 func (l line) refused() (names []string, all bool) {
 	all = true
 	for member := range strings.SplitSeq(l.value, ",") {
@@ -130,7 +130,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 		add(0, "ACAP records are left out: state them in the policy")
 	}
 	for _, l := range f.licenses {
-		add(l.number, "the licence %q is left out: state it in the policy", l.value)
+		add(l.number, "the license %q is left out: state it in the policy", l.value)
 	}
 	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
 	return slices.Compact(notes) // a line of several crawlers is one

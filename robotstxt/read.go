@@ -318,7 +318,7 @@ func (r *reader) name(value string) string {
 	return strings.TrimRight(name[:len(name)-len(strings.TrimLeft(name, nameBytes))], " ")
 }
 
-// mayBeName reports whether a text can be a name outside catalogues: one or a few words.
+// mayBeName reports whether a text can be a name outside catalogs: one or a few words.
 func mayBeName(s string) bool {
 	return strings.Trim(s, nameBytes+". !") == "" && strings.Trim(s, "-_. !") != ""
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// maxElements is how many meta elements a page gets before the author hears of it.
+// maxElements is how many meta tags a page gets before the author hears of it.
 const maxElements = 20
 
 // maxSamples bounds the paths of hosts for which headers are tried.
@@ -93,8 +93,8 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		members, _ := robotstag.Members(s.Policy, policy.Query{Host: host, Path: sm.path, Now: now})
 		_, ps := robotstag.Build(members, robotstag.Usage{}, now)
 		if len(members) > maxElements {
-			problems = append(problems, policy.NewProblem(policy.Warning, "many-elements", sm.pos,
-				"this puts %d meta elements into every page like %s, and as much into its headers, one for each crawler; "+
+			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
+				"this puts %d meta tags into every page like %s, and as much into its headers, one for each crawler; "+
 					`write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, or %s`,
 				len(members), sm.path, tailored))
 		}
@@ -191,7 +191,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 		if len(all) > 1 {
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
-		report(policy.NewProblem(policy.Hint, "register-stricter", d.Statement.Pos,
+		report(policy.NewProblem(policy.Hint, "rights-stricter", d.Statement.Pos,
 			"%s under publish speak to everyone, and this line about %s is for %q%s: there, what is disallowed for anyone is disallowed for all; write the line for everyone, or switch them off, if that is too strict",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
@@ -207,8 +207,8 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			}
 		}
 	}
-	report(policy.NewProblem(policy.Warning, "register-crossed", pos,
-		"the paths for train-ai, ai-use and search cross in too many ways for %s under publish to say what holds where; they close every path of which anything is closed; use paths without * and $", on))
+	report(policy.NewProblem(policy.Warning, "rights-crossed", pos,
+		"the paths for train-ai, ai-use and search cross in too many ways for %s under publish to say what holds where; they disallow every path of which anything is disallowed; use paths without * and $", on))
 }
 
 // contradictions are what values of use= say that decisions contradict.
@@ -218,7 +218,7 @@ var contradictions = []struct {
 	verdict policy.Verdict
 	says    string
 }{
-	{"full", 1, policy.Disallowed, "content may be summarised and reproduced"},
+	{"full", 1, policy.Disallowed, "content may be summarized and reproduced"},
 	{"full", 0, policy.Disallowed, "content may be used in full"},
 	{"immediate", 2, policy.Allowed, "nothing may be stored, as an index must"},
 }
@@ -228,7 +228,7 @@ func (s *Site) checkUse(view *rights.View, use string, report func(policy.Proble
 	for _, cell := range cells {
 		for _, c := range contradictions {
 			if d := cell.Value[c.usage]; c.use == use && d.Verdict == c.verdict && d.Statement != nil {
-				report(policy.NewProblem(policy.Warning, "registers-differ", d.Statement.Pos,
+				report(policy.NewProblem(policy.Warning, "rights-differ", d.Statement.Pos,
 					`%s is %s here, and "content-signal: %s" under publish says that %s; write "content-signal: reference"`,
 					policy.RightsUsages()[c.usage], c.verdict, use, c.says))
 				break

@@ -122,19 +122,19 @@ func TestCostOfAPath(t *testing.T) {
 			edge := func(s *Site, q policy.Query) func() { return func() { s.Edge(q) } }
 			page := func(s *Site) func() { return func() { s.Page(q.Host, path, time.Time{}) } }
 			for what, times := range map[string]float64{
-				"edge": ratio(edge(s, q), edge(usual, of)), "page": ratio(page(pages), page(usual)),
+				"blocking": ratio(edge(s, q), edge(usual, of)), "page": ratio(page(pages), page(usual)),
 			} {
 				if most = max(most, times); times > 50 {
 					t.Errorf("%s, %s, %s: %.0f times as much as usual", name, kind, what, times)
 				}
 			}
 			if s.Policy.Reasons(q).Decision.Verdict == policy.Disallowed {
-				if closed++; !s.Edge(q).Refused() {
-					t.Errorf("%s, %s: a closed path is open", name, kind)
+				if closed++; !s.Edge(q).Blocked() {
+					t.Errorf("%s, %s: a disallowed path is allowed", name, kind)
 				}
 			}
 		}
-		t.Logf("%-20s at most %.0f times; %d paths are closed", name, most, closed)
+		t.Logf("%-20s at most %.0f times; %d paths are disallowed", name, most, closed)
 	}
 }
 

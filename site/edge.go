@@ -13,13 +13,13 @@ import (
 type Verdict struct {
 	Crawler  policy.CrawlerID // 0: no crawler that the policy knows
 	Decision policy.Decision  // about crawling; empty where Crawler is 0
-	Mode     policy.Mode      // what to do about the request, where Refused
+	Mode     policy.Mode      // what to do about the request, where Blocked
 	Impostor bool             // Mode is that for impostors, and not that of Decision
 	AnyCase  bool             // Decision disallows the path in another letter case only
 }
 
-// Refused reports whether the policy objects to the request, whatever Mode says to do about it.
-func (v Verdict) Refused() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
+// Blocked reports whether the policy objects to the request, whatever Mode says to do about it.
+func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
 // Purposes finds the purposes that the User-Agent lines of a request name and the
 // policy speaks of, in lower case (draft-illyes-rep-purpose-00 section 2.1).
@@ -36,8 +36,8 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 // Edge decides about a request of a crawler; the query has the host and the target as the client sent them, and its
 // usage is not looked at. They are evaluated in every way in which servers may read them (see policy.OtherHost and
 // pathpattern.Readings) and with and without letter case: crawling is disallowed if it is for one of them, and of
-// several the one with the strictest mode decides. Only crawlers that the policy knows are ever refused, and never
-// /robots.txt, /.well-known/ and the licence, from which they learn the rules. An impostor gets the mode for
+// several the one with the strictest mode decides. Only crawlers that the policy knows are ever blocked, and never
+// /robots.txt, /.well-known/ and the license, from which they learn the rules. An impostor gets the mode for
 // impostors where that is stricter.
 func (s *Site) Edge(q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
@@ -91,18 +91,18 @@ func (v *Verdict) evaluateLong(s *Site, q policy.Query) {
 	}
 }
 
-type licence struct {
+type license struct {
 	host string // empty: on every host of the site
 	path string // empty: nowhere on the site
 }
 
-// licenceOf reads the URL of the policy's licence. A licence at the root of a site does not open the root.
-func licenceOf(text string) licence {
+// licenseOf reads the URL of the policy's license. A license at the root of a site does not open the root.
+func licenseOf(text string) license {
 	u, err := url.Parse(text)
 	if err != nil || text == "" || u.EscapedPath() == "" || u.EscapedPath() == "/" {
-		return licence{}
+		return license{}
 	}
-	return licence{policy.NormalizeHost(u.Host), pathpattern.NormalizePath(u.EscapedPath())}
+	return license{policy.NormalizeHost(u.Host), pathpattern.NormalizePath(u.EscapedPath())}
 }
 
 // RecognizeAll appends to ids the crawlers that the User-Agent lines of a request
@@ -134,7 +134,7 @@ func (s *Site) EdgeOfAll(ids []policy.CrawlerID, q policy.Query, identify func(p
 	by := q
 	for i, id := range ids {
 		q.Crawler, q.Identity = id, identify(id)
-		if v := s.Edge(q); i == 0 || v.Refused() && (!strictest.Refused() || v.Mode > strictest.Mode) {
+		if v := s.Edge(q); i == 0 || v.Blocked() && (!strictest.Blocked() || v.Mode > strictest.Mode) {
 			strictest, by = v, q
 		}
 	}

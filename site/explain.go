@@ -33,13 +33,13 @@ type Question struct {
 type Explanation struct {
 	URL     string   `json:"url"`
 	Agent   string   `json:"agent"`
-	Crawler *Crawler `json:"crawler"` // nil: no crawler that the policy or the catalogue knows
+	Crawler *Crawler `json:"crawler"` // nil: no crawler that the policy or the catalog knows
 	// Others are the tokens of other crawlers that Agent names. The strictest decision
 	// about any of them applies, which is that about Crawler.
 	Others []string `json:"also_names,omitempty"`
 	Meant  string   `json:"did_you_mean,omitempty"` // a crawler of a similar name, where Crawler is nil
 	// MayCrawl is false if the policy disallows crawling in one of the ways in which the target may be read (see
-	// Edge). A client that is not recognised is never refused.
+	// Edge). A client that is not recognized is never blocked.
 	MayCrawl bool      `json:"may_crawl"`
 	Reason   *Reason   `json:"reason,omitempty"`  // for MayCrawl; nil where no rule decides
 	Despite  []Despite `json:"despite,omitempty"` // permissions that do not override Reason
@@ -47,7 +47,7 @@ type Explanation struct {
 	// AnyCase reports that the path is disallowed only in another letter case. A
 	// permission for the path as it was sent opens it.
 	AnyCase  bool       `json:"any_case,omitempty"`
-	Open     bool       `json:"always_open"`      // no request is refused there: crawlers learn the rules from it
+	Open     bool       `json:"always_open"`      // no request is blocked there: crawlers learn the rules from it
 	Expect   string     `json:"expect,omitempty"` // for a crawler: the line of the policy's expect section that states MayCrawl
 	Usages   []Answer   `json:"usages"`           // about which the policy states something
 	Channels []Channel  `json:"channels"`
@@ -55,18 +55,18 @@ type Explanation struct {
 	Identity *Identity  `json:"identity,omitempty"` // nil where there is none to verify
 }
 
-// Crawler says who was recognised.
+// Crawler says who was recognized.
 type Crawler struct {
 	Token    string `json:"token"`
 	Operator string `json:"operator,omitempty"`
-	Kind     string `json:"kind,omitempty"`
+	Category string `json:"category,omitempty"`
 	How      string `json:"how"`
 }
 
 // Answer is the decision about one usage.
 type Answer struct {
 	Usage      string   `json:"usage"`
-	Verdict    string   `json:"verdict"`
+	Verdict    string   `json:"decision"`
 	Qualifiers []string `json:"qualifiers,omitempty"`
 	Reason     *Reason  `json:"reason,omitempty"`
 }
@@ -92,7 +92,7 @@ const (
 	ChannelRobotsTxt = "robots.txt"
 	ChannelHeaders   = "headers"
 	ChannelPage      = "page"
-	ChannelEdge      = "edge"
+	ChannelEdge      = "blocking"
 )
 
 // Explain answers a question about a client of the identity that Verify finds,
@@ -157,7 +157,7 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) {
 }
 
 // Crawling decides whether a target may be crawled, as Edge does, but also by crawlers
-// that the policy does not know: those are never refused, and may not crawl everything.
+// that the policy does not know: those are never blocked, and may not crawl everything.
 func (s *Site) Crawling(q policy.Query) policy.Decision {
 	d, _ := s.crawling(q)
 	return d
@@ -188,7 +188,7 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	}
 	if v := (Verdict{}); t.long {
 		v.evaluateLong(s, q)
-		if v.Refused() {
+		if v.Blocked() {
 			d = v.Decision
 		}
 	}
@@ -201,14 +201,14 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 		e.Meant = s.meant(e.Agent)
 		return
 	}
-	info, how := s.Policy.CrawlerInfo(decides), "recognised by its User-Agent"
+	info, how := s.Policy.CrawlerInfo(decides), "recognized by its User-Agent"
 	switch {
 	case info.RobotsOnly:
 		how = "a token that stands in robots.txt only"
 	case s.Policy.Crawler(e.Agent) != 0:
 		how = "looked up by name"
 	}
-	e.Crawler = &Crawler{Token: info.Token, Operator: info.Operator, Kind: info.Kind, How: how}
+	e.Crawler = &Crawler{Token: info.Token, Operator: info.Operator, Category: info.Category, How: how}
 	for _, id := range ids {
 		if id != decides {
 			e.Others = append(e.Others, s.Policy.CrawlerInfo(id).Token)
@@ -277,7 +277,7 @@ func (s *Site) reason(d policy.Decision) Reason {
 func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities map[policy.CrawlerID]policy.Identity) Channel {
 	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {
-		c.Summary = "the request passes: only crawlers that are recognised are ever refused"
+		c.Summary = "the request passes: only crawlers that are recognized are ever blocked"
 		return c
 	}
 	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
@@ -285,14 +285,14 @@ func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities 
 		return c
 	}
 	if s.open(s.targetOf(q.Host, q.Path)) {
-		c.Summary = "the request passes: this is always open, as crawlers learn the rules from it"
+		c.Summary = "the request passes: this is always allowed, as crawlers learn the rules from it"
 		return c
 	}
 	v := s.Edge(q)
 	if v.Decision.Rule != nil && !v.Impostor {
 		c.add(s.reason(v.Decision))
 	}
-	if !v.Refused() {
+	if !v.Blocked() {
 		limits := s.LimitsOfAll(nil, named, q, func(id policy.CrawlerID) policy.Identity { return identities[id] })
 		s.explainLimits(&c, limits, q.Crawler)
 		return c
@@ -300,14 +300,14 @@ func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities 
 	status := cmp.Or(s.File.Spec.Enforcement.Status, http.StatusForbidden)
 	switch v.Mode {
 	case policy.ModeBlock:
-		c.Summary = fmt.Sprintf("the request is refused with %d %s", status, http.StatusText(status))
+		c.Summary = fmt.Sprintf("the request is blocked with %d %s", status, http.StatusText(status))
 		if s.File.Spec.Enforcement.Close {
 			c.Summary = "the connection is dropped"
 		}
 	case policy.ModeLog:
-		c.Summary = "the request passes, and the log says that it would be refused (enforce: log)"
+		c.Summary = "the request passes, and the log says that it would be blocked (enforce: log)"
 		if v.Impostor {
-			c.Summary = "the request passes, and the log says that it would be refused (impostors: log)"
+			c.Summary = "the request passes, and the log says that it would be blocked (impostors: log)"
 		}
 	case policy.ModeOff, policy.ModeUnset:
 		c.Summary = "the request passes, though the policy disallows it: enforce is off for this rule"

@@ -39,10 +39,10 @@ rules:
 		{"GPTBot", "/empty?", true, "It may crawl"},
 		{"GPTBot", "/robots.txt", true, "It may crawl"},
 		{"GPTBot", "/robots.txt?x", true, "It may crawl"},
-		{"GPTBot", "/.well-known/x", false, "is not refused there"},
+		{"GPTBot", "/.well-known/x", false, "is not blocked there"},
 		{"Bingbot/2.0", "/news/", true, "It may crawl"},
 		{"Bingbot/2.0 (ai-training)", "/news/", false, "It may not crawl"},
-		{"Mozilla/5.0 Firefox/143.0", "/admin/", false, "is not refused"},
+		{"Mozilla/5.0 Firefox/143.0", "/admin/", false, "is not blocked"},
 	} {
 		u, err := url.Parse("https://www.example.com" + c.path)
 		if err != nil {
@@ -58,7 +58,7 @@ rules:
 		}
 		id := recognize(s, c.agent)
 		v := s.Edge(policy.Query{Crawler: id, Purposes: s.Purposes([]string{c.agent}), Host: u.Host, Path: c.path, Now: june})
-		if id != 0 && !e.Open && v.Refused() == e.MayCrawl {
+		if id != 0 && !e.Open && v.Blocked() == e.MayCrawl {
 			t.Errorf("%s %s: the edge says something else", c.agent, c.path)
 		}
 	}
@@ -83,7 +83,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused, passes := "the request is refused with 403 Forbidden", "the request passes"
+	refused, passes := "the request is blocked with 403 Forbidden", "the request passes"
 	verified := func(crawlers.Verification) (policy.Identity, string) { return policy.Verified, "it showed its papers" }
 	for _, c := range []struct {
 		agent    string
@@ -108,7 +108,7 @@ rules:
 		if e.Identity != nil {
 			for _, o := range e.Identity.Outcomes {
 				got = append(got, o.Summary)
-				if o.Refused != (o.Summary == refused) {
+				if o.Blocked != (o.Summary == refused) {
 					t.Errorf("%s: %+v", c.agent, o)
 				}
 			}
@@ -128,7 +128,7 @@ func TestExplainDespite(t *testing.T) {
 		{"operator:Google", "/", "category:search", "/news/", "/news/", "of category:search and operator:Google neither is narrower than the other"},
 		{"Googlebot", "/", "everyone", "/news/", "/news/", "line 4 is for fewer crawlers (Googlebot)"},
 		{"everyone\n    hosts: www.example.com", "/", "Googlebot", "/news/", "/news/", "line 5 is for fewer hosts"},
-		{"everyone", "/news/", "everyone-else", "/news/today/", "/news/today/", "a rule for everyone-else opens nothing that is closed to everyone"},
+		{"everyone", "/news/", "everyone-else", "/news/today/", "/news/today/", "a rule for everyone-else allows nothing that is disallowed for everyone"},
 		{"everyone", "/news/", "everyone", "/", "/news/", "the pattern of line 4 is longer"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestExplainDespite(t *testing.T) {
 			if err := e.WriteText(&text); err != nil {
 				t.Fatal(err)
 			}
-			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "this does not open it, as "+c.why) {
+			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "this does not allow it, as "+c.why) {
 				t.Errorf("%+v\n%s", e.Despite, text.String())
 			}
 			if !strings.Contains(e.Expect, "Googlebot may not crawl ") || !strings.HasSuffix(e.Expect, c.path) {

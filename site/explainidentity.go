@@ -23,11 +23,11 @@ type Identity struct {
 // Outcome is what the edge does with a client of one identity.
 type Outcome struct {
 	Identity string `json:"identity"`
-	Refused  bool   `json:"refused"`
+	Blocked  bool   `json:"blocked"`
 	Summary  string `json:"summary"`
 }
 
-// explainIdentity returns nil for clients that are not recognised and for tokens that no request carries.
+// explainIdentity returns nil for clients that are not recognized and for tokens that no request carries.
 func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	if q.Crawler == 0 || s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
 		return nil
@@ -53,8 +53,8 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 		q.Identity = identity
 		c := s.explainEdge(q, []policy.CrawlerID{q.Crawler}, map[policy.CrawlerID]policy.Identity{q.Crawler: identity})
 		v := s.Edge(q)
-		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Refused: v.Refused() && v.Mode == policy.ModeBlock, Summary: c.Summary})
-		if v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.DemandClaimed {
+		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Blocked: v.Blocked() && v.Mode == policy.ModeBlock, Summary: c.Summary})
+		if v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.DemandAny {
 			r := s.reason(v.Decision)
 			r.Says = "for identity " + v.Decision.Rule.Identity.String() + ", " + r.Says
 			demands.add(r)
@@ -69,7 +69,7 @@ func (id *Identity) same() bool {
 }
 
 func (id *Identity) headline() string {
-	text := "its operator publishes nothing to verify it by, so every client of that name is unknown"
+	text := "its operator publishes nothing to verify it by, so every client of that name is unverified"
 	if len(id.By) > 0 {
 		text = "it can be verified, by " + english.List(id.By, "and")
 	}

@@ -107,7 +107,7 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 	}
 	if extra := sent.Beyond(own); !extra.IsEmpty() {
 		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler: rules for everyone apply to it too, "+
-			"as neither headers nor meta elements can exempt one crawler (the setting headers tailored can)", extra.String()))
+			"as neither headers nor meta tags can exempt one crawler (the setting headers tailored can)", extra.String()))
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
@@ -125,7 +125,7 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 		q.Usage = u
 		d := s.Policy.Decide(q)
 		for _, lost := range robotstag.Lost(u, d) {
-			differs = append(differs, fmt.Sprintf("%s of %s cannot be said in a header or a meta element (%s)", lost, u, s.Place(d.Statement.Pos)))
+			differs = append(differs, fmt.Sprintf("%s of %s cannot be said in a header or a meta tag (%s)", lost, u, s.Place(d.Statement.Pos)))
 		}
 	}
 	return differs

@@ -75,7 +75,7 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 		add("TDMRep", says, "W3C Community Group final report, May 2024", "few crawlers; on the European shortlist")
 	}
 	if publish.RSL != "" || publish.License != "" {
-		says := s.LicenceLink(q.Host)
+		says := s.LicenseLink(q.Host)
 		if publish.RSL != "" && s.RSL(q.Host) != nil {
 			says = rsl.Describe(everyone, s.File.Spec.Rights.Offers) + " in " + publish.RSL
 		}
@@ -91,7 +91,7 @@ func (s *Site) controlOf(id policy.CrawlerID) policy.CrawlerID {
 	if info.ControlsTraining {
 		return id
 	}
-	row, ok := s.File.Catalogue.Lookup(info.Token)
+	row, ok := s.File.Catalog.Lookup(info.Token)
 	if !ok || row.TrainingControl == "" {
 		return 0
 	}

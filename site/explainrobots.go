@@ -54,14 +54,14 @@ func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 	}
 	s.explainDirectives(&c, q)
 	s.explainACAP(&c, q)
-	if row, ok := s.File.Catalogue.Lookup(s.Policy.CrawlerInfo(q.Crawler).Token); ok && disobeys[row.Honours] != "" {
-		c.Differs = append(c.Differs, disobeys[row.Honours])
+	if row, ok := s.File.Catalog.Lookup(s.Policy.CrawlerInfo(q.Crawler).Token); ok && disobeys[row.Honors] != "" {
+		c.Differs = append(c.Differs, disobeys[row.Honors])
 	}
 	return c
 }
 
 // LeftOut reports whether a robots.txt with short groups leaves open to a crawler, by not
-// naming it, what the server refuses it. The usage of the query is not looked at.
+// naming it, what the server blocks it. The usage of the query is not looked at.
 func (s *Site) LeftOut(q policy.Query) bool {
 	if !s.Policy.CrawlerInfo(q.Crawler).Rare || s.File.Spec.Publish.AllGroups {
 		return false
@@ -73,7 +73,7 @@ func (s *Site) LeftOut(q policy.Query) bool {
 	return closes(false) && !closes(true)
 }
 
-const leftOut = "robots.txt of a server that refuses this crawler does not name it, as few sites see it: there the server alone closes the page; publish: {groups: all} names it"
+const leftOut = "robots.txt of a server that blocks this crawler does not name it, as few sites see it: there the server alone disallows the page; publish: {groups: all} names it"
 
 // spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,
 // where it has no text, by none.
@@ -126,9 +126,9 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 // byEdge says whether the server closes what robots.txt leaves open.
 func (s *Site) byEdge(d policy.Decision) string {
 	if d.Verdict == policy.Disallowed && s.Policy.Mode(d) == policy.ModeBlock {
-		return "the server refuses it"
+		return "the server blocks it"
 	}
-	return "only enforce: block makes the server refuse it"
+	return "only enforce: block makes the server block it"
 }
 
 // explainDirectives adds the reasons for application directives and for a crawl-delay.
@@ -156,9 +156,9 @@ func (s *Site) ruleOf(d *policy.AppDirective) *policy.Rule {
 }
 
 // disobeys is what operators document who do not follow robots.txt.
-var disobeys = map[crawlers.Honours]string{
-	crawlers.HonoursNo:            "it is known not to follow robots.txt",
-	crawlers.HonoursUserTriggered: "its operator says that it fetches what a person asks for, whatever robots.txt says",
+var disobeys = map[crawlers.Honors]string{
+	crawlers.HonorsNo:            "it is known not to follow robots.txt",
+	crawlers.HonorsUserTriggered: "its operator says that it fetches what a person asks for, whatever robots.txt says",
 }
 
 // explainACAP adds the ACAP records that apply, and says where their readers get another answer than the policy's.

@@ -21,7 +21,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	}
 	for i := range e.Despite {
 		d := &e.Despite[i]
-		fmt.Fprintf(&b, "  although %s: this does not open it, as %s\n", &d.Reason, d.Why)
+		fmt.Fprintf(&b, "  although %s: this does not allow it, as %s\n", &d.Reason, d.Why)
 	}
 	for _, c := range e.Channels {
 		fmt.Fprintf(&b, "\n%s: %s.\n", c.title(), c.Summary)
@@ -81,17 +81,17 @@ func (c *Channel) title() string {
 }
 
 func (e *Explanation) headline() string {
-	who := "No crawler that the policy or the catalogue knows: rules for everyone apply."
+	who := "No crawler that the policy or the catalog knows: rules for everyone apply."
 	if e.Meant != "" {
-		who = fmt.Sprintf("No crawler that the policy or the catalogue knows (did you mean %q?): rules for everyone apply.", e.Meant)
+		who = fmt.Sprintf("No crawler that the policy or the catalog knows (did you mean %q?): rules for everyone apply.", e.Meant)
 	}
 	if c := e.Crawler; c != nil {
 		who = c.Token
 		if c.Operator != "" {
 			who += " of " + c.Operator
 		}
-		if c.Kind != "" {
-			who += " (" + c.Kind + ")"
+		if c.Category != "" {
+			who += " (" + c.Category + ")"
 		}
 		who += ", " + c.How + "."
 		if len(e.Others) > 0 {
@@ -115,9 +115,9 @@ func (e *Explanation) may() string {
 	case e.MayCrawl:
 		return "It may crawl %s."
 	case e.Crawler == nil:
-		return "Crawlers that the policy does not name may not crawl %s" + readAs + ". A client that is not recognised is not refused."
+		return "Crawlers that the policy does not name may not crawl %s" + readAs + ". A client that is not recognized is not blocked."
 	case e.Open:
-		return "It is asked not to crawl %s, but is not refused there: crawlers learn the rules from it."
+		return "It is asked not to crawl %s, but is not blocked there: crawlers learn the rules from it."
 	}
 	return "It may not crawl %s" + readAs + "."
 }
@@ -169,7 +169,7 @@ func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 	case policy.OtherGroup:
 		return fmt.Sprintf("of %s and %s neither is narrower than the other", a.AudienceName(), d.AudienceName())
 	case policy.ElseOnly:
-		return "a rule for everyone-else opens nothing that is closed to everyone"
+		return "a rule for everyone-else allows nothing that is disallowed for everyone"
 	case policy.Shorter:
 		return fmt.Sprintf("the pattern of line %s is longer", line(d))
 	case policy.NotWithin:

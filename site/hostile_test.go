@@ -33,7 +33,7 @@ var hostileTexts = []string{
 var fieldNames = []string{"user-agent", "user-agent-purpose", "allow", "disallow", "crawl-delay", "app-directives", "content-usage", "content-signal", "sitemap", "license"}
 
 // A text of the policy file stays in its place, whatever it is: either the file is
-// refused, or every line, header field and element is one of those that are made.
+// blocked, or every line, header field and element is one of those that are made.
 func TestTextsStayInTheirPlaces(t *testing.T) {
 	data, err := os.ReadFile("../policyfile/testdata/good/everything.yaml")
 	if err != nil {
@@ -72,9 +72,9 @@ func TestTextsStayInTheirPlaces(t *testing.T) {
 		}
 		*n = before
 	}
-	t.Logf("%d files loaded, %d were refused", loaded, refused)
+	t.Logf("%d files loaded, %d were blocked", loaded, refused)
 	if loaded < 250/spread || refused < 6000/spread {
-		t.Errorf("%d files loaded, %d were refused", loaded, refused)
+		t.Errorf("%d files loaded, %d were blocked", loaded, refused)
 	}
 }
 
@@ -131,7 +131,7 @@ func checkLines(t *testing.T, body []byte) {
 }
 
 // checkElements reads elements as a browser does and expects nothing but robots
-// meta elements.
+// meta tags.
 func checkElements(t *testing.T, text string) {
 	t.Helper()
 	z := html.NewTokenizer(strings.NewReader(text))

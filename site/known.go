@@ -12,7 +12,7 @@ import (
 )
 
 // known is what a policy knows of crawlers, apart from its rules. It is large and the same for all policies that add
-// no crawler to the catalogue in use, so they share one.
+// no crawler to the catalog in use, so they share one.
 type known struct {
 	recognizer *crawlers.Recognizer
 	facts      []crawlers.Verification // by crawler
@@ -23,8 +23,8 @@ type known struct {
 var current crawlers.Derived[*known]
 
 func knownOf(f *policyfile.File) *known {
-	if len(tokensOf(f.Policy)) == f.Catalogue.Len() {
-		if k, ok := current.Get(f.Catalogue, func() *known { return newKnown(f) }); ok {
+	if len(tokensOf(f.Policy)) == f.Catalog.Len() {
+		if k, ok := current.Get(f.Catalog, func() *known { return newKnown(f) }); ok {
 			return k
 		}
 	}
@@ -32,18 +32,18 @@ func knownOf(f *policyfile.File) *known {
 }
 
 func newKnown(f *policyfile.File) *known {
-	k := &known{tokens: map[string]struct{}{}, identities: crawlers.NewIdentities(f.Catalogue)}
+	k := &known{tokens: map[string]struct{}{}, identities: crawlers.NewIdentities(f.Catalog)}
 	var patterns []crawlers.Pattern
 	for id, c := range f.Policy.Crawlers {
 		names, facts := []string{c.Token}, crawlers.Verification{}
-		if row, ok := f.Catalogue.Lookup(c.Token); ok {
+		if row, ok := f.Catalog.Lookup(c.Token); ok {
 			names, facts = row.Patterns(), row.Verification
 			if row.ReadsMeta {
 				k.tokens[strings.ToLower(c.Token)] = struct{}{}
 			}
 		}
 		k.facts = append(k.facts, facts)
-		for _, n := range names { // the strings that the catalogue knows, else the token
+		for _, n := range names { // the strings that the catalog knows, else the token
 			patterns = append(patterns, crawlers.Pattern{Token: n, Index: int(id)})
 		}
 	}

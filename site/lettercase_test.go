@@ -51,7 +51,7 @@ func TestEdgeInAnyCase(t *testing.T) {
 		{"Googlebot/2.1", "/admin/x", true, false},
 	} {
 		v := s.Edge(policy.Query{Crawler: recognize(s, c.agent), Host: "example.com", Path: c.path, Now: june})
-		if v.Refused() != c.refused || v.AnyCase != c.folded {
+		if v.Blocked() != c.refused || v.AnyCase != c.folded {
 			t.Errorf("%s %s: %+v", c.agent, c.path, v)
 		}
 		u, err := url.Parse("https://example.com" + c.path)

@@ -36,7 +36,7 @@ func (s *Site) Limits(dst []Limit, q policy.Query) []Limit {
 		return dst
 	}
 	// An impostor of a search engine is none.
-	search := q.Identity != policy.Impostor && s.Policy.CrawlerInfo(q.Crawler).Kind == string(crawlers.KindSearch)
+	search := q.Identity != policy.Impostor && s.Policy.CrawlerInfo(q.Crawler).Category == string(crawlers.CategorySearch)
 	if r := s.Policy.Limit(q); r != nil && (!search || limitsSearch(r)) {
 		if mode := s.limitMode(r); mode > policy.ModeOff {
 			dst = append(dst, Limit{Limit: r.Limit, Crawler: q.Crawler, Identity: q.Identity, Rule: r, Pos: r.LimitPos, Mode: mode})
@@ -61,7 +61,7 @@ func (s *Site) LimitsOfAll(dst []Limit, ids []policy.CrawlerID, q policy.Query, 
 }
 
 // MaxMode returns the most that the edge could do under the policy: ModeLog or
-// ModeBlock if it refuses or limits anyone, else ModeOff.
+// ModeBlock if it blocks or limits anyone, else ModeOff.
 func (s *Site) MaxMode() policy.Mode {
 	mode := s.File.MaxMode()
 	for i := range s.File.Spec.Rules {
@@ -96,7 +96,7 @@ func (s *Site) limitMode(r *policy.Rule) policy.Mode {
 }
 
 func limitsSearch(r *policy.Rule) bool {
-	return slices.Contains(r.IntendedGuards, lint.GuardLimits)
+	return slices.Contains(r.IntendedChecks, lint.SafetyLimits)
 }
 
 func delayLimit(delay time.Duration) policy.Limit {

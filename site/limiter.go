@@ -11,14 +11,14 @@ import (
 )
 
 // limitKey is what one bucket is for. Nothing in it comes from the client but what it was
-// recognised as, so that a crawler with many addresses has one bucket, and the number
-// of buckets depends on the policy and the catalogue only.
+// recognized as, so that a crawler with many addresses has one bucket, and the number
+// of buckets depends on the policy and the catalog only.
 type limitKey struct {
 	Crawler  string // its token
 	Identity policy.Identity
 	Pos      policy.Pos // of the limit in the policy file
 	Limit    policy.Limit
-	DryRun   bool // requests over the limit pass, so they must not count for those who refuse
+	DryRun   bool // requests over the limit pass, so they must not count for those who block
 }
 
 // maxBuckets bounds the buckets of one policy. New versions of the policy have new keys.

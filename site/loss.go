@@ -20,8 +20,8 @@ type Loss uint8
 
 // The losses.
 const (
-	LossRefused Loss = 1 << iota // the server refuses the request
-	LossCrawl                    // crawling is disallowed, and the request is not refused
+	LossRefused Loss = 1 << iota // the server blocks the request
+	LossCrawl                    // crawling is disallowed, and the request is not blocked
 	LossIndex                    // the page is not to be indexed, or not to be used for search
 	LossSnippet                  // no snippet of the page is to be shown
 	LossLink                     // no link to the page is to be shown
@@ -31,12 +31,12 @@ const (
 
 // losses are the words for each, and the guard that the key intended waives.
 var losses = [numLosses]struct{ word, text, guard string }{
-	{"refused", "refused", lint.GuardRefuses},
-	{"crawl", "disallowed", lint.GuardShutsOut},
-	{"index", "not to be indexed", lint.GuardIndex},
-	{"snippet", "to be shown without a snippet", lint.GuardIndex},
-	{"link", "not to be linked", lint.GuardIndex},
-	{"limit", "limited", lint.GuardLimits},
+	{"blocked", "blocked", lint.SafetyBlocks},
+	{"crawl", "disallowed", lint.SafetyDisallows},
+	{"index", "not to be indexed", lint.SafetyIndex},
+	{"snippet", "to be shown without a snippet", lint.SafetyIndex},
+	{"link", "not to be linked", lint.SafetyIndex},
+	{"limit", "limited", lint.SafetyLimits},
 }
 
 // Each lists the single losses in l.
@@ -64,7 +64,7 @@ func (l Loss) MarshalText() ([]byte, error) {
 	return []byte(l.words(func(i int) string { return losses[i].word }, " ")), nil
 }
 
-// String is the losses in words: "refused", "not to be indexed and to be shown without a snippet".
+// String is the losses in words: "blocked", "not to be indexed and to be shown without a snippet".
 func (l Loss) String() string { return l.words(func(i int) string { return losses[i].text }, " and ") }
 
 // Intended is the line that says in a rule that the losses are meant.
@@ -100,7 +100,7 @@ type Lost struct {
 // SearchLoss returns what a search engine loses at a host and path when the policy of now takes the place of that of
 // old, which is nil for none. The queries have the crawler as each policy knows it.
 //
-// It is newly refused, disallowed, told not to index or not to show a snippet or a link, or
+// It is newly blocked, disallowed, told not to index or not to show a snippet or a link, or
 // limited, at once or when a date has passed. An impostor loses nothing, nor does a crawler
 // of which neither policy says that it is a search engine.
 func SearchLoss(old, now *Site, was, is policy.Query) (lost Lost) {
@@ -156,9 +156,9 @@ func (l *Lost) add(later Lost) {
 }
 
 // Searches reports whether a crawler is of a search engine: by the policy, or by the
-// catalogue, unless the policy says that another kind is intended.
+// catalog, unless the policy says that another kind is intended.
 func (s *Site) Searches(id policy.CrawlerID) bool {
-	return lint.IsOfKind(s.Policy, id, crawlers.KindSearch)
+	return lint.IsOfKind(s.Policy, id, crawlers.CategorySearch)
 }
 
 // closures are what a policy closes to a crawler at a page, and by which rules.
@@ -171,11 +171,11 @@ func (s *Site) closures(q policy.Query) (c closures) {
 	if s.open(s.targetOf(q.Host, q.Path)) {
 		return c
 	}
-	guards := s.Policy.CrawlerInfo(q.Crawler).IntendedGuards
+	guards := s.Policy.CrawlerInfo(q.Crawler).IntendedChecks
 	add := func(bit Loss, r *policy.Rule) {
 		guard := losses[bit.number()].guard
-		waives := func(g string) bool { return g == guard || bit == LossCrawl && g == lint.GuardRefuses }
-		intended := slices.ContainsFunc(guards, waives) || r != nil && (r.Intended || slices.ContainsFunc(r.IntendedGuards, waives))
+		waives := func(g string) bool { return g == guard || bit == LossCrawl && g == lint.SafetyBlocks }
+		intended := slices.ContainsFunc(guards, waives) || r != nil && (r.Intended || slices.ContainsFunc(r.IntendedChecks, waives))
 		if c.loss&bit == 0 || intended && c.intended&bit == 0 {
 			c.rules[bit.number()] = r
 		}
@@ -185,7 +185,7 @@ func (s *Site) closures(q policy.Query) (c closures) {
 	}
 	// The server takes paths in another letter case for the same, robots.txt does not.
 	q.Usage = policy.Crawl
-	if v := s.Edge(q); v.Refused() && v.Mode == policy.ModeBlock {
+	if v := s.Edge(q); v.Blocked() && v.Mode == policy.ModeBlock {
 		add(LossRefused, v.Decision.Rule)
 	} else if d := s.Policy.Decide(q); d.Verdict == policy.Disallowed {
 		add(LossCrawl, d.Rule)

@@ -80,10 +80,10 @@ func (s *Site) RegisterPath(target string) string {
 	return ""
 }
 
-// LicenceLink is the Link field that names the licence on a host; "" for none.
-func (s *Site) LicenceLink(host string) string { return s.registers.link(host) }
+// LicenseLink is the Link field that names the license on a host; "" for none.
+func (s *Site) LicenseLink(host string) string { return s.registers.link(host) }
 
-// Rights is what the response fields and meta elements of registers say about some paths of a host.
+// Rights is what the response fields and meta tags of registers say about some paths of a host.
 type Rights struct {
 	TDMRep tdmrep.Declaration
 	Link   string // the value of a Link field; "" for none

@@ -42,8 +42,8 @@ func TestRegisterDiagnostics(t *testing.T) {
 		{"one crawler may not", "{for: GPTBot, disallow: {train-ai: /a/}}", "{tdmrep: on}", `p.yaml:3`},
 		{"one crawler may", "{for: everyone, disallow: {train-ai: /a/}}\n  - {for: CCBot, allow: {train-ai: /a/}}", "{rsl: on}", `p.yaml:4`},
 		{"registers off", "{for: GPTBot, disallow: {train-ai: /a/}}", "{acap: off}", ""},
-		{"use=full", "{for: everyone, disallow: {ai-use: /a/}}", "{content-signal: full}", "[registers-differ]"},
-		{"use=immediate", "{for: everyone, allow: {search: /}}", "{content-signal: immediate}", "[registers-differ]"},
+		{"use=full", "{for: everyone, disallow: {ai-use: /a/}}", "{content-signal: full}", "[rights-differ]"},
+		{"use=immediate", "{for: everyone, allow: {search: /}}", "{content-signal: immediate}", "[rights-differ]"},
 		{"use=reference", "{for: everyone, disallow: {ai-use: /a/}, allow: {search: /}}", "{content-signal: reference}", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestRegisterDiagnostics(t *testing.T) {
 			_, ds := Load("p.yaml", []byte("version: 1\nrules:\n  - "+c.rules+"\npublish: "+c.publish+"\n"))
 			var said []string
 			for _, d := range ds {
-				if strings.HasPrefix(d.Code, "register") {
+				if strings.HasPrefix(d.Code, "rights-") {
 					said = append(said, d.String())
 				}
 			}

@@ -49,7 +49,7 @@ rules:
 		t.Run(c.name, func(t *testing.T) {
 			ids := s.RecognizeAll(nil, c.lines)
 			if len(ids) == 0 {
-				t.Fatal("not recognised")
+				t.Fatal("not recognized")
 			}
 			q, v := s.EdgeOfAll(ids, policy.Query{Host: "example.com", Path: "/premium/x", Now: june}, func(policy.CrawlerID) policy.Identity { return policy.Unknown })
 			if got := s.Policy.CrawlerInfo(v.Crawler).Token; got != c.token || v.Mode != c.mode || q.Crawler != v.Crawler {

@@ -30,7 +30,7 @@ type Site struct {
 	purposeRecognizer *crawlers.Recognizer
 	pages             *pages
 	registers         *registers
-	licence           licence
+	license           license
 	limits            bool // some rule limits requests
 	dated             bool // what search engines may do ends on some date
 }
@@ -56,7 +56,7 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
 	s.http = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "http"}})
 	s.https = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "https"}})
-	s.licence = licenceOf(f.Spec.Publish.License)
+	s.license = licenseOf(f.Spec.Publish.License)
 	ds = append(ds, f.Add(s.check())...).Sorted()
 	if ds.HasErrors() {
 		return nil, ds

@@ -115,7 +115,7 @@ rules:
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)": true,
 	} {
 		v := s.Edge(policy.Query{Crawler: recognize(s, agent), Host: "example.com", Path: "/private/x", Now: june})
-		if v.Refused() != want || want && v.Mode != policy.ModeBlock {
+		if v.Blocked() != want || want && v.Mode != policy.ModeBlock {
 			t.Errorf("%q: %+v", agent, v)
 		}
 	}
@@ -136,14 +136,14 @@ rules:
 		"/.well-known/..%2Fx": false, "/.well-known/..;/x": false, "/.well-known/%2e%2e/x": false, "/.well-known/a%2Fb": true,
 		"/": false, "/robots.txt/": false, "/robots.txtx": false, "/.well-known/../x": false, "/.well-known": false, "/terms/": false,
 	} {
-		if v := s.Edge(policy.Query{Crawler: id, Host: "www.example.com", Path: path, Now: june}); v.Refused() == open {
-			t.Errorf("%s: refused %v", path, v.Refused())
+		if v := s.Edge(policy.Query{Crawler: id, Host: "www.example.com", Path: path, Now: june}); v.Blocked() == open {
+			t.Errorf("%s: blocked %v", path, v.Blocked())
 		}
 	}
 }
 
 // A target that is too long to be compared with patterns is no way round a rule
-// that blocks, and no reason to refuse where nothing is blocked.
+// that blocks, and no reason to block where nothing is blocked.
 func TestEdgeLongPaths(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -168,8 +168,8 @@ rules:
 		{"example.com", "/news/" + long, policy.ModeUnset},
 	} {
 		v := s.Edge(policy.Query{Crawler: recognize(s, "GPTBot"), Host: c.host, Path: c.path, Now: june})
-		if v.Mode != c.want || v.Refused() != (c.want == policy.ModeBlock) {
-			t.Errorf("%s%.20s… (%d): mode %v, refused %v", c.host, c.path, len(c.path), v.Mode, v.Refused())
+		if v.Mode != c.want || v.Blocked() != (c.want == policy.ModeBlock) {
+			t.Errorf("%s%.20s… (%d): mode %v, blocked %v", c.host, c.path, len(c.path), v.Mode, v.Blocked())
 		}
 	}
 }
@@ -227,11 +227,11 @@ rules:
 		{policy.Impostor, "/robots.txt", policy.ModeUnset, false},
 	} {
 		v := s.Edge(policy.Query{Crawler: id, Identity: c.identity, Host: "example.com", Path: c.path, Now: june})
-		if v.Mode != c.mode || v.Impostor != c.impostor || v.Refused() != (c.mode != policy.ModeUnset) {
+		if v.Mode != c.mode || v.Impostor != c.impostor || v.Blocked() != (c.mode != policy.ModeUnset) {
 			t.Errorf("identity %v, %s: %+v", c.identity, c.path, v)
 		}
 	}
-	if v := s.Edge(policy.Query{Identity: policy.Impostor, Path: "/members/", Now: june}); v.Refused() {
+	if v := s.Edge(policy.Query{Identity: policy.Impostor, Path: "/members/", Now: june}); v.Blocked() {
 		t.Errorf("no known crawler: %+v", v)
 	}
 }
@@ -257,16 +257,16 @@ rules:
 		}
 	}
 	id := recognize(s, "PartnerBot/1.0")
-	if v := s.Edge(policy.Query{Crawler: id, Purposes: []string{"ai-training"}, Path: "/y", Now: june}); !v.Refused() {
+	if v := s.Edge(policy.Query{Crawler: id, Purposes: []string{"ai-training"}, Path: "/y", Now: june}); !v.Blocked() {
 		t.Error("the purpose that the client names is not heard")
 	}
 }
 
-// A licence on another host, or at the root of one, opens nothing.
-func TestEdgeOtherLicence(t *testing.T) {
-	for _, licence := range []string{"https://rslcollective.org/", "https://other.example/terms.xml"} {
+// A license on another host, or at the root of one, opens nothing.
+func TestEdgeOtherLicense(t *testing.T) {
+	for _, license := range []string{"https://rslcollective.org/", "https://other.example/terms.xml"} {
 		s := load(t, `version: 1
-publish: {license: "`+licence+`"}
+publish: {license: "`+license+`"}
 rules:
   - for: GPTBot
     disallow:
@@ -275,8 +275,8 @@ rules:
 `)
 		id := recognize(s, "GPTBot/1.2")
 		for _, path := range []string{"/", "/terms.xml"} {
-			if v := s.Edge(policy.Query{Crawler: id, Host: "www.example.com", Path: path, Now: june}); !v.Refused() {
-				t.Errorf("%s: %s is open", licence, path)
+			if v := s.Edge(policy.Query{Crawler: id, Host: "www.example.com", Path: path, Now: june}); !v.Blocked() {
+				t.Errorf("%s: %s is allowed", license, path)
 			}
 		}
 	}
@@ -422,7 +422,7 @@ func TestHeadersTooLarge(t *testing.T) {
 	}
 }
 
-// No browser is ever recognised, whatever a rule is for.
+// No browser is ever recognized, whatever a rule is for.
 func TestBrowsersAreNoCrawlers(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: [Mozilla, Chrome, chrome, OtherBot]\n    disallow:\n      crawl: /\n    enforce: block\n"))
 	if s == nil {
@@ -432,6 +432,6 @@ func TestBrowsersAreNoCrawlers(t *testing.T) {
 		t.Errorf("a browser is taken for %s", s.Policy.CrawlerInfo(id).Token)
 	}
 	if id := recognize(s, "Mozilla/5.0 (compatible; OtherBot/1.0)"); s.Policy.CrawlerInfo(id).Token != "OtherBot" {
-		t.Error("a crawler is not recognised")
+		t.Error("a crawler is not recognized")
 	}
 }

@@ -122,5 +122,5 @@ func (s *Site) opens(host, path string) bool {
 	name, _, _ := strings.Cut(path, "?")
 	return name == "/robots.txt" || strings.HasPrefix(name, "/.well-known/") ||
 		s.File.Spec.Publish.RSL != "" && name == s.File.Spec.Publish.RSL ||
-		s.licence.path != "" && name == s.licence.path && (s.licence.host == "" || policy.NormalizeHost(host) == s.licence.host)
+		s.license.path != "" && name == s.license.path && (s.license.host == "" || policy.NormalizeHost(host) == s.license.host)
 }

@@ -46,8 +46,8 @@ rules:
 		{"open.example.com:80:80", "/private/", true},
 	} {
 		v := s.Edge(policy.Query{Crawler: s.Policy.Crawler("GPTBot"), Host: c.host, Path: c.path, Now: june})
-		if v.Refused() != c.refused {
-			t.Errorf("%s%s: refused %v, want %v", c.host, c.path, v.Refused(), c.refused)
+		if v.Blocked() != c.refused {
+			t.Errorf("%s%s: blocked %v, want %v", c.host, c.path, v.Blocked(), c.refused)
 		}
 		if page := s.Page(c.host, c.path, june); (page.Values != nil) != c.refused {
 			t.Errorf("%s%s: the page carries %v, want something: %v", c.host, c.path, page.Values, c.refused)

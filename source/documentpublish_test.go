@@ -70,14 +70,14 @@ func (s *storedPolicy) holds(t *testing.T, want string) {
 	}
 }
 
-// What the guard refuses, and what has an error, never gets into the storage, so that the
+// What the guard blocks, and what has an error, never gets into the storage, so that the
 // next version can be published.
 func TestPublishAsksTheGuardFirst(t *testing.T) {
 	d, u, s := openStored(t)
-	g := &guard{err: errors.New("it would refuse search crawlers")}
+	g := &guard{err: errors.New("it would block search crawlers")}
 	u.Guard = g.check
 	if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy + "# closed\n"}); err == nil || !strings.Contains(err.Error(), "search crawlers") {
-		t.Errorf("published against the guard: %v", err)
+		t.Errorf("published against the safety check: %v", err)
 	}
 	if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: "version: 1\nrulez: 1\n"}); err == nil {
 		t.Error("an invalid policy was published")
@@ -92,7 +92,7 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 		t.Errorf("a good version was not published after a rejected one: %v", err)
 	}
 	if g.times() != 2 {
-		t.Errorf("the guard was asked %d times for two versions", g.times())
+		t.Errorf("the safety check was asked %d times for two versions", g.times())
 	}
 	s.holds(t, fakePolicy+"# good\n")
 	if _, err := d.Publish(t.Context(), Change{Replaces: sumOf([]byte(fakePolicy)), Text: fakePolicy}); !errors.Is(err, ErrOvertaken) {
@@ -211,14 +211,14 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 		g.answers(nil)
 		pass(2 * time.Minute)
 		if s := d.Status(); s.Error != "" || d.Current().Text != fakePolicy+"# b\n" {
-			t.Errorf("not loaded after the guard could decide: %s", s.Error)
+			t.Errorf("not loaded after the safety check could decide: %s", s.Error)
 		}
-		g.answers(errors.New("it would refuse search crawlers"))
+		g.answers(errors.New("it would block search crawlers"))
 		before := g.times()
 		src.set(fakePolicy+"# c\n", nil)
 		pass(10 * time.Minute)
 		if n := g.times() - before; n != 1 {
-			t.Errorf("a verdict was asked for %d times", n)
+			t.Errorf("a decision was asked for %d times", n)
 		}
 	})
 }

@@ -177,7 +177,7 @@ func TestUndoSkipsAVersionThatWasNotLoaded(t *testing.T) {
 		{"found", false, "v2"}, // rejected
 		{"new", false, "v2"},
 		{"open", true, "v1"}, // servers never left it
-		{"closed", true, "v5"},
+		{"disallowed", true, "v5"},
 	} {
 		if v.text != before {
 			if err := PublishTo(t.Context(), s.Storage, s.key, Change{Replaces: SumOf(before), Text: v.text}); err != nil {

@@ -71,7 +71,7 @@ func newHosts(t *hostTemplate) *Hosts {
 		closed: sync.OnceValue(func() *Snapshot {
 			s, _ := Compile(t.name, []byte(closedText))
 			s.PerHost = true
-			s.catalogue.Store(nil) // it names no crawlers
+			s.catalog.Store(nil) // it names no crawlers
 			return s
 		}),
 	}
@@ -125,7 +125,7 @@ func (h *Hosts) openDir(o *Options) (*os.Root, error) {
 	name := zap.String("policy", h.Name())
 	switch {
 	case err != nil && before == nil:
-		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are closed to crawlers",
+		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are disallowed for crawlers",
 			name, zap.Error(err))
 	case err == nil && before != nil:
 		o.Logger.Info("the directory of the policy files can be read again", name)
@@ -212,7 +212,7 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	}
 	if out := f.apply(o, f.file, found, err, true); out.Err != nil {
 		f.current.Store(h.closed())
-		o.Logger.Error("the policy of a host has an error; the host is closed to crawlers until it is fixed",
+		o.Logger.Error("the policy of a host has an error; the host is disallowed for crawlers until it is fixed",
 			zap.String("policy", f.Name), zap.Error(out.Err))
 	}
 	h.add(name, f)

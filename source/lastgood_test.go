@@ -241,13 +241,13 @@ func TestStartWaitsForTheGuard(t *testing.T) {
 	store(next)
 	d, all := start(3)
 	if d.Current().Text != fakePolicy || g.times() != 0 {
-		t.Fatalf("it is loaded before the guard has started, which was asked %d times", g.times())
+		t.Fatalf("it is loaded before the safety check has started, which was asked %d times", g.times())
 	}
 	g.answers(errors.New("search engines would lose 20 requests"))
 	running.Store(true)
 	wait := d.poll(t.Context())
 	if s := d.Status(); wait > unavailableRetry || d.Current().Text != fakePolicy || !strings.Contains(s.Error, "would lose 20") {
-		t.Errorf("after the guard has started: %+v, next poll after %s", s, wait)
+		t.Errorf("after the safety check has started: %+v, next poll after %s", s, wait)
 	}
 	g.answers(nil)
 	store(next + "# corrected\n")

@@ -100,7 +100,7 @@ func (p *Pool) Loaded() []*Document {
 // handler, may hold up a policy for ever.
 const recompileTimeout = 30 * time.Second
 
-// Recompile compiles once more the policies that were compiled with another catalogue of
+// Recompile compiles once more the policies that were compiled with another catalog of
 // crawlers than the one in use. A policy that has an error with it stays as it is. What is
 // not done when ctx ends, or after half a minute, is left to the next call.
 func (p *Pool) Recompile(ctx context.Context) {
@@ -133,8 +133,8 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	used, _ := crawlers.Default()
 	s, err := compileAccepted(d.Name, []byte(before.Text))
 	if err != nil {
-		before.catalogue.Store(used) // so that it is said once
-		o.Logger.Error("a policy has an error with the new catalogue of crawlers; it is served with the previous one",
+		before.catalog.Store(used) // so that it is said once
+		o.Logger.Error("a policy has an error with the new catalog of crawlers; it is served with the previous one",
 			zap.String("policy", d.Name), zap.Error(err))
 		return
 	}
@@ -153,13 +153,13 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
-// outdated reports whether another catalogue than that of the version is in use. The
+// outdated reports whether another catalog than that of the version is in use. The
 // closed policy of a host without a usable file names no crawlers, and never is.
 func (s *Snapshot) outdated() bool {
 	if s == nil {
 		return false
 	}
 	used, err := crawlers.Default()
-	with := s.catalogue.Load()
+	with := s.catalog.Load()
 	return err == nil && with != nil && used != with
 }

@@ -33,7 +33,7 @@ func (c *counted) String() string {
 
 // count numbers a version. A policy in a storage has the number and the author of the newest version of its history,
 // which is read only with ask, if that has its text; if not, it is the next one, and its author is not known. The
-// versions of other sources are counted as they come. Another program or catalogue under the same policy counts after
+// versions of other sources are counted as they come. Another program or catalog under the same policy counts after
 // a dot.
 func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 	if o.lastGoodFile(src) == "" {
@@ -88,7 +88,7 @@ var program = sync.OnceValue(func() string {
 // Publication is what this version publishes. It is worked out once.
 func (s *Snapshot) Publication() *activity.Publication {
 	return s.publication.get(func() any {
-		p := &activity.Publication{Name: s.Site.File.Name, Time: s.Since, SHA256: s.SHA256, Program: program(), Catalogue: s.Site.File.Catalogue.AsOf(), Text: s.Text}
+		p := &activity.Publication{Name: s.Site.File.Name, Time: s.Since, SHA256: s.SHA256, Program: program(), Catalog: s.Site.File.Catalog.AsOf(), Text: s.Text}
 		p.Documents, p.LeftOut = s.Site.Documents()
 		p.Identify()
 		return p

@@ -14,7 +14,7 @@ import (
 )
 
 // A version is counted once, whatever starts and reads follow; another policy is the next
-// number, and another program or catalogue under the same policy counts after a dot.
+// number, and another program or catalog under the same policy counts after a dot.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
@@ -213,8 +214,5 @@ func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome,
 // compileReturned compiles a text that may have been served before. An undo must not depend on what has happened
 // since: its tests held when it was served.
 func compileReturned(name string, data []byte, r Return) (*Snapshot, error) {
-	if r == Undo {
-		return compileAccepted(name, data)
-	}
-	return Compile(name, data)
+	return compile(name, data, policyfile.Options{Accepted: r == Undo, Stored: r != NeverServed})
 }

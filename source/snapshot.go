@@ -25,7 +25,7 @@ type Snapshot struct {
 	Warnings   policyfile.Diagnostics
 	PerHost    bool // loaded from the file of one host (see Hosts)
 
-	catalogue atomic.Pointer[crawlers.Catalogue] // it was compiled with
+	catalog atomic.Pointer[crawlers.Catalog] // it was compiled with
 
 	own, record, publication attachment
 
@@ -50,13 +50,13 @@ func Compile(name string, data []byte) (*Snapshot, error) {
 }
 
 // compileAccepted is Compile for a text that was accepted before. A test of the policy that fails now, because a date
-// has passed or the catalogue of crawlers is newer, is a warning.
+// has passed or the catalog of crawlers is newer, is a warning.
 func compileAccepted(name string, data []byte) (*Snapshot, error) {
-	return compile(name, data, policyfile.Options{Accepted: true})
+	return compile(name, data, policyfile.Options{Accepted: true, Stored: true})
 }
 
 func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) {
-	catalogue, _ := crawlers.Default() // without one there is no site
+	catalog, _ := crawlers.Default() // without one there is no site
 	s, ds := site.LoadWith(name, data, o)
 	if ds.HasErrors() {
 		return nil, ds
@@ -66,7 +66,7 @@ func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) 
 		Site: s, ETagSuffix: "-rp" + sum[:12], Text: string(data), SHA256: sum, Since: time.Now(), Warnings: ds.Summed(),
 		shared: new(attachment),
 	}
-	v.catalogue.Store(catalogue)
+	v.catalog.Store(catalog)
 	return v, nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// What is not a regular file is refused, without opening it or waiting for it.
+// What is not a regular file is blocked, without opening it or waiting for it.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, loop := filepath.Join(dir, "fifo"), filepath.Join(dir, "loop")

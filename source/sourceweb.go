@@ -73,7 +73,7 @@ func (w *webPolicy) read(ctx context.Context, _ any) (content, error) {
 	return content{data: data}, nil
 }
 
-// isHTML recognises a login page, or an error page with status 200. A policy never begins with "<".
+// isHTML recognizes a login page, or an error page with status 200. A policy never begins with "<".
 func isHTML(contentType string, data []byte) bool {
 	media, _, _ := mime.ParseMediaType(contentType)
 	return media == "text/html" || media == "application/xhtml+xml" || bytes.HasPrefix(bytes.TrimSpace(data), []byte("<"))

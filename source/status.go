@@ -160,7 +160,7 @@ var (
 	descWarnings   = newDesc("warnings", "Warnings about the served version.")
 	descRules      = newDesc("rules", "Rules of the served version.")
 	descSites      = newDesc("sites", "Handlers that use the policy.")
-	descInfo       = newDesc("info", "1, labelled with the SHA-256 of the served version.", "sha256")
+	descInfo       = newDesc("info", "1, labeled with the SHA-256 of the served version.", "sha256")
 	descUndoCost   = newDesc("undo_cost", "1 while the served version is an undo by which search engines lose something, or a test of the policy no longer holds; else 0.")
 	descHosts      = newDesc("hosts", "Per-host policy files, by state: served, broken (an error now), missing.", "state")
 )

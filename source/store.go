@@ -58,7 +58,7 @@ type Options struct {
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
 	Upstream func(host string) *robotstxt.File
-	// Short reports whether the handler leaves out of robots.txt crawlers that it refuses; nil stands for no.
+	// Short reports whether the handler leaves out of robots.txt crawlers that it blocks; nil stands for no.
 	Short func() bool
 	// OnLoad, if not nil, is called with each policy that is loaded for all hosts. It must
 	// not call methods of the pool or of its documents, which wait for it.
@@ -229,8 +229,8 @@ const (
 	// LastGood is where in a storage the last known good policies are. No policy can be published there.
 	LastGood = "robots_policy/last_good"
 
-	// Catalogue is where the catalogue of crawlers is. No policy can be published there.
-	Catalogue = "robots_policy/crawlers.yaml"
+	// Catalog is where the catalog of crawlers is. No policy can be published there.
+	Catalog = "robots_policy/crawlers.yaml"
 )
 
 // caddysOwn is what Caddy and CertMagic keep at the top of a storage.
@@ -245,7 +245,7 @@ func StorageKey(name string) (string, error) {
 	}
 	folded := strings.ToLower(key)
 	first, _, _ := strings.Cut(folded, "/")
-	if slices.Contains(caddysOwn, first) || strings.HasPrefix(folded+"/", LastGood+"/") || folded == Catalogue {
+	if slices.Contains(caddysOwn, first) || strings.HasPrefix(folded+"/", LastGood+"/") || folded == Catalog {
 		return "", fmt.Errorf("invalid key %q: Caddy stores other data there; use a key such as robots_policy/site.yaml", key)
 	}
 	return key, nil

@@ -100,7 +100,7 @@ func (us *users) active() (*user, time.Duration) {
 // Merges reports whether a handler merges the upstream's robots.txt.
 func (us *users) Merges() bool { return len(us.upstreams()) > 0 }
 
-// Short reports whether all handlers leave out of robots.txt crawlers that they refuse.
+// Short reports whether all handlers leave out of robots.txt crawlers that they block.
 func (us *users) Short() bool {
 	us.mu.RLock()
 	defer us.mu.RUnlock()

@@ -208,7 +208,7 @@ func wholeNumber(value []byte) (n int64, ok bool) {
 	return n, len(value) > 0
 }
 
-// timeCache has the last time, as neighbouring lines share their second.
+// timeCache has the last time, as neighboring lines share their second.
 type timeCache struct {
 	text [32]byte
 	n    int

@@ -350,7 +350,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// A log of which nothing can be read is refused with the option that reads it.
+// A log of which nothing can be read is blocked with the option that reads it.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(3, 1)), 1)[0]
@@ -364,7 +364,7 @@ func TestRefusals(t *testing.T) {
 		"<html>\n": "it is a web page",
 		"time:[22/Nov/2026:09:00:00 +0000]\thost:192.0.2.7\treq:GET / HTTP/1.1\tua:x\n": "--format 'time:$time_local",
 		"hello\n": "unknown log format: describe it with --format", "\xfd7zXZ\x00\x00\x04": "write: xz -dc FILE | caddy robots-policy replay",
-		"LPKSHHRH\x00\x00": "journalctl --file FILE", "SQLite format 3\x00": "--store",
+		"LPKSHHRH\x00\x00": "journalctl --file FILE", "SQLite format 3\x00": "--database",
 		strings.Replace(q.caddy("User-Agent"), `"ts"`, `"t"`, 1) + "\n": "its time is missing or invalid): name the fields, as in --map time=",
 	} {
 		if _, _, err := readAll(t, Reading{}, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {

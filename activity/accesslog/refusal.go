@@ -29,7 +29,7 @@ func refusedFile(start []byte) error {
 		switch {
 		case !bytes.HasPrefix(start, []byte(p.start)):
 		case p.command == "":
-			return fmt.Errorf("it is %s, not an access log; the option --store reads the activity database", p.name)
+			return fmt.Errorf("it is %s, not an access log; the option --database reads the activity database", p.name)
 		default:
 			return fmt.Errorf("it is %s; write: %s | caddy robots-policy replay POLICY -", p.name, p.command)
 		}
@@ -50,7 +50,7 @@ var strange = []struct {
 	{regexp.MustCompile(`^\w+:[^\t]*\t\w+:`), "it is LTSV, which cannot be read; describe the lines with --format, as in --format 'time:$time_local\thost:$remote_addr\treq:$request\tua:$http_user_agent'"},
 }
 
-// refusal says why nothing in a log could be read, by its first bad line, and which option may help.
+// block says why nothing in a log could be read, by its first bad line, and which option may help.
 func refusal(first *badLine) error {
 	for _, s := range strange {
 		if s.line.MatchString(first.text) {

@@ -28,7 +28,7 @@ const (
 	TypeRead      = "read"      // a crawler read robots.txt or the document of a register
 	TypeViolation = "violation" // a crawler fetched what the robots.txt that it had read disallows
 	TypeOmitted   = "omitted"   // Event.Count events of a crawler were left out; Event.Reason says why
-	TypeTrouble   = "trouble"   // something went wrong; Event.Reason says what, Event.Text how
+	TypeTrouble   = "error"     // something went wrong; Event.Reason says what, Event.Text how
 	TypeExpired   = "expired"   // older files were deleted; Event.Count is the first event that is left
 )
 
@@ -64,12 +64,12 @@ type Event struct {
 	Host     string            `json:"host,omitempty"`
 	Path     string            `json:"path,omitempty"`
 	Rule     string            `json:"rule,omitempty"`
-	Policy   string            `json:"policy,omitempty"`   // its version
-	Robots   string            `json:"robots,omitempty"`   // the version of robots.txt
-	Document string            `json:"document,omitempty"` // of another register that was read: its path
-	Version  string            `json:"version,omitempty"`  // of Document
-	Proof    string            `json:"proof,omitempty"`    // what verified the crawler
-	Decision activity.Decision `json:"decision,omitempty"` // about a violation
+	Policy   string            `json:"policy,omitempty"`           // its version
+	Robots   string            `json:"robots,omitempty"`           // the version of robots.txt
+	Document string            `json:"document,omitempty"`         // of another register that was read: its path
+	Version  string            `json:"document_version,omitempty"` // of Document
+	Proof    string            `json:"proof,omitempty"`            // what verified the crawler
+	Decision activity.Decision `json:"decision,omitempty"`         // about a violation
 	Status   int               `json:"status,omitempty"`
 	Bytes    int64             `json:"bytes,omitempty"`
 	// Line is the line of the robots.txt that disallows a violation, as a reader of RFC 9309
@@ -80,7 +80,7 @@ type Event struct {
 	Reason string `json:"reason,omitempty"`
 	What   string `json:"what,omitempty"` // the type of the events that were left out
 
-	Publication string `json:"publication,omitempty"` // the start of its ID
+	Publication string `json:"version_hash,omitempty"` // the start of its ID
 	// Published is left out where an earlier line of the same file has it.
 	Published *activity.Publication `json:"published,omitempty"`
 	Name      string                `json:"name,omitempty"` // of a policy's source
@@ -95,18 +95,18 @@ func hashOf(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// typeOf is the type of the event that a visit is, "" if it is none.
-func typeOf(v *activity.Visit) string {
+// typeOf is the type of the event that a request is, "" if it is none.
+func typeOf(v *activity.Request) string {
 	switch {
 	case v.Violation:
 		return TypeViolation
-	case (v.RobotsTxt || v.Document != "") && v.Identity != activity.Impostor && v.Identity != activity.Audit && v.Kind != activity.KindUnknown:
+	case (v.RobotsTxt || v.Document != "") && v.Identity != activity.Impostor && v.Identity != activity.Audit && v.Category != activity.CategoryUnlisted:
 		return TypeRead
 	}
 	return ""
 }
 
-func ofVisit(kind string, v *activity.Visit) *Event {
+func ofVisit(kind string, v *activity.Request) *Event {
 	e := &Event{
 		Type: kind, Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: activity.Text(v.Host),
 		Policy: v.Policy, Publication: v.Publication, Robots: v.Robots, Status: v.Status, Bytes: v.Bytes, Proof: activity.Text(v.Proof),

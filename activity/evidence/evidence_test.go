@@ -37,20 +37,20 @@ func writeLog(t *testing.T, o Options) string {
 	}
 	l := open()
 	publish(l, publication("version: 1\n", "r1"))
-	visit := func(v activity.Visit) {
+	visit := func(v activity.Request) {
 		v.Time, v.Host, v.Crawler, v.Identity = now, "example.com", "GPTBot", activity.Verified
 		record(l, v)
 	}
-	visit(activity.Visit{RobotsTxt: true, Robots: "r1", Path: "/robots.txt"})
-	visit(activity.Visit{Path: "/"}) // no event
-	visit(activity.Visit{Path: "/private/x", Violation: true, Robots: "r1", Rule: "private", Status: 200})
+	visit(activity.Request{RobotsTxt: true, Robots: "r1", Path: "/robots.txt"})
+	visit(activity.Request{Path: "/"}) // no event
+	visit(activity.Request{Path: "/private/x", Violation: true, Robots: "r1", Rule: "private", Status: 200})
 	now = now.Add(24 * time.Hour)
-	visit(activity.Visit{Path: "/private/y", Violation: true, Robots: "r1", Status: 403})
+	visit(activity.Request{Path: "/private/y", Violation: true, Robots: "r1", Status: 403})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	l = open()
-	visit(activity.Visit{Path: "/private/z", Violation: true, Robots: "r1"})
+	visit(activity.Request{Path: "/private/z", Violation: true, Robots: "r1"})
 	l.mu.Lock()
 	now = now.Add(24 * time.Hour)
 	l.mu.Unlock()
@@ -61,17 +61,17 @@ func writeLog(t *testing.T, o Options) string {
 	return dir
 }
 
-// record writes a visit at once.
-func record(l *Log, v activity.Visit) {
+// record writes a request at once.
+func record(l *Log, v activity.Request) {
 	if kind := typeOf(&v); kind != "" {
-		l.take(item{Visit: v, kind: kind})
+		l.take(item{Request: v, kind: kind})
 	}
 }
 
 // publication is one of a policy and a robots.txt for all hosts.
 func publication(text, robots string) *activity.Publication {
 	p := &activity.Publication{
-		Name: "site.yaml", Time: start, SHA256: hashOf([]byte(text)), Text: text, Program: "test", Catalogue: "2026-11-01",
+		Name: "site.yaml", Time: start, SHA256: hashOf([]byte(text)), Text: text, Program: "test", Catalog: "2026-11-01",
 		Documents: []site.Document{{Name: site.RobotsTxt, Version: robots, Text: "User-agent: *\nDisallow: /private/\n"}},
 	}
 	p.Identify()
@@ -241,11 +241,11 @@ func TestFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5000 {
-		record(l, activity.Visit{Time: start, Crawler: "Bytespider", Identity: activity.Claimed, Violation: true, Path: "/" + strings.Repeat("<", i%2000)})
-		record(l, activity.Visit{Time: start, Crawler: "Bytespider", Identity: activity.Claimed, RobotsTxt: true})
+		record(l, activity.Request{Time: start, Crawler: "Bytespider", Identity: activity.Unverified, Violation: true, Path: "/" + strings.Repeat("<", i%2000)})
+		record(l, activity.Request{Time: start, Crawler: "Bytespider", Identity: activity.Unverified, RobotsTxt: true})
 		if i%50 == 0 {
-			record(l, activity.Visit{Time: start, Crawler: "GPTBot", Identity: activity.Verified, Violation: true, Path: "/x"})
-			record(l, activity.Visit{Time: start, Crawler: fmt.Sprint("Other", i), Identity: activity.Claimed, RobotsTxt: true})
+			record(l, activity.Request{Time: start, Crawler: "GPTBot", Identity: activity.Verified, Violation: true, Path: "/x"})
+			record(l, activity.Request{Time: start, Crawler: fmt.Sprint("Other", i), Identity: activity.Unverified, RobotsTxt: true})
 			publish(l, publication(fmt.Sprint(i), "r1"))
 		}
 	}
@@ -257,7 +257,7 @@ func TestFlood(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if len(reports) != 1 || !strings.Contains(reports[0], "omitted: events of Bytespider (claimed) are left out: this crawler had used its share of the day") {
+	if len(reports) != 1 || !strings.Contains(reports[0], "omitted: events of Bytespider (unverified) are left out: this crawler had used its share of the day") {
 		t.Errorf("%q", reports)
 	}
 	n := map[string]int64{}
@@ -295,7 +295,7 @@ func TestOmissionsAreWrittenWithinAMinute(t *testing.T) {
 	}
 	visits := func(l *Log) {
 		for range 20 {
-			record(l, activity.Visit{Time: now, Crawler: "CCBot", Identity: activity.Claimed, Violation: true})
+			record(l, activity.Request{Time: now, Crawler: "CCBot", Identity: activity.Unverified, Violation: true})
 		}
 	}
 	l := open()
@@ -334,7 +334,7 @@ func TestExpire(t *testing.T) {
 		l.mu.Lock()
 		now = now.Add(24 * time.Hour)
 		l.mu.Unlock()
-		record(l, activity.Visit{Time: now, Crawler: "CCBot", RobotsTxt: true})
+		record(l, activity.Request{Time: now, Crawler: "CCBot", RobotsTxt: true})
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -384,16 +384,16 @@ func TestMissingNumber(t *testing.T) {
 func TestEventOfVisit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		visit activity.Visit
+		visit activity.Request
 		want  string
 	}{
-		{activity.Visit{RobotsTxt: true, Identity: activity.Claimed}, TypeRead},
-		{activity.Visit{RobotsTxt: true, Identity: activity.Impostor}, ""},
-		{activity.Visit{RobotsTxt: true, Identity: activity.Audit}, ""},
-		{activity.Visit{Violation: true, Identity: activity.Audit}, TypeViolation}, // who names our audit does not escape
-		{activity.Visit{RobotsTxt: true, Kind: activity.KindUnknown}, ""},
-		{activity.Visit{Violation: true, Identity: activity.Impostor}, TypeViolation},
-		{activity.Visit{}, ""},
+		{activity.Request{RobotsTxt: true, Identity: activity.Unverified}, TypeRead},
+		{activity.Request{RobotsTxt: true, Identity: activity.Impostor}, ""},
+		{activity.Request{RobotsTxt: true, Identity: activity.Audit}, ""},
+		{activity.Request{Violation: true, Identity: activity.Audit}, TypeViolation}, // who names our audit does not escape
+		{activity.Request{RobotsTxt: true, Category: activity.CategoryUnlisted}, ""},
+		{activity.Request{Violation: true, Identity: activity.Impostor}, TypeViolation},
+		{activity.Request{}, ""},
 	} {
 		if kind := typeOf(&c.visit); kind != c.want {
 			t.Errorf("%+v is %q, want %q", c.visit, kind, c.want)
@@ -412,15 +412,15 @@ func TestAnswersOfViolations(t *testing.T) {
 	for _, status := range []int{0, 200, 304, 403, 500} {
 		decision := activity.Disallowed
 		if status == 403 {
-			decision = activity.Refused
+			decision = activity.Blocked
 		}
-		record(l, activity.Visit{Time: start, Crawler: "GPTBot", Violation: true, Status: status, Decision: decision})
+		record(l, activity.Request{Time: start, Crawler: "GPTBot", Violation: true, Status: status, Decision: decision})
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	a, err := Ask(dir, Question{})
-	if err != nil || len(a.Violations) != 1 || a.Violations[0].Count != 5 || a.Violations[0].Served != 2 || a.Violations[0].Refused != 1 {
+	if err != nil || len(a.Violations) != 1 || a.Violations[0].Count != 5 || a.Violations[0].Served != 2 || a.Violations[0].Blocked != 1 {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
@@ -523,7 +523,7 @@ func TestTextsAreNotRepeated(t *testing.T) {
 			l.mu.Lock()
 			now = now.Add(24 * time.Hour)
 			l.mu.Unlock()
-			record(l, activity.Visit{Time: now, Crawler: "GPTBot", Violation: true, Robots: "r1", Path: "/private/x"})
+			record(l, activity.Request{Time: now, Crawler: "GPTBot", Violation: true, Robots: "r1", Path: "/private/x"})
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)

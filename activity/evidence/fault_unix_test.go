@@ -50,7 +50,7 @@ func child(dir string) {
 	}
 	begin := time.Now()
 	for n := 0; ; n++ {
-		l.Record(activity.Visit{Time: time.Now(), Crawler: "GPTBot", Identity: activity.Verified, Violation: true, Path: fmt.Sprint("/", n)})
+		l.Record(activity.Request{Time: time.Now(), Crawler: "GPTBot", Identity: activity.Verified, Violation: true, Path: fmt.Sprint("/", n)})
 		time.Sleep(500 * time.Microsecond)
 		if limited && n == 4000 {
 			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &soft); err != nil {
@@ -129,7 +129,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	violations, _, types := count(t, dir)
-	if violations < said/3 || types != "start, start, trouble killed, stop" {
+	if violations < said/3 || types != "start, start, error killed, stop" {
 		t.Errorf("%d of at least %d; %s", violations, said, types)
 	}
 	if c := verify(t, dir); c.Result() != Gaps || len(c.Gaps) != 1 {
@@ -155,7 +155,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	violations, omitted, types := count(t, dir)
-	if violations != 4001 || omitted != 0 || types != "start, trouble write, stop" || strings.Join(said.Reports, ", ") != "write true, write false" || said.Troubles[WriteFailed].IsZero() || said.Close != "<nil>" {
+	if violations != 4001 || omitted != 0 || types != "start, error write, stop" || strings.Join(said.Reports, ", ") != "write true, write false" || said.Troubles[WriteFailed].IsZero() || said.Close != "<nil>" {
 		t.Errorf("%d violations, %d omitted; %s; %s", violations, omitted, types, out)
 	}
 	if c := verify(t, dir); c.Result() != Gaps || len(c.Gaps) != 1 || !strings.Contains(c.Gaps[0], "file too large") {
@@ -174,7 +174,7 @@ func TestFaults(t *testing.T) {
 		seen   int64  // violations in the log, of three
 		result Result
 	}{
-		{"the clock goes back", func(_ *testing.T, _ string, now *time.Time) { *now = now.Add(-5 * time.Hour) }, "trouble clock", 3, Gaps},
+		{"the clock goes back", func(_ *testing.T, _ string, now *time.Time) { *now = now.Add(-5 * time.Hour) }, "error clock", 3, Gaps},
 		{"the clock goes forward", func(_ *testing.T, _ string, now *time.Time) { *now = now.Add(5 * 24 * time.Hour) }, "", 3, Unsigned},
 		{"the file is cut in a line", func(t *testing.T, path string, _ *time.Time) {
 			if err := os.Truncate(path, 200); err != nil {
@@ -185,7 +185,7 @@ func TestFaults(t *testing.T) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-		}, "trouble file", 2, Broken},
+		}, "error file", 2, Broken},
 		{"a second writer", func(t *testing.T, path string, _ *time.Time) {
 			if l, err := Open(filepath.Dir(path), Options{}); err == nil || !strings.Contains(err.Error(), "another process writes evidence to") {
 				_ = l.Close()
@@ -212,7 +212,7 @@ func TestFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			violate := func() {
-				record(l, activity.Visit{Time: now, Crawler: "GPTBot", Identity: activity.Verified, Violation: true})
+				record(l, activity.Request{Time: now, Crawler: "GPTBot", Identity: activity.Verified, Violation: true})
 				l.tick()
 			}
 			violate()
@@ -247,8 +247,8 @@ func TestWhileNotOpen(t *testing.T) {
 	dir := t.TempDir()
 	var missed Omissions
 	for range 7 {
-		missed.Add(&activity.Visit{Crawler: "GPTBot", Identity: activity.Verified, Violation: true}, NotOpen)
-		missed.Add(&activity.Visit{Crawler: "GPTBot"}, NotOpen) // no event
+		missed.Add(&activity.Request{Crawler: "GPTBot", Identity: activity.Verified, Violation: true}, NotOpen)
+		missed.Add(&activity.Request{Crawler: "GPTBot"}, NotOpen) // no event
 	}
 	l, err := Open(dir, Options{})
 	if err != nil {

@@ -176,7 +176,7 @@ func TestForgedWhileStopped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			record(l, activity.Visit{Time: now, Crawler: "CCBot", RobotsTxt: true})
+			record(l, activity.Request{Time: now, Crawler: "CCBot", RobotsTxt: true})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}

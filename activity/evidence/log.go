@@ -37,7 +37,7 @@ type Options struct {
 	quotas *quotas // defaultQuotas
 }
 
-// Log writes events to a directory. It is an [activity.Recorder]: it writes the visits
+// Log writes events to a directory. It is an [activity.Recorder]: it writes the requests
 // that are evidence. One process at a time writes to a directory.
 type Log struct {
 	dir     string
@@ -150,16 +150,16 @@ func (l *Log) start() error {
 
 func (l *Log) now() time.Time { return l.options.Now().UTC() }
 
-// item waits to be written: a visit, or what was published.
+// item waits to be written: a request, or what was published.
 type item struct {
-	activity.Visit
-	kind      string // of the event that the visit is
-	published *Event // nil for a visit
+	activity.Request
+	kind      string // of the event that the request is
+	published *Event // nil for a request
 	size      int    // of the texts of what was published
 }
 
-func (l *Log) Record(v activity.Visit) {
-	if kind := typeOf(&v); kind != "" && !l.queue.Offer(item{Visit: v, kind: kind}) {
+func (l *Log) Record(v activity.Request) {
+	if kind := typeOf(&v); kind != "" && !l.queue.Offer(item{Request: v, kind: kind}) {
 		l.omitted.Add(&v, QueueFull)
 	}
 }
@@ -189,7 +189,7 @@ func (l *Log) take(i item) {
 		l.publish(i.published)
 		return
 	}
-	e := ofVisit(i.kind, &i.Visit)
+	e := ofVisit(i.kind, &i.Request)
 	l.quote(e)
 	l.add(e)
 }

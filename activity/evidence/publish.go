@@ -20,7 +20,7 @@ type inForce struct {
 func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
 
 // Publish implements [activity.Publisher]: unless the publication is in force already, it is
-// recorded, before the visits that come later.
+// recorded, before the requests that come later.
 func (l *Log) Publish(p *activity.Publication) {
 	l.offer(ofPublication(p, p.Time), len(p.Text))
 }

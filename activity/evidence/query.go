@@ -91,7 +91,7 @@ type Violations struct {
 	Last    time.Time   `json:"last"`
 	Count   int64       `json:"count"`
 	Served  int64       `json:"served"`  // answered with a status below 400
-	Refused int64       `json:"refused"` // or over a limit; the rest were answered with an error
+	Blocked int64       `json:"blocked"` // or over a limit; the rest were answered with an error
 	Lines   []LineCount `json:"lines"`   // of the robots.txt that they go against, as far as they were found
 	Paths   []PathCount `json:"paths"`
 	Log     string      `json:"log,omitempty"` // of several, the one that says it
@@ -243,8 +243,8 @@ func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 	switch {
 	case e.Status >= 200 && e.Status < 400:
 		v.Served++
-	case e.Decision == activity.Refused || e.Decision == activity.Limited || e.Decision == "": // as in older lines
-		v.Refused++
+	case e.Decision == activity.Blocked || e.Decision == activity.Limited || e.Decision == "": // as in older lines
+		v.Blocked++
 	}
 	if i := slices.IndexFunc(v.Lines, func(l LineCount) bool { return l.Line == e.Line }); i >= 0 {
 		v.Lines[i].Count++

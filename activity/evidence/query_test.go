@@ -22,16 +22,16 @@ func history(t *testing.T) string {
 		return l
 	}
 	l := open()
-	visit := func(crawler string, id activity.Identity, v activity.Visit) {
+	visit := func(crawler string, id activity.Identity, v activity.Request) {
 		v.Time, v.Host, v.Crawler, v.Identity = now, "example.com", crawler, id
 		record(l, v)
 	}
 	publish(l, publication("one", "r1"))
-	visit("GPTBot", activity.Verified, activity.Visit{RobotsTxt: true, Robots: "r1"})
+	visit("GPTBot", activity.Verified, activity.Request{RobotsTxt: true, Robots: "r1"})
 	now = now.Add(time.Hour)
-	visit("GPTBot", activity.Verified, activity.Visit{Path: "/a", Violation: true, Robots: "r1", Status: 200})
-	visit("GPTBot", activity.Verified, activity.Visit{Path: "/a", Violation: true, Robots: "r1", Status: 403})
-	visit("GPTBot", activity.Claimed, activity.Visit{Path: "/b", Violation: true, Robots: "r1", Status: 404})
+	visit("GPTBot", activity.Verified, activity.Request{Path: "/a", Violation: true, Robots: "r1", Status: 200})
+	visit("GPTBot", activity.Verified, activity.Request{Path: "/a", Violation: true, Robots: "r1", Status: 403})
+	visit("GPTBot", activity.Unverified, activity.Request{Path: "/b", Violation: true, Robots: "r1", Status: 404})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func history(t *testing.T) string {
 	publish(l, publication("one", "r1")) // as after every start
 	now = now.Add(time.Hour)
 	publish(l, publication("two", "r2"))
-	visit("CCBot", activity.Claimed, activity.Visit{RobotsTxt: true, Robots: "r2"})
-	visit("CCBot", activity.Claimed, activity.Visit{RobotsTxt: true, Robots: "r2"})
-	visit("CCBot", activity.Claimed, activity.Visit{Path: "/c", Violation: true, Robots: "r0", Status: 200})
+	visit("CCBot", activity.Unverified, activity.Request{RobotsTxt: true, Robots: "r2"})
+	visit("CCBot", activity.Unverified, activity.Request{RobotsTxt: true, Robots: "r2"})
+	visit("CCBot", activity.Unverified, activity.Request{Path: "/c", Violation: true, Robots: "r0", Status: 200})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +64,12 @@ func TestAsk(t *testing.T) {
 		want string
 	}{
 		{"everything", Question{}, "one r1 0s 26h0m0s, two r2 26h0m0s -, " +
-			"GPTBot verified read r1 1x at 0s, CCBot claimed read r2 2x at 26h0m0s, " +
-			"GPTBot claimed against r1 read 0s at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], CCBot claimed against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
+			"GPTBot verified read r1 1x at 0s, CCBot unverified read r2 2x at 26h0m0s, " +
+			"GPTBot unverified against r1 read 0s at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], CCBot unverified against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
 		{"a crawler", Question{Crawler: "ccbot"}, "one r1 0s 26h0m0s, two r2 26h0m0s -, " +
-			"CCBot claimed read r2 2x at 26h0m0s, CCBot claimed against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
+			"CCBot unverified read r2 2x at 26h0m0s, CCBot unverified against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
 		{"what was in force before", Question{Since: start.Add(30 * time.Minute), Until: start.Add(20 * time.Hour)}, "one r1 0s 26h0m0s, " +
-			"GPTBot claimed against r1 read 0s at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], "},
+			"GPTBot unverified against r1 read 0s at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], "},
 		{"another host", Question{Host: "example.org"}, "one r1 0s 26h0m0s, two r2 26h0m0s -, "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAsk(t *testing.T) {
 				got += fmt.Sprintf("%s %s read %s %dx at %s, ", r.Crawler, r.Identity, r.Robots, r.Count, at(r.First))
 			}
 			for _, v := range a.Violations {
-				got += fmt.Sprintf("%s %s against %s read %s at %s: %d+%d %v, ", v.Crawler, v.Identity, v.Robots, at(v.Read), at(v.First), v.Served, v.Refused, v.Paths)
+				got += fmt.Sprintf("%s %s against %s read %s at %s: %d+%d %v, ", v.Crawler, v.Identity, v.Robots, at(v.Read), at(v.First), v.Served, v.Blocked, v.Paths)
 			}
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)

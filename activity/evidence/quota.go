@@ -64,7 +64,7 @@ func (q *quotas) shares(e *Event, each func(share, room)) {
 		each(share{kind, p}, q.verified)
 	default:
 		each(share{kind, party{}}, q.violations)
-		each(share{kind, party{"", activity.Claimed}}, q.unverified)
+		each(share{kind, party{"", activity.Unverified}}, q.unverified)
 		each(share{kind, p}, q.claimed)
 	}
 }
@@ -100,8 +100,8 @@ type Omissions struct {
 	by    map[omission]int64
 }
 
-// Add counts a visit, if it is an event.
-func (o *Omissions) Add(v *activity.Visit, reason string) {
+// Add counts a request, if it is an event.
+func (o *Omissions) Add(v *activity.Request, reason string) {
 	if kind := typeOf(v); kind != "" {
 		o.add(omission{share{kind, party{v.Crawler, v.Identity}}, reason}, 1)
 	}

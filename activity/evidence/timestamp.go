@@ -155,7 +155,7 @@ func askAuthority(ctx context.Context, url, hash string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: the answer is not a time stamp: %w", url, err)
 	}
 	if parsed.Status.Status > 1 || len(parsed.Token.FullBytes) == 0 {
-		return nil, fmt.Errorf("%s: refused with status %d %q", url, parsed.Status.Status, parsed.Status.Text)
+		return nil, fmt.Errorf("%s: rejected with status %d %q", url, parsed.Status.Status, parsed.Status.Text)
 	}
 	s := Timestamp{Hash: hash, Token: parsed.Token.FullBytes}
 	if _, _, err := s.Check(nil); err != nil {

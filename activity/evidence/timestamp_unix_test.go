@@ -96,7 +96,7 @@ func stampedLog(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/private/a", "/private/b"} {
-		record(l, activity.Visit{Time: time.Now(), Host: "example.com", Crawler: "GPTBot", Identity: activity.Verified, Violation: true, Path: path, Status: 200})
+		record(l, activity.Request{Time: time.Now(), Host: "example.com", Crawler: "GPTBot", Identity: activity.Verified, Violation: true, Path: path, Status: 200})
 	}
 	l.tick()
 	l.stampers.Wait()
@@ -178,7 +178,7 @@ func TestAuthorityThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, types := count(t, dir)
-	if types != "start, trouble timestamp, stop" || l.Troubles()[NotStamped].IsZero() {
+	if types != "start, error timestamp, stop" || l.Troubles()[NotStamped].IsZero() {
 		t.Error(types)
 	}
 }

@@ -25,9 +25,9 @@ const LossPeriod = 7 * 24 * time.Hour
 // verified search crawlers, and of crawlers that nothing could have verified: the operator publishes no
 // proof, or no request of it in the traffic was verified or failed verification. Impostors do not count.
 type SearchLoss struct {
-	Requests int64 `json:"requests"` // what no rule says is intended
-	Intended int64 `json:"intended"`
-	Claimed  int64 `json:"claimed"` // lost to clients that may not be the crawler; not in the other numbers
+	Requests   int64 `json:"requests"` // what no rule says is intended
+	Intended   int64 `json:"intended"`
+	Unverified int64 `json:"unverified"` // lost to clients that may not be the crawler; not in the other numbers
 	// Undecided are requests about which the traffic does not say enough, of crawlers for which the
 	// policies differ somewhere.
 	Undecided []Note `json:"undecided"`
@@ -76,7 +76,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 			continue
 		case k.identity == policy.Unknown && (verifiable[token] || !k.unproven):
 			if k.lost.Loss != 0 {
-				s.Claimed += c.requests
+				s.Unverified += c.requests
 			}
 			continue
 		case k.lost.Loss != 0:
@@ -237,7 +237,7 @@ func (s *SearchLoss) Unsaid() string {
 }
 
 // Stored is [Options.Stored].
-type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (pathless int64, err error)
+type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (pathless int64, err error)
 
 // OfPolicies leaves out rows of a store that other policies decided; without versions, none.
 func OfPolicies(stored Stored, versions []string) Stored {
@@ -245,13 +245,13 @@ func OfPolicies(stored Stored, versions []string) Stored {
 	for _, v := range versions {
 		wanted[v] = true
 	}
-	return Where(stored, func(v activity.Visits) bool { return len(wanted) == 0 || wanted[v.Policy] })
+	return Where(stored, func(v activity.Totals) bool { return len(wanted) == 0 || wanted[v.Policy] })
 }
 
 // Where leaves out rows of a store that do not fit.
-func Where(stored Stored, fits func(activity.Visits) bool) Stored {
-	return func(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (int64, error) {
-		return stored(ctx, from, to, func(v activity.Visits) error {
+func Where(stored Stored, fits func(activity.Totals) bool) Stored {
+	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (int64, error) {
+		return stored(ctx, from, to, func(v activity.Totals) error {
 			if !fits(v) {
 				return nil
 			}

@@ -47,7 +47,7 @@ func lossPolicy(r *rand.Rand, intended bool) *policy.Spec {
 	}
 	if rule := &spec.Rules[r.IntN(len(spec.Rules))]; intended && r.IntN(3) == 0 && rule.Enforce != policy.ModeOff {
 		rule.Limit = policy.Limit{Requests: 10, Per: time.Minute, Burst: 10}
-		rule.IntendedGuards, rule.Intended = []string{"limits-search", "refuses-search", "shuts-out-search", "site-not-indexed"}, false
+		rule.IntendedChecks, rule.Intended = []string{"limits-search", "blocks-search", "disallows-search", "site-not-indexed"}, false
 	}
 	return spec
 }
@@ -78,13 +78,13 @@ func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 			sites[i], _ = site.Load("random.yaml", policyfile.Print(spec))
 		}
 		if sites[0] == nil || sites[1] == nil {
-			continue // what would refuse all search engines everywhere does not load
+			continue // what would block all search engines everywhere does not load
 		}
 		n++
 		visits := lossVisits(r)
 		report, err := Run(t.Context(), Options{
 			Old: sites[0], New: sites[1],
-			Stored: func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
+			Stored: func(_ context.Context, _, _ time.Time, each func(activity.Totals) error) (int64, error) {
 				for i := range visits {
 					if err := each(visits[i]); err != nil {
 						return 0, err
@@ -110,7 +110,7 @@ func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 		}
 	}
 	t.Logf("%d pairs of %d: %v, intended in %d", pairs, tried, found, intendedLosses)
-	for _, kind := range []string{"refused", "crawl", "index", "snippet", "link", "limit", "requests", "claimed", "intended"} {
+	for _, kind := range []string{"blocked", "crawl", "index", "snippet", "link", "limit", "requests", "unverified", "intended"} {
 		if testkit.Long() && found[kind] < pairs/100 {
 			t.Errorf("%s: in %d pairs of %d only", kind, found[kind], pairs)
 		}
@@ -118,12 +118,12 @@ func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 }
 
 // lossVisits are rows as a store has them.
-func lossVisits(r *rand.Rand) (visits []activity.Visits) {
+func lossVisits(r *rand.Rand) (visits []activity.Totals) {
 	tokens := []string{"AlphaBot", "AlphaBot-Image", "ZetaBot", "BetaBot"}
-	identities := []activity.Identity{activity.Claimed, activity.Verified, activity.Impostor}[:1+r.IntN(3)]
+	identities := []activity.Identity{activity.Unverified, activity.Verified, activity.Impostor}[:1+r.IntN(3)]
 	for range 60 {
 		path, _, _ := strings.Cut(policytest.Path(r), "?")
-		visits = append(visits, activity.Visits{
+		visits = append(visits, activity.Totals{
 			Start: policytest.Now, Crawler: tokens[r.IntN(len(tokens))], Identity: identities[r.IntN(len(identities))],
 			Host: []string{"www.example.com", "a.b.example.com", "b.example.com", "example.com", "example.org"}[r.IntN(5)],
 			Path: oneSlash(path), Requests: 1 + r.Int64N(9),
@@ -134,7 +134,7 @@ func lossVisits(r *rand.Rand) (visits []activity.Visits) {
 
 // reported are the numbers of a report, by kind and crawler.
 func reported(l *SearchLoss) map[string]int64 {
-	n := map[string]int64{"requests": l.Requests, "intended": l.Intended, "claimed": l.Claimed}
+	n := map[string]int64{"requests": l.Requests, "intended": l.Intended, "unverified": l.Unverified}
 	for _, c := range l.Crawlers {
 		kind, _ := c.Loss.MarshalText()
 		n[fmt.Sprintf("%s %s, intended %t", kind, c.Crawler, c.Intended)] += c.Requests
@@ -143,15 +143,15 @@ func reported(l *SearchLoss) map[string]int64 {
 }
 
 // counted are the same numbers, counted row by row.
-func counted(specs [2]*policy.Spec, visits []activity.Visits, intended bool) map[string]int64 {
-	n := map[string]int64{"requests": 0, "intended": 0, "claimed": 0}
+func counted(specs [2]*policy.Spec, visits []activity.Totals, intended bool) map[string]int64 {
+	n := map[string]int64{"requests": 0, "intended": 0, "unverified": 0}
 	verifiable := map[string]bool{}
 	for _, v := range visits {
-		if v.Identity != activity.Claimed {
+		if v.Identity != activity.Unverified {
 			verifiable[v.Crawler] = true
 		}
 	}
-	identities := map[activity.Identity]policy.Identity{activity.Claimed: policy.Unknown, activity.Verified: policy.Verified, activity.Impostor: policy.Impostor}
+	identities := map[activity.Identity]policy.Identity{activity.Unverified: policy.Unknown, activity.Verified: policy.Verified, activity.Impostor: policy.Impostor}
 	for _, v := range visits {
 		if v.Crawler == "BetaBot" || v.Identity == activity.Impostor {
 			continue
@@ -161,15 +161,15 @@ func counted(specs [2]*policy.Spec, visits []activity.Visits, intended bool) map
 		for _, at := range []time.Time{v.Start, time.Date(4000, 1, 1, 0, 0, 0, 0, time.UTC)} { // when all dates have passed
 			q.Now = at
 			before, after := policytest.Closed(specs[0], q), policytest.Closed(specs[1], q)
-			maps.DeleteFunc(after, func(what string, _ bool) bool { return before[what] || what == "crawl" && before["refused"] })
+			maps.DeleteFunc(after, func(what string, _ bool) bool { return before[what] || what == "crawl" && before["blocked"] })
 			maps.Copy(lost, after)
 		}
 		if len(lost) == 0 {
 			continue
 		}
-		if v.Identity == activity.Claimed && verifiable[v.Crawler] {
+		if v.Identity == activity.Unverified && verifiable[v.Crawler] {
 			if !intended {
-				n["claimed"] += v.Requests
+				n["unverified"] += v.Requests
 			}
 			continue
 		}
@@ -186,17 +186,17 @@ func counted(specs [2]*policy.Spec, visits []activity.Visits, intended bool) map
 func TestSearchLossIsUndecided(t *testing.T) {
 	t.Parallel()
 	const in = "version: 1\nenforcement: block\nrules:\n  - for: everyone\n    allow: {crawl: /}\n"
-	row := func(identity activity.Identity, host, path string, queries int64) activity.Visits {
-		return activity.Visits{Start: time.Now().Add(-6 * 24 * time.Hour), Crawler: "Googlebot", Kind: "search", Identity: identity, Host: host, Path: path, Requests: 7, Queries: queries}
+	row := func(identity activity.Identity, host, path string, queries int64) activity.Totals {
+		return activity.Totals{Start: time.Now().Add(-6 * 24 * time.Hour), Crawler: "Googlebot", Category: "search", Identity: identity, Host: host, Path: path, Requests: 7, Queries: queries}
 	}
 	const news, other, host = "/news/a", activity.OtherPath, "www.example.com"
 	for _, c := range []struct {
 		name string
-		row  activity.Visits
+		row  activity.Totals
 		rule string
 		want []Note
 	}{
-		{"folded, and it is refused somewhere", row(activity.Verified, host, other, 0), "for: Googlebot\n    disallow: {crawl: /news/}", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
+		{"folded, and it is blocked somewhere", row(activity.Verified, host, other, 0), "for: Googlebot\n    disallow: {crawl: /news/}", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
 		{"folded, and it is not to index something", row(activity.Verified, host, other, 0), "for: everyone\n    disallow: {index: /news/}", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
 		{"folded, of another crawler", row(activity.Verified, host, other, 0), "for: GPTBot\n    disallow: {crawl: /}", nil},
 		{"folded, on another host", row(activity.Verified, host, other, 0), "for: Googlebot\n    hosts: dev.example.com\n    disallow: {crawl: /news/}", nil},
@@ -207,9 +207,9 @@ func TestSearchLossIsUndecided(t *testing.T) {
 		{"the query does not matter", row(activity.Verified, host, news, 3), "for: Googlebot\n    disallow: {crawl: /news/}", nil},
 		{"a name that only robots.txt has", row(activity.Verified, host, "/", 0), "for: Googlebot-News\n    disallow: {crawl: /}", []Note{{1, "of Googlebot-News, a name that only robots.txt has"}}},
 		{"the engine's own rule", row(activity.Verified, host, other, 0), "for: everyone\n    robots-tag: [{paths: /news/, rules: noindex}]", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
-		{"a permission that has expired", row(activity.Verified, host, other, 0), "for: everyone\n    allow: {index: [{paths: /news/, time-limit: until-2020-01-31}]}", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
+		{"an allow entry that has expired", row(activity.Verified, host, other, 0), "for: everyone\n    allow: {index: [{paths: /news/, time-limit: until-2020-01-31}]}", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
 		{"the query, in another case", row(activity.Verified, host, news, 3), "for: Googlebot\n    disallow: {crawl: \"/News/*?print=\"}", []Note{{3, "of Googlebot whose query was not stored"}}},
-		{"the store begins later", func() activity.Visits {
+		{"the activity database begins later", func() activity.Totals {
 			v := row(activity.Verified, host, "/", 0)
 			v.Start = time.Now().Add(-3 * 24 * time.Hour)
 			return v
@@ -219,9 +219,9 @@ func TestSearchLossIsUndecided(t *testing.T) {
 			t.Parallel()
 			r, err := Run(t.Context(), Options{
 				Old: load(t, "old.yaml", in), New: load(t, "new.yaml", in+"  - "+c.rule+"\n"), Since: time.Now().Add(-LossPeriod),
-				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
+				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Totals) error) (int64, error) {
 					for days := range 7 { // with a search engine, of which nothing is lost
-						v := activity.Visits{Start: time.Now().Add(-time.Duration(days) * 24 * time.Hour), Crawler: "Bingbot", Kind: "search", Identity: activity.Verified, Host: host, Path: "/robots.txt", Requests: 1}
+						v := activity.Totals{Start: time.Now().Add(-time.Duration(days) * 24 * time.Hour), Crawler: "Bingbot", Category: "search", Identity: activity.Verified, Host: host, Path: "/robots.txt", Requests: 1}
 						if v.Start.After(c.row.Start) {
 							if err := each(v); err != nil {
 								return 0, err

@@ -24,7 +24,7 @@ import (
 // Options say what to replay.
 type Options struct {
 	New   *site.Site
-	Old   *site.Site // nil: nothing was refused
+	Old   *site.Site // nil: nothing was blocked
 	Files []string   // logs, as [accesslog.Expand] returns them
 	// Stored reads the rows of a store between two times, and returns how many requests have no
 	// row any more. It may be nil. StoreName is its name in the report.
@@ -109,7 +109,7 @@ func newIdentifier(sites ...*site.Site) *identifier {
 	i := &identifier{known: map[identityKey]identity{}}
 	var urls []string
 	for _, s := range sites {
-		urls = append(urls, s.File.Catalogue.AddressLists()...)
+		urls = append(urls, s.File.Catalog.AddressLists()...)
 	}
 	i.verifier = verify.New(verify.NewLists(urls, verify.ListOptions{Now: func() time.Time { return i.day }}), verify.DNSOptions{})
 	return i
@@ -122,7 +122,7 @@ const maxIdentities = 100_000
 func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s *site.Site, id policy.CrawlerID) identity {
 	if len(r.Identity) > 0 && (len(r.Crawler) == 0 || s.Policy.Crawler(string(r.Crawler)) == id) {
 		switch string(r.Identity) {
-		case "unknown":
+		case "unverified":
 			return identity{unproven: true}
 		case "verified":
 			return identity{Identity: policy.Verified}

@@ -70,11 +70,11 @@ var agents = []struct {
 }{
 	{"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36", "", "198.51.100.7", ""},
 	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "66.249.66.1", "verified"},
-	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "203.0.113.9", "claimed"}, // DNS could prove it
+	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "203.0.113.9", "unverified"}, // DNS could prove it
 	{"Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", "Bingbot", "157.55.39.1", "verified"},
 	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)", "GPTBot", "203.0.113.9", ""},
-	{"CCBot/2.0 (https://commoncrawl.org/faq/)", "CCBot", "203.0.113.10", "claimed"},
-	{"Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)", "archive.org_bot", "203.0.113.11", "claimed"},
+	{"CCBot/2.0 (https://commoncrawl.org/faq/)", "CCBot", "203.0.113.10", "unverified"},
+	{"Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)", "archive.org_bot", "203.0.113.11", "unverified"},
 	{"curl/8.5.0", "", "198.51.100.8", ""},
 }
 
@@ -156,7 +156,7 @@ func TestReportCountsEveryRequest(t *testing.T) {
 		return agents[a].crawler == "archive.org_bot" && strings.HasPrefix(paths[p], "/shop/")
 	})
 	for _, v := range r.Verdicts {
-		want := map[activity.Decision]int64{activity.Refused: refused, activity.WouldRefuse: dryRun, activity.Disallowed: 0, activity.Allowed: r.Crawlers - refused - dryRun}[v.Decision]
+		want := map[activity.Decision]int64{activity.Blocked: refused, activity.WouldBlock: dryRun, activity.Disallowed: 0, activity.Allowed: r.Crawlers - refused - dryRun}[v.Decision]
 		if v.Requests != want {
 			t.Errorf("%s: %d, want %d", v.Decision, v.Requests, want)
 		}
@@ -173,8 +173,8 @@ func TestReportCountsEveryRequest(t *testing.T) {
 	if want := sum(func(a, _ int) bool { return a == 1 }); google.Verified != want {
 		t.Errorf("%d verified requests of Googlebot, want %d", google.Verified, want)
 	}
-	if want := sum(func(a, _ int) bool { return a == 2 }); google.Claimed != want || google.Impostor != 0 || google.Requests != google.Verified+google.Claimed {
-		t.Errorf("%+v, want %d claimed", google, want)
+	if want := sum(func(a, _ int) bool { return a == 2 }); google.Unverified != want || google.Impostor != 0 || google.Requests != google.Verified+google.Unverified {
+		t.Errorf("%+v, want %d unverified", google, want)
 	}
 	private := func(a, p int) bool { return paths[p] == "/private/x" }
 	if got, want := find(r.NewlyAllowed, "Googlebot").Requests, sum(func(a, p int) bool { return crawler("Googlebot")(a, p) && private(a, p) }); got != want {
@@ -182,7 +182,7 @@ func TestReportCountsEveryRequest(t *testing.T) {
 	}
 	gpt := find(r.NewlyRefused, "GPTBot")
 	if want := sum(func(a, p int) bool { return crawler("GPTBot")(a, p) && !private(a, p) && !isRobots(p) }); gpt.Requests != want {
-		t.Errorf("%d newly refused requests of GPTBot, want %d", gpt.Requests, want)
+		t.Errorf("%d newly blocked requests of GPTBot, want %d", gpt.Requests, want)
 	}
 	for _, p := range gpt.Paths {
 		want := sum(func(a, i int) bool {
@@ -202,7 +202,7 @@ func TestReportCountsEveryRequest(t *testing.T) {
 	}
 	curl := sum(func(a, _ int) bool { return agents[a].ua == "curl/8.5.0" })
 	if len(r.Unknown) != 1 || r.Unknown[0].Name != "curl" || r.Unknown[0].Requests != curl || r.UnknownRequests != curl || r.UnknownClients != 1 {
-		t.Errorf("unknown clients: %+v, want %d requests of curl", r.Unknown, curl)
+		t.Errorf("unlisted clients: %+v, want %d requests of curl", r.Unknown, curl)
 	}
 	days := int64(0)
 	for _, d := range r.Days {
@@ -213,7 +213,7 @@ func TestReportCountsEveryRequest(t *testing.T) {
 	if days != r.Crawlers {
 		t.Errorf("%d requests by day, want %d", days, r.Crawlers)
 	}
-	if len(r.NotReplayed) != 1 || r.NotReplayed[0].Requests != google.Claimed+find(r.ByCrawler, "CCBot").Requests {
+	if len(r.NotReplayed) != 1 || r.NotReplayed[0].Requests != google.Unverified+find(r.ByCrawler, "CCBot").Requests {
 		t.Errorf("not replayed: %+v, want the requests of Googlebot and CCBot that only DNS could have verified", r.NotReplayed)
 	}
 }
@@ -313,8 +313,8 @@ func TestLimitsAreReplayed(t *testing.T) {
 			files = append(files, name)
 		}
 	}
-	stored := func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
-		return 0, each(activity.Visits{Start: at, Crawler: "CCBot", Identity: activity.Claimed, Path: "/a", Requests: 5})
+	stored := func(_ context.Context, _, _ time.Time, each func(activity.Totals) error) (int64, error) {
+		return 0, each(activity.Totals{Start: at, Crawler: "CCBot", Identity: activity.Unverified, Path: "/a", Requests: 5})
 	}
 	decided := func(r *Report) map[activity.Decision]int64 {
 		all := map[activity.Decision]int64{}
@@ -397,7 +397,7 @@ func TestHTMLEscapesWhatStrangersChoose(t *testing.T) {
 	const evil = `<img src=x onerror=alert(1)>"'&`
 	r := &Report{
 		New: evil, Files: []string{evil}, NotReplayed: []Note{{1, evil}}, Requests: 1,
-		NewlyRefused: []CrawlerCount{{Crawler: evil, Kind: evil, Rules: []string{evil}, Paths: []PathCount{{evil, 1}}, Requests: 1}},
+		NewlyRefused: []CrawlerCount{{Crawler: evil, Category: evil, Rules: []string{evil}, Paths: []PathCount{{evil, 1}}, Requests: 1}},
 		Rules:        []RuleCount{{Rule: evil, Place: evil}},
 	}
 	var b bytes.Buffer

@@ -23,7 +23,7 @@ import (
 // Report is what a replay found. Its JSON form is documented in docs/replay.md.
 type Report struct {
 	New   string    `json:"new"`           // the name of the policy's file
-	Old   string    `json:"old,omitempty"` // empty: compared with refusing nothing
+	Old   string    `json:"old,omitempty"` // empty: compared with blocking nothing
 	Files []string  `json:"files"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -35,19 +35,19 @@ type Report struct {
 	Gaps        []accesslog.Gap `json:"gaps"`         // what the logs lack
 	NotReplayed []Note          `json:"not_replayed"` // says what could not be decided as the server would have
 
-	Verdicts     []VerdictCount `json:"verdicts"`
+	Verdicts     []VerdictCount `json:"decisions"`
 	SearchLoss   SearchLoss     `json:"search_loss"`
-	NewlyRefused []CrawlerCount `json:"newly_refused"`
+	NewlyRefused []CrawlerCount `json:"newly_blocked"`
 	NewlyAllowed []CrawlerCount `json:"newly_allowed"`
 	NewlyLimited []CrawlerCount `json:"newly_limited"` // requests over a rate limit of the new policy
-	Violations   []CrawlerCount `json:"violations"`    // requests that the new policy disallows without refusing them
+	Violations   []CrawlerCount `json:"violations"`    // requests that the new policy disallows without blocking them
 	ByCrawler    []CrawlerCount `json:"crawlers"`
 	Rules        []RuleCount    `json:"rules"`
 	IdleRules    []RuleCount    `json:"idle_rules"` // that decided nothing
-	// Unknown are the most frequent automated clients that no policy knows. They are never refused.
-	Unknown         []UnknownCount `json:"unknown"`
-	UnknownClients  int64          `json:"unknown_clients"`  // how many different ones
-	UnknownRequests int64          `json:"unknown_requests"` // of all of them
+	// Unknown are the most frequent automated clients that no policy knows. They are never blocked.
+	Unknown         []UnknownCount `json:"unlisted"`
+	UnknownClients  int64          `json:"unlisted_clients"`  // how many different ones
+	UnknownRequests int64          `json:"unlisted_requests"` // of all of them
 	Days            []DayCount     `json:"days"`
 }
 
@@ -67,12 +67,12 @@ type VerdictCount struct {
 // CrawlerCount counts requests of a crawler, by what is known of who sent them.
 type CrawlerCount struct {
 	Crawler        string      `json:"crawler"`
-	Kind           string      `json:"kind"`
+	Category       string      `json:"category"`
 	Requests       int64       `json:"requests"`
 	Verified       int64       `json:"verified"`
-	Claimed        int64       `json:"claimed"`
+	Unverified     int64       `json:"unverified"`
 	Impostor       int64       `json:"impostor"`
-	Refused        int64       `json:"refused,omitempty"` // in Report.ByCrawler: by the new policy
+	Blocked        int64       `json:"blocked,omitempty"` // in Report.ByCrawler: by the new policy
 	Bytes          int64       `json:"bytes"`
 	Rules          []string    `json:"rules,omitempty"`           // line and name of the rules that decide, the most frequent first
 	Paths          []PathCount `json:"paths,omitempty"`           // with the most requests
@@ -106,7 +106,7 @@ type DayCount struct {
 	Requests map[activity.Decision]int64 `json:"requests"`
 }
 
-var decisions = []activity.Decision{activity.Refused, activity.Limited, activity.WouldRefuse, activity.WouldLimit, activity.Disallowed, activity.Allowed}
+var decisions = []activity.Decision{activity.Blocked, activity.Limited, activity.WouldBlock, activity.WouldLimit, activity.Disallowed, activity.Allowed}
 
 // shownPaths bounds the paths named for a crawler.
 const shownPaths = 10
@@ -132,11 +132,11 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 			return was != is && is == now
 		}
 	}
-	r.NewlyRefused = crawlerCounts(t, changed(activity.Refused, true))
-	r.NewlyAllowed = crawlerCounts(t, changed(activity.Refused, false))
+	r.NewlyRefused = crawlerCounts(t, changed(activity.Blocked, true))
+	r.NewlyAllowed = crawlerCounts(t, changed(activity.Blocked, false))
 	r.NewlyLimited = crawlerCounts(t, changed(activity.Limited, true))
 	r.Violations = crawlerCounts(t, func(k *key) bool {
-		return k.new.decision == activity.Disallowed || k.new.decision == activity.WouldRefuse
+		return k.new.decision == activity.Disallowed || k.new.decision == activity.WouldBlock
 	})
 	r.ByCrawler = crawlerCounts(t, func(*key) bool { return true })
 	r.SearchLoss = t.searchLoss(o)
@@ -146,7 +146,7 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 	return r
 }
 
-// shownUnknown bounds the unknown clients in a report.
+// shownUnknown bounds the unlisted clients in a report.
 const shownUnknown = 50
 
 func (r *Report) unknown(t *tally) {
@@ -176,12 +176,12 @@ func (r *Report) notes(o *Options, read accesslog.Result, t *tally) {
 	}
 	note(read.Other, "line", "of no request: of other loggers and programs, or of clients that did not send HTTP")
 	note(t.hostless, "crawler request", "without a host in the log: only rules for every host were applied; name the host with --host")
-	note(t.pathless, "request", "whose paths are no longer stored, because of their age or the size of the store: not decided")
+	note(t.pathless, "request", "whose paths are no longer stored, because of their age or the size of the activity database: not decided")
 	note(t.other, "request", "summed up under the path %s: not decided", activity.OtherPath)
 	note(t.queries, "crawler request", "whose query was not stored: decided by the path alone")
 	note(t.purposes, "crawler request", "of which it is not stored which purposes the User-Agent named: decided as if it named none")
 	note(t.limited, "crawler request", "under a rate limit: counted as allowed, because their exact times are not stored, or because there are too many to sort by time")
-	note(t.liveOnly, "crawler request", "that only DNS or a signature could have verified: counted as claimed")
+	note(t.liveOnly, "crawler request", "that only DNS or a signature could have verified: counted as unverified")
 }
 
 func (r *Report) verdicts(t *tally) {
@@ -213,7 +213,7 @@ func crawlerCounts(t *tally, fits func(*key) bool) []CrawlerCount {
 		info := k.info()
 		s := sums[info.Token]
 		if s == nil {
-			s = &sum{CrawlerCount{Crawler: info.Token, Kind: info.Kind}, map[string]int64{}, map[string]int64{}}
+			s = &sum{CrawlerCount{Crawler: info.Token, Category: info.Category}, map[string]int64{}, map[string]int64{}}
 			sums[info.Token] = s
 		}
 		s.add(&k, c)
@@ -246,17 +246,17 @@ func (s *CrawlerCount) add(k *key, c *count) {
 	case policy.Impostor:
 		s.Impostor += c.requests
 	case policy.Unknown:
-		s.Claimed += c.requests
+		s.Unverified += c.requests
 	}
-	if k.new.decision == activity.Refused {
-		s.Refused += c.requests
+	if k.new.decision == activity.Blocked {
+		s.Blocked += c.requests
 	}
 }
 
-// rule is the rule to name for a request, of the old policy if that alone refused it.
+// rule is the rule to name for a request, of the old policy if that alone blocked it.
 func (k *key) rule() string {
 	v, of := k.new, ""
-	if k.old.decision == activity.Refused && k.new.decision != activity.Refused && v.rule == nil {
+	if k.old.decision == activity.Blocked && k.new.decision != activity.Blocked && v.rule == nil {
 		v, of = k.old, " of the old policy"
 	}
 	switch {

@@ -55,7 +55,7 @@ func newTally() *tally {
 	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*UnknownCount{}, unsaid: map[unsaid]int64{}, seen: map[int64]bool{}}
 }
 
-// maxUnknown bounds the names of unknown clients; the rest counts under otherClients.
+// maxUnknown bounds the names of unlisted clients; the rest counts under otherClients.
 const (
 	maxUnknown   = 10_000
 	otherClients = "(others)"

@@ -14,7 +14,7 @@ import (
 
 // decisionTexts say what is done about requests.
 var decisionTexts = map[activity.Decision]string{
-	activity.Allowed: "allowed", activity.Disallowed: "disallowed, not refused", activity.WouldRefuse: "disallowed, in dry run", activity.Refused: "refused",
+	activity.Allowed: "allowed", activity.Disallowed: "disallowed, not blocked", activity.WouldBlock: "disallowed, in dry run", activity.Blocked: "blocked",
 	activity.Limited: "over a rate limit (429)", activity.WouldLimit: "over a rate limit, in dry run",
 }
 
@@ -36,15 +36,15 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 	t.searchLoss(r)
 	t.summary(r)
 	if r.Old != "" {
-		t.section("Newly refused", r.NewlyRefused)
+		t.section("Newly blocked", r.NewlyRefused)
 		t.section("Newly let in", r.NewlyAllowed)
 	} else {
-		t.section("Would be refused", r.NewlyRefused)
+		t.section("Would be blocked", r.NewlyRefused)
 	}
 	if len(r.NewlyLimited) > 0 {
 		t.section("Newly over a rate limit", r.NewlyLimited)
 	}
-	t.section("Disallowed but not refused (violations, if they had read the new robots.txt)", r.Violations)
+	t.section("Disallowed but not blocked (violations, if they had read the new robots.txt)", r.Violations)
 	t.rules(r)
 	t.unknown(r)
 	return t.w.Flush()
@@ -84,8 +84,8 @@ func (t *textWriter) searchLoss(r *Report) {
 	for _, u := range s.Undecided {
 		t.line("  cannot be judged: %s %s", english.Number(u.Requests), u.What)
 	}
-	if s.Claimed > 0 {
-		t.line("  not counted: %s that only claimed to be of a search engine", plural(s.Claimed, "request"))
+	if s.Unverified > 0 {
+		t.line("  not counted: %s of unverified search engines", plural(s.Unverified, "request"))
 	}
 	t.line("")
 }
@@ -114,7 +114,7 @@ func (t *textWriter) section(title string, counts []CrawlerCount) {
 		return
 	}
 	t.line("%s:", title)
-	t.line("  crawler\trequests\tverified\tclaimed\timpostors\tmost requested")
+	t.line("  crawler\trequests\tverified\tunverified\timpostors\tmost requested")
 	for i, c := range counts {
 		if i == shownCrawlers {
 			rest := int64(0)
@@ -128,7 +128,7 @@ func (t *textWriter) section(title string, counts []CrawlerCount) {
 		if len(c.Paths) > 0 {
 			path = c.Paths[0].Path
 		}
-		t.line("  %s\t%s\t%s\t%s\t%s\t%s", c.Crawler, english.Number(c.Requests), english.Number(c.Verified), english.Number(c.Claimed), english.Number(c.Impostor), path)
+		t.line("  %s\t%s\t%s\t%s\t%s\t%s", c.Crawler, english.Number(c.Requests), english.Number(c.Verified), english.Number(c.Unverified), english.Number(c.Impostor), path)
 	}
 	t.line("")
 }
@@ -148,7 +148,7 @@ func (t *textWriter) rules(r *Report) {
 	}
 }
 
-// unknownInText bounds the unknown clients in the text.
+// unknownInText bounds the unlisted clients in the text.
 const unknownInText = 8
 
 func (t *textWriter) unknown(r *Report) {
@@ -156,7 +156,7 @@ func (t *textWriter) unknown(r *Report) {
 		return
 	}
 	t.line("")
-	t.line("Automated clients that the policy does not know, and never refuses: %s, %s.", plural(r.UnknownClients, "client"), plural(r.UnknownRequests, "request"))
+	t.line("Automated clients that the policy does not know, and never blocks: %s, %s.", plural(r.UnknownClients, "client"), plural(r.UnknownRequests, "request"))
 	for i, c := range r.Unknown {
 		if i == unknownInText {
 			t.line("  and %d more", r.UnknownClients-unknownInText)

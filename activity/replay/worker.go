@@ -19,7 +19,7 @@ import (
 
 type worker struct {
 	options  *Options
-	new, old *decider // old is nil if the new policy is compared with refusing nothing
+	new, old *decider // old is nil if the new policy is compared with blocking nothing
 	tally    *tally
 	queue    *queue
 	ids      *identifier
@@ -68,7 +68,7 @@ func (w *worker) client(ua []byte) *client {
 	return c
 }
 
-// recognized returns the crawlers that a request is from. One that the server had recognised by
+// recognized returns the crawlers that a request is from. One that the server had recognized by
 // signature or address wins over the names in the User-Agent.
 func recognized(r *accesslog.Record, j *decider, named []policy.CrawlerID) []policy.CrawlerID {
 	if len(r.Crawler) == 0 || j == nil {
@@ -188,7 +188,7 @@ func (w *worker) store(ctx context.Context) error {
 	if to.IsZero() {
 		to = time.Now().Add(24 * time.Hour)
 	}
-	pathless, err := w.options.Stored(ctx, from, to, func(v activity.Visits) error {
+	pathless, err := w.options.Stored(ctx, from, to, func(v activity.Totals) error {
 		w.visits(&v)
 		return nil
 	})
@@ -213,7 +213,7 @@ func (w *worker) stored(token string) *client {
 	return &c
 }
 
-func (w *worker) visits(v *activity.Visits) {
+func (w *worker) visits(v *activity.Totals) {
 	t := w.tally
 	t.span(v.Start)
 	t.requests += v.Requests
@@ -224,11 +224,11 @@ func (w *worker) visits(v *activity.Visits) {
 		stored.Identity = policy.Verified
 	case activity.Impostor:
 		stored.Identity = policy.Impostor
-	case activity.Claimed, activity.Audit: // the store gives none of audits
+	case activity.Unverified, activity.Audit: // the store gives none of audits
 	}
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests
-		t.folded = t.folded || v.Identity == activity.Verified && v.Kind == string(crawlers.KindSearch)
+		t.folded = t.folded || v.Identity == activity.Verified && v.Category == string(crawlers.CategorySearch)
 		if w.options.losses().Of(v.Crawler, v.Host) {
 			t.unsaid[unsaid{v.Crawler, stored.Identity, "whose paths were summed up under " + activity.OtherPath}] += v.Requests
 		}
@@ -281,7 +281,7 @@ func newDecider(s *site.Site) *decider {
 type verdict struct {
 	decision activity.Decision
 	rule     *policy.Rule
-	impostor bool // refused as an impostor, whatever the rules say
+	impostor bool // blocked as an impostor, whatever the rules say
 }
 
 // decide decides about a request as the edge does, and returns the crawler that it goes by.
@@ -306,14 +306,14 @@ func (d *decider) limits(q policy.Query, ids []policy.CrawlerID, purposes []stri
 
 // Decision is what the edge does about a request, if the server enforces the policy.
 func Decision(v site.Verdict) activity.Decision {
-	if !v.Refused() {
+	if !v.Blocked() {
 		return activity.Allowed
 	}
 	switch v.Mode {
 	case policy.ModeBlock:
-		return activity.Refused
+		return activity.Blocked
 	case policy.ModeLog:
-		return activity.WouldRefuse
+		return activity.WouldBlock
 	case policy.ModeOff, policy.ModeUnset:
 	}
 	return activity.Disallowed

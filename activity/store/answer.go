@@ -114,7 +114,7 @@ func (a *answer) conditions(ctx context.Context, tx *sql.Tx) (string, error) {
 		}
 		ids, chosen := "", "SELECT id FROM strings WHERE text IN (SELECT value FROM json_each(?))"
 		if d == ByKind {
-			chosen = "SELECT crawler AS id FROM crawlers WHERE kind IN (" + chosen + ")"
+			chosen = "SELECT crawler AS id FROM crawlers WHERE category IN (" + chosen + ")"
 		}
 		if err := tx.QueryRowContext(ctx, "SELECT coalesce(group_concat(id), '') FROM ("+chosen+")", string(texts)).Scan(&ids); err != nil {
 			return "", err
@@ -255,7 +255,7 @@ func lookUp(ctx context.Context, q querier, texts map[number]string, numbers ...
 
 // kindsOfCrawlers are the numbers of kinds by the numbers of crawlers.
 func kindsOfCrawlers(ctx context.Context, q querier) (map[number]number, error) {
-	all, err := list(ctx, q, func(p *[2]number) []any { return []any{&p[0], &p[1]} }, "SELECT crawler, kind FROM crawlers")
+	all, err := list(ctx, q, func(p *[2]number) []any { return []any{&p[0], &p[1]} }, "SELECT crawler, category FROM crawlers")
 	kinds := make(map[number]number, len(all))
 	for _, p := range all {
 		kinds[p[0]] = p[1]

@@ -77,7 +77,7 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 		for hour := range 24 {
 			sums := journal.NewSums(10 * rowsPerHour)
 			for i := range paths {
-				sums.AddVisit(&activity.Visit{
+				sums.AddVisit(&activity.Request{
 					Time: now.Add(time.Duration(hour) * time.Hour), Host: "www.example.com", Crawler: []string{"GPTBot", "Googlebot"}[i%2],
 					Path: fmt.Sprintf("/articles/of/some/section/%d/%d-%d", day, hour, i),
 				})
@@ -140,7 +140,7 @@ func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
 	ctx, now := context.Background(), start.Truncate(24*time.Hour)
 	s := open(t, t.TempDir(), Options{RowsPerHour: rowsPerHour, flushInterval: time.Hour, Now: func() time.Time { return now }})
 	visit := func(sums *journal.Sums, crawler, kind string, identity activity.Identity, path string) {
-		sums.AddVisit(&activity.Visit{Time: now, Host: "www.example.com", Crawler: crawler, Kind: kind, Identity: identity, Path: path})
+		sums.AddVisit(&activity.Request{Time: now, Host: "www.example.com", Crawler: crawler, Category: kind, Identity: identity, Path: path})
 	}
 	for round := range 20 {
 		sums := journal.NewSums(rowsPerHour)
@@ -150,7 +150,7 @@ func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
 			}
 			for range 3 {
 				visit(sums, "GPTBot", "ai-training", activity.Verified, fmt.Sprintf("/%d/%d", round, i))
-				visit(sums, "Googlebot", "search", activity.Claimed, fmt.Sprintf("/%d/%d", round, i))
+				visit(sums, "Googlebot", "search", activity.Unverified, fmt.Sprintf("/%d/%d", round, i))
 			}
 		}
 		if err := s.merge(ctx, sums, int64(round)); err != nil {

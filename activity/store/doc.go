@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores totals of visits in an embedded SQLite database: what crawlers did, by hour and day, within
+// Package store stores totals of requests in an embedded SQLite database: what crawlers did, by hour and day, within
 // bounds of rows, bytes and days. It holds no client addresses.
 //
 // Visits are summed in memory. Once a second the sums of that second are appended to a journal file; once a minute a
@@ -26,7 +26,7 @@ type Options struct {
 	// MaxBytes is how large the database may become, 512 MiB. When it is reached, the oldest hours with paths go
 	// first, except those of the last week, then days with paths, then the other totals.
 	MaxBytes int64
-	Queue    int              // how many visits may wait to be summed, 16,384
+	Queue    int              // how many requests may wait to be summed, 16,384
 	Now      func() time.Time // the clock, time.Now
 	// Report is called with an error when writing begins to fail, and with nil when it works again. It may be nil.
 	Report func(error)

@@ -90,13 +90,13 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 	r := openReader(t, dir)
 	q := Query{From: start.Add(-24 * time.Hour), To: start.Add(24 * time.Hour), By: []Dimension{ByCrawler, ByPath}, Limit: 5}
 	for name, ask := range map[string]func(r Queries) (any, error){
-		"totals":       func(r Queries) (any, error) { return r.Totals(t.Context(), q) },
-		"lost":         func(r Queries) (any, error) { return r.Lost(t.Context(), q.From, q.To) },
-		"crawlers":     func(r Queries) (any, error) { return r.Crawlers(t.Context()) },
-		"reads":        func(r Queries) (any, error) { return r.Reads(t.Context()) },
-		"publications": func(r Queries) (any, error) { return r.Publications(t.Context(), "site.yaml") },
-		"versions":     func(r Queries) (any, error) { return r.PolicyVersions(t.Context(), "") },
-		"documents":    func(r Queries) (any, error) { return r.Documents(t.Context()) },
+		"totals":            func(r Queries) (any, error) { return r.Totals(t.Context(), q) },
+		"not_recorded":      func(r Queries) (any, error) { return r.Lost(t.Context(), q.From, q.To) },
+		"crawlers":          func(r Queries) (any, error) { return r.Crawlers(t.Context()) },
+		"reads":             func(r Queries) (any, error) { return r.Reads(t.Context()) },
+		"versions in force": func(r Queries) (any, error) { return r.Publications(t.Context(), "site.yaml") },
+		"versions":          func(r Queries) (any, error) { return r.PolicyVersions(t.Context(), "") },
+		"documents":         func(r Queries) (any, error) { return r.Documents(t.Context()) },
 		"bounds": func(r Queries) (any, error) {
 			b, err := r.Bounds(t.Context())
 			b.Bytes = min(b.Bytes, 1) // engines take more or less
@@ -152,13 +152,13 @@ func TestFoldedRowsAreCountedOnce(t *testing.T) {
 	}
 	for day := range 4 {
 		for i := range 3000 {
-			s.second.AddVisit(&activity.Visit{Time: now.Add(time.Duration(i) * time.Second), Host: "h", Crawler: fmt.Sprint("c", i%2), Path: fmt.Sprintf("/p/%d", zipf.Uint64())})
+			s.second.AddVisit(&activity.Request{Time: now.Add(time.Duration(i) * time.Second), Host: "h", Crawler: fmt.Sprint("c", i%2), Path: fmt.Sprintf("/p/%d", zipf.Uint64())})
 			truth++
 			if i%250 == 0 {
 				mergeNow(t, s)
 				if rnd.IntN(3) > 0 {
 					send(t, s, fleet, "n")
-					check(fmt.Sprintf("day %d, visit %d", day, i))
+					check(fmt.Sprintf("day %d, request %d", day, i))
 				}
 			}
 		}
@@ -196,7 +196,7 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	fleet := fleetIn(t, server)
 	record := func(s *Store, at time.Time, n int) {
 		for i := range n {
-			s.second.AddVisit(&activity.Visit{Time: at, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i%10)})
+			s.second.AddVisit(&activity.Request{Time: at, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i%10)})
 		}
 		mergeNow(t, s)
 	}
@@ -252,7 +252,7 @@ func TestForgetAndPrune(t *testing.T) {
 	s := open(t, t.TempDir(), Options{flushInterval: time.Hour})
 	for month := range 3 {
 		for _, crawler := range []string{"it's", "GPTBot"} {
-			v := activity.Visit{Time: start.AddDate(0, -month, 0), Host: "h", Crawler: crawler, Path: "/", Robots: "r1", RobotsTxt: true}
+			v := activity.Request{Time: start.AddDate(0, -month, 0), Host: "h", Crawler: crawler, Path: "/", Robots: "r1", RobotsTxt: true}
 			s.second.AddVisit(&v)
 		}
 	}

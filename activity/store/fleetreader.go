@@ -20,7 +20,7 @@ import (
 // [FleetReader] for all servers of a fleet.
 type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
-	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Visits) error) (pathless int64, err error)
+	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error)
 	Lost(ctx context.Context, from, to time.Time) (int64, error)
 	Bounds(ctx context.Context) (Bounds, error)
 	Crawlers(ctx context.Context) ([]Crawler, error)
@@ -50,7 +50,7 @@ type Node struct {
 // Nodes lists the databases that sent something, by name. A server has a new one after its
 // directory was deleted.
 func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
-	err = r.query(ctx, "SELECT node, store, toUInt32(now()) - toUInt32(at), behind, rolled, last FROM nodes FINAL"+r.where()+" ORDER BY node, store", 6, func(f []string, n []int64) {
+	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 6, func(f []string, n []int64) {
 		all = append(all, Node{f[0], time.Duration(n[2]) * time.Second, time.Duration(n[3]) * time.Second, f[1], n[4], n[5]})
 	})
 	return all, err
@@ -60,7 +60,7 @@ func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 // under another name is its own.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
-		and = append([]string{"store IN (SELECT store FROM nodes FINAL WHERE node = " + clickhouse.Quote(r.Node) + ")"}, and...)
+		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)
 	}
 	if len(and) == 0 {
 		return ""
@@ -84,7 +84,7 @@ func (r *FleetReader) query(ctx context.Context, text string, fields int, each f
 }
 
 // kindsOf has the kind of each crawler.
-const kindsOf = "(SELECT crawler, argMax(kind, last) AS kind FROM crawlers FINAL GROUP BY crawler)"
+const kindsOf = "(SELECT crawler, argMax(category, last) AS category FROM crawlers FINAL GROUP BY crawler)"
 
 // Totals answers a query.
 func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
@@ -119,8 +119,8 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	text, groups := strings.Join(parts, " UNION ALL "), make([]string, len(q.By))
 	for i, d := range q.By {
 		if groups[i] = "d_" + d.String(); d == ByKind {
-			text = "SELECT * FROM (SELECT *, d_kind AS crawler FROM (" + text + ")) ANY LEFT JOIN " + kindsOf + " USING crawler"
-			groups[i] = "kind"
+			text = "SELECT * FROM (SELECT *, d_category AS crawler FROM (" + text + ")) ANY LEFT JOIN " + kindsOf + " USING crawler"
+			groups[i] = "category"
 		}
 	}
 	text = "SELECT " + strings.Join(append(slices.Clone(groups), "sum(n_requests) AS n, sum(n_bytes), sum(n_violations) AS v, sum(n_unread)"), ", ") + " FROM (" + text + ")"
@@ -158,7 +158,7 @@ func (r *FleetReader) part(q *Query, s span, and string) string {
 	where := []string{fmt.Sprintf("%[1]s >= %[2]d AND %[1]s < %[3]d", s.bucket, s.from, s.to)}
 	for d, values := range q.Only {
 		if d == ByKind {
-			where = append(where, "crawler IN (SELECT crawler FROM "+kindsOf+" WHERE kind IN "+clickhouse.List(values)+")")
+			where = append(where, "crawler IN (SELECT crawler FROM "+kindsOf+" WHERE category IN "+clickhouse.List(values)+")")
 		} else {
 			where = append(where, d.String()+" IN "+clickhouse.List(values))
 		}
@@ -187,7 +187,7 @@ func (r *FleetReader) part(q *Query, s span, and string) string {
 
 // EachRow is [Reader.EachRow] for a fleet: for each day of each database, by the hour if
 // those have as many requests as the day.
-func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Visits) error) (pathless int64, err error) {
+func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error) {
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
 	whole := fmt.Sprintf("day * 24 >= %d AND day * 24 + 24 <= %d", first, end)
 	hours := fmt.Sprintf("hour >= %d AND hour < %d", first, end)
@@ -212,7 +212,7 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 		return 0, err
 	}
 	kinds := map[string]string{}
-	if err := r.query(ctx, "SELECT crawler, kind FROM "+kindsOf, 2, func(f []string, _ []int64) { kinds[f[0]] = f[1] }); err != nil {
+	if err := r.query(ctx, "SELECT crawler, category FROM "+kindsOf, 2, func(f []string, _ []int64) { kinds[f[0]] = f[1] }); err != nil {
 		return 0, err
 	}
 	for _, day := range days {
@@ -231,15 +231,15 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 	return pathless, nil
 }
 
-// rowsOf calls visit with rows of a table, those of all servers together.
-func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]string, visit func(activity.Visits) error, where ...string) error {
+// rowsOf calls request with rows of a table, those of all servers together.
+func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]string, visit func(activity.Totals) error, where ...string) error {
 	where = append(where, "requests > 0", "identity <> "+clickhouse.Quote(string(activity.Audit)))
 	var failed error
 	err := r.query(ctx, "SELECT "+t.bucket+", "+pathTexts+", sum(requests), sum(bytes), sum(violations), sum(queries) FROM "+t.name+" FINAL"+
 		r.where(where...)+" GROUP BY "+t.bucket+", "+pathTexts, 12, func(f []string, n []int64) {
 		if failed == nil {
-			failed = visit(activity.Visits{
-				Start: time.Unix(n[0]*t.hours*3600, 0).UTC(), Host: f[1], Crawler: f[2], Kind: kinds[f[2]],
+			failed = visit(activity.Totals{
+				Start: time.Unix(n[0]*t.hours*3600, 0).UTC(), Host: f[1], Crawler: f[2], Category: kinds[f[2]],
 				Identity: activity.Identity(f[3]), Decision: activity.Decision(f[4]), Rule: f[5], Policy: f[6], Path: f[7],
 				Requests: n[8], Bytes: n[9], Violations: n[10], Queries: n[11],
 			})
@@ -248,9 +248,9 @@ func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]stri
 	return cmp.Or(failed, err)
 }
 
-// Lost is how many visits between two times were not recorded.
+// Lost is how many requests between two times were not recorded.
 func (r *FleetReader) Lost(ctx context.Context, from, to time.Time) (lost int64, err error) {
-	err = r.query(ctx, "SELECT sum(visits) FROM lost FINAL"+r.where(fmt.Sprintf("hour >= %d AND hour < %d", from.Unix()/3600, (to.Unix()+3599)/3600)), 1, func(_ []string, n []int64) { lost = n[0] })
+	err = r.query(ctx, "SELECT sum(requests) FROM not_recorded FINAL"+r.where(fmt.Sprintf("hour >= %d AND hour < %d", from.Unix()/3600, (to.Unix()+3599)/3600)), 1, func(_ []string, n []int64) { lost = n[0] })
 	return lost, err
 }
 
@@ -277,7 +277,7 @@ func (r *FleetReader) Bounds(ctx context.Context) (b Bounds, err error) {
 
 // Crawlers lists the crawlers that came, by name.
 func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
-	err = r.query(ctx, "SELECT crawler, argMax(kind, last), min(first), max(last) FROM crawlers FINAL"+r.where()+" GROUP BY crawler ORDER BY crawler", 4, func(f []string, n []int64) {
+	err = r.query(ctx, "SELECT crawler, argMax(category, last), min(first), max(last) FROM crawlers FINAL"+r.where()+" GROUP BY crawler ORDER BY crawler", 4, func(f []string, n []int64) {
 		all = append(all, Crawler{f[0], f[1], time.Unix(n[2], 0).UTC(), time.Unix(n[3], 0).UTC()})
 	})
 	return all, err
@@ -285,8 +285,8 @@ func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 
 // Reads lists who read which robots.txt, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
-	err = r.query(ctx, "SELECT host, crawler, version, publication, number, min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+
-		" GROUP BY host, crawler, version, publication, number", 8, func(f []string, n []int64) {
+	err = r.query(ctx, "SELECT host, crawler, robots, version_hash, version, min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+
+		" GROUP BY host, crawler, robots, version_hash, version", 8, func(f []string, n []int64) {
 		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Version: f[2], Publication: f[3], Number: f[4]}, time.Unix(n[5], 0).UTC(), time.Unix(n[6], 0).UTC(), n[7]})
 	})
 	sortReads(all)
@@ -300,8 +300,8 @@ func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publ
 	if name != "" {
 		where = append(where, "name = "+clickhouse.Quote(name))
 	}
-	err = r.query(ctx, "SELECT id, number, name, any(policy), min(first) AS since, any(text) FROM publications FINAL"+r.where(where...)+
-		" GROUP BY id, number, name ORDER BY since DESC, length(number) DESC, number DESC", 6, func(f []string, n []int64) {
+	err = r.query(ctx, "SELECT hash, version, name, any(policy), min(first) AS since, any(text) FROM versions FINAL"+r.where(where...)+
+		" GROUP BY hash, version, name ORDER BY since DESC, length(version) DESC, version DESC", 6, func(f []string, n []int64) {
 		all = append(all, Publication{ID: f[0], Number: f[1], Name: f[2], Policy: f[3], First: time.Unix(n[4], 0).UTC(), Text: f[5]})
 	})
 	return all, err
@@ -315,8 +315,8 @@ func (r *FleetReader) PolicyVersions(ctx context.Context, name string) ([]string
 
 // Documents lists what crawlers got, the newest first.
 func (r *FleetReader) Documents(ctx context.Context) (all []Document, err error) {
-	err = r.query(ctx, "SELECT publication, host, version, min(first) AS since, any(text) FROM documents FINAL"+r.where()+
-		" GROUP BY publication, host, version ORDER BY since DESC, host, version", 5, func(f []string, n []int64) {
+	err = r.query(ctx, "SELECT version_hash, host, etag, min(first) AS since, any(text) FROM documents FINAL"+r.where()+
+		" GROUP BY version_hash, host, etag ORDER BY since DESC, host, etag", 5, func(f []string, n []int64) {
 		all = append(all, Document{Publication: f[0], Host: f[1], Version: f[2], First: time.Unix(n[3], 0).UTC(), Text: f[4]})
 	})
 	return all, err

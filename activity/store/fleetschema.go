@@ -16,14 +16,14 @@ import (
 // are not there yet. A table says of its rows by a revision which of those with the same key
 // holds.
 func FleetSchema() []string {
-	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS nodes (node String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
+	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS servers (server_name String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
 ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
 	for i := range outgoing {
 		t := &outgoing[i]
 		columns := t.columns()
 		for j, c := range columns {
 			kind := "UInt64"
-			if c == "node" || slices.Contains(t.texts(), c) {
+			if c == "server_name" || slices.Contains(t.texts(), c) {
 				kind = "String"
 			} else if c == t.bucket {
 				kind = "UInt32"
@@ -55,7 +55,7 @@ func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time
 	for i := range outgoing {
 		t := &outgoing[i]
 		before := days
-		if t.bucket == "hour" && t.name != "lost" {
+		if t.bucket == "hour" && t.name != "not_recorded" {
 			before = hours
 		}
 		switch {
@@ -70,7 +70,7 @@ func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time
 		case t.name == "reads":
 			statements = append(statements, fmt.Sprintf("ALTER TABLE reads DELETE WHERE last < %d", days.Unix()))
 		case t.name == "documents":
-			statements = append(statements, fmt.Sprintf("ALTER TABLE documents DELETE WHERE first < %d AND publication NOT IN (SELECT publication FROM reads WHERE last >= %[1]d)", days.Unix()))
+			statements = append(statements, fmt.Sprintf("ALTER TABLE documents DELETE WHERE first < %d AND version_hash NOT IN (SELECT version_hash FROM reads WHERE last >= %[1]d)", days.Unix()))
 		}
 	}
 	return statements, nil

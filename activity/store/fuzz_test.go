@@ -21,7 +21,7 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(err)
 	}
 	for i := range 50 {
-		s.Record(activity.Visit{Time: start, Host: "h", Crawler: string(rune('a' + i%26)), Path: "/p", Rule: "r", Robots: "v", RobotsTxt: i%2 == 0})
+		s.Record(activity.Request{Time: start, Host: "h", Crawler: string(rune('a' + i%26)), Path: "/p", Rule: "r", Robots: "v", RobotsTxt: i%2 == 0})
 	}
 	if err := s.Close(); err != nil {
 		f.Fatal(err)
@@ -54,13 +54,13 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// use opens a store, records a visit and asks everything.
+// use opens a store, records a request and asks everything.
 func use(t *testing.T, dir string) error {
 	s, err := Open(t.Context(), dir, Options{flushInterval: time.Hour})
 	if err != nil {
 		return err
 	}
-	s.Record(activity.Visit{Time: start, Host: "h", Crawler: "c", Path: "/p"})
+	s.Record(activity.Request{Time: start, Host: "h", Crawler: "c", Path: "/p"})
 	r, err := OpenReader(t.Context(), dir)
 	if err == nil {
 		_, err = r.Totals(t.Context(), Query{By: []Dimension{ByHour, ByHost, ByCrawler, ByPath}, To: start.AddDate(1, 0, 0)})

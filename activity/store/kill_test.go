@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeUntilKilled records visits without end, numbered by their bytes, and prints after
-// each flush how many visits are in the journal or the totals.
+// writeUntilKilled records requests without end, numbered by their bytes, and prints after
+// each flush how many requests are in the journal or the totals.
 func writeUntilKilled(dir string) {
 	s, err := Open(context.Background(), dir, Options{flushInterval: time.Hour, RowsPerHour: 1000})
 	if err != nil {
@@ -41,7 +41,7 @@ func writeUntilKilled(dir string) {
 	for i := 0; ; i++ {
 		n := rnd.IntN(50)
 		for range n {
-			s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "c", Path: "/" + strconv.Itoa(rnd.IntN(300)), Bytes: 1})
+			s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: "/" + strconv.Itoa(rnd.IntN(300)), Bytes: 1})
 		}
 		if err := s.flush(); err != nil {
 			fmt.Println("error:", err)
@@ -119,7 +119,7 @@ func TestKilledProcess(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		got := sum(totals(t, dir, Query{}))
-		// A batch of up to 49 visits may be in the journal and its number not yet printed.
+		// A batch of up to 49 requests may be in the journal and its number not yet printed.
 		if low := total + last; got < low || got > low+49 {
 			t.Fatalf("round %d: %d requests are stored, want %d or up to 49 more", round, got, low)
 		}

@@ -78,10 +78,10 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 			return err
 		}
 		for hour, n := range add.Lost {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO lost VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, changed = excluded.changed", hour, n, revision); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO not_recorded VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, changed = excluded.changed", hour, n, revision); err != nil {
 				return err
 			}
-			m.touched[touched{"lost", hour}] = true
+			m.touched[touched{"not_recorded", hour}] = true
 		}
 		for t := range m.touched {
 			if err := touch(ctx, tx, t.name, t.bucket, revision); err != nil {
@@ -130,8 +130,8 @@ func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, erro
 		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
 		&m.dayOf:   dayTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
 		&m.crawler: "INSERT INTO crawlers VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
-			" changed = iif(kind = excluded.kind AND first <= excluded.first AND last >= excluded.last, changed, excluded.changed)," +
-			" kind = excluded.kind, first = min(first, excluded.first), last = max(last, excluded.last)",
+			" changed = iif(category = excluded.category AND first <= excluded.first AND last >= excluded.last, changed, excluded.changed)," +
+			" category = excluded.category, first = min(first, excluded.first), last = max(last, excluded.last)",
 		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed," +
 			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
 	} {
@@ -227,7 +227,7 @@ const otherPath = "(SELECT id FROM strings WHERE text = '" + OtherPath + "')"
 
 // verifiedSearch tells the rows of verified search crawlers, which are folded last.
 const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verified') AND crawler IN" +
-	" (SELECT crawler FROM crawlers WHERE kind = (SELECT id FROM strings WHERE text = 'search')))"
+	" (SELECT crawler FROM crawlers WHERE category = (SELECT id FROM strings WHERE text = 'search')))"
 
 // fold sums up, without their paths, the rows of one hour or day beyond keep, the ones with the fewest requests, once
 // there are more than limit. What was sent to a fleet's database, whole, stays there as it is. Of what was sent in

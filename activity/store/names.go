@@ -19,9 +19,9 @@ type names struct {
 
 type pair struct{ host, crawler string }
 
-// bound puts a visit under other if there are too many names in its hour already. Nothing is
+// bound puts a request under other if there are too many names in its hour already. Nothing is
 // known of what it read there.
-func (n *names) bound(v *activity.Visit) {
+func (n *names) bound(v *activity.Request) {
 	if hour := v.Time.Unix() / 3600; hour != n.hour || n.seen == nil {
 		n.hour, n.seen = hour, map[pair]struct{}{}
 	}
@@ -33,7 +33,7 @@ func (n *names) bound(v *activity.Visit) {
 		return
 	}
 	v.Host, v.Robots = other, ""
-	if v.Kind == activity.KindUnknown {
+	if v.Category == activity.CategoryUnlisted {
 		v.Crawler = other
 	}
 }

@@ -24,12 +24,12 @@ func TestMadeUpNames(t *testing.T) {
 		visits = 5 * maxNames
 	}
 	for i := range visits {
-		s.take(activity.Visit{
-			Time: start, Host: fmt.Sprintf("%d.example.com", i), Crawler: fmt.Sprintf("Made%dbot", i), Kind: activity.KindUnknown,
+		s.take(activity.Request{
+			Time: start, Host: fmt.Sprintf("%d.example.com", i), Crawler: fmt.Sprintf("Made%dbot", i), Category: activity.CategoryUnlisted,
 			Path: "/robots.txt", RobotsTxt: true, Robots: fmt.Sprint(i),
 		})
 	}
-	s.take(activity.Visit{Time: start, Host: "new.example.com", Crawler: "GPTBot", Kind: "ai-training", Path: "/a"})
+	s.take(activity.Request{Time: start, Host: "new.example.com", Crawler: "GPTBot", Category: "ai-training", Path: "/a"})
 	if n := len(s.second.Rows); n > maxNames+3*100 {
 		t.Errorf("%d rows", n)
 	}
@@ -46,7 +46,7 @@ func TestMadeUpNames(t *testing.T) {
 	if all != int64(visits)+1 || others != int64(visits)-maxNames || named != 1 {
 		t.Errorf("%d requests, %d of them by others, %d by GPTBot", all, others, named)
 	}
-	s.take(activity.Visit{Time: start.Add(time.Hour), Host: "new.example.com", Crawler: "GPTBot", Path: "/a"})
+	s.take(activity.Request{Time: start.Add(time.Hour), Host: "new.example.com", Crawler: "GPTBot", Path: "/a"})
 	if len(s.names.seen) != 1 {
 		t.Errorf("%d names in the next hour", len(s.names.seen))
 	}
@@ -60,7 +60,7 @@ func TestPublishedTextsAreBounded(t *testing.T) {
 	}
 	ctx, now := t.Context(), start
 	s := open(t, t.TempDir(), Options{MaxBytes: 1 << 20, Now: func() time.Time { return now }})
-	s.Record(activity.Visit{Time: now, Host: "www.example.com", Crawler: "GPTBot", Path: "/a"})
+	s.Record(activity.Request{Time: now, Host: "www.example.com", Crawler: "GPTBot", Path: "/a"})
 	text := strings.Repeat("User-agent: *\nDisallow: /a/\n", 200)
 	for i := range 600 {
 		d := site.Document{Version: "v", Host: fmt.Sprintf("%d.example.com", i), Text: text}

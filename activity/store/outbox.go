@@ -30,11 +30,11 @@ var outgoing = []outgoingTable{
 	{"days", "day", rowTexts, "", countColumns, true, "day, crawler"},
 	{"path_hours", "hour", pathTexts, "", countColumns, true, "crawler, hour"},
 	{"path_days", "day", pathTexts, "", countColumns, true, "crawler, day"},
-	{"lost", "hour", "", "", "visits", false, "hour"},
-	{"crawlers", "", "crawler", "kind", "first, last", true, "crawler"},
-	{"reads", "", "host, crawler, version, publication, number", "", "first, last, requests", true, "crawler, host"},
-	{"publications", "", "id, number, name", "policy, text", "first", false, "name"},
-	{"documents", "", "publication, host, version", "text", "first", false, "host"},
+	{"not_recorded", "hour", "", "", "requests", false, "hour"},
+	{"crawlers", "", "crawler", "category", "first, last", true, "crawler"},
+	{"reads", "", "host, crawler, robots, version_hash, version", "", "first, last, requests", true, "crawler, host"},
+	{"versions", "", "hash, version, name", "policy, text", "first", false, "name"},
+	{"documents", "", "version_hash, host, etag", "text", "first", false, "host"},
 }
 
 func columnList(s string) []string {
@@ -48,7 +48,7 @@ func (t *outgoingTable) texts() []string { return append(columnList(t.keys), col
 
 // columns are those of a row as it is sent. A change of the key, or of what a column means, needs another table.
 func (t *outgoingTable) columns() []string {
-	all := append([]string{"node", "store", "row_key", "revision"}, t.texts()...)
+	all := append([]string{"server_name", "store", "row_key", "revision"}, t.texts()...)
 	if t.bucket != "" {
 		all = append(all, t.bucket)
 	}

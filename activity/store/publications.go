@@ -18,7 +18,7 @@ import (
 
 // Publication is a publication of which the policy was in force for some time.
 type Publication struct {
-	ID     string // the start of it, as visits have it
+	ID     string // the start of it, as requests have it
 	Number string // see activity.Publication; one that came back has another
 	Name   string // of the policy's source
 	Policy string // what rows of totals call its policy
@@ -38,7 +38,7 @@ type Document struct {
 
 // Publish records that a publication came into force, unless it is known. It waits for the disk.
 func (s *Store) Publish(ctx context.Context, p *activity.Publication) error {
-	return s.insertNew(ctx, "publications", p.ID[:12], p.Number, p.Name, p.SHA256[:12], p.Time.Unix(), p.Text)
+	return s.insertNew(ctx, "versions", p.ID[:12], p.Number, p.Name, p.SHA256[:12], p.Time.Unix(), p.Text)
 }
 
 // Serve records a document that a crawler got. It waits for the disk.
@@ -61,7 +61,7 @@ func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, 
 	return list(ctx, r.db, func(p *Publication) []any {
 		return []any{&p.ID, &p.Number, &p.Name, &p.Policy, (*seconds)(&p.First), &p.Text}
 	},
-		"SELECT id, number, name, policy, first, text FROM publications WHERE ?1 IN ('', name) ORDER BY first DESC, rowid DESC", name)
+		"SELECT hash, version, name, policy, first, text FROM versions WHERE ?1 IN ('', name) ORDER BY first DESC, rowid DESC", name)
 }
 
 // Documents lists what crawlers got, the newest first.
@@ -69,7 +69,7 @@ func (r *Reader) Documents(ctx context.Context) ([]Document, error) {
 	return list(ctx, r.db, func(d *Document) []any {
 		return []any{&d.Publication, &d.Host, &d.Version, (*seconds)(&d.First), &d.Text}
 	},
-		"SELECT publication, host, version, first, text FROM documents ORDER BY first DESC, host, version")
+		"SELECT version_hash, host, etag, first, text FROM documents ORDER BY first DESC, host, etag")
 }
 
 // PolicyVersions lists the versions of the policies from a source.
@@ -86,12 +86,12 @@ func versionsOf(all []Publication) []string {
 	return versions
 }
 
-// Lost is how many visits between two times were not recorded: they came faster than they
+// Lost is how many requests between two times were not recorded: they came faster than they
 // could be written, or the store was not open.
 func (r *Reader) Lost(ctx context.Context, from, to time.Time) (n int64, err error) {
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
 	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
-		if err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(visits), 0) FROM lost WHERE hour >= ? AND hour < ?", first, end).Scan(&n); err != nil {
+		if err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(requests), 0) FROM not_recorded WHERE hour >= ? AND hour < ?", first, end).Scan(&n); err != nil {
 			return err
 		}
 		for hour, visits := range pending.Lost {
@@ -133,8 +133,8 @@ func (r *Reader) Reads(ctx context.Context) (list []Read, err error) {
 			pending.Reads[r] = t
 			return err
 		}, "SELECT h.text, c.text, v.text, p.text, n.text, first, last, requests FROM reads"+
-			" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS v ON v.id = version"+
-			" JOIN strings AS p ON p.id = publication JOIN strings AS n ON n.id = number"); err != nil {
+			" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS v ON v.id = robots"+
+			" JOIN strings AS p ON p.id = version_hash JOIN strings AS n ON n.id = version"); err != nil {
 			return err
 		}
 		for r, t := range pending.Reads {
@@ -154,16 +154,16 @@ func sortReads(list []Read) {
 
 // Crawler is a crawler that came.
 type Crawler struct {
-	Name, Kind  string
-	First, Last time.Time // to the hour
+	Name, Category string
+	First, Last    time.Time // to the hour
 }
 
-// Crawlers lists the crawlers that have visits in the store, by name.
+// Crawlers lists the crawlers that have requests in the store, by name.
 func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 	var all []Crawler
 	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) (err error) {
-		all, err = list(ctx, tx, func(c *Crawler) []any { return []any{&c.Name, &c.Kind, (*seconds)(&c.First), (*seconds)(&c.Last)} },
-			"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = kind ORDER BY +c.text") // not in the order of all texts
+		all, err = list(ctx, tx, func(c *Crawler) []any { return []any{&c.Name, &c.Category, (*seconds)(&c.First), (*seconds)(&c.Last)} },
+			"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text") // not in the order of all texts
 		for k := range pending.Rows {
 			at := time.Unix(k.Hour*3600, 0).UTC()
 			i, ok := slices.BinarySearchFunc(all, k.Crawler, func(c Crawler, name string) int { return cmp.Compare(c.Name, name) })
@@ -171,7 +171,7 @@ func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 				all = slices.Insert(all, i, Crawler{k.Crawler, k.Kind, at, at})
 			}
 			c := &all[i]
-			if c.Kind = k.Kind; at.Before(c.First) {
+			if c.Category = k.Kind; at.Before(c.First) {
 				c.First = at
 			}
 			if at.After(c.Last) {

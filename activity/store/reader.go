@@ -25,7 +25,7 @@ type Reader struct {
 // OpenReader opens the store of a directory for reading.
 func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 	if _, err := os.Stat(filepath.Join(dir, databaseName)); err != nil {
-		return nil, fmt.Errorf("%s is not an activity store: %w", dir, err)
+		return nil, fmt.Errorf("%s is not an activity database: %w", dir, err)
 	}
 	db, err := openDatabase(ctx, dir, false)
 	if err != nil {
@@ -54,7 +54,7 @@ const (
 	ByDay  // Row.Start is the start of a day, UTC
 )
 
-var columnNames = [...]string{"host", "crawler", "kind", "identity", "decision", "rule", "policy", "path", "hour", "day"}
+var columnNames = [...]string{"host", "crawler", "category", "identity", "decision", "rule", "policy", "path", "hour", "day"}
 
 // String is the name of its column.
 func (d Dimension) String() string { return columnNames[d] }
@@ -85,7 +85,7 @@ type Query struct {
 	Rough bool
 }
 
-// Row is totals of the visits that share the values of the dimensions asked for.
+// Row is totals of the requests that share the values of the dimensions asked for.
 type Row struct {
 	Start  time.Time
 	Values Values

@@ -101,9 +101,9 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 		{"DELETE FROM path_days WHERE day < ?", day},
 		{"DELETE FROM days WHERE day < ?", day},
 		{"DELETE FROM reads WHERE last < ?", day * 86400},
-		{"DELETE FROM publications WHERE EXISTS (SELECT 1 FROM publications AS p WHERE p.name = publications.name AND p.first > publications.first AND p.first < ?)", day * 86400},
-		{"DELETE FROM documents WHERE first < ? AND publication NOT IN (SELECT id FROM publications)", day * 86400},
-		{"DELETE FROM lost WHERE hour < ?", day * 24},
+		{"DELETE FROM versions WHERE EXISTS (SELECT 1 FROM versions AS p WHERE p.name = versions.name AND p.first > versions.first AND p.first < ?)", day * 86400},
+		{"DELETE FROM documents WHERE first < ? AND version_hash NOT IN (SELECT hash FROM versions)", day * 86400},
+		{"DELETE FROM not_recorded WHERE hour < ?", day * 24},
 	} {
 		if _, err := s.db.ExecContext(ctx, d.text, d.before); err != nil {
 			return err
@@ -125,7 +125,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	var used []string
 	for table, columns := range map[string]string{
 		"hours": rowTexts, "days": rowTexts, "path_hours": "path", "path_days": "path",
-		"reads": "host, crawler, version, publication, number", "crawlers": "crawler, kind",
+		"reads": "host, crawler, robots, version_hash, version", "crawlers": "crawler, category",
 	} {
 		for c := range strings.SplitSeq(columns, ", ") {
 			used = append(used, "SELECT "+c+" FROM "+table)
@@ -157,7 +157,7 @@ func (s *Store) shrink(ctx context.Context) error {
 	if err := s.noteShrinking(ctx, size); err != nil {
 		return err
 	}
-	for _, table := range []string{"publications", "documents"} {
+	for _, table := range []string{"versions", "documents"} {
 		if _, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE rowid IN (SELECT rowid FROM (SELECT rowid,"+
 			" sum(length(text)) OVER (ORDER BY first DESC, rowid) AS total FROM %[1]s) WHERE total > ?)", table), s.options().MaxBytes/16); err != nil {
 			return err

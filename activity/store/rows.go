@@ -11,10 +11,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// EachRow calls visit with every row with a path between from and to, except those of
+// EachRow calls request with every row with a path between from and to, except those of
 // audits: by the hour where hours are stored, else by the day. pathless is the number of requests whose
 // rows with paths were deleted for their age or size.
-func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Visits) error) (pathless int64, err error) {
+func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error) {
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
 	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
 		days, err := coverage(ctx, tx, first, end)
@@ -37,8 +37,8 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 			if k.Hour < first || k.Hour >= end || k.Identity == string(activity.Audit) {
 				continue
 			}
-			if err := visit(activity.Visits{
-				Start: time.Unix(k.Hour*3600, 0).UTC(), Host: k.Host, Crawler: k.Crawler, Kind: k.Kind,
+			if err := visit(activity.Totals{
+				Start: time.Unix(k.Hour*3600, 0).UTC(), Host: k.Host, Crawler: k.Crawler, Category: k.Kind,
 				Identity: activity.Identity(k.Identity), Decision: activity.Decision(k.Decision), Rule: k.Rule, Policy: k.Policy, Path: k.Path,
 				Requests: c.Requests, Bytes: c.Bytes, Violations: c.Violations, Queries: c.Queries,
 			}); err != nil {
@@ -68,13 +68,13 @@ func coverage(ctx context.Context, tx *sql.Tx, first, end int64) ([]dayCoverage,
 ) GROUP BY day ORDER BY day`, first, end)
 }
 
-func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, kinds map[number]number, texts map[number]string, first, end int64, visit func(activity.Visits) error) error {
+func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, kinds map[number]number, texts map[number]string, first, end int64, visit func(activity.Totals) error) error {
 	t, from, to := pathHourTable, max(first, d.day*24), min(end, d.day*24+24)
 	if d.days > d.hours {
 		t, from, to = pathDayTable, d.day, d.day+1
 	}
 	var at, host, crawler, identity, decision, rule, version number
-	var v activity.Visits
+	var v activity.Totals
 	into := []any{&at, &host, &crawler, &identity, &decision, &rule, &version, &v.Path, (*number)(&v.Requests), (*number)(&v.Bytes), (*number)(&v.Violations), (*number)(&v.Queries)}
 	return each(ctx, tx, func(rows *sql.Rows) error {
 		err := rows.Scan(into...)
@@ -85,7 +85,7 @@ func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, kinds map[number]num
 				err = lookUp(ctx, tx, texts, id)
 			}
 		}
-		v.Start, v.Host, v.Crawler, v.Kind = time.Unix(int64(at)*t.hours*3600, 0).UTC(), texts[host], texts[crawler], texts[kind]
+		v.Start, v.Host, v.Crawler, v.Category = time.Unix(int64(at)*t.hours*3600, 0).UTC(), texts[host], texts[crawler], texts[kind]
 		v.Identity, v.Decision, v.Rule, v.Policy = activity.Identity(texts[identity]), activity.Decision(texts[decision]), texts[rule], texts[version]
 		if err != nil || v.Identity == activity.Audit {
 			return err

@@ -15,7 +15,7 @@ import (
 )
 
 // schemaVersion is PRAGMA user_version: the format of the database and of the journals beside it. Others are not opened.
-const schemaVersion = 6
+const schemaVersion = 7
 
 // table is one of the four tables of totals. Its rows name their texts by the number that strings gives them. The
 // clustering order serves the screens, which ask for a span of time, and the deletion of the oldest rows.
@@ -46,27 +46,27 @@ var schema = `
 CREATE TABLE strings (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE crawlers (
-	crawler INTEGER PRIMARY KEY, kind INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, ` + changedColumn + `);
+	crawler INTEGER PRIMARY KEY, category INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, ` + changedColumn + `);
 ` + hourTable.create() + dayTable.create() + pathHourTable.create() + pathDayTable.create() + `
 ` + readsTable + publicationTables + outboxTable
 
 const (
 	readsTable = `
 CREATE TABLE reads (
-	host INTEGER NOT NULL, crawler INTEGER NOT NULL, version INTEGER NOT NULL, publication INTEGER NOT NULL, number INTEGER NOT NULL,
+	host INTEGER NOT NULL, crawler INTEGER NOT NULL, robots INTEGER NOT NULL, version_hash INTEGER NOT NULL, version INTEGER NOT NULL,
 	first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL, ` + changedColumn + `,
-	PRIMARY KEY (host, crawler, version, publication, number)) WITHOUT ROWID;
+	PRIMARY KEY (host, crawler, robots, version_hash, version)) WITHOUT ROWID;
 `
 	// The policy of a publication is what rows of totals call its version. Documents are the
-	// robots.txt that crawlers got under it. Lost are visits that were not recorded.
+	// robots.txt that crawlers got under it. Lost are requests that were not recorded.
 	publicationTables = `
-CREATE TABLE publications (
-	id TEXT NOT NULL, number TEXT NOT NULL, name TEXT NOT NULL, policy TEXT NOT NULL,
-	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (id, number, name));
+CREATE TABLE versions (
+	hash TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL, policy TEXT NOT NULL,
+	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (hash, version, name));
 CREATE TABLE documents (
-	publication TEXT NOT NULL, host TEXT NOT NULL, version TEXT NOT NULL,
-	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (publication, host, version));
-CREATE TABLE lost (hour INTEGER PRIMARY KEY, visits INTEGER NOT NULL, ` + changedColumn + `);
+	version_hash TEXT NOT NULL, host TEXT NOT NULL, etag TEXT NOT NULL,
+	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (version_hash, host, etag));
+CREATE TABLE not_recorded (hour INTEGER PRIMARY KEY, requests INTEGER NOT NULL, ` + changedColumn + `);
 `
 	// The outbox says of each hour or day of a table, or of a whole table under 0, which revision changed it last and
 	// up to which it was sent; begun is 1 from when sending it begins, as some of it may have arrived.
@@ -129,9 +129,9 @@ func prepare(ctx context.Context, db *sql.DB, name string) error {
 	case version == schemaVersion:
 		return nil
 	case version > schemaVersion:
-		return fmt.Errorf("%s has format %d, of a newer version of this program, while this one reads format %d: open it with that version, or move its directory away, and a new store begins", name, version, schemaVersion)
+		return fmt.Errorf("%s has format %d, of a newer version of this program, while this one reads format %d: open it with that version, or move its directory away, and a new one begins", name, version, schemaVersion)
 	case version > 0:
-		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and a new store begins", name, version)
+		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and a new one begins", name, version)
 	}
 	return within(ctx, db, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {

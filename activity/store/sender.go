@@ -195,7 +195,7 @@ func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin) error {
 		return err
 	}
 	line := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\n", clickhouse.Escape(o.node), o.store, time.Now().UnixMilli(), rolled, last, int64(behind.Seconds()))
-	return insert(ctx, f, "nodes", []string{"node", "store", "revision", "rolled", "last", "behind"}, []byte(line))
+	return insert(ctx, f, "servers", []string{"server_name", "store", "revision", "rolled", "last", "behind"}, []byte(line))
 }
 
 // behind is how long ago all was sent, 0 if nothing is left to send.

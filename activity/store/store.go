@@ -15,13 +15,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// Store writes totals of visits to a directory. It is an [activity.Recorder].
+// Store writes totals of requests to a directory. It is an [activity.Recorder].
 type Store struct {
 	dir    string
 	config atomic.Pointer[Options]
 	db     *sql.DB
 	lock   *sql.DB
-	queue  *activity.Queue[activity.Visit]
+	queue  *activity.Queue[activity.Request]
 	sender *sender
 
 	// What follows belongs to the queue's goroutine.
@@ -35,7 +35,7 @@ type Store struct {
 	journalErr     error        // of the last attempt to write a journal
 	mergeErr       error        // of the last merge
 	failing        bool         // Report was called with an error last
-	missed         atomic.Int64 // visits that were lost, and are not in the totals yet
+	missed         atomic.Int64 // requests that were lost, and are not in the totals yet
 }
 
 // mergeResult is how a merge ended. Sums that are not in the totals are in unmerged.
@@ -71,7 +71,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) take(v activity.Visit) {
+func (s *Store) take(v activity.Request) {
 	s.names.bound(&v)
 	s.second.AddVisit(&v)
 }
@@ -133,16 +133,16 @@ func (s *Store) Configure(o Options) {
 
 func (s *Store) options() *Options { return s.config.Load() }
 
-func (s *Store) Record(v activity.Visit) {
+func (s *Store) Record(v activity.Request) {
 	if !s.queue.Offer(v) {
 		s.missed.Add(1)
 	}
 }
 
-// Missed says that visits were lost before they came here.
+// Missed says that requests were lost before they came here.
 func (s *Store) Missed(n int64) { s.missed.Add(n) }
 
-// Dropped is how many visits found the queue full.
+// Dropped is how many requests found the queue full.
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 
 // Close writes what is in memory, and closes the files.

@@ -57,10 +57,10 @@ func totals(t *testing.T, dir string, q Query) []Row {
 	return rows
 }
 
-// model is the totals of visits as a map from the values that a query tells apart.
+// model is the totals of requests as a map from the values that a query tells apart.
 type model map[string]journal.Counts
 
-func (m model) add(q Query, v activity.Visit) {
+func (m model) add(q Query, v activity.Request) {
 	if v.Time.Before(q.From) || !v.Time.Before(q.To) {
 		return
 	}
@@ -93,7 +93,7 @@ func (m model) add(q Query, v activity.Visit) {
 	if v.Violation {
 		d.Violations = 1
 	}
-	if v.Kind != activity.KindUnknown && v.Identity != activity.Impostor && v.Robots == "" {
+	if v.Category != activity.CategoryUnlisted && v.Identity != activity.Impostor && v.Robots == "" {
 		d.Unread = 1
 	}
 	c.Add(d)
@@ -116,13 +116,13 @@ func modelOf(q Query, rows []Row) model {
 	return m
 }
 
-func randomVisit(rnd *rand.Rand, at time.Time) activity.Visit {
+func randomVisit(rnd *rand.Rand, at time.Time) activity.Request {
 	pick := func(s ...string) string { return s[rnd.IntN(len(s))] }
 	crawler := pick("GPTBot", "Googlebot", "curl")
-	v := activity.Visit{
+	v := activity.Request{
 		Time: at, Host: pick("a.example", "b.example"), Path: pick("/", "/news/", "/members/x", "/\xff"), Crawler: crawler,
-		Kind:     map[string]string{"GPTBot": "ai-training", "Googlebot": "search", "curl": activity.KindUnknown}[crawler],
-		Identity: activity.Identity(pick("verified", "claimed", "impostor")), Decision: activity.Decision(pick("allowed", "refused")),
+		Category: map[string]string{"GPTBot": "ai-training", "Googlebot": "search", "curl": activity.CategoryUnlisted}[crawler],
+		Identity: activity.Identity(pick("verified", "unverified", "impostor")), Decision: activity.Decision(pick("allowed", "blocked")),
 		Rule: pick("", "AI out"), Policy: pick("p1", "p2"), Bytes: int64(rnd.IntN(1000)), Violation: rnd.IntN(5) == 0,
 		QueryOmitted: rnd.IntN(3) == 0, Robots: pick("", "", "r1"),
 	}
@@ -132,7 +132,7 @@ func randomVisit(rnd *rand.Rand, at time.Time) activity.Visit {
 	return v
 }
 
-// TestTotalsAgainstModel records random visits of two servers over four days, with merges,
+// TestTotalsAgainstModel records random requests of two servers over four days, with merges,
 // days that end and stores that are opened again in between, and compares the answers of
 // random queries with sums made one by one: those of each server, and of the fleet.
 func TestTotalsAgainstModel(t *testing.T) {
@@ -140,8 +140,8 @@ func TestTotalsAgainstModel(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	fleet := newFleet(t)
-	var all []activity.Visit
-	for _, node := range []string{"node 'a'", "b\t\\"} {
+	var all []activity.Request
+	for _, node := range []string{"name 'a'", "b\t\\"} {
 		dir := t.TempDir()
 		visits := recordRandomly(t, rnd, dir, fleet, node)
 		r := openReader(t, dir)
@@ -161,7 +161,7 @@ func TestTotalsAgainstModel(t *testing.T) {
 }
 
 // recordRandomly records to a directory, and sends now and then to a fleet if there is one.
-func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader, node string) (visits []activity.Visit) {
+func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader, node string) (visits []activity.Request) {
 	t.Helper()
 	var now time.Time
 	o := Options{Now: func() time.Time { return now }, flushInterval: time.Hour}
@@ -229,7 +229,7 @@ func openReader(t *testing.T, dir string) *Reader {
 }
 
 // checkTotals compares the answers of random queries with sums made one by one.
-func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Visit) {
+func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Request) {
 	t.Helper()
 	asked := 300
 	if testing.Short() {
@@ -269,12 +269,12 @@ func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Visi
 	}
 }
 
-// checkEachRow holds the rows of the whole time against the visits.
-func checkEachRow(t *testing.T, r Queries, visits []activity.Visit) {
+// checkEachRow holds the rows of the whole time against the requests.
+func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 	t.Helper()
 	want := map[string]journal.Counts{}
 	for _, v := range visits {
-		id := strings.Join([]string{v.Time.UTC().Format(time.DateOnly), v.Host, v.Crawler, v.Kind, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
+		id := strings.Join([]string{v.Time.UTC().Format(time.DateOnly), v.Host, v.Crawler, v.Category, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
 		s := journal.NewSums(1)
 		s.AddVisit(&v)
 		for _, c := range s.Rows {
@@ -285,8 +285,8 @@ func checkEachRow(t *testing.T, r Queries, visits []activity.Visit) {
 		}
 	}
 	got := map[string]journal.Counts{}
-	pathless, err := r.EachRow(t.Context(), start.AddDate(-1, 0, 0), start.AddDate(1, 0, 0), func(v activity.Visits) error {
-		id := strings.Join([]string{v.Start.Format(time.DateOnly), v.Host, v.Crawler, v.Kind, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
+	pathless, err := r.EachRow(t.Context(), start.AddDate(-1, 0, 0), start.AddDate(1, 0, 0), func(v activity.Totals) error {
+		id := strings.Join([]string{v.Start.Format(time.DateOnly), v.Host, v.Crawler, v.Category, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
 		sum := got[id]
 		sum.Add(journal.Counts{Requests: v.Requests, Bytes: v.Bytes, Violations: v.Violations, Queries: v.Queries})
 		got[id] = sum
@@ -297,7 +297,7 @@ func checkEachRow(t *testing.T, r Queries, visits []activity.Visit) {
 	}
 }
 
-// violating sometimes asks for the rows with violations. A row has more visits than
+// violating sometimes asks for the rows with violations. A row has more requests than
 // those that are violations, so only the number of those can be compared: the query is
 // for what has nothing else.
 func violating(rnd *rand.Rand, q *Query) bool {
@@ -364,7 +364,7 @@ func TestRowsAreBoundedAndTheBusiestStay(t *testing.T) {
 	for i := range visits {
 		path := fmt.Sprintf("/p/%d", zipf.Uint64())
 		truth[path]++
-		s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "c", Path: path, Bytes: 1})
+		s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: path, Bytes: 1})
 		if i%1000 == 0 {
 			if err := s.flush(); err != nil {
 				t.Fatal(err)
@@ -426,7 +426,7 @@ func TestSizeIsBounded(t *testing.T) {
 	for hour := range 24 * days {
 		now = start.Add(time.Duration(hour) * time.Hour)
 		for i := range paths {
-			s.second.AddVisit(&activity.Visit{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprintf("/%d/%s%d", hour, strings.Repeat("x", 40), i)})
+			s.second.AddVisit(&activity.Request{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprintf("/%d/%s%d", hour, strings.Repeat("x", 40), i)})
 		}
 		if hour%24 != 23 {
 			continue
@@ -470,7 +470,7 @@ func TestExpire(t *testing.T) {
 	s := open(t, dir, Options{Hours: 48 * time.Hour, Days: 10 * 24 * time.Hour, flushInterval: time.Hour, Now: func() time.Time { return now }})
 	for day := range 30 {
 		now = start.Add(time.Duration(day) * 24 * time.Hour)
-		s.second.AddVisit(&activity.Visit{Time: now, Host: "h", Crawler: fmt.Sprint("c", day), Path: fmt.Sprint("/", day)})
+		s.second.AddVisit(&activity.Request{Time: now, Host: "h", Crawler: fmt.Sprint("c", day), Path: fmt.Sprint("/", day)})
 		if err := s.flush(); err != nil {
 			t.Fatal(err)
 		}
@@ -499,7 +499,7 @@ func TestTextsAreSweptOnceADay(t *testing.T) {
 	s := open(t, t.TempDir(), Options{Hours: 2 * time.Hour, flushInterval: time.Hour})
 	for hour := range 7 {
 		sums := journal.NewSums(10)
-		sums.AddVisit(&activity.Visit{Time: midnight.Add(time.Duration(hour) * time.Hour), Host: "h", Crawler: "c", Path: fmt.Sprint("/", hour)})
+		sums.AddVisit(&activity.Request{Time: midnight.Add(time.Duration(hour) * time.Hour), Host: "h", Crawler: "c", Path: fmt.Sprint("/", hour)})
 		if err := s.merge(t.Context(), sums, int64(hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -524,7 +524,7 @@ func TestOneWriter(t *testing.T) {
 	if again, err := Open(t.Context(), dir, Options{}); err == nil {
 		_ = again.Close()
 		t.Error("two stores write to one directory")
-	} else if !strings.Contains(err.Error(), "another process uses the activity store "+dir) {
+	} else if !strings.Contains(err.Error(), "another process uses the activity database "+dir) {
 		t.Error(err)
 	}
 	closeStore(t, s)
@@ -542,9 +542,9 @@ func TestReadsAndPublications(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, dir, Options{flushInterval: time.Hour})
 	for i, version := range []string{"v1", "v1", "v2"} {
-		s.second.AddVisit(&activity.Visit{Time: start.Add(time.Duration(i) * time.Hour), Host: "h", Crawler: "GPTBot", Kind: "ai-training", Robots: version, RobotsTxt: true, Publication: "111111111111", Number: version[1:]})
+		s.second.AddVisit(&activity.Request{Time: start.Add(time.Duration(i) * time.Hour), Host: "h", Crawler: "GPTBot", Category: "ai-training", Robots: version, RobotsTxt: true, Publication: "111111111111", Number: version[1:]})
 	}
-	s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
+	s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -603,9 +603,9 @@ func TestDeleteLeavesNoTrace(t *testing.T) {
 	s := open(t, dir, Options{})
 	const host = "forget.me.example"
 	for i := range 3000 {
-		s.Record(activity.Visit{Time: start, Host: host, Crawler: "GPTBot", Path: fmt.Sprintf("/of/%s/%d", host, i)})
+		s.Record(activity.Request{Time: start, Host: host, Crawler: "GPTBot", Path: fmt.Sprintf("/of/%s/%d", host, i)})
 	}
-	s.Record(activity.Visit{Time: start, Host: "www.example.com", Crawler: "GPTBot", Path: "/"})
+	s.Record(activity.Request{Time: start, Host: "www.example.com", Crawler: "GPTBot", Path: "/"})
 	closeStore(t, s)
 	name := filepath.Join(dir, databaseName)
 	before, err := os.Stat(name)
@@ -647,7 +647,7 @@ func TestViolationsWithoutAPathComeLast(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
 	for i, path := range []string{"/a", OtherPath, OtherPath, OtherPath, "/b", "/b"} {
-		s.Record(activity.Visit{Time: start.Add(time.Duration(i) * time.Second), Host: "h", Crawler: "GPTBot", Path: path, Violation: true})
+		s.Record(activity.Request{Time: start.Add(time.Duration(i) * time.Second), Host: "h", Crawler: "GPTBot", Path: path, Violation: true})
 	}
 	closeStore(t, s)
 	var got []string
@@ -664,12 +664,12 @@ func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, Options{flushInterval: time.Hour, Now: func() time.Time { return start }})
-	for _, v := range []activity.Visit{
-		{Crawler: "GPTBot", Kind: "ai-training"},
-		{Crawler: "GPTBot", Kind: "ai-training", RobotsTxt: true, Robots: "r1"},
-		{Crawler: "GPTBot", Kind: "ai-training", Robots: "r1", Violation: true},
-		{Crawler: "curl", Kind: activity.KindUnknown},
-		{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Impostor},
+	for _, v := range []activity.Request{
+		{Crawler: "GPTBot", Category: "ai-training"},
+		{Crawler: "GPTBot", Category: "ai-training", RobotsTxt: true, Robots: "r1"},
+		{Crawler: "GPTBot", Category: "ai-training", Robots: "r1", Violation: true},
+		{Crawler: "curl", Category: activity.CategoryUnlisted},
+		{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Impostor},
 	} {
 		v.Time, v.Host = start, "h"
 		s.second.AddVisit(&v)
@@ -714,7 +714,7 @@ func TestOlderDaysBecomeCoarser(t *testing.T) {
 		for hour := range 4 {
 			sums := journal.NewSums(paths)
 			for i := range paths {
-				v := activity.Visit{Time: now.Add(time.Duration(hour) * time.Hour), Host: "www.example.com", Crawler: "GPTBot", Path: fmt.Sprintf("/articles/%d/%d", day, i)}
+				v := activity.Request{Time: now.Add(time.Duration(hour) * time.Hour), Host: "www.example.com", Crawler: "GPTBot", Path: fmt.Sprintf("/articles/%d/%d", day, i)}
 				if i < 3 {
 					v.Path = fmt.Sprintf("/busy/%d", i)
 				}

@@ -34,7 +34,7 @@ func TestFullDisk(t *testing.T) {
 	s := open(t, dir, Options{flushInterval: time.Hour, Report: func(err error) { reports = append(reports, err) }})
 	visit := func(n int) {
 		for i := range n {
-			s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i, strings.Repeat("x", 500))})
+			s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i, strings.Repeat("x", 500))})
 		}
 	}
 	merge := func() {
@@ -86,7 +86,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A clock that jumps ahead by years, and back, neither deletes rows nor loses visits.
+// A clock that jumps ahead by years, and back, neither deletes rows nor loses requests.
 func TestClockThatJumps(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), start
@@ -94,7 +94,7 @@ func TestClockThatJumps(t *testing.T) {
 	want := int64(0)
 	for i, jump := range []time.Duration{0, 20 * 365 * 24 * time.Hour, -20 * 365 * 24 * time.Hour, -30 * 24 * time.Hour, 30 * 24 * time.Hour, 0} {
 		now = now.Add(jump)
-		s.second.AddVisit(&activity.Visit{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i)})
+		s.second.AddVisit(&activity.Request{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i)})
 		want++
 		s.lastMerge = time.Time{}
 		s.tick()
@@ -147,8 +147,8 @@ func TestTwoYears(t *testing.T) {
 		for hour := range 24 {
 			at := now.Add(time.Duration(hour) * time.Hour)
 			for i := range paths {
-				s.second.AddVisit(&activity.Visit{
-					Time: at, Host: "www.example.com", Crawler: []string{"GPTBot", "Googlebot", "CCBot"}[i%3], Kind: "search", Identity: activity.Verified,
+				s.second.AddVisit(&activity.Request{
+					Time: at, Host: "www.example.com", Crawler: []string{"GPTBot", "Googlebot", "CCBot"}[i%3], Category: "search", Identity: activity.Verified,
 					Decision: activity.Allowed, Policy: "p1", Path: fmt.Sprintf("/articles/%d/%d-%d", day, hour, i), Bytes: 1000,
 				})
 			}

@@ -56,14 +56,14 @@ var agents = []agent{
 	{ua: "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36", address: "198.51.100.7", share: 40},
 	{ua: "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15", address: "2001:db8::7", share: 20},
 	{ua: "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", address: "66.249.66.1", share: 12, crawler: "Googlebot", kind: "search", identity: "verified"},
-	{ua: "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", address: "203.0.113.9", share: 3, crawler: "Googlebot", kind: "search", identity: "claimed", live: true},
+	{ua: "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", address: "203.0.113.9", share: 3, crawler: "Googlebot", kind: "search", identity: "unverified", live: true},
 	{ua: "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", address: "157.55.39.1", share: 6, crawler: "Bingbot", kind: "search", identity: "verified"},
-	{ua: "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", address: "203.0.113.10", share: 1, crawler: "Bingbot", kind: "search", identity: "claimed", live: true},
+	{ua: "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", address: "203.0.113.10", share: 1, crawler: "Bingbot", kind: "search", identity: "unverified", live: true},
 	{ua: "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)", address: "203.0.113.11", share: 8, crawler: "GPTBot", kind: "ai-training", identity: "impostor"},
-	{ua: "CCBot/2.0 (https://commoncrawl.org/faq/)", address: "203.0.113.12", share: 4, crawler: "CCBot", kind: "ai-training", identity: "claimed", live: true},
-	{ua: "Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)", address: "203.0.113.13", share: 2, crawler: "archive.org_bot", kind: "archive", identity: "claimed"},
-	{ua: "curl/8.5.0", address: "198.51.100.8", share: 3, crawler: "curl", kind: "unknown"},
-	{ua: "python-requests/2.32.3", address: "198.51.100.9", share: 1, crawler: "python-requests", kind: "unknown"},
+	{ua: "CCBot/2.0 (https://commoncrawl.org/faq/)", address: "203.0.113.12", share: 4, crawler: "CCBot", kind: "ai-training", identity: "unverified", live: true},
+	{ua: "Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)", address: "203.0.113.13", share: 2, crawler: "archive.org_bot", kind: "archive", identity: "unverified"},
+	{ua: "curl/8.5.0", address: "198.51.100.8", share: 3, crawler: "curl", kind: "unlisted"},
+	{ua: "python-requests/2.32.3", address: "198.51.100.9", share: 1, crawler: "python-requests", kind: "unlisted"},
 }
 
 var sections = []string{"/news/", "/shop/", "/private/", "/about/"}
@@ -75,14 +75,14 @@ const pathsPerSection = 2000
 func decide(a *agent, section string) (before, now string) {
 	before, now = "allowed", "allowed"
 	if section == "/private/" {
-		before = "refused"
+		before = "blocked"
 	}
 	switch {
 	case a.kind == "ai-training" && section != "/robots.txt",
 		a.crawler == "Bingbot" && section == "/shop/":
-		now = "refused"
+		now = "blocked"
 	case a.crawler == "archive.org_bot" && section == "/shop/":
-		now = "would_refuse"
+		now = "would_block"
 	}
 	return before, now
 }

@@ -44,11 +44,11 @@ func (t *truth) add(r *request) {
 	c.bytes += int64(r.bytes)
 }
 
-func (a *agent) known() bool { return a.crawler != "" && a.kind != "unknown" }
+func (a *agent) known() bool { return a.crawler != "" && a.kind != "unlisted" }
 
 func (t *truth) identity(a *agent) string {
 	if t.stale && a.identity == "impostor" {
-		return "claimed"
+		return "unverified"
 	}
 	return a.identity
 }
@@ -63,7 +63,7 @@ func (t *truth) crawlers(fits func(a *agent, before, now string) bool, paths boo
 		}
 		s := sums[k.agent.crawler]
 		if s == nil {
-			s = &replay.CrawlerCount{Crawler: k.agent.crawler, Kind: k.agent.kind}
+			s = &replay.CrawlerCount{Crawler: k.agent.crawler, Category: k.agent.kind}
 			sums[k.agent.crawler], byPath[k.agent.crawler] = s, map[string]int64{}
 		}
 		s.Requests += c.requests
@@ -74,10 +74,10 @@ func (t *truth) crawlers(fits func(a *agent, before, now string) bool, paths boo
 		case "impostor":
 			s.Impostor += c.requests
 		default:
-			s.Claimed += c.requests
+			s.Unverified += c.requests
 		}
-		if now == "refused" {
-			s.Refused += c.requests
+		if now == "blocked" {
+			s.Blocked += c.requests
 		}
 		if before != now || now != "allowed" { // the requests of which a report has the paths
 			byPath[k.agent.crawler][k.path] += c.requests
@@ -118,17 +118,17 @@ func (t *truth) expected(got *replay.Report) *replay.Report {
 	ofCrawler := func(k *cell) bool { return k.agent.known() }
 	refused := func(is bool) func(*agent, string, string) bool {
 		return func(_ *agent, before, now string) bool {
-			return (before == "refused") != (now == "refused") && (now == "refused") == is
+			return (before == "blocked") != (now == "blocked") && (now == "blocked") == is
 		}
 	}
 	w := &replay.Report{
 		New: got.New, Old: got.Old, Files: got.Files, First: got.First, Last: got.Last,
 		Lines: all, Requests: all, Crawlers: t.sum(func(k *cell, _, _ string) bool { return ofCrawler(k) }),
 		NewlyRefused: t.crawlers(refused(true), true), NewlyAllowed: t.crawlers(refused(false), true),
-		Violations: t.crawlers(func(_ *agent, _, now string) bool { return now == "would_refuse" }, true),
+		Violations: t.crawlers(func(_ *agent, _, now string) bool { return now == "would_block" }, true),
 		ByCrawler:  t.crawlers(func(*agent, string, string) bool { return true }, true),
 		SearchLoss: replay.SearchLoss{Requests: t.sum(func(k *cell, before, now string) bool {
-			return k.agent.kind == "search" && t.identity(k.agent) == "verified" && before != "refused" && now == "refused"
+			return k.agent.kind == "search" && t.identity(k.agent) == "verified" && before != "blocked" && now == "blocked"
 		})},
 		IdleRules: []replay.RuleCount{{Rule: "comes never", Place: "new.yaml:17"}},
 	}
@@ -138,7 +138,7 @@ func (t *truth) expected(got *replay.Report) *replay.Report {
 	if live := t.sum(func(k *cell, _, _ string) bool { return k.agent.live }); live > 0 {
 		w.NotReplayed = append(w.NotReplayed, replay.Note{Requests: live})
 	}
-	for _, d := range []activity.Decision{activity.Refused, activity.WouldRefuse, activity.Disallowed, activity.Allowed} {
+	for _, d := range []activity.Decision{activity.Blocked, activity.WouldBlock, activity.Disallowed, activity.Allowed} {
 		names := map[string]bool{}
 		v := replay.VerdictCount{Decision: d, Requests: t.sum(func(k *cell, _, now string) bool {
 			fits := ofCrawler(k) && now == string(d)
@@ -185,7 +185,7 @@ func (t *truth) unknownAndDays(w *replay.Report) {
 	unknown, days := map[string]*replay.UnknownCount{}, map[string]map[activity.Decision]int64{}
 	for k, c := range t.cells {
 		switch {
-		case k.agent.kind == "unknown":
+		case k.agent.kind == "unlisted":
 			u := unknown[k.agent.crawler]
 			if u == nil {
 				u = &replay.UnknownCount{Name: k.agent.crawler}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What pages do beyond showing themselves: numbers and times as the reader's locale
-// writes them, news while a page is open, and help in the editor.
+// writes them, news while a page is allowed, and help in the editor.
 "use strict";
 
 const numbers = new Intl.NumberFormat();
@@ -33,7 +33,7 @@ if (news && stream && window.EventSource) {
     if (!first) { first = now; return; }
     const parts = [];
     if (now.policy !== first.policy) parts.push("another version of the policy is in force");
-    if (now.alarms > first.alarms) parts.push("there is a new alarm");
+    if (now.alerts > first.alerts) parts.push("there is a new alert");
     if (now.requests > first.requests) parts.push(numbers.format(now.requests - first.requests) + " new requests");
     if (!parts.length) return;
     news.replaceChildren("New since this page: " + parts.join(", ") + ". ");

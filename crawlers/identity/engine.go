@@ -94,11 +94,11 @@ func (e *engine) start() {
 	e.started.Store(true)
 }
 
-// use acquires the address lists that the embedded catalogue does not have: those of a
-// newer catalogue, and those of the policy. They are released when the policy is garbage:
+// use acquires the address lists that the embedded catalog does not have: those of a
+// newer catalog, and those of the policy. They are released when the policy is garbage:
 // requests and logs may use it longer than any configuration does.
 func (e *engine) use(id *crawlers.Identities) {
-	listed, own := id.CatalogueLists(), id.OwnLists()
+	listed, own := id.CatalogLists(), id.OwnLists()
 	if len(listed)+len(own) == 0 {
 		return
 	}
@@ -112,7 +112,7 @@ func (e *engine) use(id *crawlers.Identities) {
 		return
 	}
 	if err := e.lists.Acquire(listed, maxPrefixes); err != nil {
-		e.sources.bound("too many address lists; those that only the newer catalogue has are not used", zap.Error(err))
+		e.sources.bound("too many address lists; those that only the newer catalog has are not used", zap.Error(err))
 		listed = nil
 	}
 	if len(own) > maxPolicyLists {

@@ -14,12 +14,12 @@ import (
 // Explaining uses the embedded lists; what is old or was not checked never makes an
 // impostor.
 func TestExplainEmbedded(t *testing.T) {
-	s, ds := site.Load("policy.yaml", []byte("version: 1\ncrawlers:\n  NewBot: {kind: search, address-lists: \"https://new.example/list.json\"}\n"+
+	s, ds := site.Load("policy.yaml", []byte("version: 1\ncrawlers:\n  NewBot: {category: search, address-lists: \"https://new.example/list.json\"}\n"+
 		"rules:\n  - for: everyone\n    disallow:\n      crawl: /x/\n"))
 	if s == nil {
 		t.Fatal(ds)
 	}
-	urls := s.File.Catalogue.AddressLists()
+	urls := s.File.Catalog.AddressLists()
 	for _, c := range []struct {
 		token, addr string
 		want        policy.Identity

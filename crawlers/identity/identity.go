@@ -45,7 +45,7 @@ type Verifier struct {
 	close   sync.Once
 }
 
-// New returns a verifier that uses the lists of the embedded catalogue, and those of the policies that it is asked
+// New returns a verifier that uses the lists of the embedded catalog, and those of the policies that it is asked
 // about. It returns nil if verification is off. Close it when done. logger returns the logger to use now, as
 // verifiers with the same methods share what they fetch; nil: nothing is logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
@@ -59,7 +59,7 @@ func New(m Methods, logger func() *zap.Logger) *Verifier {
 	}
 	if err := e.lists.Acquire(v.lists, maxPrefixes); err != nil {
 		v.lists = nil
-		e.sources.bound("too many address lists; those of the built-in catalogue are not used", zap.Error(err))
+		e.sources.bound("too many address lists; those of the built-in catalog are not used", zap.Error(err))
 	}
 	return v
 }
@@ -91,7 +91,7 @@ func (v *Verifier) Close() {
 }
 
 // Identify returns whether a request comes from the crawler with these facts, which are those of a policy or
-// catalogue with these identities. What is not cached is looked up in the background, for the next request.
+// catalog with these identities. What is not cached is looked up in the background, for the next request.
 func (v *Verifier) Identify(s Server, r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
 	if v == nil || facts.IsEmpty() {
 		return policy.Unknown

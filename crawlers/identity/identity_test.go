@@ -210,11 +210,11 @@ func policyWith(t *testing.T, lists ...string) *crawlers.Identities {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalogue, err := known.Merge(crawlers.Row{Token: "OwnBot", AddressLists: lists})
+	catalog, err := known.Merge(crawlers.Row{Token: "OwnBot", AddressLists: lists})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return crawlers.NewIdentities(catalogue)
+	return crawlers.NewIdentities(catalog)
 }
 
 // Engines are shared, survive a reload, and are closed with their last user.
@@ -260,7 +260,7 @@ func TestPoliciesWithManyLists(t *testing.T) {
 	if err := e.lists.Acquire(known.AddressLists(), maxPrefixes); err != nil {
 		t.Fatal(err)
 	}
-	catalogue := len(e.lists.Status())
+	catalog := len(e.lists.Status())
 	var policies []*crawlers.Identities
 	for i := range 80 {
 		id := policyWith(t, "https://lists.example/shared.json", fmt.Sprintf("https://lists.example/%d.json", i))
@@ -268,8 +268,8 @@ func TestPoliciesWithManyLists(t *testing.T) {
 		e.use(id)
 		e.use(id)
 	}
-	if got := len(e.lists.Status()); got != catalogue+81 || logs.Len() > 0 {
-		t.Errorf("%d lists, want %d; %d warnings", got, catalogue+81, logs.Len())
+	if got := len(e.lists.Status()); got != catalog+81 || logs.Len() > 0 {
+		t.Errorf("%d lists, want %d; %d warnings", got, catalog+81, logs.Len())
 	}
 	var many []string
 	for i := range 6000 {
@@ -277,8 +277,8 @@ func TestPoliciesWithManyLists(t *testing.T) {
 	}
 	greedy := policyWith(t, many...)
 	e.use(greedy)
-	if got := len(e.lists.Status()); got != catalogue+81+maxPolicyLists {
-		t.Errorf("%d lists, want %d", got, catalogue+81+maxPolicyLists)
+	if got := len(e.lists.Status()); got != catalog+81+maxPolicyLists {
+		t.Errorf("%d lists, want %d", got, catalog+81+maxPolicyLists)
 	}
 	var rest []*crawlers.Identities
 	for i := 0; i+maxPolicyLists <= len(many); i += maxPolicyLists {
@@ -298,14 +298,14 @@ func TestPoliciesWithManyLists(t *testing.T) {
 	runtime.KeepAlive(rest)
 }
 
-// All lists of a newer catalogue are used, however many it adds, beside those of a policy.
-func TestNewerCatalogueWithManyLists(t *testing.T) {
+// All lists of a newer catalog are used, however many it adds, beside those of a policy.
+func TestNewerCatalogWithManyLists(t *testing.T) {
 	logger, logs := observed()
 	t.Cleanup(func() { crawlers.Install(nil) })
 	text := "version: 1\nas-of: 2026-11-22\ncrawlers:\n"
 	const added = 2 * maxPolicyLists
 	for i := range added {
-		text += fmt.Sprintf("  NewBot-%[1]d: {operator: Test, kind: seo, honours: yes, source: field, examples: [NewBot-%[1]d/1.0], verify: {address-lists: [\"https://lists.example/new/%[1]d.json\"]}}\n", i)
+		text += fmt.Sprintf("  NewBot-%[1]d: {operator: Test, category: seo, honors: yes, source: field, examples: [NewBot-%[1]d/1.0], verify: {address-lists: [\"https://lists.example/new/%[1]d.json\"]}}\n", i)
 	}
 	newer, err := crawlers.Parse("newer.yaml", []byte(text))
 	if err != nil {
@@ -325,9 +325,9 @@ func TestNewerCatalogueWithManyLists(t *testing.T) {
 	runtime.KeepAlive(id)
 }
 
-// Where other policies fill the store, the lists of the catalogue are not used, which is
+// Where other policies fill the store, the lists of the catalog are not used, which is
 // logged. Its crawlers are unknown then and not impostors.
-func TestNoRoomForTheCatalogue(t *testing.T) {
+func TestNoRoomForTheCatalog(t *testing.T) {
 	logger, logs := observed()
 	m := Methods{Enabled: true, Lists: true, AllowedRanges: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}}
 	full := New(m, logger)
@@ -350,7 +350,7 @@ func TestNoRoomForTheCatalogue(t *testing.T) {
 			t.Errorf("%s: %s", address, got)
 		}
 	}
-	if logs.FilterMessageSnippet("those of the built-in catalogue are not used").Len() != 1 {
+	if logs.FilterMessageSnippet("those of the built-in catalog are not used").Len() != 1 {
 		t.Errorf("not logged: %v", logs.All())
 	}
 }

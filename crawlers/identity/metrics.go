@@ -41,12 +41,12 @@ func newListDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, []string{"list"}, nil)
 }
 
-// The label list is the URL of an address list in the catalogue or in a policy.
+// The label list is the URL of an address list in the catalog or in a policy.
 var (
 	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched or, if embedded, when it was taken.")
 	descListEntries = newListDesc("address_list_entries", "Address ranges in the list.")
 	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed and an older one, or none, is used.")
-	descSnapshot    = prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", "address_list_snapshot_timestamp_seconds"),
+	descSnapshot    = prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", "embedded_address_lists_timestamp_seconds"),
 		"When the address lists that are part of the program were taken.", nil, nil)
 )
 

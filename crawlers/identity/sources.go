@@ -79,7 +79,7 @@ func (s *sources) listFetched(l verify.ListStatus) {
 	}
 	message := "fetching an address list failed; using the last good one"
 	if l.Prefixes == 0 {
-		message = "fetching an address list failed; its crawlers stay unknown"
+		message = "fetching an address list failed; its crawlers stay unverified"
 	}
 	s.log().Warn(message, append(fields, zap.Error(l.Err))...)
 }
@@ -132,7 +132,7 @@ func (s *sources) lookedUp(err error) {
 	switch {
 	case !log:
 	case failing:
-		s.log().Warn("reverse DNS lookups fail; crawlers that are verified by DNS stay unknown", zap.Error(err))
+		s.log().Warn("reverse DNS lookups fail; crawlers that are verified by DNS stay unverified", zap.Error(err))
 	default:
 		s.log().Info("reverse DNS lookups work again")
 	}

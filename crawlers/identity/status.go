@@ -77,7 +77,7 @@ func CurrentStatus() Status {
 	return s
 }
 
-// RenewLists takes over the address lists of another catalogue, after it was installed.
+// RenewLists takes over the address lists of another catalog, after it was installed.
 func RenewLists() {
 	for _, e := range engines.All() {
 		e.lists.Renew()

@@ -40,7 +40,7 @@ var automation = map[string]string{
 const enoughBrowsers = 40_000
 
 // checkBrowsers fails for every browser or app that is taken for a crawler.
-func checkBrowsers(t *testing.T, c *crawlers.Catalogue, r *crawlers.Recognizer, files []string) {
+func checkBrowsers(t *testing.T, c *crawlers.Catalog, r *crawlers.Recognizer, files []string) {
 	t.Helper()
 	seen := map[string]bool{}
 	wrong, onDevice, automated := 0, 0, 0
@@ -53,13 +53,13 @@ func checkBrowsers(t *testing.T, c *crawlers.Catalogue, r *crawlers.Recognizer, 
 			i, ok := r.Recognize(ua)
 			switch {
 			case !ok:
-			case c.At(i).Is(crawlers.KindOnDevice):
+			case c.At(i).Is(crawlers.CategoryOnDevice):
 				onDevice++
 			case automation[c.At(i).Token] != "", automation[ua] != "":
 				automated++
 			default:
 				wrong++
-				t.Errorf("%q is recognised as %s", ua, c.At(i).Token)
+				t.Errorf("%q is recognized as %s", ua, c.At(i).Token)
 			}
 		}
 	}

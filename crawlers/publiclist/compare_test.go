@@ -12,13 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Count is how many of some User-Agents the catalogue recognises.
+// Count is how many of some User-Agents the catalog recognizes.
 type Count struct {
 	Recognized int `json:"recognized"`
 	Total      int `json:"total"`
 }
 
-// Percent is the share that is recognised. Of none, all are.
+// Percent is the share that is recognized. Of none, all are.
 func (c Count) Percent() float64 {
 	if c.Total == 0 {
 		return 100
@@ -26,19 +26,19 @@ func (c Count) Percent() float64 {
 	return 100 * float64(c.Recognized) / float64(c.Total)
 }
 
-// Missing is an entry of which some User-Agent is not recognised.
+// Missing is an entry of which some User-Agent is not recognized.
 type Missing struct {
 	Name       string   `json:"name"`
-	Kinds      []string `json:"kinds"`
+	Kinds      []string `json:"further"`
 	UserAgents []string `json:"user_agents"`
 }
 
-// Report says how the catalogue compares with a collection.
+// Report says how the catalog compares with a collection.
 type Report struct {
 	Format string `json:"list"`
 	// Kinds counts User-Agents by kind. One of an entry with several kinds counts in
 	// each.
-	Kinds map[string]Count `json:"kinds"`
+	Kinds map[string]Count `json:"further"`
 	// All counts each User-Agent of a crawler once, leaving out tools.
 	All     Count     `json:"all"`
 	Missing []Missing `json:"missing,omitempty"`
@@ -47,7 +47,7 @@ type Report struct {
 // Compare asks r about every User-Agent of the collection. For ai.robots.txt, which
 // has tokens and no headers, byToken answers too: a token that only robots.txt knows
 // is in no header.
-func (l *List) Compare(c *crawlers.Catalogue, r *crawlers.Recognizer) Report {
+func (l *List) Compare(c *crawlers.Catalog, r *crawlers.Recognizer) Report {
 	report := Report{Format: l.Format, Kinds: map[string]Count{}}
 	for _, e := range l.Entries {
 		missing := Missing{Name: e.Name, Kinds: e.Kinds}
@@ -82,7 +82,7 @@ func (c Count) add(ok bool) Count {
 	return c
 }
 
-// WriteTable prints the share of User-Agents that is recognised: a line for each kind,
+// WriteTable prints the share of User-Agents that is recognized: a line for each kind,
 // a column for each collection.
 func WriteTable(out io.Writer, reports []Report) error {
 	var kinds []string
@@ -93,7 +93,7 @@ func WriteTable(out io.Writer, reports []Report) error {
 	}
 	slices.SortFunc(kinds, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "kind\t")
+	fmt.Fprint(w, "category\t")
 	for _, r := range reports {
 		fmt.Fprintf(w, "%s\t", r.Format)
 	}
@@ -122,7 +122,7 @@ func rank(kind string) int {
 	switch kind {
 	case KindAI:
 		return 0
-	case string(crawlers.KindSearch):
+	case string(crawlers.CategorySearch):
 		return 1
 	case KindNone:
 		return 3

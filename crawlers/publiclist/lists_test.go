@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package publiclist reads the public collections of crawlers that other projects
-// maintain, and compares the catalogue with them: how many of their User-Agents it
-// recognises, by kind, and which it does not.
+// maintain, and compares the catalog with them: how many of their User-Agents it
+// recognizes, by kind, and which it does not.
 package publiclist
 
 import (
@@ -40,7 +40,7 @@ const KindNone = "(none)"
 type Entry struct {
 	// Name is the collection's name for it: a pattern, an identifier or a token.
 	Name string
-	// Kinds are its kinds: those of the catalogue, [KindAI], [KindTool] or [KindNone].
+	// Kinds are its kinds: those of the catalog, [KindAI], [KindTool] or [KindNone].
 	Kinds []string
 	// UserAgents are header values that it sends.
 	UserAgents []string
@@ -148,15 +148,15 @@ func (l *List) check() error {
 // (google, microsoft) or the way of working (programmatic, tool) is no kind.
 var (
 	userAgentsKinds = map[string]string{
-		"search-engine": string(crawlers.KindSearch), "ai-crawler": KindAI, "archiver": string(crawlers.KindArchive), "seo": string(crawlers.KindSEO),
-		"monitoring": string(crawlers.KindMonitoring), "scanner": string(crawlers.KindSecurity), "advertising": string(crawlers.KindAds),
-		"social-preview": string(crawlers.KindPreview), "feed-reader": string(crawlers.KindFeed), "academic": string(crawlers.KindAcademic),
+		"search-engine": string(crawlers.CategorySearch), "ai-crawler": KindAI, "archiver": string(crawlers.CategoryArchive), "seo": string(crawlers.CategorySEO),
+		"monitoring": string(crawlers.CategoryMonitoring), "scanner": string(crawlers.CategorySecurity), "advertising": string(crawlers.CategoryAds),
+		"social-preview": string(crawlers.CategoryPreview), "feed-reader": string(crawlers.CategoryFeed), "academic": string(crawlers.CategoryAcademic),
 		"http-library": KindTool, "browser-automation": KindTool,
 	}
 	wellKnownKinds = map[string]string{
-		"search-engine": string(crawlers.KindSearch), "ai": KindAI, "archive": string(crawlers.KindArchive), "optimizer": string(crawlers.KindSEO),
-		"monitor": string(crawlers.KindMonitoring), "advertising": string(crawlers.KindAds), "social": string(crawlers.KindPreview),
-		"preview": string(crawlers.KindPreview), "feedfetcher": string(crawlers.KindFeed), "academic": string(crawlers.KindAcademic),
+		"search-engine": string(crawlers.CategorySearch), "ai": KindAI, "archive": string(crawlers.CategoryArchive), "optimizer": string(crawlers.CategorySEO),
+		"monitor": string(crawlers.CategoryMonitoring), "advertising": string(crawlers.CategoryAds), "social": string(crawlers.CategoryPreview),
+		"preview": string(crawlers.CategoryPreview), "feedfetcher": string(crawlers.CategoryFeed), "academic": string(crawlers.CategoryAcademic),
 		"programmatic": KindTool, "tool": KindTool,
 	}
 )

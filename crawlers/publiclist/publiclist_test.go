@@ -63,7 +63,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-           kind  crawler-user-agents  well-known-bots  ai.robots.txt
+       category  crawler-user-agents  well-known-bots  ai.robots.txt
              ai        1 of 2, 50.0%                -  2 of 3, 66.7%
          search                    -   1 of 1, 100.0%              -
             seo         0 of 1, 0.0%                -              -

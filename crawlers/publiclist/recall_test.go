@@ -12,7 +12,7 @@ import (
 )
 
 // TestRecall prints the share of the User-Agents of three public collections that the
-// catalogue recognises, by kind, and how many browsers and apps it takes for crawlers.
+// catalog recognizes, by kind, and how many browsers and apps it takes for crawlers.
 // The collections are read from the folder that ROBOTSPOLICY_DATA names; the headers of
 // browsers from ua/browsers.txt in it and from the files that ROBOTSPOLICY_BROWSERS
 // names: one header a line, the JSON of the npm package user-agents, or the YAML of the
@@ -33,7 +33,7 @@ func TestRecall(t *testing.T) {
 	for _, name := range []string{
 		"crawler-user-agents/crawler-user-agents.json", "arcjet-well-known-bots/well-known-bots.json", "ai.robots.txt/robots.json",
 	} {
-		list, err := Parse(readFile(t, filepath.Join(dir, "catalogues", filepath.FromSlash(name))))
+		list, err := Parse(readFile(t, filepath.Join(dir, "catalogs", filepath.FromSlash(name))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestRecall(t *testing.T) {
 		reports = append(reports, report)
 		for kind, least := range map[string]float64{KindAI: 94.5, "search": 95, "archive": 90, "seo": 73} {
 			if got := report.Kinds[kind]; got.Percent() < least {
-				t.Errorf("%s: %s: %d of %d User-Agents are recognised, %.1f%%; want at least %.0f%%", list.Format, kind, got.Recognized, got.Total, got.Percent(), least)
+				t.Errorf("%s: %s: %d of %d User-Agents are recognized, %.1f%%; want at least %.0f%%", list.Format, kind, got.Recognized, got.Total, got.Percent(), least)
 			}
 		}
 	}

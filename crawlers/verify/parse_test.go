@@ -39,7 +39,7 @@ func TestParseList(t *testing.T) {
 		{"too wide, not public, not readable", `{"prefixes":[{"ipv4Prefix":"0.0.0.0/0"},{"ipv4Prefix":"64.0.0.0/7"},{"ipv6Prefix":"::/0"},{"ipv6Prefix":"2000::/3"},{"ipv4Prefix":"10.0.0.0/8"},{"ipv4Prefix":"127.0.0.0/8"},{"ipv4Prefix":"100.64.0.0/10"},{"ipv6Prefix":"fd00::/20"},{"ipv6Prefix":"::ffff:192.0.2.0/120"},{"ipv4Prefix":"x"},{"ipv4Prefix":"192.0.2.0/24"}]}`, both[:1], time.Time{}, "10 of 11 entries are invalid"},
 		{"byte order mark", "\xef\xbb\xbf {\"prefixes\":[{\"ipv4Prefix\":\"192.0.2.0/24\"}]}", both[:1], time.Time{}, ""},
 		{"in a page", `<!DOCTYPE html><html><script>var a = {b: 1};</script><body><p>{curly}<pre><code>{"creationTime": "2026-11-03T00:00:00Z", "prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": "2001:db8::/32"}]}</code></pre>`, both, day, "it is embedded in a web page"},
-		{"in a page, escaped and coloured", `<html><code>{&quot;creationTime&quot;:&quot;2026-11-03&quot;,<br/><span>&quot;Prefixes&quot;</span>:[{&quot;ipv4Prefix&quot;:&quot;192.0.2.0/24&quot;},{&quot;ipv6Prefix&quot;:&quot;2001:db8::/32&quot;}]}</code>`, both, day, "it is embedded in a web page"},
+		{"in a page, escaped and colored", `<html><code>{&quot;creationTime&quot;:&quot;2026-11-03&quot;,<br/><span>&quot;Prefixes&quot;</span>:[{&quot;ipv4Prefix&quot;:&quot;192.0.2.0/24&quot;},{&quot;ipv6Prefix&quot;:&quot;2001:db8::/32&quot;}]}</code>`, both, day, "it is embedded in a web page"},
 		{"geofeed", "# RFC 8805\n192.0.2.0/24,IE,IE-D,Dublin,\n2001:db8::/32,US,,,\n", both, time.Time{}, ""},
 		{"plain lines", "192.0.2.0/24\r\n\r\n2001:db8::/32 # v6\r\n", both, time.Time{}, ""},
 		{"one malformed line", "192.0.2.0/24\n2001:db8::/32\n192.0.2.256\n", both, time.Time{}, "1 of 3 entries are invalid"},
@@ -62,7 +62,7 @@ func TestParseListErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", " \n", "is empty"},
 		{"no JSON", `{"prefixes": [`, "not valid JSON"},
-		{"JSON of another kind", `{"prefixes": "none"}`, "not valid JSON"},
+		{"JSON of another category", `{"prefixes": "none"}`, "not valid JSON"},
 		{"no prefixes", `{"prefixes": []}`, "no usable prefix"},
 		{"none usable", `{"prefixes": [{"ipv4Prefix": "10.0.0.0/8"}]}`, "no usable prefix"},
 		{"an error page", `<html><body>Sorry</body></html>`, "a web page without a list"},

@@ -81,7 +81,7 @@ func TestRenew(t *testing.T) {
 	t.Cleanup(func() { crawlers.Install(nil) })
 	install := func(text string) {
 		t.Helper()
-		c, err := crawlers.Parse("newer", []byte("version: 1\nas-of: 2026-12-01\ncrawlers:\n  ABot: {operator: A, kind: seo, honours: yes, source: field, examples: [ABot/1]}\naddresses: |\n"+
+		c, err := crawlers.Parse("newer", []byte("version: 1\nas-of: 2026-12-01\ncrawlers:\n  ABot: {operator: A, category: seo, honors: yes, source: field, examples: [ABot/1]}\naddresses: |\n"+
 			"  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")+"\n"))
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ const (
 )
 
 // String returns the status in lower case.
-func (s Status) String() string { return [...]string{"unknown", "verified", "impostor"}[s] }
+func (s Status) String() string { return [...]string{"unverified", "verified", "impostor"}[s] }
 
 // Result is a [Status] and its evidence.
 type Result struct {

@@ -105,7 +105,7 @@ func testCheck(t *testing.T) {
 }
 
 func TestStatusString(t *testing.T) {
-	for s, want := range map[Status]string{Unknown: "unknown", Verified: "verified", Impostor: "impostor"} {
+	for s, want := range map[Status]string{Unknown: "unverified", Verified: "verified", Impostor: "impostor"} {
 		if s.String() != want {
 			t.Errorf("%d: %s", s, s)
 		}
@@ -113,8 +113,8 @@ func TestStatusString(t *testing.T) {
 }
 
 // The snapshot has the lists of the important crawlers, under the URLs in the
-// catalogue.
-func TestSnapshotFitsTheCatalogue(t *testing.T) {
+// catalog.
+func TestSnapshotFitsTheCatalog(t *testing.T) {
 	c, err := crawlers.Default()
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func TestRun(t *testing.T) {
 	if status, body := get("/", "Mozilla/5.0 Firefox/150.0"); status != 200 {
 		t.Errorf("a browser: %d\n%s", status, body)
 	}
-	if _, body := get("/metrics", "Prometheus"); !strings.Contains(body, `caddy_robots_policy_crawler_requests_total{channel="edge",crawler="GPTBot",decision="refused"`) {
+	if _, body := get("/metrics", "Prometheus"); !strings.Contains(body, `caddy_robots_policy_decisions_total{channel="blocking",crawler="GPTBot",decision="blocked"`) {
 		t.Errorf("metrics:\n%s", body)
 	}
 	write("/private/")

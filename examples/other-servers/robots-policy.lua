@@ -15,7 +15,7 @@ local fields = {
 	["tdm-policy"] = "txn.robots_tdm_policy",
 }
 
-local function refuse(txn, answer)
+local function block(txn, answer)
 	local reply = txn:reply{status = answer.status, body = answer.body}
 	for name, values in pairs(answer.headers or {}) do
 		if name ~= "content-length" and name ~= "connection" and name ~= "transfer-encoding" then
@@ -54,6 +54,6 @@ core.register_action("robots_policy", {"http-req"}, function(txn)
 			end
 		end
 	elseif answer.status > 0 and answer.status < 500 or not open_if_down then
-		refuse(txn, answer.status > 0 and answer or {status = 503})
+		block(txn, answer.status > 0 and answer or {status = 503})
 	end
 end)

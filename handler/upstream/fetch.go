@@ -169,7 +169,7 @@ func decode(body []byte, coding string) ([]byte, error) {
 }
 
 // looksLikeRobots reports whether a body is a robots.txt rather than a page that an application serves for every
-// path. The Content-Type alone does not tell: markup is never a robots.txt, and a body that is not labelled as plain
+// path. The Content-Type alone does not tell: markup is never a robots.txt, and a body that is not labeled as plain
 // text must contain a User-agent line.
 func looksLikeRobots(contentType string, body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")

@@ -139,7 +139,7 @@ func TestMergeBudget(t *testing.T) {
 						return
 					}
 				}
-				t.Errorf("what the site closes is open: %.300s", w.Body)
+				t.Errorf("what the site disallows is allowed: %.300s", w.Body)
 			})
 		})
 	}

@@ -235,8 +235,8 @@ func (r *run) judge() {
 // expected is what the questions lead to: the first three soon, the others in ten
 // thousand decisions.
 var expected = []string{
-	"edge: refused", "headers: something restricts the reader", "headers: stricter by the upstream",
-	"edge: a verified client under rules that ask for it", "edge: would be refused", "edge: disallowed as a server may read the path",
+	"edge: blocked", "headers: something restricts the reader", "headers: stricter by the upstream",
+	"edge: a verified client under rules that ask for it", "edge: would be blocked", "edge: disallowed as a server may read the path",
 	"headers: stricter as a server may read the path", "headers: what is said to everyone holds for one exempted",
 	"edge: an impostor under a rule for impostors", "HTTP/2", "HEAD of a page", "304 to the entity tag of a page",
 	"the upstream's entity tag for a page that is changed",
@@ -246,5 +246,5 @@ var expected = []string{
 	"robots.txt: the upstream disallows a preference beside those of the policy",
 	"robots.txt: a purpose's group is read",
 	"robots.txt: a crawler that ignores * is not addressed",
-	"robots.txt: a crawler that it leaves out is refused", "robots.txt: a licence", "robots.txt: a Content-Signal that says no",
+	"robots.txt: a crawler that it leaves out is blocked", "robots.txt: a license", "robots.txt: a Content-Signal that says no",
 }

@@ -34,7 +34,7 @@ func (e *explanation) channel(name string) *channel {
 
 func (e *explanation) page() *channel { return e.channel(site.ChannelPage) }
 
-// elements reports whether the policy has any robots elements for pages, whoever they
+// elements reports whether the policy has any robots meta tags for pages, whoever they
 // are for.
 func (e *explanation) elements() bool {
 	return slices.ContainsFunc(e.page().Sends, func(s string) bool {
@@ -78,7 +78,7 @@ func (x *exam) explanation(q question) (*explanation, error) {
 }
 
 // identities are the names of identities.
-var identities = map[policy.Identity]string{policy.Unknown: "unknown", policy.Verified: "verified", policy.Impostor: "impostor"}
+var identities = map[policy.Identity]string{policy.Unknown: "unverified", policy.Verified: "verified", policy.Impostor: "impostor"}
 
 func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
 	if x.at.site != nil {
@@ -232,7 +232,7 @@ func refusedBy(e *explanation) string {
 	if strings.Contains(summary, "connection is dropped") {
 		return "close"
 	}
-	rest, ok := strings.CutPrefix(summary, "the request is refused with ")
+	rest, ok := strings.CutPrefix(summary, "the request is blocked with ")
 	if !ok {
 		return ""
 	}

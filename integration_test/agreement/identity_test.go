@@ -46,8 +46,8 @@ var (
 	operated  = map[string]int{"alphabot": 0, "alphabot-image": 0, "deltabot": 0, "betabot": 1}
 )
 
-// ownCatalogue knows by which names the crawlers of policies at random are verified.
-var ownCatalogue = sync.OnceValue(func() *crawlers.Catalogue {
+// ownCatalog knows by which names the crawlers of policies at random are verified.
+var ownCatalog = sync.OnceValue(func() *crawlers.Catalog {
 	var text strings.Builder
 	text.WriteString("version: 1\ncrawlers:\n")
 	for _, c := range policytest.Crawlers {
@@ -61,7 +61,7 @@ var ownCatalogue = sync.OnceValue(func() *crawlers.Catalogue {
 	if diagnostics.HasErrors() {
 		panic(diagnostics.Text())
 	}
-	return f.Catalogue
+	return f.Catalog
 })
 
 // clientOf makes a client that comes in a crawler's name: from this machine, from an

@@ -154,7 +154,7 @@ func sitemapsOf(body string) (found []string) {
 	return found
 }
 
-// wholeFile holds what is in no group to the policy: sitemaps, and the licence, which
+// wholeFile holds what is in no group to the policy: sitemaps, and the license, which
 // RSL has before all groups where it is for all crawlers.
 func (x *exam) wholeFile(f *robotsFile, q question) {
 	var want []string
@@ -169,7 +169,7 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 	}
 	slices.Sort(want)
 	same(x, "robots.txt: Sitemap", q, fmt.Sprint(sitemapsOf(f.body)), fmt.Sprint(slices.Compact(want)))
-	var licences []string
+	var licenses []string
 	groups := false
 	for line := range strings.Lines(f.body) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -177,13 +177,13 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 		case strings.EqualFold(key, "User-agent"):
 			groups = true
 		case strings.EqualFold(key, "License") && groups:
-			licences = append(licences, "of one group: "+value)
+			licenses = append(licenses, "of one group: "+value)
 		case strings.EqualFold(key, "License"):
-			licences = append(licences, value)
-			x.count("robots.txt: a licence")
+			licenses = append(licenses, value)
+			x.count("robots.txt: a license")
 		}
 	}
-	same(x, "robots.txt: License", q, strings.Join(licences, " "), x.licenseLine(q.host))
+	same(x, "robots.txt: License", q, strings.Join(licenses, " "), x.licenseLine(q.host))
 	if published := strings.Contains(f.body, "ACAP-crawler:"); x.p.spec.Publish.ACAP != policy.Auto || published {
 		same(x, "robots.txt: ACAP is published", q, published, x.publishesACAP())
 	}

@@ -25,7 +25,7 @@ type loaded struct {
 	kind        policytest.PatternKind // "" for a policy that people wrote
 	site        *site.Site
 	diagnostics policyfile.Diagnostics
-	spec        *policy.Spec // what naive evaluation asks: of the catalogue, only the crawlers of the questions
+	spec        *policy.Spec // what naive evaluation asks: of the catalog, only the crawlers of the questions
 	cache       map[string]any
 	tokens      []string // that are asked about
 	theirs      string   // the robots.txt of the upstream; "" for none
@@ -56,7 +56,7 @@ func (p *loaded) again() *loaded {
 // askedTokens are the crawlers of which questions are.
 var askedTokens = slices.Concat(policytest.Tokens[:len(policytest.Tokens)-1], policytest.RealTokens, []string{"ThetaBot", "ZetaBot", "SiteBot"})
 
-// info is what the policy's author or the catalogue says of a crawler.
+// info is what the policy's author or the catalog says of a crawler.
 func (p *loaded) info(token string) (policy.Crawler, bool) {
 	for _, c := range p.spec.Crawlers {
 		if strings.EqualFold(c.Token, token) {
@@ -112,7 +112,7 @@ func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 		if *registers {
 			policytest.AllRegisters(spec)
 		}
-		text := policyfile.PrintWith(spec, policyfile.PrintOptions{Catalogue: ownCatalogue()})
+		text := policyfile.PrintWith(spec, policyfile.PrintOptions{Catalog: ownCatalog()})
 		p, diagnostics := load(fmt.Sprintf("policy %d", number), text, askedTokens)
 		if p == nil {
 			for _, d := range diagnostics {
@@ -130,7 +130,7 @@ func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 }
 
 // refusedCodes are errors that a policy at random may have.
-var refusedCodes = []string{"contradiction", "refuses-search", "app-directives-cross", "header-too-large", "robots-txt-too-large"}
+var refusedCodes = []string{"contradiction", "blocks-search", "app-directives-cross", "header-too-large", "robots-txt-too-large"}
 
 // writtenPolicies are those that people wrote.
 func writtenPolicies() (all []*loaded, err error) {

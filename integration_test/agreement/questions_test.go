@@ -123,7 +123,7 @@ func writtenQuestions(r *rand.Rand, p *loaded) (qs []question) {
 			for range 6 {
 				q := newQuestion(r, p.tokens[r.IntN(len(p.tokens))], host, path)
 				if q.client.byName {
-					q.client = client{} // the catalogue's crawler of that name has another operator
+					q.client = client{} // the catalog's crawler of that name has another operator
 				}
 				qs = append(qs, q)
 			}

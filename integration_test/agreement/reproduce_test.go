@@ -83,7 +83,7 @@ func (r *run) shrink(at *running, p *loaded, d disagreement) (*loaded, disagreem
 	for smaller := true; smaller; {
 		smaller = false
 		for _, candidate := range cuts(&spec) {
-			q, _ := load(p.name, policyfile.PrintWith(candidate, policyfile.PrintOptions{Catalogue: p.site.File.Catalogue}), p.tokens)
+			q, _ := load(p.name, policyfile.PrintWith(candidate, policyfile.PrintOptions{Catalog: p.site.File.Catalog}), p.tokens)
 			if q == nil {
 				continue
 			}
@@ -136,8 +136,8 @@ func cuts(spec *policy.Spec) (all []*policy.Spec) {
 		if len(r.Hosts) > 0 {
 			rule(func(r *policy.Rule) { r.Hosts = nil })
 		}
-		if r.Identity != policy.DemandClaimed {
-			rule(func(r *policy.Rule) { r.Identity = policy.DemandClaimed })
+		if r.Identity != policy.DemandAny {
+			rule(func(r *policy.Rule) { r.Identity = policy.DemandAny })
 		}
 		if r.CrawlDelay > 0 {
 			rule(func(r *policy.Rule) { r.CrawlDelay = 0 })

@@ -93,7 +93,7 @@ func (x *exam) model(q question) {
 }
 
 // edge is what is done about a visit by the policy: "" for nothing, "close", or
-// the status of the refusal.
+// the status of the block.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {
@@ -121,7 +121,7 @@ func (x *exam) edge(q question, who policy.Identity) string {
 	switch {
 	case mode != policy.ModeBlock:
 		if mode == policy.ModeLog {
-			x.count("edge: would be refused")
+			x.count("edge: would be blocked")
 		}
 		return ""
 	case e.Close:
@@ -132,19 +132,19 @@ func (x *exam) edge(q question, who policy.Identity) string {
 	return fmt.Sprint(e.Status)
 }
 
-// open reports whether nobody is refused, in whichever way a path is read: see
-// "Who is refused" in docs/edge.md.
+// open reports whether nobody is blocked, in whichever way a path is read: see
+// "Who is blocked" in docs/blocking.md.
 func (x *exam) open(host string, paths []string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		name, _, _ := strings.Cut(path, "?")
-		licence := x.p.spec.Publish.License == "https://"+policy.NormalizeHost(host)+name && name != "/"
-		return name != "/robots.txt" && !strings.HasPrefix(name, "/.well-known/") && !licence && (name != x.p.spec.Publish.RSL || name == "")
+		license := x.p.spec.Publish.License == "https://"+policy.NormalizeHost(host)+name && name != "/"
+		return name != "/robots.txt" && !strings.HasPrefix(name, "/.well-known/") && !license && (name != x.p.spec.Publish.RSL || name == "")
 	})
 }
 
-// refused holds a refusal to what docs/edge.md says of it.
+// blocked holds a block to what docs/blocking.md says of it.
 func (x *exam) refused(q question, a answer, want string) {
-	x.count("edge: refused")
+	x.count("edge: blocked")
 	if want == "close" {
 		same(x, "edge: status", q, statusOf(a), 0)
 		return
@@ -158,9 +158,9 @@ func (x *exam) refused(q question, a answer, want string) {
 		switch field {
 		case "Robots-Tag":
 			r, err := crawlertest.EvaluateTag(a.header.Values(field), strings.ToLower(q.token))
-			same(x, "edge: the refusal is not to be indexed", q, fmt.Sprint(r.Index, err), "false <nil>")
+			same(x, "edge: the block is not to be indexed", q, fmt.Sprint(r.Index, err), "false <nil>")
 		case "X-Robots-Tag":
-			same(x, "edge: the refusal is not to be indexed", q, crawlertest.EvaluateX(a.header.Values(field), strings.ToLower(q.token)).Index, false)
+			same(x, "edge: the block is not to be indexed", q, crawlertest.EvaluateX(a.header.Values(field), strings.ToLower(q.token)).Index, false)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 				x.count("headers: stricter by the upstream")
 			}
 			got := crawlertest.EvaluateFor(read[field], name)
-			if got != want && got == got.And(want) && x.reported("many-elements") {
+			if got != want && got == got.And(want) && x.reported("many-meta-tags") {
 				x.count("headers: too long, so said to everyone")
 				want = got
 			}
@@ -321,7 +321,7 @@ func stricter(a, b string) string {
 	return ""
 }
 
-// elements holds the robots meta elements of a page to the policy and to those
+// elements holds the robots meta tags of a page to the policy and to those
 // that it had before.
 func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 	if !page.html() || x.at.meta == "off" {
@@ -360,10 +360,10 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 	same(x, "page: its text", q, textOf(a.body), textOf(page.body))
 }
 
-// readsElements reports whether a crawler is documented, in the catalogue or the policy,
-// to read robots meta elements with its name.
+// readsElements reports whether a crawler is documented, in the catalog or the policy,
+// to read robots meta tags with its name.
 func (x *exam) readsElements(token string) bool {
-	row, known := x.p.site.File.Catalogue.Lookup(token)
+	row, known := x.p.site.File.Catalog.Lookup(token)
 	return known && row.ReadsMeta
 }
 

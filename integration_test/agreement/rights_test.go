@@ -45,7 +45,7 @@ func (t *tally) countRegisters(p *policy.Publish) {
 // with, and the policy publishes what it says of that under the token.
 func (x *exam) controlsTraining(token string) bool {
 	return x.p.spec.Publish.ControlTokens == policy.On && slices.ContainsFunc(x.p.spec.Crawlers, func(c policy.Crawler) bool {
-		return c.RobotsOnly && c.Kind == "ai-training" && strings.EqualFold(c.Token, token)
+		return c.RobotsOnly && c.Category == "ai-training" && strings.EqualFold(c.Token, token)
 	})
 }
 
@@ -223,7 +223,7 @@ func (x *exam) tdmrep(host string, q question, paths []string) error {
 // mergeCrosses reports whether the server says that more is reserved, as the policy's
 // paths cross each other or the locations of the upstream.
 func (x *exam) mergeCrosses(host string) bool {
-	if x.reported("register-crossed") {
+	if x.reported("rights-crossed") {
 		return true
 	}
 	ours, _ := x.p.site.TDMRep(host)
@@ -269,7 +269,7 @@ func (x *exam) rsl(host string, q question, paths []string) error {
 			case policy.Disallowed:
 				want = "no"
 				if slices.ContainsFunc(x.p.spec.Rights.Offers, func(o policy.Offer) bool { return o.Usage == u }) {
-					want = "licence"
+					want = "license"
 				}
 			}
 			got := doc.At(path, signals[u]) // RSL has the words of Content-Signal
@@ -278,8 +278,8 @@ func (x *exam) rsl(host string, q question, paths []string) error {
 				x.count("RSL: unset within what is prohibited")
 				continue
 			}
-			closed := func(word string) bool { return word == "no" || word == "licence" }
-			if closed(got) && !closed(want) && x.reported("register-crossed") {
+			closed := func(word string) bool { return word == "no" || word == "license" }
+			if closed(got) && !closed(want) && x.reported("rights-crossed") {
 				x.answer(channel, 1)
 				x.count("RSL: closed where paths cross")
 				continue
@@ -315,7 +315,7 @@ func (x *exam) usageTokens(host string, q question, paths []string) {
 				x.except(channel, "not-flattenable")
 				continue
 			}
-			if want && !got && x.reported("register-crossed") {
+			if want && !got && x.reported("rights-crossed") {
 				x.answer(channel, 1)
 				x.count("usage tokens: closed where paths cross")
 				continue
@@ -350,7 +350,7 @@ func (x *exam) rightsFields(q question, a answer, page *page) {
 	same(x, "RSL: Link", q, got, link)
 }
 
-// rightsElements holds the meta elements of TDMRep.
+// rightsElements holds the meta tags of TDMRep.
 func (x *exam) rightsElements(q question, a answer, page *page, why *explanation) {
 	want := x.servedReservation(q)
 	before := tdmElements(page.body)

@@ -132,12 +132,12 @@ func (x *exam) rendered(host string) *robotsFile {
 }
 
 // mayCrawl is what robots.txt should say: it speaks to every client of a name,
-// whoever it is, and knows no purposes but those of the catalogue. What the policy
+// whoever it is, and knows no purposes but those of the catalog. What the policy
 // leaves open the upstream may close.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
 	if x.controlsTraining(q.token) && x.p.naive(x.asked(q, policy.TrainAI)).Verdict == policy.Disallowed {
-		x.count("robots.txt: a control token that is closed for training")
+		x.count("robots.txt: a control token that is disallowed for training")
 		return false
 	}
 	return a.Verdict == policy.Allowed || a.Verdict == policy.Unstated && x.theyAllow(q.token, crawlertest.NormalPath(q.path))
@@ -174,7 +174,7 @@ func (x *exam) ofAnotherFamily(token, as string) bool {
 }
 
 // leftOut reports whether the file does not name a crawler of which nobody documents that it
-// reads it, and the server refuses it here, whoever it proves to be.
+// reads it, and the server blocks it here, whoever it proves to be.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
 	if !x.at.short() || !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
@@ -220,7 +220,7 @@ func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.Robots
 		switch {
 		case got == want:
 		case got && x.leftOut(f, q):
-			x.count("robots.txt: a crawler that it leaves out is refused")
+			x.count("robots.txt: a crawler that it leaves out is blocked")
 		case want && x.flattened(f, q):
 			x.except(channel, "not-flattenable")
 		case want && x.ofAnotherFamily(q.token, as):

@@ -70,7 +70,7 @@ type running struct {
 	lastTag string // of a robots.txt
 }
 
-// short reports whether the site leaves out of robots.txt crawlers that it refuses.
+// short reports whether the site leaves out of robots.txt crawlers that it blocks.
 func (s *running) short() bool { return s.maxMode == policy.ModeBlock }
 
 var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage"}
@@ -197,7 +197,7 @@ func (s *running) take(p *loaded) error {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the server refuses the policy: %s", body)
+		err = fmt.Errorf("the server blocks the policy: %s", body)
 	}
 	return err
 }

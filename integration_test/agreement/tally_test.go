@@ -23,7 +23,7 @@ var exceptions = map[string]string{
 	"acap-not-ready":                                             "ACAP 1.0 calls the qualifier not ready, so it is not published; lint says where (docs/lint.md)",
 	"purpose-groups-differ":                                      "a crawler of two purposes combines their groups, whose Content-Usage says the stricter; lint says so (docs/lint.md)",
 	"acap-purpose":                                               "ACAP cannot say it for one purpose alone, and says the stricter; lint says where (docs/lint.md)",
-	"acap-undecidable":                                           "ACAP ranks the patterns in no order, and takes the prohibition; lint says where (docs/lint.md)",
+	"acap-undecidable":                                           "ACAP ranks the patterns in no order, and takes the disallow entry; lint says where (docs/lint.md)",
 	"acap: upper and lower case":                                 "ACAP compares paths without case (ACAP 1.0 part 1)",
 }
 

@@ -135,11 +135,11 @@ func run(t *testing.T, addr string, s *site.Site, as ...string) *audit.Report {
 func found(r *audit.Report) []string {
 	var all []string
 	for _, f := range r.Findings {
-		if f.Severity == audit.Notice {
+		if f.Severity == audit.Hint {
 			continue
 		}
 		s := strings.TrimSpace(f.Code + " " + f.Crawler)
-		if f.Severity == audit.Inconclusive {
+		if f.Severity == audit.Warning {
 			s += "?"
 		}
 		if !slices.Contains(all, s) {
@@ -166,12 +166,12 @@ func unverifiable(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range known.OfKind(crawlers.KindSearch) {
-		if c.Verification.IsEmpty() && len(c.Patterns()) > 0 && c.Honours == crawlers.HonoursYes {
+	for _, c := range known.OfCategory(crawlers.CategorySearch) {
+		if c.Verification.IsEmpty() && len(c.Patterns()) > 0 && c.Honors == crawlers.HonorsYes {
 			return c.Token
 		}
 	}
-	t.Fatal("the catalogue has none")
+	t.Fatal("the catalog has none")
 	return ""
 }
 
@@ -209,12 +209,12 @@ func TestCaches(t *testing.T) {
 		"page for everyone":      {locations: `location / { proxy_cache c; proxy_cache_valid 200 1h; proxy_ignore_headers Cache-Control Vary Expires; add_header X-Cache $upstream_cache_status; ` + passOn + `}`, as: []string{"GPTBot"}, want: []string{"cached-for-another GPTBot"}},
 		"tailored, Vary ignored": {block: "headers robots-tag x-robots-tag content-usage tailored", locations: `location / { proxy_cache c; proxy_cache_valid 200 1h; proxy_ignore_headers Cache-Control Vary Expires; proxy_hide_header Vary; ` + passOn + `}`, as: []string{"Googlebot"}, want: []string{"cached-for-another Googlebot"}},
 		"tailored, Vary dropped": {block: "headers robots-tag x-robots-tag content-usage tailored", locations: `location / { proxy_hide_header Vary; ` + passOn + `}`, as: []string{"Googlebot"}, want: []string{"vary-missing Googlebot"}},
-		"refusal is cached":      {locations: `location / { proxy_cache c; proxy_cache_valid 403 1h; proxy_cache_valid 200 0; proxy_ignore_headers Cache-Control Vary Expires; proxy_no_cache $no; set $no 0; ` + passOn + `}`, as: []string{"GPTBot"}, want: []string{"cached-for-another GPTBot"}},
-		"Googlebot refused":      {locations: `location / { if ($http_user_agent ~ Googlebot) { return 403; } ` + passOn + `}`, as: []string{"Googlebot"}, want: []string{"refused Googlebot?"}},
-		"crawler refused":        {locations: `location / { if ($http_user_agent ~ "` + some + `") { return 403; } ` + passOn + `}`, as: []string{some}, want: []string{"refused " + some}},
-		"all bots refused":       {locations: `location / { if ($http_user_agent ~ caddy-robots-policy-audit/1.0.*http) { return 403; } ` + passOn + `} location = /robots.txt { ` + passOn + `} location = /sitemap.xml { ` + passOn + `}`, want: []string{"audit-refused?"}},
+		"block is cached":        {locations: `location / { proxy_cache c; proxy_cache_valid 403 1h; proxy_cache_valid 200 0; proxy_ignore_headers Cache-Control Vary Expires; proxy_no_cache $no; set $no 0; ` + passOn + `}`, as: []string{"GPTBot"}, want: []string{"cached-for-another GPTBot"}},
+		"Googlebot blocked":      {locations: `location / { if ($http_user_agent ~ Googlebot) { return 403; } ` + passOn + `}`, as: []string{"Googlebot"}, want: []string{"blocked Googlebot?"}},
+		"crawler blocked":        {locations: `location / { if ($http_user_agent ~ "` + some + `") { return 403; } ` + passOn + `}`, as: []string{some}, want: []string{"blocked " + some}},
+		"all bots blocked":       {locations: `location / { if ($http_user_agent ~ caddy-robots-policy-audit/1.0.*http) { return 403; } ` + passOn + `} location = /robots.txt { ` + passOn + `} location = /sitemap.xml { ` + passOn + `}`, want: []string{"audit-blocked?"}},
 		"robots.txt by crawler":  {locations: `location / { ` + passOn + `} location = /robots.txt { default_type text/plain; if ($http_user_agent ~ Googlebot) { return 200 "User-agent: *\nDisallow:\n"; } ` + passOn + `}`, as: []string{"Googlebot"}, want: []string{"robots-varies Googlebot"}},
-		"nothing is refused":     {block: "enforce off", locations: "location / { " + passOn + "}", as: []string{"GPTBot"}, want: []string{"not-refused GPTBot"}},
+		"nothing is blocked":     {block: "enforce off", locations: "location / { " + passOn + "}", as: []string{"GPTBot"}, want: []string{"not-blocked GPTBot"}},
 		"page of the sitemap":    {locations: "location / { " + passOn + "} location /shop/ { return 404; }", want: []string{"sitemap-error"}},
 	} {
 		t.Run(name, func(t *testing.T) {

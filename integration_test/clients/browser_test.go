@@ -18,7 +18,7 @@ import (
 type seen struct {
 	URL    string
 	Status int
-	Metas  [][2]string // meta elements of the head with a name, in lower case, and what they say
+	Metas  [][2]string // meta tags of the head with a name, in lower case, and what they say
 	Rest   string      // the page without them
 	Mode   string
 	Images int // that it could show
@@ -35,7 +35,7 @@ const look = `(() => {
 })()`
 
 // browsed are the pages that the browser visits under each policy: some that
-// crawlers may not, and one with a robots meta element of its own.
+// crawlers may not, and one with a robots meta tag of its own.
 var browsed = []string{
 	"/", "/news/bridge.html", "/premium/letters.html", "/drafts/tomorrow.html", "/admin/", "/search?q=bridge",
 	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price",
@@ -62,7 +62,7 @@ var metas = map[string]map[string]string{
 	"site-policy.yaml ":                                {"/drafts/tomorrow.html": "noindex, nofollow, max-snippet:250", "/premium/letters.html": "noarchive, noimageindex, max-snippet:250"},
 }
 
-// A browser is never refused. It sees each page as it is without the policy, and
+// A browser is never blocked. It sees each page as it is without the policy, and
 // in its head what the policy says. It visits some of the pages under each policy, or
 // all with ROBOTSPOLICY_LONG.
 func TestBrowser(t *testing.T) {
@@ -149,14 +149,14 @@ func checkByHand(t *testing.T, s scene, path string, says map[string][]string) (
 	return checked
 }
 
-// sayings are the rules of meta elements by their names, sorted. Each name stands
+// sayings are the rules of meta tags by their names, sorted. Each name stands
 // once.
 func sayings(t *testing.T, metas [][2]string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
 	for _, m := range metas {
 		if _, twice := all[m[0]]; twice {
-			t.Errorf("two meta elements %s: %q", m[0], metas)
+			t.Errorf("two meta tags %s: %q", m[0], metas)
 		}
 		rules := []string{}
 		for rule := range strings.SplitSeq(m[1], ",") {

@@ -83,7 +83,7 @@ func find(t *testing.T, c *crawler) {
 	t.Helper()
 	out, err := exec.Command(c.version[0], c.version[1:]...).Output()
 	if err != nil {
-		t.Skipf("SKIPPED: %s does not visit the site, since it is not on this machine (%v); install it with `%s`", c.name, err, c.install)
+		t.Skipf("SKIPPED: %s does not request the site, since it is not on this machine (%v); install it with `%s`", c.name, err, c.install)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	t.Logf("%s: %s", c.name, first)
@@ -105,7 +105,7 @@ func run(t *testing.T, in []byte, name string, args ...string) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env, cmd.Stdin, cmd.WaitDelay = environment(), bytes.NewReader(in), 5*time.Second
 	out, err := cmd.CombinedOutput()
-	// wget's 8 means that the server refused something, which the log shows.
+	// wget's 8 means that the server blocked something, which the log shows.
 	if err != nil && !(name == "wget" && cmd.ProcessState.ExitCode() == 8) {
 		t.Fatalf("%s %.300q: %v\n%.4000s", name, args, err, out)
 	}

@@ -27,7 +27,7 @@ type scene struct {
 	behind      []string // what it asks for unless it reads nofollow in pages
 }
 
-// nobody is a crawler that neither the catalogue nor a policy knows.
+// nobody is a crawler that neither the catalog nor a policy knows.
 const nobody = "ExampleReader"
 
 var scenes = []scene{
@@ -112,7 +112,7 @@ func scenesFor(nth int) (some []scene) {
 func (s scene) String() string {
 	name := s.agent
 	if name == "" {
-		name = "an unknown crawler"
+		name = "an unlisted client"
 	}
 	if s.host != "" {
 		name += " on " + s.host
@@ -144,9 +144,9 @@ func loadPolicy(t *testing.T, name, text string) *policyfile.File {
 func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	t.Helper()
 	f := loadPolicy(t, other, text)
-	kind := f.Policy.CrawlerInfo(f.Policy.Crawler(other)).Kind
+	kind := f.Policy.CrawlerInfo(f.Policy.Crawler(other)).Category
 	text = strings.ReplaceAll(text, other, crawler)
-	line := fmt.Sprintf("crawlers:\n  %s: {operator: Example, kind: %s}\n", crawler, kind)
+	line := fmt.Sprintf("crawlers:\n  %s: {operator: Example, category: %s}\n", crawler, kind)
 	if strings.Contains(text, "\ncrawlers:\n") {
 		return strings.Replace(text, "crawlers:\n", line, 1)
 	}

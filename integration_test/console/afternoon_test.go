@@ -61,14 +61,14 @@ func TestAfternoon(t *testing.T) {
 	r := &reader{t, b}
 	b.Screen(1280, 900, false)
 
-	// An alarm: a search engine is being refused.
+	// An alarm: a search engine is being blocked.
 	var title string
 	b.Open(n.console, "document.title", &title)
-	r.sees("PerplexityBot, a search engine, is being refused")
+	r.sees("PerplexityBot, a search engine, is being blocked")
 
 	// Why? The rule and its line.
 	r.follows(link("Ask why"))
-	r.sees("No, and the server refuses it.")
+	r.sees("No, and the server blocks it.")
 	r.sees("keep copies out")
 
 	// A draft: the rule goes, but another mistake comes in.
@@ -77,7 +77,7 @@ func TestAfternoon(t *testing.T) {
 	r.write(draft)
 	r.follows(link("Check"))
 	r.sees("Search engines lose")
-	r.sees("of Bingbot refused")
+	r.sees("of Bingbot blocked")
 
 	// Without the rule the draft can go live.
 	r.write(policyText)

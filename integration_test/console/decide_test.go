@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// TestRefuseACrawler refuses a crawler in four clicks from the overview, without
+// TestRefuseACrawler blocks a crawler in four clicks from the overview, without
 // JavaScript in the pages, sees that a request and robots.txt changed, and goes back.
 func TestRefuseACrawler(t *testing.T) {
 	testkit.Slow(t)
@@ -28,7 +28,7 @@ func TestRefuseACrawler(t *testing.T) {
 	b.Open(n.console, "document.title", &title)
 	r.follows(link("SemrushBot"))
 	r.sees("Draft a change:")
-	r.follows(link("Refuse it"))
+	r.follows(link("Block it"))
 	r.sees("may no longer crawl the whole site")
 	save(t, b, "decide-desktop")
 	r.follows(`document.querySelector("button[value=publish]")`)
@@ -54,7 +54,7 @@ func TestRefuseACrawler(t *testing.T) {
 
 	// A decision that a guard stops, and one in a cell of Who may, on a phone.
 	b.Screen(390, 844, false)
-	b.Open(n.console+"change?who=Googlebot&choose=refuse", "document.title", &title)
+	b.Open(n.console+"change?who=Googlebot&choose=block", "document.title", &title)
 	r.sees("Not in the draft:")
 	r.sees("drop out of search results")
 	save(t, b, "decide-phone")

@@ -80,7 +80,7 @@ func TestPagesOnBothEngines(t *testing.T) {
 		if strings.Contains(page, "?") {
 			link = page + "&node=web-1"
 		}
-		if !strings.Contains(page, "ask") && !strings.Contains(page, "published") && !strings.HasPrefix(page, "who-may") && !strings.Contains(read(link), "the visits of the server web-1 alone") {
+		if !strings.Contains(page, "ask") && !strings.Contains(page, "published") && !strings.HasPrefix(page, "who-may") && !strings.Contains(read(link), "the requests of the server web-1 alone") {
 			t.Errorf("%s does not say that it is about one server", link)
 		}
 	}

@@ -143,14 +143,14 @@ func TestPeople(t *testing.T) {
 	y.sees("You may not see these pages.") // nobody is signed in, and no role is for everybody
 
 	y.signIn("vera")
-	y.Visit(pages + "change?who=SemrushBot&choose=refuse")
+	y.Visit(pages + "change?who=SemrushBot&choose=block")
 	y.sees("Signed in as vera, for reading.")
 	y.sees("This takes an editor or a publisher, such as edda")
 	y.looks("people-viewer")
 
 	y.signIn("edda")
 	y.Visit(pages + "crawler?name=SemrushBot")
-	y.presses(link("Refuse it"))
+	y.presses(link("Block it"))
 	y.writes(named("note"), "They take too much")
 	y.looks("people-editor")
 	y.presses(button("save"))
@@ -173,7 +173,7 @@ func TestPeople(t *testing.T) {
 	n.waits(agent, 403)
 
 	// Alone, paul can neither publish something new nor undo what was published.
-	y.Visit(pages + "change?who=AhrefsBot&choose=refuse")
+	y.Visit(pages + "change?who=AhrefsBot&choose=block")
 	y.sees("1 other person must stand behind it")
 	y.presses(button("save"))
 	y.signIn("edda")
@@ -204,7 +204,7 @@ func TestTwoEditorsInABrowser(t *testing.T) {
 	testkit.Nightly(t)
 	y, _ := keyboard(t)
 	n := open(t, policyText, "")
-	y.Visit(n.console + "change?who=AhrefsBot&choose=refuse")
+	y.Visit(n.console + "change?who=AhrefsBot&choose=block")
 	var mine string
 	y.Eval(named("text")+".value", &mine)
 	other := strings.Replace(policyText, "crawl-delay: 10", "crawl-delay: 20", 1)
@@ -215,7 +215,7 @@ func TestTwoEditorsInABrowser(t *testing.T) {
 	y.presses(button("publish"))
 	y.sees("Published: v2")
 	// The second has had the page open all along.
-	y.Visit(n.console + "change?from=v1&who=AhrefsBot&choose=refuse")
+	y.Visit(n.console + "change?from=v1&who=AhrefsBot&choose=block")
 	y.Eval(named("base")+".value = '"+sum(policyText)+"'", nil)
 	y.presses(button("check"))
 	y.sees("Version 2 was published since this draft was begun, by localhost: “Slower”")
@@ -246,7 +246,7 @@ func TestFirstPolicy(t *testing.T) {
 	y.sees("May search engines find the site?")
 	y.looks("first-questions")
 	y.writes(named("site"), "www.example.com")
-	y.writes(named("closed"), "/members/")
+	y.writes(named("disallowed"), "/members/")
 	y.presses(button("answers"))
 	y.sees("Who may come in")
 	y.sees("crawlers for AI training may read")

@@ -79,7 +79,7 @@ const wrong = `(() => {
 
 // TestScreens looks at every screen on a desktop and a phone, light and dark, and
 // without JavaScript (a narrow dark one, and a wide light one without JavaScript, unless
-// ROBOTSPOLICY_LONG is set). Nothing may be cut off, overlap or be refused by the
+// ROBOTSPOLICY_LONG is set). Nothing may be cut off, overlap or be blocked by the
 // Content-Security-Policy, and axe-core finds nothing that keeps somebody out. With
 // ROBOTSPOLICY_SHOTS each is saved as a picture in that folder.
 func TestScreens(t *testing.T) {
@@ -125,7 +125,7 @@ func TestScreens(t *testing.T) {
 			})
 		}
 	}
-	t.Run("forced colours", func(t *testing.T) {
+	t.Run("forced colors", func(t *testing.T) {
 		b.Screen(1280, 900, false)
 		b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "forced-colors", "value": "active"}}}, nil)
 		defer b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{}}, nil)
@@ -141,7 +141,7 @@ func TestScreens(t *testing.T) {
 				t.Errorf("%s: the chosen tab does not look chosen, or another does: %v", s.name, looks)
 			}
 			if s.name == "overview" {
-				save(t, b, "overview-forced-colours")
+				save(t, b, "overview-forced-colors")
 			}
 		}
 	})
@@ -202,7 +202,7 @@ func pictures(t *testing.T, b *browser.Browser, n *newsroom) {
 		b.Screen(1120, 760, false)
 		var title string
 		if s.name == "change" { // a draft that could go live
-			s.path = "change?who=SemrushBot&choose=refuse"
+			s.path = "change?who=SemrushBot&choose=block"
 		}
 		b.Open(n.console+s.path, "document.title", &title)
 		if err := os.WriteFile(filepath.Join("..", "..", "docs", "console-"+s.name+".png"), b.Screenshot(false), 0o600); err != nil {

@@ -58,7 +58,7 @@ rules:
     hosts: staging.example.com
     disallow: {crawl: /}
     enforce: block
-    intended: [refuses-search]
+    intended: [blocks-search]
 
 enforcement: {mode: log, impostors: block}
 
@@ -177,7 +177,7 @@ func (n *newsroom) visit(agent, host, path string, more ...string) int {
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return 0 // Go's client refuses what no client can send
+		return 0 // Go's client blocks what no client can send
 	}
 	defer response.Body.Close()
 	return response.StatusCode

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// A crawler that may not crawl a place is refused whatever nginx serves from there, from
+// A crawler that may not crawl a place is blocked whatever nginx serves from there, from
 // its files or from upstreams.
 func TestNothingClosedIsServedByNginx(t *testing.T) {
 	f := behindNginx(t)
@@ -26,7 +26,7 @@ func TestNothingClosedIsServedByNginx(t *testing.T) {
 	compare(t, f, crawler, whereClosed(refusedOrFailed))
 }
 
-// A crawler that may not crawl a place is refused whatever upstreams of HAProxy serve from
+// A crawler that may not crawl a place is blocked whatever upstreams of HAProxy serve from
 // there.
 func TestNothingClosedIsServedByHAProxy(t *testing.T) {
 	compare(t, behindHAProxy(t), crawler, whereClosed(refusedOrFailed))

@@ -41,13 +41,13 @@ const (
 	browser = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
 )
 
-// A crawler that may not crawl a place is refused whatever Caddy or an upstream
+// A crawler that may not crawl a place is blocked whatever Caddy or an upstream
 // serves from there.
 func TestNothingClosedIsServed(t *testing.T) {
 	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), crawler, whereClosed(notRefused))
 }
 
-// notRefused says that a crawler got an answer other than a refusal.
+// notRefused says that a crawler got an answer other than a block.
 func notRefused(q request, r response) string {
 	if r.status == http.StatusForbidden || r.status == http.StatusBadRequest && q.isOpaque() {
 		return ""
@@ -66,7 +66,7 @@ func TestNothingClosedIsUnmarked(t *testing.T) {
 		case !strings.Contains(r.header.Get("X-Robots-Tag"), "noindex"):
 			return "no header"
 		case q.method == http.MethodGet && !strings.Contains(r.body, `<meta name="robots" content="noindex">`):
-			return "no meta element"
+			return "no meta tag"
 		}
 		return ""
 	}))
@@ -144,7 +144,7 @@ func compare(t *testing.T, f *fleet, agent string, wrong judge) {
 	}
 	for _, name := range f.names {
 		if tally[name+": serves something closed"] < *count/400 {
-			t.Errorf("%s served too little that is closed", name)
+			t.Errorf("%s served too little that is disallowed", name)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (c *comparer) next() error {
 		c.tally[name+": serves something closed"]++
 		c.tally[fmt.Sprintf("%s: serves something closed over HTTP/%d", name, r.proto)]++
 	} else if with.status == http.StatusForbidden {
-		c.tally[name+": refused, though nothing closed is served"]++
+		c.tally[name+": blocked, though nothing closed is served"]++
 	}
 	if p := c.wrong(r, without, with); p != "" {
 		c.found = append(c.found, fmt.Sprintf("%s: %s: %s", name, r, p))

@@ -87,22 +87,22 @@ type comparedList struct {
 	Entries int      `json:"entries"`
 	Closed  []string `json:"may_not_crawl"`
 	Open    []string `json:"may_crawl"`
-	Unknown []string `json:"unknown"` // look automated, and are in no catalogue
+	Unknown []string `json:"unlisted"` // look automated, and are in no catalog
 	Missed  []string `json:"not_recognized"`
 }
 
 // compareList asks who may crawl the front page of a host that no rule names.
 func compareList(name string, entries []string, s *site.Site) *comparedList {
 	c := &comparedList{List: name, Entries: len(entries)}
-	r := crawlers.NewRecognizer(s.File.Catalogue.Patterns())
+	r := crawlers.NewRecognizer(s.File.Catalog.Patterns())
 	for _, e := range entries {
 		i, ok := r.Recognize(e)
 		if !ok {
-			i, ok = s.File.Catalogue.Index(e)
+			i, ok = s.File.Catalog.Index(e)
 		}
 		switch _, automated := crawlers.Automated(e); {
 		case ok:
-			id := s.Policy.Crawler(s.File.Catalogue.At(i).Token)
+			id := s.Policy.Crawler(s.File.Catalog.At(i).Token)
 			if s.Policy.Decide(policy.Query{Crawler: id, Path: "/", Usage: policy.Crawl, Now: time.Now()}).Verdict == policy.Disallowed {
 				c.Closed = append(c.Closed, e)
 			} else {
@@ -120,11 +120,11 @@ func compareList(name string, entries []string, s *site.Site) *comparedList {
 func (c *comparedList) writeText(out io.Writer, long bool) error {
 	known := len(c.Closed) + len(c.Open)
 	var b strings.Builder
-	fmt.Fprintf(&b, "compared with %s: the catalogue has %d of %s\n", c.List, known, english.Count(c.Entries, "name"))
+	fmt.Fprintf(&b, "compared with %s: the catalog has %d of %s\n", c.List, known, english.Count(c.Entries, "name"))
 	for _, part := range []struct {
 		name string
 		of   []string
-	}{{"may not crawl", c.Closed}, {"may crawl", c.Open}, {"unknown", c.Unknown}, {"not seen", c.Missed}} {
+	}{{"may not crawl", c.Closed}, {"may crawl", c.Open}, {"unlisted", c.Unknown}, {"not seen", c.Missed}} {
 		text, n := english.Count(len(part.of), "name"), 5
 		if long {
 			n = len(part.of)

@@ -47,14 +47,14 @@ func auditCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Long = `Fetches robots.txt, the page at URL and some pages of the sitemap, and says what a
-crawler learns there from robots.txt, headers and meta elements.
+crawler learns there from robots.txt, headers and meta tags.
 
 It obeys robots.txt for ` + audit.OwnToken + `, sends one request a second, and says who
 it is. With --as it also sends requests in the names of crawlers; a server that verifies
-crawlers refuses these, which is reported as inconclusive. Private addresses are only
+crawlers blocks these, which is reported as inconclusive. Private addresses are only
 connected to if the URL itself names one.
 
-The exit code is 0 if there is no fault, 1 if there is one, and 2 if the audit
+The exit code is 0 if there is no error, 1 if there is one, and 2 if the audit
 cannot be carried out.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")

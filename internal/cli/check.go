@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -71,7 +71,7 @@ func checkCommand() *cobra.Command {
 				}
 			}
 			known, _ := crawlers.Default() // what is built in is valid
-			if old := cataloguestore.Aged(known, time.Now()); old != "" {
+			if old := catalogstore.Aged(known, time.Now()); old != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+old)
 			}
 			if asJSON {
@@ -104,7 +104,7 @@ type checkedPolicy struct {
 	File   string                   `json:"file"`
 	Tests  int                      `json:"tests"` // that passed
 	Hosts  []policyfile.HostSummary `json:"hosts"`
-	Closed policyfile.Closed        `json:"closed"`
+	Closed policyfile.Closed        `json:"disallowed"`
 	Limits []string                 `json:"limits,omitempty"`
 
 	Against *comparedList `json:"against,omitempty"`
@@ -147,7 +147,7 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	}
 	closed += "  search shows:  " + shown(s) + "\n"
 	if n := openUnclassified(s.File); n > 0 {
-		closed += "  unclassified:  " + english.Count(n, "crawler") + " of no known purpose remain open; \"crawlers unclassified\" lists them\n"
+		closed += "  no category:   " + english.Count(n, "crawler") + " of no known purpose remain allowed; \"crawlers none\" lists them\n"
 	}
 	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed
@@ -168,7 +168,7 @@ func openUnclassified(f *policyfile.File) (n int) {
 	if !closes {
 		return 0
 	}
-	for _, c := range f.Catalogue.OfKind(crawlers.KindUnclassified) {
+	for _, c := range f.Catalog.OfCategory(crawlers.CategoryNone) {
 		d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler(c.Token), Path: "/", Usage: policy.Crawl, Now: time.Now()})
 		if d.Verdict != policy.Disallowed {
 			n++

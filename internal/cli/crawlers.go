@@ -13,33 +13,34 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 func crawlersCommand() *cobra.Command {
 	var asJSON bool
 	var of storageOf
-	cmd := Command("crawlers [NAME|KIND]", "Lists the crawlers that policies can name, or describes one",
-		between(0, 1, "[NAME|KIND]", func(cmd *cobra.Command, args []string) error {
-			known, source, err := catalogueOf(of)
+	cmd := Command("crawlers [NAME|CATEGORY]", "Lists the crawlers that policies can name, or describes one",
+		between(0, 1, "[NAME|CATEGORY]", func(cmd *cobra.Command, args []string) error {
+			known, source, err := catalogOf(of)
 			if err != nil {
 				return err
 			}
 			return listCrawlers(cmd, known, source, args, asJSON)
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	of.flags(cmd, "the Caddy configuration whose storage has the catalogue (default: the catalogue of this program)")
+	of.flags(cmd, "the Caddy configuration whose storage has the catalog (default: the catalog of this program)")
 	cmd.Args = cobra.ArbitraryArgs // and not only the names of subcommands
 	cmd.AddCommand(crawlersUpdateCommand(), crawlersExportCommand())
 	return cmd
 }
 
 // listCrawlers prints the crawlers that an argument names, or all.
-func listCrawlers(cmd *cobra.Command, known *crawlers.Catalogue, source string, args []string, asJSON bool) error {
+func listCrawlers(cmd *cobra.Command, known *crawlers.Catalog, source string, args []string, asJSON bool) error {
 	found := known.All()
 	if len(args) == 1 {
 		name := strings.TrimPrefix(args[0], "category:")
-		if found = known.OfKind(crawlers.Kind(strings.ToLower(name))); len(found) == 0 {
+		if found = known.OfCategory(crawlers.Category(strings.ToLower(name))); len(found) == 0 {
 			found = known.Search(name)
 		}
 		if len(found) == 0 {
@@ -55,16 +56,16 @@ func listCrawlers(cmd *cobra.Command, known *crawlers.Catalogue, source string, 
 		case len(args) == 1 && len(list) == 1:
 			return list[0].write(out)
 		case len(args) == 0:
-			fmt.Fprintf(out, "%s; address lists of %s\n\n", catalogueText(known, source), verify.SnapshotDate().Format(time.DateOnly))
+			fmt.Fprintf(out, "%s; address lists of %s\n\n", catalogText(known, source), verify.SnapshotDate().Format(time.DateOnly))
 		}
 		return writeTable(out, list)
 	})
 }
 
 // unknownName is the error for a name that nothing has, with a suggestion.
-func unknownName(known *crawlers.Catalogue, name string) error {
-	kinds := make([]string, len(crawlers.Kinds()))
-	for i, k := range crawlers.Kinds() {
+func unknownName(known *crawlers.Catalog, name string) error {
+	kinds := make([]string, len(crawlers.Categories()))
+	for i, k := range crawlers.Categories() {
 		kinds[i] = string(k)
 	}
 	names := kinds
@@ -72,16 +73,16 @@ func unknownName(known *crawlers.Catalogue, name string) error {
 		names = append(names, c.Token, c.Operator)
 	}
 	if near := policyfile.Nearest(name, names); near != "" {
-		return fmt.Errorf("unknown crawler, operator or kind %q; did you mean %q?", name, near)
+		return fmt.Errorf("unknown crawler, operator or category %q; did you mean %q?", name, near)
 	}
-	return fmt.Errorf("unknown crawler, operator or kind %q; the kinds are %s", name, strings.Join(kinds, ", "))
+	return fmt.Errorf("unknown crawler, operator or category %q; the categories are %s%s", name, strings.Join(kinds, ", "), renamed.Arguments.Hint(name))
 }
 
 func writeTable(out io.Writer, list []described) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CRAWLER\tOPERATOR\tKIND\tROBOTS.TXT\tVERIFIED BY")
+	fmt.Fprintln(w, "CRAWLER\tOPERATOR\tCATEGORY\tROBOTS.TXT\tVERIFIED BY")
 	for _, d := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Token, d.Operator, d.Kind, d.Honours, strings.Join(d.verifiedBy(), ", "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Token, d.Operator, d.Category, d.Honors, strings.Join(d.verifiedBy(), ", "))
 	}
 	return w.Flush()
 }
@@ -105,13 +106,13 @@ func (d described) verifiedBy() (by []string) {
 	return by
 }
 
-// honours describes what an operator says about robots.txt.
-var honours = map[crawlers.Honours]string{
-	crawlers.HonoursYes:           "followed, says its operator",
-	crawlers.HonoursNo:            "not followed",
-	crawlers.HonoursPartly:        "followed in part or in some cases",
-	crawlers.HonoursUserTriggered: "not applied, says its operator, because users request each fetch",
-	crawlers.HonoursUnknown:       "unknown: its operator says nothing",
+// honors describes what an operator says about robots.txt.
+var honors = map[crawlers.Honors]string{
+	crawlers.HonorsYes:           "followed, says its operator",
+	crawlers.HonorsNo:            "not followed",
+	crawlers.HonorsPartly:        "followed in part or in some cases",
+	crawlers.HonorsUserTriggered: "not applied, says its operator, because users request each fetch",
+	crawlers.HonorsUnknown:       "unknown: its operator says nothing",
 }
 
 // write prints one crawler for a person, and how a policy can name it.
@@ -127,18 +128,18 @@ func (d described) write(out io.Writer) error {
 			fmt.Fprintf(&b, "  %-16s %s\n", name, text)
 		}
 	}
-	if d.Kind.Valid() {
-		line("kind", string(d.Kind)+": "+d.Kind.Description())
+	if d.Category.Valid() {
+		line("category", string(d.Category)+": "+d.Category.Description())
 	}
-	for _, k := range d.Kinds {
+	for _, k := range d.Further {
 		line("also", string(k))
 	}
 	if d.RobotsOnly {
-		line("requests", "none: it is a token for robots.txt only and cannot be refused")
+		line("requests", "none: it is a token for robots.txt only and cannot be blocked")
 	} else {
 		line("recognized by", d.UserAgents...)
 	}
-	line("robots.txt", honours[d.Honours])
+	line("robots.txt", honors[d.Honors])
 	if d.IgnoresStar {
 		line("", "ignores the group of *")
 	}
@@ -157,8 +158,8 @@ func (d described) write(out io.Writer) error {
 	line("as of", d.AsOf)
 	line("sources", d.Sources...)
 	names := []string{"for: " + d.Token}
-	if d.Kind != "" {
-		names = append(names, "for: category:"+string(d.Kind))
+	if d.Category != "" {
+		names = append(names, "for: category:"+string(d.Category))
 	}
 	if d.Operator != "" {
 		names = append(names, fmt.Sprintf("for: %q", "operator:"+d.Operator))

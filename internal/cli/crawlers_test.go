@@ -42,12 +42,12 @@ func TestCrawlersCommand(t *testing.T) {
 		}
 	}
 	control, err := runCrawlers(t, "Google-Extended")
-	if err != nil || !strings.Contains(control, "cannot be refused") {
+	if err != nil || !strings.Contains(control, "cannot be blocked") {
 		t.Errorf("%v\n%s", err, control)
 	}
 	text, err := runCrawlers(t, "--json", "category:search")
 	var list []map[string]any
-	if err != nil || json.Unmarshal([]byte(text), &list) != nil || len(list) < 5 || list[0]["kind"] != "search" {
+	if err != nil || json.Unmarshal([]byte(text), &list) != nil || len(list) < 5 || list[0]["category"] != "search" {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if _, err := runCrawlers(t, "nobody-at-all"); err == nil {
@@ -58,7 +58,7 @@ func TestCrawlersCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, says := range map[string]string{
-		"claudbot": `did you mean "ClaudeBot"?`, "ai-traning": `did you mean "ai-training"?`, "Gogle": `did you mean "Google"?`, "zzzzzz": "the kinds are search, ",
+		"claudbot": `did you mean "ClaudeBot"?`, "ai-traning": `did you mean "ai-training"?`, "Gogle": `did you mean "Google"?`, "zzzzzz": "the categories are search, ",
 	} {
 		if err := unknownName(known, name); !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", name, err)

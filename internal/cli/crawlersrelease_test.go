@@ -13,12 +13,12 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 )
 
-// A catalogue that is signed is taken only with its own signature, and diff shows what it
+// A catalog that is signed is taken only with its own signature, and diff shows what it
 // changes for a policy.
-func TestSignedCatalogueCommands(t *testing.T) {
+func TestSignedCatalogCommands(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	public, err := runCrawlers(t, "export", "--new-key", path("key"))
@@ -37,7 +37,7 @@ func TestSignedCatalogueCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := strings.Replace(signed[:strings.Index(signed, "\n\n— ")+1], "as-of: "+c.AsOf(), "as-of: 2030-01-01", 1) +
-		"  BrandNewBot: {operator: Test, kind: ai-training, honours: yes, source: field, examples: [BrandNewBot/1.0]}\n"
+		"  BrandNewBot: {operator: Test, category: ai-training, honors: yes, source: field, examples: [BrandNewBot/1.0]}\n"
 	for name, text := range map[string]string{
 		"signed.yaml": signed, "changed.yaml": strings.Replace(signed, "GPTBot", "GPTBut", 1), "next.yaml": next,
 		"policy.yaml": "version: 1\nrules:\n  - for: category:ai-training\n    disallow: {crawl: /}\n",
@@ -54,8 +54,8 @@ func TestSignedCatalogueCommands(t *testing.T) {
 	if err := update("signed.yaml"); err == nil || !strings.Contains(err.Error(), "without the key") {
 		t.Errorf("without a key: %v", err)
 	}
-	cataloguestore.Key = strings.TrimSpace(public)
-	t.Cleanup(func() { cataloguestore.Key = "" })
+	catalogstore.Key = strings.TrimSpace(public)
+	t.Cleanup(func() { catalogstore.Key = "" })
 	if err := update("signed.yaml"); err != nil {
 		t.Errorf("signed: %v", err)
 	}
@@ -66,16 +66,16 @@ func TestSignedCatalogueCommands(t *testing.T) {
 	cmd := diffCommand()
 	cmd.SetOut(&out)
 	cmd.SetErr(io.Discard)
-	cmd.SetArgs([]string{"--catalogue", path("next.yaml"), path("policy.yaml")})
+	cmd.SetArgs([]string{"--catalog", path("next.yaml"), path("policy.yaml")})
 	if err := cmd.Execute(); err != nil || !strings.Contains(out.String(), "BrandNewBot may no longer crawl the whole site") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	t.Logf("%s", out.String())
 	cmd = diffCommand()
 	cmd.SetErr(io.Discard)
-	cmd.SetArgs([]string{"--catalogue", path("next.yaml"), path("policy.yaml"), path("policy.yaml")})
+	cmd.SetArgs([]string{"--catalog", path("next.yaml"), path("policy.yaml"), path("policy.yaml")})
 	if err := cmd.Execute(); err == nil {
-		t.Error("two policies and a catalogue")
+		t.Error("two policies and a catalog")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestCheckUnclassified(t *testing.T) {
 		cmd.SetOut(&out)
 		cmd.SetIn(strings.NewReader("version: 1\nrules:\n" + text))
 		cmd.SetArgs([]string{"-"})
-		if err := cmd.Execute(); err != nil || strings.Contains(out.String(), "crawlers of no known purpose remain open") != want {
+		if err := cmd.Execute(); err != nil || strings.Contains(out.String(), "crawlers of no known purpose remain allowed") != want {
 			t.Errorf("%s: %v\n%s", text, err, out.String())
 		}
 	}

@@ -16,21 +16,21 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func crawlersUpdateCommand() *cobra.Command {
 	var of storageOf
 	var dryRun, allowLoss bool
-	cmd := Command("update FILE|URL", "Checks a catalogue of crawlers and writes it to Caddy's storage, for every server that uses the storage",
+	cmd := Command("update FILE|URL", "Checks a catalog of crawlers and writes it to Caddy's storage, for every server that uses the storage",
 		exactly(1, "FILE|URL", func(cmd *cobra.Command, args []string) error {
-			next, data, err := parseCatalogue(cmd, args[0])
+			next, data, err := parseCatalog(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			now := time.Now()
-			if err := cataloguestore.CheckDate(next, now); err != nil {
+			if err := catalogstore.CheckDate(next, now); err != nil {
 				return failure{fmt.Errorf("%s: %w", fileName(args[0]), err)}
 			}
 			ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
@@ -40,45 +40,45 @@ func crawlersUpdateCommand() *cobra.Command {
 				return err
 			}
 			if !dryRun {
-				if err := storage.mayWrite(source.Catalogue); err != nil {
+				if err := storage.mayWrite(source.Catalog); err != nil {
 					return failure{err}
 				}
 			}
 			out := cmd.OutOrStdout()
-			before, from, err := cataloguestore.InUse(ctx, storage)
+			before, from, err := catalogstore.InUse(ctx, storage)
 			if err != nil { // what is there is damaged: the update repairs it
-				_, _ = fmt.Fprintf(out, "not compared with the catalogue in use: %v\n", err)
+				_, _ = fmt.Fprintf(out, "not compared with the catalog in use: %v\n", err)
 				if before, err = crawlers.Embedded(); err != nil {
 					return err
 				}
-				from = cataloguestore.SourceEmbedded
+				from = catalogstore.SourceEmbedded
 			}
-			if problems := cataloguestore.Guard(before, next, now); len(problems) > 0 && !allowLoss {
+			if problems := catalogstore.Guard(before, next, now); len(problems) > 0 && !allowLoss {
 				return failure{fmt.Errorf("%s: %w; if that is intended, add --allow-loss", fileName(args[0]), errors.Join(problems...))}
 			}
-			added, removed := cataloguestore.Changes(before, next)
+			added, removed := catalogstore.Changes(before, next)
 			_, _ = fmt.Fprintf(out, "before: %s\nnow:    %s: %d added, %d removed\n",
-				catalogueText(before, from), catalogueText(next, fileName(args[0])), len(added), len(removed))
+				catalogText(before, from), catalogText(next, fileName(args[0])), len(added), len(removed))
 			if dryRun {
 				_, err := fmt.Fprintln(out, "dry run: nothing was written")
 				return err
 			}
-			if err := cataloguestore.Store(ctx, storage, data); err != nil {
+			if err := catalogstore.Store(ctx, storage, data); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(out, "written to %s; servers with this storage use it within a minute, matchers after the next reload of Caddy\n", storage.place(source.Catalogue))
+			_, err = fmt.Fprintf(out, "written to %s; servers with this storage use it within a minute, matchers after the next reload of Caddy\n", storage.place(source.Catalog))
 			return err
 		}))
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check and compare")
-	cmd.Flags().BoolVar(&allowLoss, "allow-loss", false, "write a catalogue that is older, has fewer search crawlers or is much smaller than the one in use")
+	cmd.Flags().BoolVar(&allowLoss, "allow-loss", false, "write a catalog that is older, has fewer search crawlers or is much smaller than the one in use")
 	return cmd
 }
 
 func crawlersExportCommand() *cobra.Command {
 	var key, newKey string
 	var addresses bool
-	cmd := Command("export", "Prints the catalogue of this program as a file for crawlers update",
+	cmd := Command("export", "Prints the catalog of this program as a file for crawlers update",
 		exactly(0, "no arguments", func(cmd *cobra.Command, _ []string) error {
 			if newKey != "" {
 				return writeKey(cmd, newKey)
@@ -90,7 +90,7 @@ func crawlersExportCommand() *cobra.Command {
 			if err == nil && key != "" {
 				var private []byte
 				if private, err = readFile(cmd, key); err == nil {
-					data, err = cataloguestore.Sign(data, strings.TrimSpace(string(private)))
+					data, err = catalogstore.Sign(data, strings.TrimSpace(string(private)))
 				}
 			}
 			if err == nil {
@@ -98,7 +98,7 @@ func crawlersExportCommand() *cobra.Command {
 			}
 			return err
 		}))
-	cmd.Flags().StringVar(&key, "sign", "", "sign it with the private key in this `FILE`, for catalogue auto")
+	cmd.Flags().StringVar(&key, "sign", "", "sign it with the private key in this `FILE`, for catalog auto")
 	cmd.Flags().StringVar(&newKey, "new-key", "", "write a new private key for --sign to this `FILE`, and print the public one")
 	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them as crawlers/verify/snapshot.txt")
 	return cmd
@@ -114,9 +114,9 @@ func exportAddresses(cmd *cobra.Command) error {
 	return err
 }
 
-// writeKey makes a pair of keys for released catalogues.
+// writeKey makes a pair of keys for released catalogs.
 func writeKey(cmd *cobra.Command, name string) error {
-	private, public, err := cataloguestore.NewKey()
+	private, public, err := catalogstore.NewKey()
 	if err != nil {
 		return err
 	}
@@ -126,12 +126,12 @@ func writeKey(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// catalogueOf returns the catalogue that servers with a configuration use, or that of the
+// catalogOf returns the catalog that servers with a configuration use, or that of the
 // program if none is given.
-func catalogueOf(of storageOf) (*crawlers.Catalogue, string, error) {
+func catalogOf(of storageOf) (*crawlers.Catalog, string, error) {
 	if of.config == "" {
 		known, err := crawlers.Default()
-		return known, cataloguestore.SourceEmbedded, err
+		return known, catalogstore.SourceEmbedded, err
 	}
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 	defer cancel()
@@ -139,26 +139,26 @@ func catalogueOf(of storageOf) (*crawlers.Catalogue, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return cataloguestore.InUse(ctx, storage)
+	return catalogstore.InUse(ctx, storage)
 }
 
-func catalogueText(c *crawlers.Catalogue, source string) string {
-	return fmt.Sprintf("catalogue of %s, %s, %d crawlers", c.AsOf(), source, c.Len())
+func catalogText(c *crawlers.Catalog, source string) string {
+	return fmt.Sprintf("catalog of %s, %s, %d crawlers", c.AsOf(), source, c.Len())
 }
 
-// parseCatalogue reads a catalogue from a file, the standard input for "-", or a web server,
+// parseCatalog reads a catalog from a file, the standard input for "-", or a web server,
 // and checks its signature if it has one.
-func parseCatalogue(cmd *cobra.Command, name string) (c *crawlers.Catalogue, text []byte, err error) {
+func parseCatalog(cmd *cobra.Command, name string) (c *crawlers.Catalog, text []byte, err error) {
 	if source.IsWebAddress(name) {
-		text, err = cataloguestore.Fetch(cmp.Or(cmd.Context(), context.Background()), name)
+		text, err = catalogstore.Fetch(cmp.Or(cmd.Context(), context.Background()), name)
 	} else {
 		text, err = readFile(cmd, name)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if cataloguestore.IsSigned(text) {
-		if text, err = cataloguestore.Open(text); err != nil {
+	if catalogstore.IsSigned(text) {
+		if text, err = catalogstore.Open(text); err != nil {
 			return nil, nil, failure{fmt.Errorf("%s: %w", fileName(name), err)}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
@@ -24,17 +24,17 @@ var failOn = []string{"search-loss", "any", "none"}
 
 func diffCommand() *cobra.Command {
 	var asJSON bool
-	var fail, catalogue string
-	cmd := Command("diff OLD NEW | --catalogue FILE|URL POLICY", "Shows which crawlers gain and lose what between two policies or robots.txt files, or under a new catalogue",
+	var fail, catalog string
+	cmd := Command("diff OLD NEW | --catalog FILE|URL POLICY", "Shows which crawlers gain and lose what between two policies or robots.txt files, or under a new catalog",
 		func(cmd *cobra.Command, args []string) error {
-			if catalogue == "" && len(args) != 2 || catalogue != "" && len(args) != 1 {
-				return argumentsError(args, "OLD and NEW, or --catalogue FILE|URL and one policy")
+			if catalog == "" && len(args) != 2 || catalog != "" && len(args) != 1 {
+				return argumentsError(args, "OLD and NEW, or --catalog FILE|URL and one policy")
 			}
 			if !slices.Contains(failOn, fail) {
 				return fmt.Errorf("invalid --fail-on %q: must be one of %s", fail, strings.Join(failOn, ", "))
 			}
-			if catalogue != "" {
-				d, err := underCatalogue(cmd, args[0], catalogue)
+			if catalog != "" {
+				d, err := underCatalog(cmd, args[0], catalog)
 				if err != nil {
 					return err
 				}
@@ -68,7 +68,7 @@ A robots.txt is read as Google's crawlers read it. As that means to convert it, 
 that shares no code with the conversion is asked about both robots.txt files, too: for
 each crawler and path that one of them names, and those near them.
 
-With --catalogue, a policy is compared with itself under another catalogue of crawlers.
+With --catalog, a policy is compared with itself under another catalog of crawlers.
 
 The exit code is 0 on success, 1 if search engines lose anything (see --fail-on), if it
 cannot be judged whether the two differ, or if a file has an error, and 2 if the command cannot be carried out as given.`
@@ -76,14 +76,14 @@ cannot be judged whether the two differ, or if a file has an error, and 2 if the
   caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml
   caddy robots-policy diff --fail-on any old/robots.txt robots.txt`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
-	cmd.Flags().StringVar(&catalogue, "catalogue", "", "compare a policy under the catalogue of this program with the same policy under the one in `FILE|URL`")
+	cmd.Flags().StringVar(&catalog, "catalog", "", "compare a policy under the catalog of this program with the same policy under the one in `FILE|URL`")
 	cmd.Flags().StringVar(&fail, "fail-on", "search-loss", "exit with 1 on `WHAT`: search-loss, any or none")
 	return cmd
 }
 
-// underCatalogue compares a policy with itself under a new catalogue.
-func underCatalogue(cmd *cobra.Command, name, catalogue string) (*difference, error) {
-	next, _, err := parseCatalogue(cmd, catalogue)
+// underCatalog compares a policy with itself under a new catalog.
+func underCatalog(cmd *cobra.Command, name, catalog string) (*difference, error) {
+	next, _, err := parseCatalog(cmd, catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func underCatalogue(cmd *cobra.Command, name, catalogue string) (*difference, er
 	if err != nil {
 		return nil, err
 	}
-	d, err := cataloguestore.Compare(fileName(name), text, before, next)
+	d, err := catalogstore.Compare(fileName(name), text, before, next)
 	if err != nil {
 		return nil, failure{err}
 	}

@@ -35,7 +35,7 @@ func TestDiff(t *testing.T) {
 		has   []string
 	}{
 		"the same":           {args: []string{old, old}, has: []string{"Nothing changes.\n"}},
-		"AI loses":           {args: []string{old, ai}, has: []string{"Others lose:\n  GPTBot may no longer crawl the whole site (closed before: /admin/)\n"}},
+		"AI loses":           {args: []string{old, ai}, has: []string{"Others lose:\n  GPTBot may no longer crawl the whole site (disallowed before: /admin/)\n"}},
 		"AI loses, any":      {args: []string{"--fail-on", "any", old, ai}, fails: true, has: []string{"GPTBot"}},
 		"search loses":       {args: []string{old, search}, fails: true, has: []string{"Search engines lose:\n  Bingbot may no longer crawl /news/\n"}},
 		"search loses, none": {args: []string{"--fail-on", "none", old, search}, has: []string{"Bingbot may no longer crawl /news/"}},

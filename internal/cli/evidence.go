@@ -75,7 +75,7 @@ func evidenceCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Shows what the evidence log in a directory (the option evidence of robots_policy) says:
-which publication was in force when, with its documents; which crawlers read them, and how
+which version was in force when, with its documents; which crawlers read them, and how
 they were verified; and what they fetched although the robots.txt that they had read
 disallows it.
 
@@ -114,8 +114,8 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	line("\nPublished:")
 	for _, p := range a.Published {
 		line("  %s of %s, in force from %s to %s%s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), publishedBy(p.By, p.Note), inLog(p.Log))
-		line("    publication %s", p.ID)
-		line("    policy sha256 %s; %s; catalogue of %s", p.SHA256, p.Program, p.Catalogue)
+		line("    version %s", p.ID)
+		line("    policy sha256 %s; %s; catalog of %s", p.SHA256, p.Program, p.Catalog)
 		for _, d := range p.Documents {
 			line("    %s %s of %s", d.Name, d.Version, hostText(d.Host))
 		}
@@ -139,7 +139,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 			read = "read at " + stamp(v.Read)
 		}
 		line("  %s (%s) on %s, against robots.txt %s, %s:", v.Crawler, identityText(v.Identity), v.Host, v.Robots, read)
-		line("    %s from %s to %s; %d answered, %d refused%s", times(v.Count), stamp(v.First), stamp(v.Last), v.Served, v.Refused, inLog(v.Log))
+		line("    %s from %s to %s; %d answered, %d blocked%s", times(v.Count), stamp(v.First), stamp(v.Last), v.Served, v.Blocked, inLog(v.Log))
 		proofs(line, v.Proofs)
 		for _, l := range v.Lines {
 			line("    %s against line %d: %s", times(l.Count), l.Line, l.Says)
@@ -204,8 +204,8 @@ func times(n int64) string {
 
 // identityText says how far a crawler's name can be relied on.
 func identityText(i activity.Identity) string {
-	if i == activity.Claimed {
-		return "claimed, not verified"
+	if i == activity.Unverified {
+		return "unverified"
 	}
 	return string(i)
 }
@@ -222,7 +222,7 @@ func leftOut(a *evidence.Answer) string {
 // publicationText names the publications under which something was read.
 func publicationText(labels []string) string {
 	if len(labels) == 0 {
-		return "a publication that the log does not have"
+		return "a version that the log does not have"
 	}
 	return english.List(labels, "and")
 }

@@ -29,14 +29,14 @@ func TestEvidence(t *testing.T) {
 	}
 	p := &activity.Publication{
 		Number: "3.1", Name: "site-policy.yaml", Time: now, SHA256: "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7", Text: "a\n",
-		Program: "the program v1", Catalogue: "2026-11-01", By: "bob\x1b", Note: "<i>out\n</i>",
+		Program: "the program v1", Catalog: "2026-11-01", By: "bob\x1b", Note: "<i>out\n</i>",
 		Documents: []site.Document{{Name: site.RobotsTxt, Version: "r1", Text: "User-agent: *\nDisallow: /x\n# <script>\n"}},
 	}
 	p.Identify()
 	l.Sign("draft", "ann", "<b>less</b>", "site-policy.yaml", p.SHA256)
-	l.Sign("publication", "bob, ann", "", "site-policy.yaml", p.SHA256)
+	l.Sign("version", "bob, ann", "", "site-policy.yaml", p.SHA256)
 	l.Publish(p)
-	visit := activity.Visit{Time: now, Host: "example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Robots: "r1", Publication: p.ID[:12]}
+	visit := activity.Request{Time: now, Host: "example.com", Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Robots: "r1", Publication: p.ID[:12]}
 	visit.RobotsTxt = true
 	l.Record(visit)
 	visit.RobotsTxt, visit.Violation, visit.Path, visit.Status = false, true, "/x/1", 403
@@ -51,20 +51,20 @@ Of 3 events, none was left out, as far as the log says.
 
 Published:
   v3.1 of site-policy.yaml, in force from 2026-11-20 12:00:00 to the end of the log, published by bob  (“<i>out </i>”)
-    publication PUBLICATION
-    policy sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7; the program v1; catalogue of 2026-11-01
+    version PUBLICATION
+    policy sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7; the program v1; catalog of 2026-11-01
     robots.txt r1 of all hosts that no rule names
 
 Worked on by people:
   2026-11-20 12:00:00: draft of site-policy.yaml by ann (“<b>less</b>”), sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7
-  2026-11-20 12:00:00: publication of site-policy.yaml by bob, ann, sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7
+  2026-11-20 12:00:00: version of site-policy.yaml by bob, ann, sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7
 
 Read by crawlers:
-  GPTBot (claimed, not verified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00, under v3.1
+  GPTBot (unverified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00, under v3.1
 
 Fetched against it:
-  GPTBot (claimed, not verified) on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:
-    2 times from 2026-11-20 12:00:00 to 2026-11-20 12:00:00; 0 answered, 2 refused
+  GPTBot (unverified) on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:
+    2 times from 2026-11-20 12:00:00 to 2026-11-20 12:00:00; 0 answered, 2 blocked
     2 times against line 2: Disallow: /x
     2  /x/1
 `
@@ -78,7 +78,7 @@ Fetched against it:
 	html, err := os.ReadFile(page)
 	for _, want := range []string{
 		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
-		"Line 2 of it says <code>Disallow: /x</code>", "it asked <strong>2 times</strong> for what that file closes to it: 0 answered with the content, 2 refused.",
+		"Line 2 of it says <code>Disallow: /x</code>", "it asked <strong>2 times</strong> for what that file closes to it: 0 answered with the content, 2 blocked.",
 		"The record is whole. It is not signed.", "Of 3 events, none was left out", "It has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
 		"&lt;script&gt;", "published by bob  (“&lt;i&gt;out &lt;/i&gt;”)", "while v3.1 was in force",
 	} {
@@ -127,7 +127,7 @@ func TestEvidenceOfSeveralServers(t *testing.T) {
 	parent := t.TempDir()
 	dirs := []string{filepath.Join(parent, "web-1"), filepath.Join(parent, "web-2")}
 	p := &activity.Publication{
-		Number: "3", Name: "site-policy.yaml", Time: start, SHA256: "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7", Text: "a\n", Program: "p", Catalogue: "2026-11-01",
+		Number: "3", Name: "site-policy.yaml", Time: start, SHA256: "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7", Text: "a\n", Program: "p", Catalog: "2026-11-01",
 		Documents: []site.Document{{Name: site.RobotsTxt, Version: "r1", Text: "User-agent: *\nDisallow: /x\n"}},
 	}
 	p.Identify()
@@ -141,8 +141,8 @@ func TestEvidenceOfSeveralServers(t *testing.T) {
 		here.Time = now
 		l.Sign("draft", fmt.Sprint("editor ", i), "", "site-policy.yaml", p.SHA256)
 		l.Publish(&here)
-		l.Record(activity.Visit{
-			Time: now, Host: "example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Robots: "r1", Publication: p.ID[:12],
+		l.Record(activity.Request{
+			Time: now, Host: "example.com", Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Robots: "r1", Publication: p.ID[:12],
 			RobotsTxt: i == 0, Violation: i == 1, Path: "/x/1", Status: 200,
 		})
 		if err := l.Close(); err != nil {
@@ -152,7 +152,7 @@ func TestEvidenceOfSeveralServers(t *testing.T) {
 	out, stderr, err := execute(evidenceCommand(), "", dirs[1], dirs[0])
 	for _, want := range []string{
 		"The log covers 2026-11-20 12:00:00 to 2026-11-20 13:00:00", "under v3, says " + dirs[0], "by editor 0, sha256 " + p.SHA256 + ", says " + dirs[0], "by editor 1, sha256 " + p.SHA256 + ", says " + dirs[1],
-		"on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:", "1 answered, 0 refused, says " + dirs[1],
+		"on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:", "1 answered, 0 blocked, says " + dirs[1],
 	} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("no %q: %v %s\n%s", want, err, stderr, out)
@@ -204,7 +204,7 @@ func TestVerifyEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range visits {
-			l.Record(activity.Visit{Time: now, Crawler: "GPTBot", Identity: activity.Claimed, Violation: true})
+			l.Record(activity.Request{Time: now, Crawler: "GPTBot", Identity: activity.Unverified, Violation: true})
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)

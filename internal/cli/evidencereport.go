@@ -41,14 +41,14 @@ var reportPage = sync.OnceValue(func() *template.Template {
 type evidenceReport struct {
 	evidence.Question
 	*evidence.Answer
-	Check              *evidence.Check
-	Result             evidence.Result
-	ByKey, ByAuthority bool
-	Done               time.Time
-	LeftOut            string
-	Texts              []reportText
-	Verified, Claimed  bool // whether crawlers are there of which this is known
-	Quiet              []evidence.Reading
+	Check                *evidence.Check
+	Result               evidence.Result
+	ByKey, ByAuthority   bool
+	Done                 time.Time
+	LeftOut              string
+	Texts                []reportText
+	Verified, Unverified bool // whether crawlers are there of which this is known
+	Quiet                []evidence.Reading
 }
 
 // reportText is a text that was published.
@@ -80,7 +80,7 @@ func reportOf(q evidence.Question, a *evidence.Answer, c *evidence.Check, byKey,
 	}
 	violated := map[string]bool{}
 	note := func(i activity.Identity) {
-		r.Verified, r.Claimed = r.Verified || i == activity.Verified, r.Claimed || i != activity.Verified
+		r.Verified, r.Unverified = r.Verified || i == activity.Verified, r.Unverified || i != activity.Verified
 	}
 	for _, v := range a.Violations {
 		violated[v.Crawler+" "+v.Host] = true

@@ -46,7 +46,7 @@ func explainCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("invalid --address %q: must be an IP address such as 192.0.2.1 or 2001:db8::1", address)
 				}
-				q.Verify = identity.ExplainEmbedded(s.File.Catalogue.AddressLists(), addr)
+				q.Verify = identity.ExplainEmbedded(s.File.Catalog.AddressLists(), addr)
 			}
 			e := s.Explain(q)
 			return printResult(cmd, asJSON, e, e.WriteText)

@@ -52,7 +52,7 @@ func initCommand() *cobra.Command {
 	for i, t := range firstpolicy.Topics {
 		fl.StringVar(&f.topics[i], t.Flag, "", fmt.Sprintf("%s yes or no (default %s, or what --from says)", t.Question, t.Default))
 	}
-	fl.StringArrayVar(&f.closed, "closed", nil, "a path that crawlers may not read, such as /members/; can be repeated")
+	fl.StringArrayVar(&f.closed, "disallow", nil, "a path that crawlers may not read, such as /members/; can be repeated")
 	fl.StringArrayVar(&f.staging, "staging", nil, "a host that search engines must not list, such as staging.example.com; can be repeated")
 	fl.StringVar(&f.host, "host", "", "the host name of the site")
 	fl.StringVar(&f.from, "from", "", "an existing robots.txt to start from: a file or a URL")
@@ -96,7 +96,7 @@ func (f *initFlags) answers(open func(string) ([]byte, error)) (a firstpolicy.An
 	}
 	for _, s := range f.closed {
 		if err := a.AddClosed(s); err != nil {
-			return a, fmt.Errorf("--closed: %w", err)
+			return a, fmt.Errorf("--disallow: %w", err)
 		}
 	}
 	for _, s := range f.staging {

@@ -18,12 +18,12 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestInitGolden(t *testing.T) {
 	for name, args := range map[string][]string{
-		"newspaper":     {"--host", "www.example.com", "--search", "yes", "--ai-training", "no", "--ai-answers", "no", "--closed", "/premium/", "--closed", "/archive/"},
-		"shop":          {"--host", "shop.example.com", "--search", "yes", "--ai-training", "no", "--ai-answers", "yes", "--closed", "/cart", "--closed", "/checkout/", "--closed", "/*?sort="},
+		"newspaper":     {"--host", "www.example.com", "--search", "yes", "--ai-training", "no", "--ai-answers", "no", "--disallow", "/premium/", "--disallow", "/archive/"},
+		"shop":          {"--host", "shop.example.com", "--search", "yes", "--ai-training", "no", "--ai-answers", "yes", "--disallow", "/cart", "--disallow", "/checkout/", "--disallow", "/*?sort="},
 		"documentation": {"--host", "docs.example.com", "--search", "yes", "--ai-training", "yes", "--ai-answers", "yes"},
 		"staging":       {"--host", "www.example.com", "--staging", "staging.example.com", "--staging", "*.preview.example.com"},
 		"private":       {"--host", "intern.example.com", "--search", "no", "--ai-training", "no", "--ai-answers", "no"},
-		"commented":     {"--host", "www.example.com", "--from", "testdata/init/commented-robots.txt", "--closed", "/members/"},
+		"commented":     {"--host", "www.example.com", "--from", "testdata/init/commented-robots.txt", "--disallow", "/members/"},
 		"imported":      {"--host", "www.example.com", "--from", "testdata/init/robots.txt", "--ai-training", "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestInitRejects(t *testing.T) {
 		"argument":       {[]string{"site.yaml"}, "init takes no arguments"},
 		"answer":         {[]string{"--search", "perhaps"}, `invalid --search "perhaps": must be yes or no`},
 		"host":           {[]string{"--host", "*.example.com"}, "must be one host"},
-		"whole site":     {[]string{"--closed", "/"}, "is the whole site"},
+		"whole site":     {[]string{"--disallow", "/"}, "is the whole site"},
 		"missing robots": {[]string{"--from", "nowhere-robots.txt"}, "does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {

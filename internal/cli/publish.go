@@ -81,7 +81,7 @@ confirmed it, and 1 if it was not written.`
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that is to load it (default: that of the configuration, or "+caddy.DefaultAdminListen+")")
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded it")
-	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, the address of ClickHouse, or access logs (a file or a glob)")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity database, the address of ClickHouse, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
 	cmd.Flags().Int64Var(&guard.undecided, "undecided", 0, "with --if-replay: how many requests may remain of which it cannot be judged whether search engines lose them")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something, or the undo is a second one")
@@ -180,7 +180,7 @@ func (p *publication) prepare(ctx context.Context, cmd *cobra.Command, s *storag
 	p.change.Text, p.change.Replaces = string(p.text), p.before.SHA256
 	p.change.By = cmp.Or(p.change.By, operator())
 	p.returns = p.before.Returns(source.SumOf(p.change.Text))
-	next, ds := site.LoadWith(name, p.text, policyfile.Options{Accepted: p.returns == source.Undo})
+	next, ds := site.LoadWith(name, p.text, policyfile.Options{Accepted: p.returns == source.Undo, Stored: p.returns != source.NeverServed})
 	p.site = next
 	return report(cmd, ds)
 }

@@ -29,10 +29,10 @@ type replayFlags struct {
 
 func replayCommand() *cobra.Command {
 	var f replayFlags
-	cmd := Command("replay NEW [--against OLD] LOG...|--store DIR", "Shows what a policy would have done to real traffic", f.run)
+	cmd := Command("replay NEW [--against OLD] LOG...|--database DIR", "Shows what a policy would have done to real traffic", f.run)
 	cmd.Long = `
 Decides every request of access logs as the policy file NEW would have: who would
-have been refused, by which rule, how many of them were verified, and which search
+have been blocked, by which rule, how many of them were verified, and which search
 engines are among them. With --against, compares NEW with OLD, which is a policy file,
 a robots.txt, or the URL of one.
 
@@ -42,7 +42,7 @@ Logpush, AWS ALB, CloudFront and IIS. They may be plain, gzip or zstd: files, gl
 quotes, or - for the standard input. Each line is read in the format that it has. Other
 JSON is described with --map, and other text with --format.
 
-With --store, reads the totals that the server stores (the option activity of
+With --database, reads the totals that the server stores (the option activity of
 robots_policy) instead of logs, or beside them.
 
 A client is verified by the address lists that came with this program, or by what
@@ -55,10 +55,10 @@ ends early, or requests without a User-Agent.`
   caddy robots-policy replay new.yaml --html report.html '/var/log/nginx/access.log*'
   caddy robots-policy replay new.yaml --map time=@timestamp,ip=client.ip,uri=url.original,agent=user_agent.original app.log
   journalctl -u caddy | caddy robots-policy replay new.yaml --against https://www.example.com/robots.txt -
-  caddy robots-policy replay new.yaml --store /var/lib/caddy/activity --since 7d`
+  caddy robots-policy replay new.yaml --database /var/lib/caddy/activity --since 7d`
 	flags := cmd.Flags()
 	flags.StringVar(&f.against, "against", "", "the policy file or robots.txt to compare with, such as the one that is live: a file, or a URL")
-	flags.StringVar(&f.store, "store", "", "read the activity store in this directory, or the ClickHouse at this address")
+	flags.StringVar(&f.store, "database", "", "read the activity database in this directory, or the ClickHouse at this address")
 	flags.StringVar(&f.format, "format", "", `the format of the logs: json, common, combined, vhost_combined, alb, a log_format of nginx or a LogFormat of Apache (default: found for each line)`)
 	flags.StringToStringVar(&f.names, "map", nil, "the fields of JSON logs, as `PART=FIELD,...`: a part is time, ip, host, uri, request, agent or size")
 	flags.Lookup("map").DefValue = "" // else help shows []
@@ -75,7 +75,7 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return argumentsError(args, "NEW LOG...")
 	case len(args) == 1 && f.store == "":
-		return fmt.Errorf("no requests to replay for %s: add access logs, or --store with the folder of the activity store", args[0])
+		return fmt.Errorf("no requests to replay for %s: add access logs, or --database with the folder of the activity database", args[0])
 	}
 	inputs := append([]string{f.against}, args...)
 	if i := slices.Index(inputs, accesslog.Stdin); i >= 0 && slices.Contains(inputs[i+1:], accesslog.Stdin) {
@@ -152,10 +152,10 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 // errUndecided is the exit code of an answer that may be wrong because something was not known.
 const errUndecided = exitError(3)
 
-// Store is an activity store that is read. It is that of activity/store, which links a
+// Store is an activity database that is read. It is that of activity/store, which links a
 // database: only the package console imports it.
 type Store interface {
-	EachRow(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (pathless int64, err error)
+	EachRow(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (pathless int64, err error)
 	PolicyVersions(ctx context.Context, name string) ([]string, error)
 	Close() error
 }
@@ -168,7 +168,7 @@ func RegisterStore(open func(ctx context.Context, dir string) (Store, error)) { 
 // useStore has a replay read the store of a directory, until the store is closed.
 func useStore(ctx context.Context, dir string, o *replay.Options) (Store, error) {
 	if openStore == nil {
-		return nil, errors.New("this build of Caddy cannot read an activity store: build it with the package github.com/robotspolicy/caddy-robots-policy/console")
+		return nil, errors.New("this build of Caddy cannot read an activity database: build it with the package github.com/robotspolicy/caddy-robots-policy/console")
 	}
 	s, err := openStore(ctx, dir)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestReplay(t *testing.T) {
 	log := write("access.log", line+line)
 
 	out, stderr, err := execute(replayCommand(), "", policy, log)
-	if err != nil || !strings.Contains(out, "refused  2 requests  1 crawler") || stderr != "" {
+	if err != nil || !strings.Contains(out, "blocked  2 requests  1 crawler") || stderr != "" {
 		t.Errorf("%v\n%s%s", err, out, stderr)
 	}
 	page := filepath.Join(dir, "report.html")
@@ -57,7 +57,7 @@ func TestReplay(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{policy}, "no requests to replay for " + policy + ": add access logs, or --store"},
+		{[]string{policy}, "no requests to replay for " + policy + ": add access logs, or --database"},
 		{[]string{policy, filepath.Join(dir, "none")}, "there is no access log "},
 		{[]string{policy, policy}, "unknown log format: describe it with --format"},
 		{[]string{policy, log, "--map", "url=path"}, "--map: invalid map url=path: write the name of a field for agent, host, ip, request, size, time or uri"},
@@ -91,7 +91,7 @@ func TestReplayOfOtherInputs(t *testing.T) {
 	log := write("app.log", `{"when":"2026-11-22T10:34:56Z","client":{"ip":"192.0.2.7"},"path":"/private/","ua":"CCBot/2.0"}`+"\n")
 	names := []string{"--map", "time=when,ip=client.ip,uri=path,agent=ua"}
 	out, stderr, err := execute(replayCommand(), "", append(names, policy, "--against", robots, log)...)
-	if err != nil || !strings.Contains(out, "Newly refused:\n  crawler  requests") || !strings.Contains(out, "CCBot    1 ") {
+	if err != nil || !strings.Contains(out, "Newly blocked:\n  crawler  requests") || !strings.Contains(out, "CCBot    1 ") {
 		t.Errorf("%v\n%s%s", err, out, stderr)
 	}
 	out, _, err = execute(replayCommand(), "", policy, "--json", write("access.log", `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET /a?b HTTP/1.1" 200 2326 "-" "CCBot/2.0"`+"\n"+`192.0.2.7 - - [22/No`+"\n"))

@@ -22,7 +22,7 @@ import (
 func setCommand() *cobra.Command {
 	var host string
 	var intended, write, yes bool
-	cmd := Command("set FILE WHO allow|ask|refuse|slow [PATH|RATE]", "Makes one decision in a policy file, by the smallest edit of its text",
+	cmd := Command("set FILE WHO allow|ask|block|slow [PATH|RATE]", "Makes one decision in a policy file, by the smallest edit of its text",
 		between(3, 4, "FILE, WHO, what to do, and a path or a rate", func(cmd *cobra.Command, args []string) error {
 			if write && args[0] == "-" {
 				return errors.New("the standard input cannot be changed; save it as a file first")
@@ -69,13 +69,13 @@ func setCommand() *cobra.Command {
 Shows the lines of the policy file that change, and all that changes for crawlers by
 them; --write changes the file. Comments, order and layout stay as they are.
 
-WHO is everyone, the name of a crawler, category:KIND or operator:NAME. It may crawl PATH
-(allow), is asked not to by robots.txt (ask), is refused by the server (refuse), may
+WHO is everyone, the name of a crawler, category:NAME or operator:NAME. It may crawl PATH
+(allow), is asked not to by robots.txt (ask), is blocked by the server (block), may
 make so many requests (slow, with a RATE such as 60/m, or none), or may show so many
 characters of a page ("snippet 160"). Without a PATH it is the whole site.
 
 The exit code is 1, too, if search engines would lose something and --yes is not given.`
-	cmd.Example = `  caddy robots-policy set site-policy.yaml GPTBot refuse
+	cmd.Example = `  caddy robots-policy set site-policy.yaml GPTBot block
   caddy robots-policy set site-policy.yaml category:search allow /members/ --write
   caddy robots-policy set site-policy.yaml AhrefsBot slow 60/m --write
   caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`

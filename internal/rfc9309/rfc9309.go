@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rfc9309 reads robots.txt as crawlers are documented to, and says where two files differ. It judges what other
-// packages convert and render, so it shares no code with them. It takes lines as Google's parser does (misspelt keys,
+// packages convert and render, so it shares no code with them. It takes lines as Google's parser does (misspelled keys,
 // missing colons, names that end at the first byte that no product token has), but compares percent-encoded bytes by RFC
 // 9309 section 2.2.2.
 package rfc9309

@@ -54,7 +54,7 @@ const (
 	Zlib               // RFC 1950
 )
 
-// parseHeader recognises the container at the start of b and returns the size of its header: ok is false if
+// parseHeader recognizes the container at the start of b and returns the size of its header: ok is false if
 // more bytes are needed, n is negative for something else.
 func parseHeader(b []byte, gzip bool) (f Format, n int, ok bool) {
 	if !gzip {

@@ -112,8 +112,8 @@ func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []i
 	return places
 }
 
-func (l *linter) guarded(ids []policy.CrawlerID) (kinds []crawlers.Kind) {
-	for _, kind := range []crawlers.Kind{crawlers.KindSearch, crawlers.KindPreview} {
+func (l *linter) guarded(ids []policy.CrawlerID) (kinds []crawlers.Category) {
+	for _, kind := range []crawlers.Category{crawlers.CategorySearch, crawlers.CategoryPreview} {
 		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return IsOfKind(l.Policy, id, kind) }) {
 			kinds = append(kinds, kind)
 		}

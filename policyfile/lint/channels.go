@@ -43,7 +43,7 @@ func (l *linter) notPublished() {
 	}
 }
 
-// noElements finds rules about pages for crawlers that are not known to read meta elements.
+// noElements finds rules about pages for crawlers that are not known to read meta tags.
 func (l *linter) noElements() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -53,13 +53,13 @@ func (l *linter) noElements() {
 		var names []string
 		var at policy.Pos
 		for j, a := range r.For {
-			c, ok := l.Catalogue.Lookup(a.Name)
+			c, ok := l.Catalog.Lookup(a.Name)
 			if inPages && ok && a.Kind == policy.ForToken && !c.ReadsMeta && !c.RobotsOnly && !c.FromPolicy {
 				names, at = append(names, c.Token), l.Sources[i].Audiences[j]
 			}
 		}
 		if len(names) > 0 {
-			l.report("no-meta-element", at, fmt.Sprintf(`pages get no meta element for %s, as no document of its operator says that it reads them; the header X-Robots-Tag says the same to it; if it reads elements with its name, write "%s: {reads-meta: true}" under crawlers`,
+			l.report("no-meta-tag", at, fmt.Sprintf(`pages get no meta tag for %s, as no document of its operator says that it reads them; the header X-Robots-Tag says the same to it; if it reads elements with its name, write "%s: {reads-meta: true}" under crawlers`,
 				english.Some(names, shown), names[0]))
 		}
 	}
@@ -79,7 +79,7 @@ func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
 func (l *linter) timeLimits() {
 	l.eachQualified(func(_ int, s *policy.Statement) {
 		if limit := s.Qualifiers.TimeLimit; limit.Passed(l.Now) {
-			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the permission ended on %s, and %s has been disallowed since; choose a later date, or write this under disallow, without time-limit, if it should stay disallowed", limit.Last.Format("2 January 2006"), s.Usage))
+			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the allow entry ended on %s, and %s has been disallowed since; choose a later date, or write this under disallow, without time-limit, if it should stay disallowed", limit.Last.Format("2 January 2006"), s.Usage))
 		}
 	})
 }

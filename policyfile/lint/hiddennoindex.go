@@ -40,7 +40,7 @@ func (l *linter) hiddenNoindex() {
 func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	const most = 16
 	for _, name := range crawlers.WellKnown {
-		if id := l.Policy.Crawler(name); IsOfKind(l.Policy, id, crawlers.KindSearch) && l.isFor(rule, id) {
+		if id := l.Policy.Crawler(name); IsOfKind(l.Policy, id, crawlers.CategorySearch) && l.isFor(rule, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -50,7 +50,7 @@ func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	for _, a := range l.rules[rule].For {
 		of := l.crawlersOf(a)
 		for _, id := range of[:min(len(of), most)] {
-			if len(ids) < most && IsOfKind(l.Policy, id, crawlers.KindSearch) && !slices.Contains(ids, id) {
+			if len(ids) < most && IsOfKind(l.Policy, id, crawlers.CategorySearch) && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}
@@ -60,7 +60,7 @@ func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 
 // shutsOut reports whether a rule is reported for closing a host to search engines.
 func (l *linter) shutsOut(r *policy.Rule) bool {
-	if r.Intended || len(r.Hosts) == 0 || waives(r, GuardShutsOut) {
+	if r.Intended || len(r.Hosts) == 0 || waives(r, SafetyDisallows) {
 		return false
 	}
 	shut, ok := l.shut[r]
@@ -76,5 +76,5 @@ func (l *linter) shutsOut(r *policy.Rule) bool {
 // namesOnPurpose reports whether a rule keeps out a search engine by name and intention.
 func (l *linter) namesOnPurpose(r *policy.Rule, id policy.CrawlerID) bool {
 	by, _ := l.namedBy(r, id)
-	return by == policy.TierToken && (r.Intended || len(r.IntendedGuards) > 0)
+	return by == policy.TierToken && (r.Intended || len(r.IntendedChecks) > 0)
 }

@@ -103,13 +103,13 @@ func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	case allowed == denied && (allowed != policy.TierGroup || by.Kind == than.Kind && strings.EqualFold(by.Name, than.Name)):
 		return ""
 	case hostRank(rd, o.host) > hostRank(ra, o.host):
-		return "closed-on-host"
+		return "disallowed-on-host"
 	case allowed == denied:
 		return "neither-narrower"
 	case o.allow.s.Pattern.Covers(o.deny.s.Pattern):
-		return "still-closed"
+		return "still-disallowed"
 	}
-	return "partly-closed"
+	return "partly-disallowed"
 }
 
 // hostRank is how narrowly a rule names a host.
@@ -191,7 +191,7 @@ func grouped(all []obstacle) (groups [][]obstacle) {
 func met(group []obstacle) string {
 	o := &group[0]
 	var b strings.Builder
-	if fmt.Fprint(&b, o.code, o.allow.s.Usage); o.code == "closed-on-host" && opensNothing(group) {
+	if fmt.Fprint(&b, o.code, o.allow.s.Usage); o.code == "disallowed-on-host" && opensNothing(group) {
 		fmt.Fprint(&b, " in rule ", o.allow.rule)
 	} else {
 		fmt.Fprint(&b, o.allow.s.Pattern)
@@ -255,26 +255,26 @@ func (l *linter) hint(group []obstacle) {
 	}
 	var message string
 	switch o.code {
-	case "still-closed":
-		fix := fmt.Sprintf("To open it, add %s to %s", quote(o.deny.s.Pattern.String()), here)
+	case "still-disallowed":
+		fix := fmt.Sprintf("To allow it, add %s to %s", quote(o.deny.s.Pattern.String()), here)
 		if len(paths) > 1 {
-			fix = "To open one of them, add its path to " + here
+			fix = "To allow one of them, add its path to " + here
 		}
 		message = fmt.Sprintf("%s still may not %s %s %s. %s", names, usage, english.Some(paths, shown), closing, fix)
-	case "partly-closed":
+	case "partly-disallowed":
 		what, it := fmt.Sprintf("what matches both %s and %s", readable(o.allow.s.Pattern), quote(o.deny.s.Pattern.String())), "it"
 		if len(paths) > 1 {
 			what, it = fmt.Sprintf("what matches %s and also %s", readable(o.allow.s.Pattern), english.Some(paths, shown)), "the first of these"
 		}
-		message = fmt.Sprintf("%s still may not %s %s %s. To open %s, allow %s here", names, usage, what, closing, it, patternList(o.region))
+		message = fmt.Sprintf("%s still may not %s %s %s. To allow %s, allow %s here", names, usage, what, closing, it, patternList(o.region))
 	case "neither-narrower":
 		message = l.neitherNarrower(o, names)
-	case "closed-on-host":
-		what, fix := "This opens nothing on "+hosts[0], "write this"
+	case "disallowed-on-host":
+		what, fix := "This allows nothing on "+hosts[0], "write this"
 		if !covered || len(hosts) > 1 {
 			what, fix = fmt.Sprintf("This does not open %s on %s", english.Some(paths, shown), english.Some(hosts, shown)), "allow that path"
 		}
-		message = fmt.Sprintf(`%s, which is closed to %s there %s. To open it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
+		message = fmt.Sprintf(`%s, which is disallowed for %s there %s. To allow it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
 	}
 	delete(l.reported, o.allow.s.Pos) // each kind of hint is reported
 	l.report(o.code, o.allow.s.Pos, message)
@@ -365,7 +365,7 @@ func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
 			}
 		}
 		if len(lost) > 0 {
-			l.report("limit-dropped", s.Pos, fmt.Sprintf(`The condition "%s" of line %d does not hold here, as this permission is narrower and has none. To keep it, write %s: {paths: %s, %s} here`,
+			l.report("limit-dropped", s.Pos, fmt.Sprintf(`The condition "%s" of line %d does not hold here, as this allow entry is narrower and has none. To keep it, write %s: {paths: %s, %s} here`,
 				lost[0], l.pos(w.s).Line, s.Usage, AsWritten(s.Pattern.String()), join(lost)))
 			return true
 		}

@@ -15,8 +15,8 @@ import (
 // Input is a policy with what its Spec does not hold.
 type Input struct {
 	Policy      *policy.Policy
-	Catalogue   *crawlers.Catalogue // with the crawlers of the policy file
-	Sources     []Source            // places within each of Spec.Rules
+	Catalog     *crawlers.Catalog // with the crawlers of the policy file
+	Sources     []Source          // places within each of Spec.Rules
 	Enforcement policy.Pos
 	UsagePos    func(local string) policy.Pos // returns where a usage with qualifiers is defined, or the zero Pos
 	Now         time.Time
@@ -130,9 +130,9 @@ func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) 
 }
 
 var codes = []Code{
-	{"refuses-search", policy.Error, "Search engines or link previews are refused"},
+	{"blocks-search", policy.Error, "Search engines or link previews are blocked"},
 
-	{"shuts-out-search", policy.Warning, "Search engines or link previews are shut out"},
+	{"disallows-search", policy.Warning, "Search engines or link previews are disallowed"},
 	{"site-not-indexed", policy.Warning, "The whole site is kept out of search results"},
 	{"includes-www", policy.Warning, "A wildcard host that includes www"},
 	{"only-disallowed", policy.Warning, "A crawler that is only disallowed, and stays out"},
@@ -140,29 +140,29 @@ var codes = []Code{
 	{"tie", policy.Warning, "Two lines say the opposite"},
 	{"hidden-noindex", policy.Warning, "A noindex that nobody sees"},
 	{"training-may-crawl", policy.Hint, "Training is disallowed, but training crawlers may crawl"},
-	{"no-meta-element", policy.Hint, "A crawler for which pages have no meta element"},
+	{"no-meta-tag", policy.Hint, "A crawler for which pages have no meta tag"},
 	{"ai-may-crawl", policy.Hint, "AI is asked not to answer, but its crawlers may crawl"},
 	{"dual-use-crawler", policy.Warning, "A crawler that trains AI or feeds its answers among other things"},
 	{"exemption-not-published", policy.Warning, "An exception that headers and pages cannot express"},
 	{"qualifier-dropped", policy.Warning, "A qualifier that only ACAP can express"},
 	{"not-published", policy.Warning, "Something that no record publishes"},
 	{"empty-rule", policy.Warning, "A rule without content"},
-	{"control-token-enforced", policy.Warning, "A control token cannot be refused"},
+	{"control-token-enforced", policy.Warning, "A control token cannot be blocked"},
 	{"nothing-to-enforce", policy.Warning, "Nothing to enforce"},
 	{"crawl-delay-ignored", policy.Warning, "A crawler that ignores crawl-delay"},
-	{GuardLimits, policy.Warning, "A limit that does not hold for search engines"},
-	{"time-limit-passed", policy.Warning, "A permission that has ended"},
+	{SafetyLimits, policy.Warning, "A limit that does not hold for search engines"},
+	{"time-limit-passed", policy.Warning, "An allow entry that has ended"},
 	{"unknown-purpose", policy.Warning, "A purpose that no crawler declares"},
 	{"looks-like-regexp", policy.Warning, "A path that looks like a regular expression"},
 
-	{"still-closed", policy.Hint, "A permission that leaves something closed"},
-	{"partly-closed", policy.Hint, "A permission that meets a prohibition halfway"},
+	{"still-disallowed", policy.Hint, "An allow entry that leaves something disallowed"},
+	{"partly-disallowed", policy.Hint, "An allow entry that meets a disallow entry halfway"},
 	{"neither-narrower", policy.Hint, "Two groups of crawlers, neither narrower"},
-	{"closed-on-host", policy.Hint, "A permission that opens nothing on a host"},
-	{"enforced-end", policy.Hint, "A refused file that some servers serve at other addresses too"},
+	{"disallowed-on-host", policy.Hint, "An allow entry that allows nothing on a host"},
+	{"enforced-end", policy.Hint, "A blocked file that some servers serve at other addresses too"},
 	{"purpose-of-known-crawlers", policy.Hint, "A rule for a purpose, which few crawlers are known for"},
-	{"limit-dropped", policy.Hint, "A permission without a wider one's limit"},
-	{"opens-nothing", policy.Hint, "A permission for a part of what is open"},
+	{"limit-dropped", policy.Hint, "An allow entry without a wider one's limit"},
+	{"allows-nothing", policy.Hint, "An allow entry for a part of what is allowed"},
 }
 
 var anyPage = pathpattern.All.Example()

@@ -85,7 +85,7 @@ func PlainPath(text string) string {
 	return path
 }
 
-// enforcedEnds finds files refused by a pattern with "$", which some servers also serve at other addresses.
+// enforcedEnds finds files blocked by a pattern with "$", which some servers also serve at other addresses.
 func (l *linter) enforcedEnds() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -109,7 +109,7 @@ func (l *linter) enforcedEnds() {
 			more = fmt.Sprintf(", and likewise in %d more of this rule", n-1)
 		}
 		text := at.Pattern.String()
-		l.report("enforced-end", at.Pos, fmt.Sprintf(`with "$" this refuses %[1]s and not %[1]s?x, %[1]s%%20 or %[1]s%%00, at which some servers serve the same file; write %[1]s without "$"%[2]s`,
+		l.report("enforced-end", at.Pos, fmt.Sprintf(`with "$" this blocks %[1]s and not %[1]s?x, %[1]s%%20 or %[1]s%%00, at which some servers serve the same file; write %[1]s without "$"%[2]s`,
 			strings.TrimSuffix(text, "$"), more))
 	}
 }

@@ -83,7 +83,7 @@ func (l *linter) opensNothing() {
 				continue
 			}
 			if !l.contested(i, s) {
-				l.report("opens-nothing", s.Pos, fmt.Sprintf(`this opens nothing, as nothing closes %s to %s; if only that is to be open, add "disallow: {crawl: /}" to this rule`, quote(s.Pattern.String()), audienceText(r)))
+				l.report("allows-nothing", s.Pos, fmt.Sprintf(`this allows nothing, as nothing disallows %s for %s; if only that is to be allowed, add "disallow: {crawl: /}" to this rule`, quote(s.Pattern.String()), audienceText(r)))
 				break
 			}
 		}
@@ -271,7 +271,7 @@ func (l *linter) ties() {
 			if s.Pos.Line > a.s.Pos.Line {
 				later, first = s, a.s
 			}
-			l.report("tie", later.Pos, fmt.Sprintf("for %s, this and line %d say the opposite about %s of %s, and the permission wins; delete the prohibition in line %d, which changes nothing, or the permission in line %d",
+			l.report("tie", later.Pos, fmt.Sprintf("for %s, this and line %d say the opposite about %s of %s, and the allow entry wins; delete the disallow entry in line %d, which changes nothing, or the allow entry in line %d",
 				audienceText(rs), first.Pos.Line, s.Usage, quote(s.Pattern.String()), s.Pos.Line, a.s.Pos.Line))
 			return
 		}
@@ -308,7 +308,7 @@ func (l *linter) onlyDisallowed() {
 			if !slices.ContainsFunc(l.sampleCrawlers(r), func(id policy.CrawlerID) bool {
 				return l.decide(id, l.reach[rule].hosts[0], e.s.Pattern.Example(), policy.Crawl).Statement != e.s
 			}) {
-				l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s may not crawl the rest of %s either, which line %d closes to everyone-else. To open the rest, add "allow: {crawl: %s}" here`,
+				l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s may not crawl the rest of %s either, which line %d closes to everyone-else. To allow the rest, add "allow: {crawl: %s}" here`,
 					audienceText(r), readable(e.s.Pattern), e.s.Pos.Line, AsWritten(e.s.Pattern.String())))
 				return
 			}

@@ -32,20 +32,20 @@ func (l *linter) enforcement() {
 			continue
 		}
 		if !disallowsCrawl(r) {
-			nothing(source.Enforce, "only crawl can be refused, and this rule does not disallow it, so enforce has no effect; disallow crawl for some paths, or delete enforce")
+			nothing(source.Enforce, "only crawl can be blocked, and this rule does not disallow it, so enforce has no effect; disallow crawl for some paths, or delete enforce")
 			continue
 		}
 		if len(r.UsagePurposes) > 0 && !slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return !strings.Contains(u, "*") }) {
 			nothing(source.Enforce, `a purpose with "*" is for readers of robots.txt only: a request names its purpose as a plain word, so enforce has no effect; name the purposes one by one, or delete enforce`)
 		}
 		for j, a := range r.For {
-			if c, ok := l.Catalogue.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
-				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s exists in robots.txt only: no client sends that name, so there is nothing to refuse; the rule works in robots.txt, and enforce has no effect on it", c.Token))
+			if c, ok := l.Catalog.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
+				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s exists in robots.txt only: no client sends that name, so there is nothing to block; the rule works in robots.txt, and enforce has no effect on it", c.Token))
 			}
 		}
 	}
 	if e := l.Policy.Spec().Enforcement; e.Mode >= policy.ModeLog && !refused {
-		nothing(l.Enforcement, fmt.Sprintf(`"enforcement: %s" has no effect, as no rule disallows crawl, and nothing else can be refused; disallow crawl for someone, or delete enforcement`, e.Mode))
+		nothing(l.Enforcement, fmt.Sprintf(`"enforcement: %s" has no effect, as no rule disallows crawl, and nothing else can be blocked; disallow crawl for someone, or delete enforcement`, e.Mode))
 	}
 }
 
@@ -60,7 +60,7 @@ func (l *linter) crawlDelay() {
 		}
 		var names []string
 		for _, a := range r.For {
-			c, ok := l.Catalogue.Lookup(a.Name)
+			c, ok := l.Catalog.Lookup(a.Name)
 			switch {
 			case a.Kind == policy.ForToken && ok && slices.Contains(ignoreDelay, c.Operator):
 				names = append(names, c.Token)
@@ -73,7 +73,7 @@ func (l *linter) crawlDelay() {
 			if len(names) > 1 {
 				ignores, it = "ignore", "them"
 			}
-			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow %s down in the operator's own tools for website owners, or with \"limit\" at the edge",
+			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow %s down in the operator's own tools for website owners, or with \"limit\" on the server",
 				english.Some(names, shown), ignores, it))
 		}
 	}
@@ -89,21 +89,21 @@ func (l *linter) searchLimits() {
 				continue
 			}
 		}
-		if slices.Contains(r.IntendedGuards, GuardLimits) {
+		if slices.Contains(r.IntendedChecks, SafetyLimits) {
 			continue
 		}
 		var names []string
 		for _, a := range r.For {
-			c, ok := l.Catalogue.Lookup(a.Name)
+			c, ok := l.Catalog.Lookup(a.Name)
 			switch {
-			case a.Kind == policy.ForToken && ok && c.Kind == crawlers.KindSearch:
+			case a.Kind == policy.ForToken && ok && c.Category == crawlers.CategorySearch:
 				names = append(names, c.Token)
-			case a.Kind == policy.ForCategory && strings.EqualFold(a.Name, string(crawlers.KindSearch)):
+			case a.Kind == policy.ForCategory && strings.EqualFold(a.Name, string(crawlers.CategorySearch)):
 				names = append(names, a.String())
 			}
 		}
 		if len(names) > 0 {
-			l.report(GuardLimits, at, fmt.Sprintf(`this does not limit %s, as search engines that are answered with 429 drop pages from their results after a while; if you mean to, write "intended: [%s]" in this rule`, english.Some(names, shown), GuardLimits))
+			l.report(SafetyLimits, at, fmt.Sprintf(`this does not limit %s, as search engines that are answered with 429 drop pages from their results after a while; if you mean to, write "intended: [%s]" in this rule`, english.Some(names, shown), SafetyLimits))
 		}
 	}
 }

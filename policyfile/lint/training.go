@@ -17,7 +17,7 @@ import (
 // rightsUse is a usage that most operators ignore, with the crawlers that collect for it.
 type rightsUse struct {
 	usage      policy.Usage
-	kind       crawlers.Kind     // of which there are crawlers that mainly do something else
+	kind       crawlers.Category // of which there are crawlers that mainly do something else
 	categories []policy.Audience // the categories of its crawlers
 	code       string            // of mayCrawl
 	does       string            // what its crawlers do
@@ -25,9 +25,9 @@ type rightsUse struct {
 }
 
 var rightsUses = []rightsUse{
-	{policy.TrainAI, crawlers.KindAITraining, []policy.Audience{{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}}, "training-may-crawl", "train AI", "not to train AI"},
-	{policy.AIUse, crawlers.KindAIInput, []policy.Audience{
-		{Kind: policy.ForCategory, Name: string(crawlers.KindAIInput)}, {Kind: policy.ForCategory, Name: string(crawlers.KindAIAssistant)},
+	{policy.TrainAI, crawlers.CategoryAITraining, []policy.Audience{{Kind: policy.ForCategory, Name: string(crawlers.CategoryAITraining)}}, "training-may-crawl", "train AI", "not to train AI"},
+	{policy.AIUse, crawlers.CategoryAIInput, []policy.Audience{
+		{Kind: policy.ForCategory, Name: string(crawlers.CategoryAIInput)}, {Kind: policy.ForCategory, Name: string(crawlers.CategoryAIAssistant)},
 	}, "ai-may-crawl", "feed AI answers", "not to answer from it with AI"},
 }
 
@@ -49,10 +49,10 @@ func (l *linter) dualUse() {
 
 // dualUsers are crawlers that do something among other things, may fetch a host's pages, and are not asked to refrain.
 func (l *linter) dualUsers(use rightsUse, host string) (passed []policy.CrawlerID) {
-	for k := range l.Catalogue.Len() {
-		c := l.Catalogue.At(k)
+	for k := range l.Catalog.Len() {
+		c := l.Catalog.At(k)
 		id := l.Policy.Crawler(c.Token)
-		dual := c.Kind != use.kind && c.Is(use.kind) || use.usage == policy.TrainAI && c.DualUse()
+		dual := c.Category != use.kind && c.Is(use.kind) || use.usage == policy.TrainAI && c.DualUse()
 		if !dual || c.RobotsOnly || l.isNamed(c.Token) ||
 			l.decide(id, host, anyPage, policy.Crawl).Verdict == policy.Disallowed ||
 			l.decide(id, host, anyPage, use.usage).Verdict == policy.Disallowed {
@@ -73,7 +73,7 @@ func (l *linter) controls(use rightsUse, ids []policy.CrawlerID) string {
 	}
 	var names []string
 	for _, id := range ids {
-		if c, ok := l.Catalogue.Lookup(l.Policy.CrawlerInfo(id).Token); ok && c.TrainingControl != "" && !slices.Contains(names, c.TrainingControl) {
+		if c, ok := l.Catalog.Lookup(l.Policy.CrawlerInfo(id).Token); ok && c.TrainingControl != "" && !slices.Contains(names, c.TrainingControl) {
 			names = append(names, c.TrainingControl)
 		}
 	}

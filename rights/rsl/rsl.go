@@ -83,7 +83,7 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
 
-// licenses are the free one and offered ones. A licence that permits usages covers no others; one that only prohibits
+// licenses are the free one and offered ones. A license that permits usages covers no others; one that only prohibits
 // leaves others open, so it stands only where nothing is permitted or offered.
 func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	var permitted, prohibited []string
@@ -165,7 +165,7 @@ func copyrightOf(r *policy.Rights) *copyright {
 	return c
 }
 
-// Link is the value of the Link field for a licence (RFC 8288, RSL 1.0): a path on the response's host, or a URL.
+// Link is the value of the Link field for a license (RFC 8288, RSL 1.0): a path on the response's host, or a URL.
 func Link(target string) string {
 	return "<" + target + `>; rel="license"; type="` + MediaType + `"`
 }

@@ -80,11 +80,11 @@ func TestDocument(t *testing.T) {
 		},
 		{
 			"offered", "rules:\n- for: everyone\n  disallow: {train-ai: /, ai-use: /}\n  allow: {search: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy', amount: 0.01, currency: EUR, users: commercial}}\n",
-			map[string]string{"/ ai-train": "licence", "/ ai-input": "no", "/ search": "yes"},
+			map[string]string{"/ ai-train": "license", "/ ai-input": "no", "/ search": "yes"},
 		},
 		{
 			"offered, and nothing permitted", "rules:\n- for: everyone\n  disallow: {train-ai: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy'}}\n",
-			map[string]string{"/ ai-train": "licence", "/ ai-input": "", "/ search": ""},
+			map[string]string{"/ ai-train": "license", "/ ai-input": "", "/ search": ""},
 		},
 		{
 			"an offer of what is allowed", "rules:\n- for: everyone\n  allow: {train-ai: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy'}}\n",

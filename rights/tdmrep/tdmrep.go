@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tdmrep publishes what a policy says about text and data mining by the TDM Reservation Protocol (W3C Community
-// Group final report, 10 May 2024): the file /.well-known/tdmrep.json, and fields and meta elements tdm-reservation and
+// Group final report, 10 May 2024): the file /.well-known/tdmrep.json, and fields and meta tags tdm-reservation and
 // tdm-policy. It merges these with a site's own, to the stricter.
 //
 // The protocol knows one usage and addresses everyone. Rights are reserved if the policy disallows train-ai or ai-use for
@@ -19,7 +19,7 @@ import (
 // Path is where the file lies on every host.
 const Path = "/.well-known/tdmrep.json"
 
-// Names of the meta elements, and of the fields as http.Header has them.
+// Names of the meta tags, and of the fields as http.Header has them.
 const (
 	ReservationName  = "tdm-reservation"
 	PolicyName       = "tdm-policy"
@@ -85,7 +85,7 @@ func (d Declaration) Apply(h http.Header) {
 	h[PolicyField] = []string{all.Policy}
 }
 
-// ReadReservation reads the values of a field or of meta elements. Any value but 0 is a reservation: the protocol calls
+// ReadReservation reads the values of a field or of meta tags. Any value but 0 is a reservation: the protocol calls
 // others errors, but the author meant to say something.
 func ReadReservation(values ...string) (all Reservation) {
 	for _, line := range values {

@@ -17,11 +17,11 @@ type Effect string
 
 // The effects.
 const (
-	Loss   Effect = "loss"   // newly disallowed, or with limits that are new
-	Gain   Effect = "gain"   // no longer disallowed, or with fewer limits
-	Stated Effect = "stated" // expressly allowed where nothing was said, or the reverse
-	Edge   Effect = "edge"   // other requests are refused or logged
-	Line   Effect = "line"   // something else that robots.txt or headers say
+	Loss   Effect = "loss"     // newly disallowed, or with limits that are new
+	Gain   Effect = "gain"     // no longer disallowed, or with fewer limits
+	Stated Effect = "stated"   // expressly allowed where nothing was said, or the reverse
+	Edge   Effect = "blocking" // other requests are blocked or logged
+	Line   Effect = "line"     // something else that robots.txt or headers say
 )
 
 // These stand in Change.Crawlers for crawlers that are not listed.
@@ -45,9 +45,9 @@ type Change struct {
 	// max-snippet=50"; "off", "log" or "block" for Edge; the value or "none" for Line.
 	Old      string   `json:"old"`
 	New      string   `json:"new"`
-	Crawlers []string `json:"crawlers"`        // product tokens, or Everyone or EveryoneElse
-	Kinds    []Kind   `json:"kinds,omitempty"` // the crawlers, those of EveryoneElse too, by their kinds in the catalogue
-	// Identity of the clients that claim to be these crawlers: "" for any, "verified", "unverified",
+	Crawlers []string `json:"crawlers"`             // product tokens, or Everyone or EveryoneElse
+	Kinds    []Kind   `json:"categories,omitempty"` // the crawlers, those of EveryoneElse too, by their kinds in the catalog
+	// Identity of the clients that claim to be these crawlers: "" for any, "verified", "unverified or impostor",
 	// "impostor" or "not-impostor".
 	Identity string `json:"identity,omitempty"`
 	Purpose  string `json:"purpose,omitempty"` // the clients name it
@@ -63,9 +63,9 @@ type Change struct {
 	everyone string    // Crawlers in words if they are nearly all: "everyone except Bingbot"
 }
 
-// Kind is crawlers of one kind of the catalogue.
+// Kind is crawlers of one kind of the catalog.
 type Kind struct {
-	Kind     string   `json:"kind"` // "" for crawlers that only a policy knows
+	Kind     string   `json:"category"` // "" for crawlers that only a policy knows
 	Crawlers []string `json:"crawlers"`
 	All      bool     `json:"all,omitempty"` // there is no other of this kind
 }
@@ -177,9 +177,9 @@ func (c *comparison) change(r *record) Change {
 
 var identityWords = map[uint8]string{
 	1 << policy.Verified:                    "verified",
-	1 << policy.Unknown:                     "unknown",
+	1 << policy.Unknown:                     "unverified",
 	1 << policy.Impostor:                    "impostor",
-	1<<policy.Unknown | 1<<policy.Impostor:  "unverified",
+	1<<policy.Unknown | 1<<policy.Impostor:  "unverified or impostor",
 	1<<policy.Unknown | 1<<policy.Verified:  "not-impostor",
 	1<<policy.Impostor | 1<<policy.Verified: "verified or impostor",
 	everyIdentity:                           "",
@@ -200,7 +200,7 @@ func named(names []string, most int) string {
 }
 
 // everyone describes the crawlers of a record if they are nearly all: "everyone except ai-training
-// crawlers", or "every known crawler" for refusals. It is empty if they are better listed.
+// crawlers", or "every known crawler" for blocks. It is empty if they are better listed.
 func (c *comparison) everyone(r *record, rest bool) string {
 	all := "everyone"
 	if r.effect == Edge {

@@ -88,8 +88,8 @@ type comparison struct {
 // subject is crawlers that neither policy tells apart on a host.
 type subject struct {
 	tokens   []string // the first subject's are of crawlers that only rules for everyone reach
-	rest     bool     // it is for unknown crawlers too
-	sent     []string // those of tokens that requests carry, which can be refused
+	rest     bool     // it is for unlisted clients too
+	sent     []string // those of tokens that requests carry, which can be blocked
 	old, now policy.Class
 	ids      [2]policy.CrawlerID // one of them, to each policy
 }
@@ -147,8 +147,8 @@ func crawlersOf(old, now *policy.Policy) (tokens []string, kinds map[string]stri
 				seen[low] = true
 				tokens = append(tokens, info.Token)
 			}
-			if info.Kind != "" {
-				kinds[info.Token] = info.Kind
+			if info.Category != "" {
+				kinds[info.Token] = info.Category
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func (c *comparison) host(h policy.Host) (all []record) {
 		found = append(found, c.lines(&s, name)...)
 		for i := range found {
 			found[i].subjects = []*subject{&s}
-			if found[i].effect == Edge { // clients that are not known are never refused
+			if found[i].effect == Edge { // clients that are not known are never blocked
 				found[i].subjects = []*subject{{tokens: s.sent}}
 			}
 			if len(identities) == 1 {

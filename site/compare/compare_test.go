@@ -32,7 +32,7 @@ const (
 	own  = "  - for: [Bingbot, Googlebot, DuckDuckBot, YandexBot, Qwantbot, Mojeekbot, UptimeRobot]\n    allow:\n      crawl: /news/\n"
 )
 
-// few and several close what is open to others to some crawlers of the catalogue.
+// few and several close what is open to others to some crawlers of the catalog.
 const (
 	few     = "  - for: [GPTBot, ClaudeBot, OwnBot, OurBot]\n    disallow:\n      crawl: /members/\ncrawlers: {OwnBot: {}, OurBot: {}}\n"
 	several = "  - for: [GPTBot, ClaudeBot, CCBot, Bingbot, YandexBot, AhrefsBot]\n    disallow:\n      crawl: /members/\n"
@@ -40,7 +40,7 @@ const (
 
 func categories() string {
 	var all []string
-	for _, k := range crawlers.Kinds() {
+	for _, k := range crawlers.Categories() {
 		all = append(all, "category:"+string(k))
 	}
 	return strings.Join(all, ", ")
@@ -72,13 +72,13 @@ func TestWords(t *testing.T) {
 			true,
 		},
 		{
-			"one crawler is shut out and refused", base, base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n",
-			[]string{"GPTBot may no longer crawl the whole site (closed before: /admin/)", "GPTBot: requests for the whole site are now refused"},
+			"one crawler is shut out and blocked", base, base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n",
+			[]string{"GPTBot may no longer crawl the whole site (disallowed before: /admin/)", "GPTBot: requests for the whole site are now blocked"},
 			false,
 		},
 		{
 			"and let in again", base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n", base,
-			[]string{"GPTBot: requests for the whole site are now neither refused nor logged", "GPTBot may now crawl the whole site (except /admin/)"},
+			[]string{"GPTBot: requests for the whole site are now neither blocked nor logged", "GPTBot may now crawl the whole site (except /admin/)"},
 			false,
 		},
 		{
@@ -108,7 +108,7 @@ func TestWords(t *testing.T) {
 			false,
 		},
 		{
-			"inside a permission", "rules:\n  - for: everyone\n    disallow:\n      crawl: /\n    allow:\n      crawl: /open/\n",
+			"inside an allow entry", "rules:\n  - for: everyone\n    disallow:\n      crawl: /\n    allow:\n      crawl: /open/\n",
 			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/, /open/closed/]\n    allow:\n      crawl: /open/\n",
 			[]string{"everyone may no longer crawl /open/closed/"},
 			true,
@@ -119,14 +119,14 @@ func TestWords(t *testing.T) {
 			false,
 		},
 		{
-			"only registers of rights", base + "publish: {rsl: on}\n", base + "publish: {rsl: /l.xml, tdmrep: on}\n",
+			"only rights documents and signals", base + "publish: {rsl: on}\n", base + "publish: {rsl: /l.xml, tdmrep: on}\n",
 			[]string{"everyone: rsl is now none (was /license.xml)", "everyone: rsl is now /l.xml (was none)", "everyone: tdmrep is now on (was none)"},
 			false,
 		},
 		{
 			"only what is done about it", base + "  - for: GPTBot\n    disallow:\n      crawl: /x\n    enforce: log\n",
 			base + "  - for: GPTBot\n    disallow:\n      crawl: /x\n    enforce: block\n",
-			[]string{"GPTBot: requests for /x are now refused"},
+			[]string{"GPTBot: requests for /x are now blocked"},
 			false,
 		},
 		{
@@ -213,7 +213,7 @@ func TestWords(t *testing.T) {
 		},
 		{
 			"all but what begins with a tilde", base, base + "  - for: everyone\n    disallow: {crawl: /}\n    allow: {crawl: [/~, \"/*0*\"]}\n",
-			[]string{"everyone may no longer crawl the whole site (except /~, /*0) (closed before: /admin/)"},
+			[]string{"everyone may no longer crawl the whole site (except /~, /*0) (disallowed before: /admin/)"},
 			true,
 		},
 		{
@@ -267,7 +267,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"changes":[{"effect":"loss","usages":["crawl"],"old":"allowed","new":"disallowed","crawlers":["Bingbot","GPTBot"],` +
-		`"kinds":[{"kind":"search","crawlers":["Bingbot"]},{"kind":"ai-training","crawlers":["GPTBot"]}],` +
+		`"categories":[{"category":"search","crawlers":["Bingbot"]},{"category":"ai-training","crawlers":["GPTBot"]}],` +
 		`"hosts":["www.example.com"],"paths":["/a/"],"search_loss":"crawl"}],"robots_txt":true,"complete":true}`
 	if string(got) != want {
 		t.Errorf("\n got %s\nwant %s", got, want)

@@ -23,7 +23,7 @@ const kindSearch = "search"
 type Losses struct {
 	Found    []Found
 	Complete bool // false: the policies are too large to find all
-	// Reverified are search engines that the new policy verifies by other proof and refuses, or gives
+	// Reverified are search engines that the new policy verifies by other proof and blocks, or gives
 	// less, if they fail: nobody knows how many requests do.
 	Reverified []string
 	policy     *site.Site

@@ -35,7 +35,7 @@ func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 			sites[i], _ = site.Load("random.yaml", policyfile.Print(specs[i]))
 		}
 		if sites[0] == nil || sites[1] == nil {
-			continue // what would refuse all search engines everywhere does not load
+			continue // what would block all search engines everywhere does not load
 		}
 		n++
 		d := compare.Sites(sites[0], sites[1], compare.Options{Now: policytest.Now})
@@ -116,7 +116,7 @@ func TestVerifiedOtherwise(t *testing.T) {
 		name, more string
 		want       bool
 	}{
-		{"impostors are refused", "enforcement: {mode: block, impostors: block}\n" + bogus, true},
+		{"impostors are blocked", "enforcement: {mode: block, impostors: block}\n" + bogus, true},
 		{"a rule demands identity", "  - for: Bingbot\n    identity: verified\n    allow: {crawl: /x/}\n" + bogus, true},
 		{"nobody is asked for proof", bogus, false},
 		{"the same proof", "enforcement: {mode: block, impostors: block}\n", false},

@@ -148,8 +148,8 @@ func (q *question) ask(p *policy.Policy) string {
 // inside reports whether a change is about a question that is answered so.
 func (q *question) inside(c *compare.Change, old, now string) bool {
 	identities := map[string][]policy.Identity{
-		"": {policy.Unknown, policy.Impostor, policy.Verified}, "verified": {policy.Verified}, "unknown": {policy.Unknown}, "impostor": {policy.Impostor},
-		"unverified": {policy.Unknown, policy.Impostor}, "not-impostor": {policy.Unknown, policy.Verified}, "verified or impostor": {policy.Verified, policy.Impostor},
+		"": {policy.Unknown, policy.Impostor, policy.Verified}, "verified": {policy.Verified}, "unverified": {policy.Unknown}, "impostor": {policy.Impostor},
+		"unverified or impostor": {policy.Unknown, policy.Impostor}, "not-impostor": {policy.Unknown, policy.Verified}, "verified or impostor": {policy.Verified, policy.Impostor},
 	}
 	says := c.Old == old && c.New == now
 	switch {

@@ -106,7 +106,7 @@ func (c *comparison) usage(u policy.Usage, a, b *side, refuses bool) (all []reco
 	if !refuses {
 		return all
 	}
-	// What is refused at the edge changes with the decision, or with the mode alone.
+	// What is blocked at the edge changes with the decision, or with the mode alone.
 	var regions []pathpattern.Pattern
 	for _, m := range []policy.Mode{policy.ModeLog, policy.ModeBlock} {
 		regions = slices.Concat(regions, c.closed(b, a, m), c.closed(a, b, m))

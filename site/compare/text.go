@@ -63,7 +63,7 @@ func (d *Diff) WriteText(w io.Writer) error {
 	section("Others lose:", others(Loss))
 	section("Gained:", others(Gain))
 	section("Stated differently:", others(Stated))
-	section("At the edge:", others(Edge))
+	section("Blocking:", others(Edge))
 	section("Other lines:", others(Line))
 	for _, words := range d.Words()[len(d.Changes):] {
 		sections = append(sections, strings.ToUpper(words[:1])+words[1:]+".\n")
@@ -77,7 +77,7 @@ func (c *Change) String() string {
 	who, where := c.who(), c.where()
 	switch {
 	case c.Effect == Edge:
-		does := map[string]string{"block": "refused", "log": "let through and logged", "off": "neither refused nor logged"}
+		does := map[string]string{"block": "blocked", "log": "let through and logged", "off": "neither blocked nor logged"}
 		if c.New == "log" && c.Old == "off" {
 			return fmt.Sprintf("%s: requests for %s are still let through, and now logged", who, where)
 		}
@@ -175,7 +175,7 @@ func (c *Change) who() string {
 func (c *Change) before() string {
 	switch {
 	case c.Effect == Loss && c.New == disallowed:
-		return "closed"
+		return "disallowed"
 	case c.Effect == Gain && c.Old == disallowed:
 		return "open"
 	default:

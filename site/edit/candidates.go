@@ -59,7 +59,7 @@ func (e *editor) verb() string {
 // mode is the key "enforce" that the choice needs in a rule of its own.
 func (e *editor) mode() string {
 	if e.choice.Usage != policy.Crawl {
-		return "" // nothing is refused for it
+		return "" // nothing is blocked for it
 	}
 	byDefault := max(e.before.File.Spec.Enforcement.Mode, policy.ModeOff)
 	switch {

@@ -35,7 +35,7 @@ func count(all []Unmet) (n int) {
 func (u *Unmet) String() string {
 	names := slices.Clone(u.Crawlers)
 	if i := slices.Index(names, ""); i >= 0 {
-		names[i] = "unknown crawlers"
+		names[i] = "unlisted clients"
 	}
 	text := "stays " + u.Stays + " for " + english.Some(names, 3)
 	if u.Host != "" {
@@ -151,8 +151,8 @@ func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *pol
 	}
 	does, stays := Allow, "open"
 	if d.Verdict == policy.Disallowed {
-		if does, stays = Ask, "closed"; p.Mode(d) == policy.ModeBlock {
-			does, stays = Refuse, "refused"
+		if does, stays = Ask, "disallowed"; p.Mode(d) == policy.ModeBlock {
+			does, stays = Refuse, "blocked"
 		}
 	}
 	if does == e.choice.Do {

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -33,7 +34,7 @@ type Action string
 const (
 	Allow   Action = "allow"   // may crawl
 	Ask     Action = "ask"     // is asked not to, by robots.txt; the server answers
-	Refuse  Action = "refuse"  // is asked not to, and the server refuses
+	Refuse  Action = "block"   // is asked not to, and the server blocks
 	Slow    Action = "slow"    // may make so many requests
 	Snippet Action = "snippet" // may show so many characters of a page
 )
@@ -62,11 +63,11 @@ type Choice struct {
 func NewChoice(who string, do Action, place, host string, intended bool) (c Choice, err error) {
 	c = Choice{Who: policy.ParseAudience(who), Do: do, Path: pathpattern.MustParse("/"), Intended: intended}
 	if who == "" {
-		return c, errors.New("nobody is named; write everyone, the name of a crawler, or category:KIND")
+		return c, errors.New("nobody is named; write everyone, the name of a crawler, or category:NAME")
 	}
 	switch {
 	case (!slices.Contains(Actions(), do) || do == Snippet) && !strings.Contains(string(do), " "):
-		return c, fmt.Errorf("unknown action %q: must be allow, ask, refuse, slow, or snippet and a number of characters", do)
+		return c, fmt.Errorf("unknown action %q: must be allow, ask, block, slow, or snippet and a number of characters%s", do, renamed.Arguments.Hint(string(do)))
 	case do == Slow && place != "none" && !rate.MatchString(place):
 		return c, fmt.Errorf("%q is no rate; write the requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
 	case do == Slow:
@@ -122,7 +123,7 @@ type InvalidError struct{ policyfile.Diagnostics }
 // that makes the choice for anyone. The text is the same if the policy decides so
 // already.
 func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
-	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
+	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true, Stored: true})
 	if before == nil {
 		return nil, &InvalidError{ds}
 	}
@@ -211,7 +212,7 @@ func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 		invalid = best.Diagnostics
 	}
 	for _, d := range invalid {
-		if slices.Contains(lint.Guards(), d.Code) && !slices.Contains(all, d.Code) {
+		if slices.Contains(lint.SafetyChecks(), d.Code) && !slices.Contains(all, d.Code) {
 			all = append(all, d.Code)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // Publish switches a register of rights, such as "tdmrep" or "rsl", on or off in the text of a
 // policy file without errors. Its errors are those of [Apply].
 func Publish(name, text, register string, on bool, now time.Time) (*Result, error) {
-	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
+	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true, Stored: true})
 	if before == nil {
 		return nil, &InvalidError{ds}
 	}

@@ -269,7 +269,7 @@ func (p *pair) holds(token string) bool {
 	a := policytest.Decide(p.after, q)
 	closed := a.Verdict == policy.Disallowed
 	refused := closed && a.Mode == policy.ModeBlock
-	if p.choice.Usage != policy.Crawl { // silence is no permission, and nothing is refused
+	if p.choice.Usage != policy.Crawl { // silence is no permission, and nothing is blocked
 		closed, refused = closed || p.choice.Do == edit.Allow && a.Verdict == policy.Unstated, false
 	}
 	ok := map[edit.Action]bool{edit.Allow: !closed, edit.Ask: closed && !refused, edit.Refuse: refused}[p.choice.Do]
@@ -305,7 +305,7 @@ func (p *pair) isChosen(token string) bool {
 	case policy.ForCategory, policy.ForOperator, policy.ForPurpose:
 		for _, c := range p.after.Crawlers {
 			if c.Token == token {
-				return who.Kind == policy.ForCategory && strings.EqualFold(c.Kind, who.Name) || who.Kind == policy.ForOperator && strings.EqualFold(c.Operator, who.Name)
+				return who.Kind == policy.ForCategory && strings.EqualFold(c.Category, who.Name) || who.Kind == policy.ForOperator && strings.EqualFold(c.Operator, who.Name)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func equal(a, b *Sums) bool {
 func randomSums(rnd *rand.Rand) *Sums {
 	s := NewSums(1000)
 	for range rnd.IntN(20) {
-		s.AddVisit(&activity.Visit{
+		s.AddVisit(&activity.Request{
 			Time: start.Add(time.Duration(rnd.IntN(5)) * time.Hour), Host: "h" + strconv.Itoa(rnd.IntN(3)), Crawler: "c", Path: "/" + strconv.Itoa(rnd.IntN(9)),
 			Bytes: rnd.Int64N(1000), Violation: rnd.IntN(2) == 0, QueryOmitted: rnd.IntN(2) == 0, RobotsTxt: rnd.IntN(4) == 0, Robots: "v",
 		})
@@ -108,7 +108,7 @@ func TestFilesOfADirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := NewSums(10)
-		s.AddVisit(&activity.Visit{Time: start, Path: "/" + strconv.Itoa(int(seq))})
+		s.AddVisit(&activity.Request{Time: start, Path: "/" + strconv.Itoa(int(seq))})
 		if err := errors.Join(j.Append(s), j.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestFilesOfADirectory(t *testing.T) {
 
 func FuzzJournal(f *testing.F) {
 	s := NewSums(10)
-	s.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "c", Path: "/", Robots: "v", RobotsTxt: true})
+	s.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: "/", Robots: "v", RobotsTxt: true})
 	file := &fullFile{room: 1 << 20}
 	if err := New(file).Append(s); err != nil {
 		f.Fatal(err)
@@ -166,8 +166,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// BenchmarkAddVisit is what a visit costs the store: 10,000 a second may cost a hundredth
-// of a core, so 1,000 ns each. Every second of visits has 2,000 different rows here.
+// BenchmarkAddVisit is what a request costs the store: 10,000 a second may cost a hundredth
+// of a core, so 1,000 ns each. Every second of requests has 2,000 different rows here.
 func BenchmarkAddVisit(b *testing.B) {
 	paths := make([]string, 2000)
 	for i := range paths {
@@ -177,8 +177,8 @@ func BenchmarkAddVisit(b *testing.B) {
 	s, n := NewSums(50_000), 0
 	b.ReportAllocs()
 	for b.Loop() {
-		s.AddVisit(&activity.Visit{
-			Time: start, Host: "www.example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Allowed,
+		s.AddVisit(&activity.Request{
+			Time: start, Host: "www.example.com", Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Allowed,
 			Rule: "open", Policy: "0123456789ab", Path: paths[n%len(paths)], Bytes: 1000,
 		})
 		if n++; n%10_000 == 0 { // a second

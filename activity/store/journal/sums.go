@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal sums up visits in memory and writes the sums to an append-only
-// file. It is the part of the activity store that needs no database.
+// Package journal sums up requests in memory and writes the sums to an append-only
+// file. It is the part of the activity database that needs no database.
 package journal
 
 import (
@@ -23,10 +23,10 @@ type Key struct {
 	Path                                    string
 }
 
-// KeyOf returns the key of a visit. Its strings may be parts of the request.
-func KeyOf(v *activity.Visit) Key {
+// KeyOf returns the key of a request. Its strings may be parts of the request.
+func KeyOf(v *activity.Request) Key {
 	return Key{
-		Hour: v.Time.Unix() / 3600, Host: v.Host, Crawler: v.Crawler, Kind: v.Kind, Identity: string(v.Identity),
+		Hour: v.Time.Unix() / 3600, Host: v.Host, Crawler: v.Crawler, Kind: v.Category, Identity: string(v.Identity),
 		Decision: string(v.Decision), Rule: v.Rule, Policy: v.Policy, Path: v.Path,
 	}
 }
@@ -80,7 +80,7 @@ type Sums struct {
 	paths int // rows with paths of their own
 	Rows  map[Key]*Counts
 	Reads map[Read]*Times
-	Lost  map[int64]int64 // visits that were not recorded, by the hour
+	Lost  map[int64]int64 // requests that were not recorded, by the hour
 }
 
 // NewSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the fewest requests are summed
@@ -92,8 +92,8 @@ func NewSums(limit int) *Sums {
 // Empty reports whether there is nothing in s.
 func (s *Sums) Empty() bool { return len(s.Rows) == 0 && len(s.Reads) == 0 && len(s.Lost) == 0 }
 
-// AddVisit adds a visit.
-func (s *Sums) AddVisit(v *activity.Visit) {
+// AddVisit adds a request.
+func (s *Sums) AddVisit(v *activity.Request) {
 	c := Counts{Requests: 1, Bytes: v.Bytes}
 	if v.Violation {
 		c.Violations = 1
@@ -101,7 +101,7 @@ func (s *Sums) AddVisit(v *activity.Visit) {
 	if v.QueryOmitted {
 		c.Queries = 1
 	}
-	if v.Kind != activity.KindUnknown && v.Identity != activity.Impostor && v.Robots == "" && !v.RobotsTxt {
+	if v.Category != activity.CategoryUnlisted && v.Identity != activity.Impostor && v.Robots == "" && !v.RobotsTxt {
 		c.Unread = 1
 	}
 	s.Add(KeyOf(v), c)

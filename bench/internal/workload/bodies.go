@@ -63,7 +63,7 @@ func makeBodies() map[string]*Body {
 	}
 }
 
-// page makes an HTML document of size octets without a robots meta element. Its
+// page makes an HTML document of size octets without a robots meta tag. Its
 // head has 3 KB of what heads have, its text varies as text does.
 func page(size int) []byte {
 	const headSize = 3 << 10

@@ -21,7 +21,7 @@ type Config struct {
 	Dir      string // a folder of the row's own
 }
 
-// Tokens are the crawlers that recipes refuse, as a regular expression.
+// Tokens are the crawlers that recipes block, as a regular expression.
 func (Config) Tokens() string { return strings.Join(Refused(), "|") }
 
 // Robots is the robots.txt that recipes serve.

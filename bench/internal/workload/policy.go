@@ -20,7 +20,7 @@ type PolicySize struct {
 	Crawlers, Rules int
 }
 
-// realCrawlers are crawlers that the catalogue knows.
+// realCrawlers are crawlers that the catalog knows.
 var realCrawlers = []string{
 	"GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Google-Extended", "Applebot-Extended", "AI2Bot", "Ai2Bot-Dolma",
 	"anthropic-ai", "cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "ICC-Crawler", "Kangaroo Bot",
@@ -28,7 +28,7 @@ var realCrawlers = []string{
 	"webzio-extended", "Diffbot", "Brightbot", "iAskBot", "AwarioBot", "BLEXBot", "DataForSeoBot", "DotBot", "aiHitBot",
 }
 
-// Refused are the crawlers that both policies refuse, and the recipes too.
+// Blocked are the crawlers that both policies block, and the recipes too.
 func Refused() []string {
 	return append(append([]string(nil), realCrawlers...), madeUp(0, Small.Crawlers-len(realCrawlers))...)
 }
@@ -51,7 +51,7 @@ func Policy(size PolicySize) string {
 	b.WriteString("version: 1\ncrawlers:\n")
 	all := madeUp(0, size.Crawlers-len(realCrawlers))
 	for _, name := range all {
-		fmt.Fprintf(&b, "  %s: {kind: ai-training}\n", name)
+		fmt.Fprintf(&b, "  %s: {category: ai-training}\n", name)
 	}
 	b.WriteString("publish: {acap: off}\nrules:\n" +
 		"  - {for: everyone, disallow: {crawl: [/admin/, \"/search?q=\"], preserve: /, train-ai: /}}\n" +

@@ -16,7 +16,7 @@ import (
 // Host is the host that all requests name.
 const Host = "www.example.com"
 
-// GPTBot is the User-Agent of the crawler that every row with a policy refuses.
+// GPTBot is the User-Agent of the crawler that every row with a policy blocks.
 const GPTBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"
 
 // Scenario is one kind of request.
@@ -37,7 +37,7 @@ type Scenario struct {
 	// Stream marks bodies so large that their octets are counted in place of requests.
 	Stream bool
 	// Target is the CPU time per request that is aimed at, over the same program without
-	// robots_policy in its Caddyfile; where requests are refused, over "respond 403". It is
+	// robots_policy in its Caddyfile; where requests are blocked, over "respond 403". It is
 	// a factor, or, where TargetMicros is not 0, so many microseconds more.
 	Target, TargetMicros float64
 }
@@ -45,10 +45,10 @@ type Scenario struct {
 // Scenarios are all of them, in the order of reports.
 var Scenarios = []Scenario{
 	{Name: "json", What: "1 KB of JSON: headers only", Path: "/api/section-%d/item.json", Conns: 16, Target: 1.015},
-	{Name: "page", What: "50 KB page with a head of 3 KB: headers and meta element", Path: "/pages/section-%d/story.html", Conns: 16, Target: 1.025},
+	{Name: "page", What: "50 KB page with a head of 3 KB: headers and meta tag", Path: "/pages/section-%d/story.html", Conns: 16, Target: 1.025},
 	{Name: "page-gzip", What: "the same page, gzip from the upstream", Path: "/packed/section-%d/story.html", Encoding: "gzip", Conns: 16, TargetMicros: 150},
 	{Name: "stream", What: "10 MB page, chunked, 64 at once", Path: "/long/section-%d/story.html", Conns: 64, Stream: true, Target: 1.03},
-	{Name: "refused", What: "the 50 KB page, asked for by a crawler that is refused", Path: "/pages/section-%d/story.html", Crawler: GPTBot, Conns: 16, Target: 1.15},
+	{Name: "blocked", What: "the 50 KB page, asked for by a crawler that is blocked", Path: "/pages/section-%d/story.html", Crawler: GPTBot, Conns: 16, Target: 1.15},
 	{Name: "robots", What: "/robots.txt, identity", Path: "/robots.txt", Conns: 16, Target: 0.38},
 	{Name: "robots-gzip", What: "/robots.txt, gzip accepted", Path: "/robots.txt", Encoding: "gzip", Conns: 16, Target: 0.28},
 	{Name: "robots-304", What: "/robots.txt, not modified", Path: "/robots.txt", Revalidate: true, Conns: 16, Target: 0.28},

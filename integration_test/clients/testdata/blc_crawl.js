@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // broken-link-checker as it comes, with links to style sheets among what it
-// checks: it obeys robots.txt, X-Robots-Tag and robots meta elements.
+// checks: it obeys robots.txt, X-Robots-Tag and robots meta tags.
 'use strict';
 
 require('./names.js');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// simplecrawler as it comes: it obeys robots.txt and robots meta elements.
+// simplecrawler as it comes: it obeys robots.txt and robots meta tags.
 'use strict';
 
 require('./names.js');

@@ -174,7 +174,7 @@ func (b *Browser) Eval(expression string, result any) {
 	}
 }
 
-// Screen sets the size of the window in CSS pixels, and whether colours are dark.
+// Screen sets the size of the window in CSS pixels, and whether colors are dark.
 func (b *Browser) Screen(width, height int, dark bool) {
 	b.t.Helper()
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)

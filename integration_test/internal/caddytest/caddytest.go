@@ -88,7 +88,7 @@ const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 // Main runs the tests of a package, or Caddy's command where Command started the
 // program, so that no test has to build one. setup is called first, with its name.
 // Configurations that set no storage get an empty one: what a developer's Caddy has in
-// its own, such as a catalogue of crawlers, changes no test, and no test changes the
+// its own, such as a catalog of crawlers, changes no test, and no test changes the
 // configuration that a developer's Caddy saved.
 func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	command := os.Getenv(asCaddy) != ""

@@ -120,7 +120,7 @@ var onlyCaddy = map[string]string{
 	"intercept":            "intercept: net/http does not replace responses",
 	"error":                "error: net/http has no error routes",
 	"handle_errors":        "handle_errors: net/http has no error routes",
-	"refuse":               "refuse error: net/http has no error routes",
+	"block_with":           "block_with error: net/http has no error routes",
 	"redir":                "redir: with a placeholder of Caddy's",
 	"rewrite":              "rewrite: net/http has no directives that rewrite",
 	"uri":                  "uri: net/http has no directives that rewrite",
@@ -262,8 +262,8 @@ func (p *parser) robotsPolicy(t testing.TB, block [][]string) {
 	t.Helper()
 	o := handler.Options{Logger: p.c.Logger, Server: p.c.Server}
 	for _, line := range block {
-		if line[0] == "refuse" {
-			p.needsCaddy(t, "refuse")
+		if line[0] == "block_with" {
+			p.needsCaddy(t, "block_with")
 			continue
 		}
 		if err := setOption(t, &o, line[0], line[1:]); err != nil {

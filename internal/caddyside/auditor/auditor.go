@@ -63,8 +63,8 @@ func (c *Config) address() (*url.URL, error) {
 
 var (
 	faults = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_faults",
-		Help: "Faults that the last audit of an address found; -1 if it could not be carried out.",
+		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_errors",
+		Help: "Errors that the last audit of an address found; -1 if it could not be carried out.",
 	}, []string{"url"})
 	audited = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_timestamp_seconds",
@@ -140,23 +140,23 @@ func (a *auditor) report(r *audit.Report, err error) {
 		return
 	}
 	a.last = found
-	fields := []zap.Field{zap.String("url", a.config.URL), zap.Int("faults", n), zap.Strings("findings", findings)}
+	fields := []zap.Field{zap.String("url", a.config.URL), zap.Int("errors", n), zap.Strings("problems", findings)}
 	switch {
 	case err != nil:
 		a.logger.Error("the audit could not be carried out", zap.String("url", a.config.URL), zap.Error(err))
 	case n > 0:
-		a.logger.Warn("the audit found faults", fields...)
+		a.logger.Warn("the audit found errors", fields...)
 	default:
-		a.logger.Info("the audit found no faults", fields...)
+		a.logger.Info("the audit found no errors", fields...)
 	}
-	a.emit(event, map[string]any{"url": a.config.URL, "faults": n, "findings": findings, "error": failure})
+	a.emit(event, map[string]any{"url": a.config.URL, "errors": n, "problems": findings, "error": failure})
 }
 
 // describe lists the faults and what is inconclusive.
 func describe(r *audit.Report) []string {
 	found := []string{}
 	for _, f := range r.Findings {
-		if f.Severity != audit.Notice {
+		if f.Severity != audit.Hint {
 			found = append(found, fmt.Sprintf("%s: %s %s: %s", f.Severity, f.Code, f.URL, f.Message))
 		}
 	}

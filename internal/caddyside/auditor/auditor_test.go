@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 // that is not that of the time before.
 func TestReportsChanges(t *testing.T) {
 	fault := func(code string) *audit.Report {
-		return &audit.Report{Findings: []audit.Finding{{Severity: audit.Fault, Code: code, Message: "m"}, {Severity: audit.Notice, Code: "n"}}}
+		return &audit.Report{Findings: []audit.Finding{{Severity: audit.Error, Code: code, Message: "m"}, {Severity: audit.Hint, Code: "n"}}}
 	}
 	results := []struct {
 		report *audit.Report
@@ -54,11 +54,11 @@ func TestReportsChanges(t *testing.T) {
 		log    string
 	}{
 		{&audit.Report{}, nil, 0, false, ""},
-		{fault("headers-lost"), nil, 1, true, "the audit found faults"},
+		{fault("headers-lost"), nil, 1, true, "the audit found errors"},
 		{fault("headers-lost"), nil, 1, false, ""},
-		{fault("meta-lost"), nil, 1, true, "the audit found faults"},
+		{fault("meta-lost"), nil, 1, true, "the audit found errors"},
 		{nil, errors.New("no way"), -1, true, "the audit could not be carried out"},
-		{&audit.Report{}, nil, 0, true, "the audit found no faults"},
+		{&audit.Report{}, nil, 0, true, "the audit found no errors"},
 	}
 	core, logs := observer.New(zap.DebugLevel)
 	config := &Config{Interval: 1, URL: "https://www.example.com/"}

@@ -30,7 +30,7 @@ func init() { caddy.RegisterModule(new(Fleet)) }
 type Fleet struct {
 	// What this server is called. Each server needs a name of its own. Default: the name of
 	// the host.
-	Node string `json:"node,omitempty"`
+	Node string `json:"name,omitempty"`
 
 	// How often this server writes what it knows. It reads what the others know half as often
 	// again, and in a large fleet after a second for each server. Default: 20s.
@@ -108,7 +108,7 @@ func (f *Fleet) Cleanup() error {
 
 // UnmarshalCaddyfile sets up the option from Caddyfile tokens. Syntax:
 //
-//	fleet [<node>] {
+//	fleet [<name>] {
 //	    interval <duration>
 //	    shared_limits
 //	}

@@ -72,12 +72,12 @@ func (x *exchange) heard(node string, m *message) (silent int) {
 		return 0
 	case m != nil && m.Sequence != p.Sequence:
 		if p.silent >= missingAfter && p.seen {
-			caddy.Log().Named("robots_policy.fleet").Info("a server of the fleet is there again", zap.String("node", node))
+			caddy.Log().Named("robots_policy.fleet").Info("a server of the fleet is there again", zap.String("name", node))
 		}
 		p.message, p.seen, p.silent = *m, true, 0
 	default:
 		if p.silent++; p.silent == missingAfter && p.seen {
-			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written for three intervals", zap.String("node", node))
+			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written for three intervals", zap.String("name", node))
 		}
 	}
 	return p.silent
@@ -104,7 +104,7 @@ var Metric prometheus.Collector = collector{}
 
 type collector struct{}
 
-var desc = prometheus.NewDesc("caddy_robots_policy_fleet_nodes",
+var desc = prometheus.NewDesc("caddy_robots_policy_fleet_servers",
 	"Servers that tell each other through the storage what crawlers have read, this one included, by state: alive or missing.", []string{"state"}, nil)
 
 // Describe implements prometheus.Collector.

@@ -17,9 +17,10 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -28,11 +29,11 @@ func init() {
 	httpcaddyfile.RegisterGlobalOption("robots_policy", parseGlobalOption)
 }
 
-// App holds what all `robots_policy` handlers of a server share: the catalogue of crawlers, and the recorders of what
+// App holds what all `robots_policy` handlers of a server share: the catalog of crawlers, and the recorders of what
 // crawlers do. It is configured by the global option `robots_policy`.
 type App struct {
-	// The recorders of visits, by name: `visits_log` writes one line per visit to the log
-	// `http.robots_policy.visits`, `evidence` writes an event log that shows when it was changed, `metrics` counts
+	// The recorders of requests, by name: `crawler_log` writes one line per request to the log
+	// `http.robots_policy.crawler_log`, `evidence` writes an event log that shows when it was changed, `metrics` counts
 	// for Prometheus, and `activity` stores totals in a database (in builds with the console).
 	RecordersRaw caddy.ModuleMap `json:"recorders,omitempty" caddy:"namespace=robots_policy.recorders"`
 
@@ -40,14 +41,14 @@ type App struct {
 	// crawlers have read, and `console` has pages (in builds with the console).
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
-	// `auto` fetches the released catalogue of crawlers once a day, checks its signature and what it changes, and
-	// stores it for all servers with this storage. Default: the catalogue is that of the program or of the storage.
-	Catalogue string `json:"catalogue,omitempty"`
+	// `auto` fetches the released catalog of crawlers once a day, checks its signature and what it changes, and
+	// stores it for all servers with this storage. Default: the catalog is that of the program or of the storage.
+	Catalog string `json:"catalog,omitempty"`
 
-	// Where the released catalogue is fetched from. Default: the releases of this module.
-	CatalogueFrom string `json:"catalogue_from,omitempty"`
+	// Where the released catalog is fetched from. Default: the releases of this module.
+	CatalogFrom string `json:"catalog_from,omitempty"`
 
-	catalogue *cataloguestore.Watcher
+	catalog   *catalogstore.Watcher
 	recorders map[string]recorders.Module
 	options   []any
 	remove    []func()
@@ -57,13 +58,13 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy", New: func() caddy.Module { return new(App) }}
 }
 
-// Provision installs the catalogue of crawlers and loads the recorders, then the options, which may use them.
+// Provision installs the catalog of crawlers and loads the recorders, then the options, which may use them.
 func (a *App) Provision(ctx caddy.Context) error {
 	from, err := a.released()
 	if err != nil {
 		return err
 	}
-	a.catalogue = cataloguestore.New(ctx.Storage(), from, ctx.Logger())
+	a.catalog = catalogstore.New(ctx.Storage(), from, ctx.Logger())
 	mods, err := ctx.LoadModule(a, "RecordersRaw")
 	if err != nil {
 		return fmt.Errorf("loading recorders: %w", err)
@@ -84,26 +85,26 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// released is the address of the released catalogue, "" if it is not fetched.
+// released is the address of the released catalog, "" if it is not fetched.
 func (a *App) released() (string, error) {
 	switch {
-	case a.Catalogue == "" && a.CatalogueFrom == "":
+	case a.Catalog == "" && a.CatalogFrom == "":
 		return "", nil
-	case a.Catalogue != "auto":
-		return "", fmt.Errorf("invalid catalogue %q: must be auto", a.Catalogue)
-	case cataloguestore.Key == "":
-		return "", errors.New("catalogue auto: this program was built without the key of the releases, so it cannot check what it fetches; use a released program, or `caddy robots-policy crawlers update`")
+	case a.Catalog != "auto":
+		return "", fmt.Errorf("invalid catalog %q: must be auto", a.Catalog)
+	case catalogstore.Key == "":
+		return "", errors.New("catalog auto: this program was built without the key of the releases, so it cannot check what it fetches; use a released program, or `caddy robots-policy crawlers update`")
 	}
-	from := cmp.Or(a.CatalogueFrom, cataloguestore.Released)
+	from := cmp.Or(a.CatalogFrom, catalogstore.Released)
 	if _, err := source.WebAddress(from); err != nil {
-		return "", fmt.Errorf("catalogue auto: %w", err)
+		return "", fmt.Errorf("catalog auto: %w", err)
 	}
 	return from, nil
 }
 
-// Start watches the catalogue, opens what recorders write to, and starts the options. Provision does none of it: a
+// Start watches the catalog, opens what recorders write to, and starts the options. Provision does none of it: a
 // configuration that is only validated must not lock the directories of a running server. It waits a moment for what
-// is opened in the background, so that the first visits are recorded.
+// is opened in the background, so that the first requests are recorded.
 func (a *App) Start() error {
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {
@@ -116,7 +117,7 @@ func (a *App) Start() error {
 			return err
 		}
 	}
-	a.catalogue.Start() // last, as Caddy does not stop an app that failed to start
+	a.catalog.Start() // last, as Caddy does not stop an app that failed to start
 	optional.Wait(startWait)
 	return nil
 }
@@ -134,11 +135,11 @@ func start(module any) error {
 // Stop does nothing: see Cleanup.
 func (a *App) Stop() error { return nil }
 
-// Cleanup ends the watching of the catalogue and detaches the recorders, before Caddy
+// Cleanup ends the watching of the catalog and detaches the recorders, before Caddy
 // cleans them up. It is called for configurations that never ran, too.
 func (a *App) Cleanup() error {
-	if a.catalogue != nil {
-		a.catalogue.Stop()
+	if a.catalog != nil {
+		a.catalog.Stop()
 	}
 	for _, remove := range a.remove {
 		remove()
@@ -149,8 +150,8 @@ func (a *App) Cleanup() error {
 // parseGlobalOption reads the global option. Syntax:
 //
 //	robots_policy {
-//	    catalogue auto [<address>]
-//	    visits_log
+//	    catalog auto [<address>]
+//	    crawler_log
 //	    evidence <directory> {
 //	        key  <file>
 //	        days <number>
@@ -158,7 +159,7 @@ func (a *App) Cleanup() error {
 //	    metrics [hosts [<number>|<names...>]] {
 //	        series <number>
 //	    }
-//	    fleet [<node>] { ... }
+//	    fleet [<name>] { ... }
 //	    activity <directory> { ... }
 //	    console { ... }
 //	}
@@ -173,14 +174,14 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	a := &App{RecordersRaw: caddy.ModuleMap{}, OptionsRaw: caddy.ModuleMap{}}
 	for d.NextBlock(0) {
 		name := d.Val()
-		if name == "catalogue" {
-			if a.Catalogue != "" {
-				return nil, d.Err("catalogue is set twice")
+		if name == "catalog" {
+			if a.Catalog != "" {
+				return nil, d.Err("catalog is set twice")
 			}
-			if !d.Args(&a.Catalogue) {
-				return nil, d.Err("catalogue takes auto, and an address if it is not fetched from the releases")
+			if !d.Args(&a.Catalog) {
+				return nil, d.Err("catalog takes auto, and an address if it is not fetched from the releases")
 			}
-			d.Args(&a.CatalogueFrom)
+			d.Args(&a.CatalogFrom)
 			if d.NextArg() || d.NextBlock(1) {
 				return nil, d.ArgErr()
 			}
@@ -210,7 +211,7 @@ const (
 	optionNamespace   = "robots_policy.options"
 )
 
-// HasStore reports whether this build of Caddy has the activity store.
+// HasStore reports whether this build of Caddy has the activity database.
 func HasStore() bool {
 	_, err := caddy.GetModule(recorderNamespace + ".activity")
 	return err == nil
@@ -222,17 +223,17 @@ const ConsoleMissing = "build Caddy with the package github.com/robotspolicy/cad
 func unknownOption(d *caddyfile.Dispenser, name string) error {
 	switch name {
 	case "activity":
-		return d.Err("this build of Caddy has no activity store: " + ConsoleMissing)
+		return d.Err("this build of Caddy has no activity database: " + ConsoleMissing)
 	case "console":
 		return d.Err("this build of Caddy has no console: " + ConsoleMissing)
 	}
-	known := []string{"catalogue"}
+	known := []string{"catalog"}
 	for _, namespace := range []string{recorderNamespace, optionNamespace} {
 		for _, m := range caddy.GetModules(namespace) {
 			known = append(known, m.ID.Name())
 		}
 	}
-	return d.Errf("unrecognized option '%s': must be one of %s", name, strings.Join(known, ", "))
+	return d.Errf("unrecognized option '%s': must be one of %s%s", name, strings.Join(known, ", "), renamed.Options.Hint(name))
 }
 
 var (

@@ -108,7 +108,7 @@ func TestHanging(t *testing.T) {
 		close(release)
 		<-p.done
 		if _, ok := p.Get(); ok || !closed {
-			t.Error("it stays open")
+			t.Error("it stays allowed")
 		}
 	})
 }
@@ -128,14 +128,14 @@ func TestPool(t *testing.T) {
 		two := pool.Join("dir", &b)
 		synctest.Wait()
 		if err := one.Leave(&a); err != nil || closed {
-			t.Errorf("it is closed while it is used: %v", err)
+			t.Errorf("it is disallowed while it is used: %v", err)
 		}
 		synctest.Wait()
 		if *two.Settings() != "b" || opens != 1 || !slices.Equal(configured, []string{"b", "b"}) {
 			t.Errorf("settings %s, opened %d times, configured %v", *two.Settings(), opens, configured)
 		}
 		if err := two.Leave(&b); err != nil || !closed {
-			t.Errorf("it stays open: %v", err)
+			t.Errorf("it stays allowed: %v", err)
 		}
 	})
 }

@@ -120,7 +120,7 @@ var Metric prometheus.Collector = collector{}
 type collector struct{}
 
 var desc = prometheus.NewDesc("caddy_robots_policy_part_failing",
-	"1 if an optional part does not work, so that the sites are served without it: activity, catalogue, clickhouse, console, evidence or fleet.", []string{"part"}, nil)
+	"1 if an optional part does not work, so that the sites are served without it: activity, catalog, fleet_database, console, evidence or fleet.", []string{"part"}, nil)
 
 func (collector) Describe(ch chan<- *prometheus.Desc) { ch <- desc }
 

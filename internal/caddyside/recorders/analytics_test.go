@@ -24,41 +24,41 @@ import (
 
 var monday = time.Date(2026, 11, 16, 10, 0, 0, 0, time.UTC)
 
-// analyticsVisits are the visits on which the queries of docs/analytics.md are tested.
-var analyticsVisits = []activity.Visit{
-	{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
-	{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Refused, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},
-	{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Refused, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},
-	{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/open", Bytes: 100, QueryOmitted: true},
-	{Crawler: "Googlebot", Kind: "search", Identity: activity.Verified, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
-	{Crawler: "Googlebot", Kind: "search", Identity: activity.Verified, Decision: activity.Refused, Path: "/shop", Rule: "shop", Bytes: 1},
-	{Crawler: "Googlebot", Kind: "search", Identity: activity.Verified, Decision: activity.Refused, Path: "/private", Rule: "shop", Robots: "r1", Violation: true, Bytes: 1},
-	{Crawler: "Googlebot", Kind: "search", Identity: activity.Impostor, Decision: activity.Refused, Path: "/shop", Rule: "enforcement.impostors", Bytes: 1},
-	{Crawler: "curl", Kind: "unknown", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/x", Bytes: 5},
-	{Crawler: "curl", Kind: "unknown", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/y", Bytes: 5},
+// analyticsVisits are the requests on which the queries of docs/analytics.md are tested.
+var analyticsVisits = []activity.Request{
+	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
+	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Blocked, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},
+	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Blocked, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},
+	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/open", Bytes: 100, QueryOmitted: true},
+	{Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
+	{Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Blocked, Path: "/shop", Rule: "shop", Bytes: 1},
+	{Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Blocked, Path: "/private", Rule: "shop", Robots: "r1", Violation: true, Bytes: 1},
+	{Crawler: "Googlebot", Category: "search", Identity: activity.Impostor, Decision: activity.Blocked, Path: "/shop", Rule: "enforcement.impostors", Bytes: 1},
+	{Crawler: "curl", Category: "unknown", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/x", Bytes: 5},
+	{Crawler: "curl", Category: "unknown", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/y", Bytes: 5},
 }
 
 // analyticsAnswers are the answers to the queries of the page, fields separated by "|".
 var analyticsAnswers = []string{
-	"GPTBot|ai-training|claimed|4|112\nGooglebot|search|verified|3|12\ncurl|unknown|claimed|2|10\nGooglebot|search|impostor|1|1",
+	"GPTBot|ai-training|unverified|4|112\nGooglebot|search|verified|3|12\ncurl|unknown|unverified|2|10\nGooglebot|search|impostor|1|1",
 	"AI out|2\nshop|2\nenforcement.impostors|1",
 	"Googlebot|/private|shop|1\nGooglebot|/shop|shop|1",
-	"GPTBot|claimed|/a|2\nGooglebot|verified|/private|1",
+	"GPTBot|unverified|/a|2\nGooglebot|verified|/private|1",
 	"/open|1|100",
 	"Googlebot|www.example.com|1",
 }
 
-// writeVisits writes the visits as Caddy's JSON encoder does.
+// writeVisits writes the requests as Caddy's JSON encoder does.
 func writeVisits(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	f, err := os.Create(filepath.Join(dir, "visits.log"))
+	f, err := os.Create(filepath.Join(dir, "crawlers.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := zap.NewProductionEncoderConfig()
-	logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(config), f, zapcore.InfoLevel)).Named("http.robots_policy.visits")
-	l := &VisitsLog{logger: logger}
+	logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(config), f, zapcore.InfoLevel)).Named("http.robots_policy.crawler_log")
+	l := &CrawlerLog{logger: logger}
 	for i, v := range analyticsVisits {
 		v.Time, v.Host, v.Policy, v.Status = monday, "www.example.com", "p1", 200
 		if i == 7 {
@@ -129,7 +129,7 @@ const separator = "\n=====\n"
 func TestAnalyticsWithDuckDB(t *testing.T) {
 	t.Parallel()
 	dir := writeVisits(t)
-	statements := append([]string{strings.ReplaceAll(docBlocks(t, "DuckDB")[0], "'visits.log'", "'"+dir+"/visits.log'")}, pageQueries(t)...)
+	statements := append([]string{strings.ReplaceAll(docBlocks(t, "DuckDB")[0], "'crawlers.log'", "'"+dir+"/crawlers.log'")}, pageQueries(t)...)
 	out := node(t, "@duckdb/node-api", `const {DuckDBInstance} = require('@duckdb/node-api');
 (async () => {
   const c = await (await DuckDBInstance.create(':memory:')).connect();
@@ -146,13 +146,13 @@ func TestAnalyticsWithDuckDB(t *testing.T) {
 func TestAnalyticsWithChdb(t *testing.T) {
 	t.Parallel()
 	dir := writeVisits(t)
-	lines, err := os.ReadFile(filepath.Join(dir, "visits.log"))
+	lines, err := os.ReadFile(filepath.Join(dir, "crawlers.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	statements := append([]string{
 		docBlocks(t, "ClickHouse")[0],
-		"INSERT INTO visits SETTINGS input_format_skip_unknown_fields=1 FORMAT JSONEachRow " + string(lines),
+		"INSERT INTO requests SETTINGS input_format_skip_unknown_fields=1 FORMAT JSONEachRow " + string(lines),
 	}, pageQueries(t)...)
 	out := node(t, "chdb", `const {Session} = require('chdb');
 const s = new Session(process.argv[2]), all = [];
@@ -177,12 +177,12 @@ func TestAnalyticsWithClickHouse(t *testing.T) {
 		}
 		return string(out)
 	}
-	lines, err := os.ReadFile(filepath.Join(writeVisits(t), "visits.log"))
+	lines, err := os.ReadFile(filepath.Join(writeVisits(t), "crawlers.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(docBlocks(t, "ClickHouse")[0], "")
-	run("INSERT INTO visits FORMAT JSONEachRow", string(lines))
+	run("INSERT INTO requests FORMAT JSONEachRow", string(lines))
 	var answers []string
 	for _, q := range pageQueries(t) {
 		answers = append(answers, run(q, ""))

@@ -167,7 +167,7 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-func (e *Evidence) Record(v activity.Visit) {
+func (e *Evidence) Record(v activity.Request) {
 	if l, ok := e.log.Get(); ok {
 		l.Omit(&e.lost)
 		l.Record(v)

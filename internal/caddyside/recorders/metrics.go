@@ -20,9 +20,9 @@ import (
 
 func init() { caddy.RegisterModule(new(Metrics)) }
 
-// Metrics counts visits and the bytes sent for them, for Prometheus: `caddy_robots_policy_visits_total` and
-// `caddy_robots_policy_visit_bytes_total`, by crawler, identity and decision, and by host if asked for. Automated
-// clients that the policy does not know are counted as the crawler `unknown`.
+// Metrics counts requests and the bytes sent for them, for Prometheus: `caddy_robots_policy_requests_total` and
+// `caddy_robots_policy_response_bytes_total`, by crawler, identity and decision, and by host if asked for. Automated
+// clients that the policy does not know are counted as the crawler `unlisted`.
 type Metrics struct {
 	// Whether the counters have a label for the host. MaxHosts hosts get one of
 	// their own, in the order in which they are visited; the others are `other`.
@@ -32,7 +32,7 @@ type Metrics struct {
 	MaxHosts int `json:"max_hosts,omitempty"`
 
 	// How many series the two counters may have together, as the names of crawlers and hosts multiply. Visits beyond
-	// count for the crawler and the host `other`, and in `caddy_robots_policy_visits_folded_total`. Default: 20000.
+	// count for the crawler and the host `other`, and in `caddy_robots_policy_requests_folded_total`. Default: 20000.
 	Series int `json:"series,omitempty"`
 
 	// The hosts that get a label of their own, instead of the first 200. Any client can
@@ -42,7 +42,7 @@ type Metrics struct {
 	only map[string]bool
 }
 
-// Bounds of the labels. Crawlers come from the catalogue and the policy, hosts from requests.
+// Bounds of the labels. Crawlers come from the catalog and the policy, hosts from requests.
 const (
 	maxCrawlerLabels = 1000
 	maxHostLabels    = 10_000
@@ -55,12 +55,12 @@ const (
 
 // The counters are the same for every configuration, so that counting goes on across reloads.
 var (
-	visitsTotal = newVisitCounter("visits_total", "Requests of crawlers and other automated clients, by what was decided.")
-	visitBytes  = newVisitCounter("visit_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")
+	visitsTotal = newVisitCounter("requests_total", "Requests of crawlers and other automated clients, by what was decided.")
+	visitBytes  = newVisitCounter("response_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")
 
 	visitsFolded = prometheus.NewCounter(prometheus.CounterOpts{
-		Namespace: "caddy", Subsystem: "robots_policy", Name: "visits_folded_total",
-		Help: "Visits that were counted for the crawler and the host `other`, as there are as many series as the recorder metrics may have.",
+		Namespace: "caddy", Subsystem: "robots_policy", Name: "requests_folded_total",
+		Help: "Requests that were counted for the crawler and the host `other`, as there are as many series as the recorder metrics may have.",
 	})
 
 	crawlerLabels = labels.NewSet(maxCrawlerLabels, maxLabelBytes)
@@ -75,7 +75,7 @@ type visitLabels struct {
 	host     string
 }
 
-// seriesSet are the series that visits are counted in, a bounded number.
+// seriesSet are the series that requests are counted in, a bounded number.
 type seriesSet struct {
 	mu    sync.RWMutex
 	limit int // of both counters together
@@ -98,7 +98,7 @@ func (s *seriesSet) admit(l visitLabels) bool {
 	return true
 }
 
-// Collectors are the counters of visits.
+// Collectors are the counters of requests.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{visitsTotal, visitBytes, visitsFolded}
 }
@@ -188,9 +188,9 @@ func (m *Metrics) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-func (m *Metrics) Record(v activity.Visit) {
-	crawler, host := activity.KindUnknown, ""
-	if v.Kind != activity.KindUnknown {
+func (m *Metrics) Record(v activity.Request) {
+	crawler, host := activity.CategoryUnlisted, ""
+	if v.Category != activity.CategoryUnlisted {
 		crawler = crawlerLabels.Label(v.Crawler)
 	}
 	switch {

@@ -19,14 +19,14 @@ func TestHostLabels(t *testing.T) {
 	hostLabels.SetLimit(2)
 	defer hostLabels.SetLimit(defaultHostLabels)
 	for _, host := range []string{"a\xff.example", strings.Repeat("a", 10_000)} {
-		m.Record(activity.Visit{Crawler: "GPTBot", Host: host})
+		m.Record(activity.Request{Crawler: "GPTBot", Host: host})
 	}
 	if l := hostLabels.Label("b.example"); l != "b.example" {
 		t.Errorf("the second of two hosts is %q: one that is too long has a label", l)
 	}
 }
 
-// However many crawlers and hosts there are, the series are bounded, and all visits are
+// However many crawlers and hosts there are, the series are bounded, and all requests are
 // counted.
 func TestSeriesAreBounded(t *testing.T) {
 	const limit = 3000
@@ -54,8 +54,8 @@ func TestSeriesAreBounded(t *testing.T) {
 	visits := 0
 	for crawler := range 100 {
 		for host := range 50 {
-			for _, decision := range []activity.Decision{activity.Allowed, activity.Refused, activity.Disallowed} {
-				m.Record(activity.Visit{Crawler: fmt.Sprint("c", crawler), Kind: "search", Identity: activity.Claimed, Decision: decision, Host: fmt.Sprint(host, ".example")})
+			for _, decision := range []activity.Decision{activity.Allowed, activity.Blocked, activity.Disallowed} {
+				m.Record(activity.Request{Crawler: fmt.Sprint("c", crawler), Category: "search", Identity: activity.Unverified, Decision: decision, Host: fmt.Sprint(host, ".example")})
 				visits++
 			}
 		}
@@ -66,11 +66,11 @@ func TestSeriesAreBounded(t *testing.T) {
 		t.Errorf("%d series, want at most %d", total+sizes, limit)
 	}
 	if n := after - before; n != float64(visits) {
-		t.Errorf("%v visits are counted, want %d", n, visits)
+		t.Errorf("%v requests are counted, want %d", n, visits)
 	}
 	_, folded := count(visitsFolded)
 	if folded < float64(visits-limit/2) || folded >= float64(visits) {
-		t.Errorf("%v of %d visits were folded", folded, visits)
+		t.Errorf("%v of %d requests were folded", folded, visits)
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorders has the modules that record visits, and what is recorded to now.
+// Package recorders has the modules that record requests, and what is recorded to now.
 package recorders
 
 import (
@@ -27,7 +27,7 @@ func RunningEvidence() *Evidence {
 	return e
 }
 
-// RunningStore returns the activity store of the running configuration, nil if it has none.
+// RunningStore returns the activity database of the running configuration, nil if it has none.
 func RunningStore() ActivityStore {
 	s, _ := running.Get("activity").(ActivityStore)
 	return s
@@ -47,9 +47,9 @@ type ActivityStore interface {
 // Violations are what crawlers fetched against what they had read, and what is not known.
 type Violations struct {
 	Violations []Violation `json:"violations"`
-	Requests   int64       `json:"requests"`  // of crawlers in all
-	Undecided  int64       `json:"undecided"` // by crawlers that are not known to have read a robots.txt
-	Lost       int64       `json:"lost"`      // visits that were not recorded
+	Requests   int64       `json:"requests"`     // of crawlers in all
+	Undecided  int64       `json:"undecided"`    // by crawlers that are not known to have read a robots.txt
+	Lost       int64       `json:"not_recorded"` // requests that were not recorded
 }
 
 // Violation is what a crawler fetched although the robots.txt that it had read disallows it.
@@ -75,14 +75,14 @@ var Metric prometheus.Collector = dropped{}
 
 type dropped struct{}
 
-var droppedDesc = prometheus.NewDesc("caddy_robots_policy_visits_dropped_total",
-	"Visits that a recorder dropped because its queue was full or it did not work, and events that evidence left out over the quota of a crawler.", []string{"recorder"}, nil)
+var droppedDesc = prometheus.NewDesc("caddy_robots_policy_records_lost_total",
+	"Requests that a recorder did not record because its queue was full or it did not work, and events that evidence left out over the quota of a crawler.", []string{"recorder"}, nil)
 
 // A restart is part of what goes wrong, so that a counter would begin with what it counts.
-var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_trouble_timestamp_seconds",
+var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timestamp_seconds",
 	"When something last went wrong with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp; 0 if it did not since the log was opened.", []string{"reason"}, nil)
 
-var behindDesc = prometheus.NewDesc("caddy_robots_policy_clickhouse_behind_seconds",
+var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_seconds",
 	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
 
 func (dropped) Describe(ch chan<- *prometheus.Desc) {

@@ -322,7 +322,7 @@ func trustsProxies(s *caddyhttp.Server) bool {
 const (
 	nobody   = "robots_policy_decide answers only trusted proxies, and there are none, so every server that asks gets 403; list its address in trusted_proxies, under servers in the global options"
 	forged   = "trusted_proxies is set without trusted_proxies_strict: where a proxy appends to X-Forwarded-For, a client can write an address of Googlebot in front and be verified as Googlebot; add trusted_proxies_strict"
-	twice    = "robots_policy applies twice to one request: the first one answers robots.txt, and headers and meta elements come from both; remove one, or give them matchers that exclude each other"
+	twice    = "robots_policy applies twice to one request: the first one answers robots.txt, and headers and meta tags come from both; remove one, or give them matchers that exclude each other"
 	executed = "templates comes before robots_policy, so it executes what the policy writes: {{…}} in a comment or address of robots.txt would run as a template; put robots_policy before templates"
 	after    = "robots_policy answers /robots.txt before another route for it, which is never used; remove that route, or set robots_txt to merge or off"
 )

@@ -12,11 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// answerEngines are the search engines of the built-in catalogue that feed AI answers, the
+// answerEngines are the search engines of the built-in catalog that feed AI answers, the
 // best known first: without those, such as Googlebot, that feed AI training as well, which
 // a site loses only with their search.
 func answerEngines() []string {
-	return searchers(func(c *crawlers.Crawler) bool { return c.Is(crawlers.KindAIInput) && !c.Is(crawlers.KindAITraining) })
+	return searchers(func(c *crawlers.Crawler) bool {
+		return c.Is(crawlers.CategoryAIInput) && !c.Is(crawlers.CategoryAITraining)
+	})
 }
 
 // imageCrawlers are those of search engines that collect only images, without names that
@@ -29,7 +31,7 @@ func imageCrawlers() []string {
 
 func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
 	c, _ := crawlers.Default() // what is built in is valid
-	for _, crawler := range c.OfKind(crawlers.KindSearch) {
+	for _, crawler := range c.OfCategory(crawlers.CategorySearch) {
 		if which(crawler) && !crawler.RobotsOnly {
 			tokens = append(tokens, crawler.Token)
 		}
@@ -57,8 +59,8 @@ func (b *Built) writeAnswerEngines(w io.Writer, q policy.Query) error {
 	}
 	_, err := fmt.Fprintf(w, `
 %s may still read:
-they feed AI answers, but mainly are search engines. To refuse them, run init again with
---ai-search no. Google and Bing feed AI answers too, and can only be refused with their search.
+they feed AI answers, but mainly are search engines. To block them, run init again with
+--ai-search no. Google and Bing feed AI answers too, and can only be blocked with their search.
 `, english.Some(may, 4))
 	return err
 }

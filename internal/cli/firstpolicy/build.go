@@ -197,48 +197,48 @@ func (b *builder) yes(t Topic) {
 func (b *builder) no(t Topic) {
 	mayNot := func(agent string, u policy.Usage) { b.expect(agent, false, u, "", "/") }
 	refuse := func(comment, name string, guard []string, who ...policy.Audience) {
-		b.rule(comment, policy.Rule{Name: name, For: who, Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock, IntendedGuards: guard})
+		b.rule(comment, policy.Rule{Name: name, For: who, Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock, IntendedChecks: guard})
 	}
 	switch t {
 	case Search:
 		b.rule("Search engines do not list the site. They may read its pages: only a crawler that\nreads a page can see that it may not be listed.", policy.Rule{
 			Name: "not in search engines", For: everyone(), Statements: wholeSite(false, policy.Index, policy.Search),
-			IntendedGuards: []string{"site-not-indexed"},
+			IntendedChecks: []string{"site-not-indexed"},
 		})
 		mayNot("everyone", policy.Index)
 	case Training:
 		b.rule("No AI training. This says so to everyone who reads the site, search engines included.", policy.Rule{
 			Name: "no AI training", For: everyone(), Statements: wholeSite(false, policy.TrainAI),
 		})
-		refuse("Crawlers that collect mainly for training are refused. Without the line with\n\"enforce\" robots.txt only asks them to stay away.",
-			"crawlers for AI training", nil, category(crawlers.KindAITraining)...)
+		refuse("Crawlers that collect mainly for training are blocked. Without the line with\n\"enforce\" robots.txt only asks them to stay away.",
+			"crawlers for AI training", nil, category(crawlers.CategoryAITraining)...)
 		mayNot("category:ai-training", policy.Crawl)
 		mayNot("everyone", policy.TrainAI)
 	case AIAnswers:
 		b.rule("No answers from AI products with the contents of this site.", policy.Rule{
 			Name: "no AI answers", For: everyone(), Statements: wholeSite(false, policy.AIUse),
 		})
-		refuse("Crawlers that collect for such answers, and assistants that fetch a page because\nsomeone asks about it. Many assistants do not obey robots.txt; the server refuses them.",
-			"crawlers for AI answers", nil, category(crawlers.KindAIInput, crawlers.KindAIAssistant)...)
+		refuse("Crawlers that collect for such answers, and assistants that fetch a page because\nsomeone asks about it. Many assistants do not obey robots.txt; the server blocks them.",
+			"crawlers for AI answers", nil, category(crawlers.CategoryAIInput, crawlers.CategoryAIAssistant)...)
 		mayNot("category:ai-input", policy.Crawl)
 		mayNot("category:ai-assistant", policy.Crawl)
 		mayNot("everyone", policy.AIUse)
 	case AISearch:
-		refuse("Search engines that feed such answers, too. Google and Bing do so as well, and can only\nbe refused with their search.",
-			"search engines that feed AI answers", []string{"refuses-search"}, tokens(answerEngines())...)
+		refuse("Search engines that feed such answers, too. Google and Bing do so as well, and can only\nbe blocked with their search.",
+			"search engines that feed AI answers", []string{"blocks-search"}, tokens(answerEngines())...)
 		mayNot(answerEngines()[0], policy.Crawl)
 	case Images:
 		b.rule("Image search does not show the pictures: its crawlers stay away, and others are asked\nnot to show small images of the pages.", policy.Rule{
-			Name: "no image search", For: tokens(imageCrawlers()), Statements: wholeSite(false, policy.Crawl), IntendedGuards: []string{"shuts-out-search"},
+			Name: "no image search", For: tokens(imageCrawlers()), Statements: wholeSite(false, policy.Crawl), IntendedChecks: []string{"disallows-search"},
 		})
 		b.rule("", policy.Rule{Name: "no small images", For: everyone(), Statements: wholeSite(false, policy.PresentThumbnail)})
 		mayNot("Googlebot-Image", policy.Crawl)
 		mayNot("everyone", policy.PresentThumbnail)
 	case Archives:
-		refuse("No copies in archives.", "archives", nil, category(crawlers.KindArchive)...)
+		refuse("No copies in archives.", "archives", nil, category(crawlers.CategoryArchive)...)
 		mayNot("category:archive", policy.Crawl)
 	case Previews:
-		refuse("No previews of links in messengers and social networks.", "link previews", []string{"refuses-search"}, category(crawlers.KindPreview)...)
+		refuse("No previews of links in messengers and social networks.", "link previews", []string{"blocks-search"}, category(crawlers.CategoryPreview)...)
 		mayNot("category:preview", policy.Crawl)
 	case Rights:
 	}
@@ -255,7 +255,7 @@ func (b *builder) closed() {
 		b.expect("everyone", false, policy.Crawl, "", path)
 	}
 	b.rule("Parts that no crawler may read. This keeps honest crawlers out; what must stay secret\nneeds a login as well.", policy.Rule{
-		Name: "closed to crawlers", For: everyone(), Statements: statements,
+		Name: "disallowed for crawlers", For: everyone(), Statements: statements,
 	})
 }
 
@@ -284,7 +284,7 @@ func exampleOf(h policy.Host) string { return strings.Replace(string(h), "*", "w
 
 func everyone() []policy.Audience { return []policy.Audience{{Kind: policy.ForEveryone}} }
 
-func category(kinds ...crawlers.Kind) (as []policy.Audience) {
+func category(kinds ...crawlers.Category) (as []policy.Audience) {
 	for _, k := range kinds {
 		as = append(as, policy.Audience{Kind: policy.ForCategory, Name: string(k)})
 	}

@@ -185,7 +185,7 @@ func TestDependentAnswers(t *testing.T) {
 }
 
 // TestAnswerEngines: search engines that feed AI answers are named where they may read a
-// site that wants no such answers, and refused on request.
+// site that wants no such answers, and blocked on request.
 func TestAnswerEngines(t *testing.T) {
 	t.Parallel()
 	for answer, may := range map[Answer]bool{Unanswered: true, Yes: true, No: false} {
@@ -202,7 +202,7 @@ func TestAnswerEngines(t *testing.T) {
 			}
 		}
 		if d := s.Policy.Decide(policy.Query{Crawler: s.Policy.Crawler("Googlebot"), Host: "example.com", Path: "/", Usage: policy.Crawl}); d.Verdict == policy.Disallowed {
-			t.Errorf("Googlebot is refused with answer %d", answer)
+			t.Errorf("Googlebot is blocked with answer %d", answer)
 		}
 		var out bytes.Buffer
 		if err := b.WriteMeaning(&out, time.Now()); err != nil {
@@ -289,14 +289,14 @@ func TestContradictions(t *testing.T) {
 		want    []Contradiction
 		err     string
 	}{
-		"staging is the site":          {Answers{Host: "www.example.com"}, "", "www.example.com", "", nil, `the staging host "www.example.com" includes the site's own, www.example.com`},
-		"staging has the site":         {Answers{Host: "www.example.com"}, "", "*.example.com", "", nil, `the staging host "*.example.com" includes the site's own`},
-		"staging beside the site":      {Answers{Host: "www.example.com"}, "", "*.www.example.com", "", nil, ""},
-		"staging of an unknown site":   {Answers{}, "", "*.example.com", "", nil, ""},
-		"the home page is closed":      {Answers{To: [topicCount]Answer{Search: Yes}}, "/$", "", "", nil, "this does not hold: category:search may crawl /"},
-		"robots.txt closes the site":   {Answers{From: "robots.txt", Host: "www.example.com", To: [topicCount]Answer{Search: Yes}}, "", "", "User-agent: Bingbot\nDisallow: /\n", []Contradiction{{"category:search may crawl https://www.example.com/", "", true}}, ""},
-		"an answer closes the home":    {Answers{From: "robots.txt", Host: "www.example.com"}, "/$", "", "User-agent: *\nDisallow: /x/\n", []Contradiction{{"Bingbot may crawl /", "", false}, {"Googlebot may crawl /", "", false}}, ""},
-		"robots.txt lets a crawler in": {Answers{From: "robots.txt", To: [topicCount]Answer{Training: No}}, "", "", "User-agent: GPTBot\nAllow: /\n", []Contradiction{{"category:ai-training may not crawl /", "", true}}, ""},
+		"staging is the site":           {Answers{Host: "www.example.com"}, "", "www.example.com", "", nil, `the staging host "www.example.com" includes the site's own, www.example.com`},
+		"staging has the site":          {Answers{Host: "www.example.com"}, "", "*.example.com", "", nil, `the staging host "*.example.com" includes the site's own`},
+		"staging beside the site":       {Answers{Host: "www.example.com"}, "", "*.www.example.com", "", nil, ""},
+		"staging of an unknown site":    {Answers{}, "", "*.example.com", "", nil, ""},
+		"the home page is disallowed":   {Answers{To: [topicCount]Answer{Search: Yes}}, "/$", "", "", nil, "this does not hold: category:search may crawl /"},
+		"robots.txt disallows the site": {Answers{From: "robots.txt", Host: "www.example.com", To: [topicCount]Answer{Search: Yes}}, "", "", "User-agent: Bingbot\nDisallow: /\n", []Contradiction{{"category:search may crawl https://www.example.com/", "", true}}, ""},
+		"an answer disallows the home":  {Answers{From: "robots.txt", Host: "www.example.com"}, "/$", "", "User-agent: *\nDisallow: /x/\n", []Contradiction{{"Bingbot may crawl /", "", false}, {"Googlebot may crawl /", "", false}}, ""},
+		"robots.txt lets a crawler in":  {Answers{From: "robots.txt", To: [topicCount]Answer{Training: No}}, "", "", "User-agent: GPTBot\nAllow: /\n", []Contradiction{{"category:ai-training may not crawl /", "", true}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -36,20 +36,20 @@ func (a Answers) places() []place {
 // tableRows are the questions that the table answers.
 var tableRows = []struct {
 	text  string
-	kind  crawlers.Kind // empty: one crawler
-	token string        // of that one; empty: a crawler that the catalogue does not know
+	kind  crawlers.Category // empty: one crawler
+	token string            // of that one; empty: a crawler that the catalog does not know
 	usage policy.Usage
 }{
-	{"search engines may read", crawlers.KindSearch, "", policy.Crawl},
-	{"search engines may list", crawlers.KindSearch, "", policy.Index},
+	{"search engines may read", crawlers.CategorySearch, "", policy.Crawl},
+	{"search engines may list", crawlers.CategorySearch, "", policy.Index},
 	{"Googlebot-Image may read", "", "Googlebot-Image", policy.Crawl},
-	{"crawlers for AI training may read", crawlers.KindAITraining, "", policy.Crawl},
+	{"crawlers for AI training may read", crawlers.CategoryAITraining, "", policy.Crawl},
 	{"AI may be trained with it", "", "", policy.TrainAI},
-	{"crawlers for AI answers may read", crawlers.KindAIInput, "", policy.Crawl},
-	{"AI assistants may read", crawlers.KindAIAssistant, "", policy.Crawl},
-	{"archives may read", crawlers.KindArchive, "", policy.Crawl},
-	{"link previews may read", crawlers.KindPreview, "", policy.Crawl},
-	{"unknown crawlers may read", "", "", policy.Crawl},
+	{"crawlers for AI answers may read", crawlers.CategoryAIInput, "", policy.Crawl},
+	{"AI assistants may read", crawlers.CategoryAIAssistant, "", policy.Crawl},
+	{"archives may read", crawlers.CategoryArchive, "", policy.Crawl},
+	{"link previews may read", crawlers.CategoryPreview, "", policy.Crawl},
+	{"unlisted clients may read", "", "", policy.Crawl},
 }
 
 // WriteMeaning writes a table of what a policy means for kinds of crawlers, at the places
@@ -83,17 +83,17 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	if a.From == "" || a.To[Training] != Unanswered || meaning(s, "", "", training) == "no" {
 		return nil
 	}
-	_, err := fmt.Fprint(w, "\nWith a robots.txt to start from, what no flag answers stays as it is there, and this one does not\nprohibit AI training. To prohibit it, run init again with --ai-training no.\n")
+	_, err := fmt.Fprint(w, "\nWith a robots.txt to start from, what no flag answers stays as it is there, and this one does not\ndisallow AI training. To disallow it, run init again with --ai-training no.\n")
 	return err
 }
 
 // meaning says whether the crawlers of a kind may do something: "yes", "no", "no (403)"
-// if they are refused, "3 of 8", or "not stated" for usages about which silence says
+// if they are blocked, "3 of 8", or "not stated" for usages about which silence says
 // nothing.
-func meaning(s *site.Site, kind crawlers.Kind, token string, q policy.Query) string {
+func meaning(s *site.Site, kind crawlers.Category, token string, q policy.Query) string {
 	ids := []policy.CrawlerID{s.Policy.Crawler(token)}
 	if kind != "" {
-		all := s.File.Catalogue.OfKind(kind)
+		all := s.File.Catalog.OfCategory(kind)
 		ids = make([]policy.CrawlerID, 0, len(all))
 		for _, c := range all {
 			ids = append(ids, s.Policy.Crawler(c.Token))

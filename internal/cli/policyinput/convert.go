@@ -53,7 +53,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	return &Converted{Text: c.text, File: c.file, Imported: im, Notes: notes}, nil
 }
 
-// importFile imports a robots.txt with the built-in catalogue.
+// importFile imports a robots.txt with the built-in catalog.
 func importFile(data []byte) (*robotstxt.Imported, error) {
 	names := policyfile.NewNames()
 	return robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
@@ -76,7 +76,7 @@ type statement struct {
 
 // guards are what a rule of a policy file can say is intended, and what a robots.txt has no
 // guard against.
-var guards = []string{"shuts-out-search", "site-not-indexed"}
+var guards = []string{"disallows-search", "site-not-indexed"}
 
 // maxRounds bounds how often the text is made anew without what check warns about, and
 // maxSettled how many statements that may be in all rounds.
@@ -136,8 +136,8 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 			if s != nil {
 				idle = append(idle, statement{at, *s})
 			}
-		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedGuards, d.Code) && !c.stricter():
-			rule.IntendedGuards, did = append(rule.IntendedGuards, d.Code), true
+		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedChecks, d.Code) && !c.stricter():
+			rule.IntendedChecks, did = append(rule.IntendedChecks, d.Code), true
 		}
 	}
 	return did || c.drop(idle)
@@ -218,7 +218,7 @@ func expectations(p *policy.Policy) (tests []policy.Expectation) {
 	open := may(0)
 	for id, info := range p.Crawlers {
 		allowed := may(id)
-		asked := named[id] && (!allowed || !open && info.Kind == string(crawlers.KindSearch))
+		asked := named[id] && (!allowed || !open && info.Category == string(crawlers.CategorySearch))
 		if (asked || info.Token == "Googlebot" || info.Token == "Bingbot") && !strings.ContainsAny(info.Token, " !") {
 			tests = append(tests, policy.Expectation{
 				Anyone: true, Agent: policy.Audience{Kind: policy.ForToken, Name: info.Token}, Usage: policy.Crawl, Path: "/", Allowed: allowed,

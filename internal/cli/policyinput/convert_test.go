@@ -98,7 +98,7 @@ func TestConvert(t *testing.T) {
 			name:   "an empty group opens everything",
 			robots: "User-agent: *\nDisallow: /\n\nUser-agent: Bingbot\nDisallow:\n",
 			asks:   []ask{{"Bingbot", "/x", true}, {"nobody", "/x", false}},
-			has:    []string{"- Bingbot may crawl /\n", "- Googlebot may not crawl /\n", "intended: [shuts-out-search]"},
+			has:    []string{"- Bingbot may crawl /\n", "- Googlebot may not crawl /\n", "intended: [disallows-search]"},
 		},
 		{
 			name:   "search engines that may do what most may not are in the tests",
@@ -140,7 +140,7 @@ func TestConvert(t *testing.T) {
 			name:   "an ACAP permission does not open what a Disallow closes to others",
 			robots: "User-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
 			asks:   []ask{{"nobody", "/a/", false}},
-			notes:  []string{"closes it to all others; the policy keeps it closed"},
+			notes:  []string{"disallows it for all others; the policy keeps it disallowed"},
 		},
 		{
 			name:   "a rule stays that says what ACAP prohibits too",
@@ -149,7 +149,7 @@ func TestConvert(t *testing.T) {
 			has:    []string{"  # the engine\n  - for: [Googlebot,", "  # training\n  - for: GPTBot\n"},
 		},
 		{
-			name:   "a crawler that is shut out beside * stays shut out of what is open to *",
+			name:   "a crawler that is shut out beside * stays shut out of what is allowed to *",
 			robots: "User-agent: *\nAllow: /job/\nDisallow: /\n\nUser-agent: GPTBot\nDisallow: /\n",
 			asks:   []ask{{"GPTBot", "/job/1", false}, {"GPTBot", "/", false}, {"nobody", "/job/1", true}, {"nobody", "/", false}},
 			has:    []string{"- GPTBot may not crawl /\n"},
@@ -288,7 +288,7 @@ func TestConvertContradictoryACAP(t *testing.T) {
 		}
 	}
 	// Where both close it, it is.
-	if c := mustConvert(t, []byte("User-agent: *\nDisallow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /\n")); !bytes.Contains(c.Text, []byte("intended: [shuts-out-search]")) {
+	if c := mustConvert(t, []byte("User-agent: *\nDisallow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /\n")); !bytes.Contains(c.Text, []byte("intended: [disallows-search]")) {
 		t.Errorf("%s", c.Text)
 	}
 }

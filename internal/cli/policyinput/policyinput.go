@@ -89,7 +89,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 		}
 	}
 	// Limits in time may have passed, and tests fail, of a policy that is compared.
-	s, ds := site.LoadWith(raw.Name, text, policyfile.Options{Accepted: true})
+	s, ds := site.LoadWith(raw.Name, text, policyfile.Options{Accepted: true, Stored: true})
 	if s == nil {
 		return nil, fmt.Errorf("%w policy file:\n%w", ErrInvalid, ds)
 	}

@@ -107,7 +107,7 @@ func (q *Questions) words(d *rfc9309.Difference) string {
 			who[i] = "crawlers that it does not name"
 		}
 	}
-	s := fmt.Sprintf("%s:%d closes %s to %s; %s leaves %s open", closing, at, what, english.Some(who, 3), opening, it)
+	s := fmt.Sprintf("%s:%d disallows %s for %s; %s leaves %s allowed", closing, at, what, english.Some(who, 3), opening, it)
 	if by > 0 {
 		s += fmt.Sprintf(" (line %d)", by)
 	}

@@ -150,8 +150,8 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 		return 0, err
 	}
 	for _, c := range demoClients {
-		if row, ok := d.versions[0].site.File.Catalogue.Lookup(c.name); ok {
-			c.kind = string(row.Kind)
+		if row, ok := d.versions[0].site.File.Catalog.Lookup(c.name); ok {
+			c.kind = string(row.Category)
 		}
 		d.clients = append(d.clients, c)
 	}
@@ -169,7 +169,7 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 	}
 	err = errors.Join(err, s.Close())
 	if n := s.Dropped(); err == nil && n > 0 {
-		err = fmt.Errorf("%d visits were not written", n)
+		err = fmt.Errorf("%d requests were not written", n)
 	}
 	return d.visits, err
 }

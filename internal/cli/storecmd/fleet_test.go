@@ -71,9 +71,9 @@ func TestCommandsOnBothEngines(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
-		s.Record(activity.Visit{
+		s.Record(activity.Request{
 			Time: time.Now().Add(-time.Duration(rnd.IntN(4*24)) * time.Hour), Host: "www.example.com", Path: fmt.Sprint("/p/", rnd.IntN(20)), Bytes: 10,
-			Crawler: []string{"GPTBot", "Googlebot"}[rnd.IntN(2)], Kind: "search", Identity: activity.Verified, Decision: activity.Allowed, Policy: "p",
+			Crawler: []string{"GPTBot", "Googlebot"}[rnd.IntN(2)], Category: "search", Identity: activity.Verified, Decision: activity.Allowed, Policy: "p",
 		})
 	}
 	closed := func(s *store.Store) {
@@ -107,7 +107,7 @@ func TestCommandsOnBothEngines(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		found, err := replay.Run(ctx, replay.Options{Old: policies[0], New: policies[1], Stored: r.EachRow, StoreName: "the store"})
+		found, err := replay.Run(ctx, replay.Options{Old: policies[0], New: policies[1], Stored: r.EachRow, StoreName: "the activity database"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestCommandsOnBothEngines(t *testing.T) {
 		return string(text)
 	}
 	if one, all := report(dir), report(address); one != all {
-		t.Errorf("of the store:\n%s\nof the fleet:\n%s", one, all)
+		t.Errorf("of the activity database:\n%s\nof the fleet:\n%s", one, all)
 	}
 	if _, err := openStore(ctx, "http://h"); err == nil {
 		t.Error("an address without a database is opened")

@@ -14,14 +14,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
 )
 
-// forgetCommand deletes rows of an activity store.
+// forgetCommand deletes rows of an activity database.
 func forgetCommand() *cobra.Command {
 	var crawler, host, clickHouse string
-	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes what an activity store has about a crawler or a host",
+	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes what an activity database has about a crawler or a host",
 		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return errors.New("expected DIR, the directory of the activity store")
+				return errors.New("expected DIR, the directory of the activity database")
 			case crawler == "" && host == "":
 				return errors.New("give --crawler, --host, or both")
 			}

@@ -20,7 +20,7 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range [][2]string{{"GPTBot", "a.example"}, {"GPTBot", "b.example"}, {"CCBot", "a.example"}} {
-		s.Record(activity.Visit{Time: time.Now(), Crawler: v[0], Host: v[1], Path: "/"})
+		s.Record(activity.Request{Time: time.Now(), Crawler: v[0], Host: v[1], Path: "/"})
 	}
 	forget := func(args ...string) string {
 		cmd := forgetCommand()
@@ -32,7 +32,7 @@ func TestForget(t *testing.T) {
 		return out.String()
 	}
 	if out := forget(dir, "--crawler", "GPTBot"); !strings.Contains(out, "; stop Caddy first") {
-		t.Errorf("while the store is in use: %s", out)
+		t.Errorf("while the activity database is in use: %s", out)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestForget(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{dir, "give --crawler, --host, or both"},
-		{t.TempDir() + " --host x", "is not an activity store"},
+		{t.TempDir() + " --host x", "is not an activity database"},
 		{"--host x", "expected DIR"},
 	} {
 		if out := forget(strings.Fields(c.args)...); !strings.Contains(out, c.want) {

@@ -56,7 +56,7 @@ are there stay as they are, so that it can be run again with each new version.
 
 With --prune, the statements drop months that are older than asked for.
 
-Servers need the right to INSERT, the console and replay --store to SELECT, this command to
+Servers need the right to INSERT, the console and replay --database to SELECT, this command to
 CREATE, ALTER and DROP.`
 	cmd.Example = `  caddy robots-policy activity-schema 'https://clickhouse.example.net:8443/robots?user=admin&password_file=/etc/caddy/admin.password' --apply
   caddy robots-policy activity-schema http://localhost:8123/robots --prune --months 13 --apply`

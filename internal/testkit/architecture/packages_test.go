@@ -41,7 +41,7 @@ var layers = []struct {
 	{"activity", []string{"activity"}},
 	{"a policy with all its channels", []string{"site"}},
 	{"channels, identity and the file", []string{"robotsserve", "robotstag", "metainject", "policyfile", "crawlers/identity"}},
-	{"other robots.txt, rights registers, and proofs of identity", []string{"robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth"}},
+	{"other robots.txt, rights documents and signals, and proofs of identity", []string{"robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth"}},
 	{"ACAP", []string{"acap"}},
 	{"the model", []string{"policy"}},
 	{"patterns, rules, crawlers", []string{"pathpattern", "robotsrule", "crawlers", "internal/rfc9309"}},

@@ -64,12 +64,12 @@ func FillMonth(t testing.TB, c *clickhouse.Client, nodes int, n Rows, until time
 		if path != "" {
 			columns, text = ", path", ", "+path
 		}
-		statement := fmt.Sprintf(`INSERT INTO %s (node, store, row_key, revision, host, crawler, identity, decision, rule, policy%s, %s, requests, bytes, violations, queries, unread)
-SELECT concat('node-', toString(node)), node + 1, cityHash64(node, at, row), 1, %s, %s, %s, %s, if(row %% 3 = 0, 'no AI training', ''), '0123456789ab'%s,
+		statement := fmt.Sprintf(`INSERT INTO %s (server_name, store, row_key, revision, host, crawler, identity, decision, rule, policy%s, %s, requests, bytes, violations, queries, unread)
+SELECT concat('server-', toString(server)), server + 1, cityHash64(server, at, row), 1, %s, %s, %s, %s, if(row %% 3 = 0, 'no AI training', ''), '0123456789ab'%s,
 	toUInt32(at), 1 + hash %% 40, hash %% 100000, if(row %% 7 = 0, hash %% 5, 0), 0, hash %% 2
-FROM (SELECT intDiv(number, %d) %% %d AS node, %d + intDiv(number, %d) AS at, number %% %d AS row, cityHash64(number) AS hash FROM numbers(%d))`,
-			table, columns, bucket, pick("intDiv(row, 20)", "'www.example.com'", "'news.example.com'", "'shop.example.com'"), pick("row", names...), pick("intDiv(row, 7)", "'verified'", "'claimed'", "'verified'", "'impostor'"),
-			pick("intDiv(row, 3)", "'allowed'", "'allowed'", "'refused'", "'disallowed'"), text,
+FROM (SELECT intDiv(number, %d) %% %d AS server, %d + intDiv(number, %d) AS at, number %% %d AS row, cityHash64(number) AS hash FROM numbers(%d))`,
+			table, columns, bucket, pick("intDiv(row, 20)", "'www.example.com'", "'news.example.com'", "'shop.example.com'"), pick("row", names...), pick("intDiv(row, 7)", "'verified'", "'unverified'", "'verified'", "'impostor'"),
+			pick("intDiv(row, 3)", "'allowed'", "'allowed'", "'blocked'", "'disallowed'"), text,
 			rows, nodes, first, rows*nodes, rows, int64(rows*nodes)*buckets)
 		if err := c.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -81,8 +81,8 @@ FROM (SELECT intDiv(number, %d) %% %d AS node, %d + intDiv(number, %d) AS at, nu
 	fill("path_days", "day", today-29, 29, n.PathDay, path)
 	fill("path_hours", "hour", today*24-48, 72, n.PathHour, path)
 	for _, statement := range []string{
-		fmt.Sprintf("INSERT INTO nodes (node, store, revision, rolled, last, behind) SELECT concat('node-', toString(number)), number + 1, 1, %d, %d, 0 FROM numbers(%d)", today-1, today*24+23, nodes),
-		fmt.Sprintf("INSERT INTO crawlers (node, store, row_key, revision, crawler, kind, first, last) SELECT concat('node-', toString(intDiv(number, 20))), intDiv(number, 20) + 1, number, 1, %s, %s, %d, %d FROM numbers(%d)",
+		fmt.Sprintf("INSERT INTO servers (server_name, store, revision, rolled, last, behind) SELECT concat('server-', toString(number)), number + 1, 1, %d, %d, 0 FROM numbers(%d)", today-1, today*24+23, nodes),
+		fmt.Sprintf("INSERT INTO crawlers (server_name, store, row_key, revision, crawler, category, first, last) SELECT concat('server-', toString(intDiv(number, 20))), intDiv(number, 20) + 1, number, 1, %s, %s, %d, %d FROM numbers(%d)",
 			pick("number", names...), pick("number", kinds...), (today-29)*86400, today*86400, 20*nodes),
 	} {
 		if err := c.Exec(t.Context(), statement); err != nil {

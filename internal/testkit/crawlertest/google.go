@@ -5,7 +5,7 @@ package crawlertest
 import "strings"
 
 // Google answers as Google's robots.txt parser (github.com/google/robotstxt) does,
-// written from its behaviour and compared with it where GoogleCheckout names a
+// written from its behavior and compared with it where GoogleCheckout names a
 // checkout. Unlike RobotsTxt, it has the tolerances of that parser and none of
 // RFC 9309's normal form of paths.
 type Google struct{ lines []googleLine }

@@ -54,7 +54,7 @@ type Reader struct {
 	Read func(lines []string, agent string) Rights
 }
 
-// XReaders read X-Robots-Tag, or as everyone the content of meta elements: by the documents, at each delimiter, and
+// XReaders read X-Robots-Tag, or as everyone the content of meta tags: by the documents, at each delimiter, and
 // by words alone.
 var XReaders = []Reader{
 	{"document", EvaluateX},

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// PageRules are the rules of the robots meta elements in the head of a page, by
+// PageRules are the rules of the robots meta tags in the head of a page, by
 // audience in lower case; "robots" is everyone.
 type PageRules map[string][][2]string
 
-// Elements reads a page as the HTML standard does. Every meta element of its head
+// Elements reads a page as the HTML standard does. Every meta tag of its head
 // with a name is taken for one that might be of a crawler.
 func Elements(page string) (PageRules, error) {
 	doc, err := html.Parse(strings.NewReader(page))

@@ -218,9 +218,9 @@ func (doc *RSL) end(name, text string, at map[string]string) error {
 }
 
 // At is what the document says about a usage of a path in normal form: "yes" if it is
-// permitted for nothing, "no" if it is prohibited, "licence" if it is permitted for a
+// permitted for nothing, "no" if it is prohibited, "license" if it is permitted for a
 // payment, "" if nothing is said. The longest URL that matches holds, and what is
-// prohibited by any licence without being offered by another is prohibited.
+// prohibited by any license without being offered by another is prohibited.
 func (doc *RSL) At(path, usage string) string {
 	best := -1
 	for i, c := range doc.Contents {
@@ -240,7 +240,7 @@ func (doc *RSL) At(path, usage string) string {
 		case l.Payment == "" || l.Payment == "free":
 			answer = "yes"
 		case answer == "":
-			answer = "licence"
+			answer = "license"
 		}
 	}
 	return answer

@@ -8,7 +8,7 @@ import (
 )
 
 // Closed names what the policy, asked usage by usage, closes to a crawler at a page:
-// refused, crawl, index, snippet, link and limit. Headers know neither who asks nor that
+// blocked, crawl, index, snippet, link and limit. Headers know neither who asks nor that
 // what they say to everyone is not for this crawler, so all of their answers count. A limit
 // must be in one rule only.
 func Closed(spec *policy.Spec, q Question) map[string]bool {
@@ -22,7 +22,7 @@ func Closed(spec *policy.Spec, q Question) map[string]bool {
 	}
 	q.Usage = policy.Crawl
 	if a := Decide(spec, q); a.Verdict == policy.Disallowed {
-		closed[map[bool]string{true: "refused", false: "crawl"}[a.Mode == policy.ModeBlock]] = true
+		closed[map[bool]string{true: "blocked", false: "crawl"}[a.Mode == policy.ModeBlock]] = true
 	}
 	if disallowed(q, policy.Search) {
 		closed["index"] = true

@@ -29,7 +29,7 @@ const (
 
 var patternKinds = []PatternKind{AnyPatterns, PlainPatterns, PlainPatterns, EncodedPatterns, SitePatterns, SitePatterns, TiedPatterns}
 
-// RealTokens are crawlers of the built-in catalogue that policies of Full name.
+// RealTokens are crawlers of the built-in catalog that policies of Full name.
 var RealTokens = []string{"Googlebot", "Bingbot", "GPTBot", "CCBot", "Google-Extended", "Applebot", "Applebot-Extended", "Bytespider", "AhrefsBot"}
 
 // Full makes a policy of everything that a policy file can say and that holds
@@ -200,7 +200,7 @@ func finish(r *rand.Rand, spec *policy.Spec) {
 	case 0:
 		spec.Enforcement.RetryAfter = time.Minute
 	case 1:
-		spec.Enforcement.Message = "Please ask licences@example.com."
+		spec.Enforcement.Message = "Please ask licenses@example.com."
 	case 2:
 		spec.Enforcement.Close = true
 	}
@@ -232,7 +232,7 @@ func finishRights(spec *policy.Spec) {
 		}
 	}
 	if p.License == "" {
-		p.RSL = oneOf(r, "", "/license.xml", "/licences/site.xml")
+		p.RSL = oneOf(r, "", "/license.xml", "/licenses/site.xml")
 	}
 	if r.IntN(2) == 0 {
 		spec.Rights.TDMPolicy = "https://www.example.com/tdm.json?a=1&b=2"

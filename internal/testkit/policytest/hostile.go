@@ -43,7 +43,7 @@ func Hostile(size int) map[string][]byte {
 	build("nested-paths", head+"  - for: everyone\n    disallow:\n      crawl:\n", "  - for: [category:search, category:seo, operator:Google]\n    allow: {crawl: /}\n", func(i int) string {
 		return fmt.Sprintf("        - /%s\n", strings.Repeat("a/", i%1000))
 	})
-	build("misspelt-names", head+"  - for:\n", "    disallow: {crawl: /}\n", func(i int) string {
+	build("misspelled-names", head+"  - for:\n", "    disallow: {crawl: /}\n", func(i int) string {
 		return "      - Googelbot" + HostileName(i) + "\n"
 	})
 	build("tests", head+"  - for: everyone\n    hosts: [a.example, b.example, '*.c.example']\n    disallow: {crawl: /a}\nexpect:\n", "", func(i int) string {

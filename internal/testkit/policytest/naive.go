@@ -225,7 +225,7 @@ func identityOK(demand policy.Demand, client policy.Identity) bool {
 		return client == policy.Verified
 	case policy.DemandNotImpostor:
 		return client != policy.Impostor
-	case policy.DemandClaimed:
+	case policy.DemandAny:
 	}
 	return true
 }
@@ -254,7 +254,7 @@ func closeness(spec *policy.Spec, a policy.Audience, q Question) (int, bool) {
 		}
 		return byFamily, strings.EqualFold(a.Name, family(spec, c))
 	case policy.ForCategory:
-		return byGroup, c.Kind != "" && strings.EqualFold(a.Name, c.Kind)
+		return byGroup, c.Category != "" && strings.EqualFold(a.Name, c.Category)
 	case policy.ForOperator:
 		return byGroup, c.Operator != "" && strings.EqualFold(a.Name, c.Operator)
 	case policy.ForPurpose:

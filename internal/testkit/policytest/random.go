@@ -23,19 +23,19 @@ type Options struct {
 	Limits      []string // time limits; nil: some around Now
 }
 
-// Crawlers is the small catalogue of the policies that Random makes.
+// Crawlers is the small catalog of the policies that Random makes.
 var Crawlers = []policy.Crawler{
-	{Token: "AlphaBot", Operator: "Alpha", Kind: "search", Purposes: []string{"news"}},
-	{Token: "AlphaBot-Image", Operator: "Alpha", Kind: "search", Follows: []string{"AlphaBot"}},
-	{Token: "BetaBot", Operator: "Beta", Kind: "ai-training"},
-	{Token: "Beta-Extended", Operator: "Beta", Kind: "ai-training", RobotsOnly: true},
-	{Token: "GammaBot", Operator: "Gamma", Kind: "ai-training", IgnoresStar: true},
-	{Token: "DeltaBot", Operator: "Alpha", Kind: "archive", Purposes: []string{"news", "research"}},
-	{Token: "ZetaBot", Operator: "Zeta", Kind: "search", Follows: []string{"AlphaBot"}},
+	{Token: "AlphaBot", Operator: "Alpha", Category: "search", Purposes: []string{"news"}},
+	{Token: "AlphaBot-Image", Operator: "Alpha", Category: "search", Follows: []string{"AlphaBot"}},
+	{Token: "BetaBot", Operator: "Beta", Category: "ai-training"},
+	{Token: "Beta-Extended", Operator: "Beta", Category: "ai-training", RobotsOnly: true},
+	{Token: "GammaBot", Operator: "Gamma", Category: "ai-training", IgnoresStar: true},
+	{Token: "DeltaBot", Operator: "Alpha", Category: "archive", Purposes: []string{"news", "research"}},
+	{Token: "ZetaBot", Operator: "Zeta", Category: "search", Follows: []string{"AlphaBot"}},
 }
 
 // Tokens are the crawlers that questions about a policy of Random should name;
-// EpsilonBot is in no catalogue, "" is one that nobody knows.
+// EpsilonBot is in no catalog, "" is one that nobody knows.
 var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", ""}
 
 // Hosts are hosts to ask about.

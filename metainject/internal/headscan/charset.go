@@ -12,8 +12,8 @@ import (
 type Encoding uint8
 
 const (
-	// Unlabelled is no label, or an unknown one: browsers then use an encoding based on ASCII.
-	Unlabelled Encoding = iota
+	// Unlabeled is no label, or an unknown one: browsers then use an encoding based on ASCII.
+	Unlabeled Encoding = iota
 	// ASCIIBased is an encoding in which the bytes of markup always are markup.
 	ASCIIBased
 	// UTF16 is UTF-16 in either byte order.
@@ -50,7 +50,7 @@ func EncodingOf(label []byte) Encoding {
 		return ASCIIBased
 	}
 	if len(label) == 0 || len(label) > 40 {
-		return Unlabelled
+		return Unlabeled
 	}
 	label = bytes.ToLower(label)
 	for _, kind := range [...]struct {
@@ -63,7 +63,7 @@ func EncodingOf(label []byte) Encoding {
 			}
 		}
 	}
-	return Unlabelled
+	return Unlabeled
 }
 
 // prescan finds a declaration of the encoding outside the head, as browsers do in the first bytes, without
@@ -120,7 +120,7 @@ func (s *Scanner) prescan(b []byte, eof bool) bool {
 	return true
 }
 
-// declares stores the encoding that a meta element outside the head declares.
+// declares stores the encoding that a meta tag outside the head declares.
 func (s *Scanner) declares(b []byte, m *metaAttributes) bool {
 	v := m.values(b)
 	label, ok := m.label(&v)
@@ -128,7 +128,7 @@ func (s *Scanner) declares(b []byte, m *metaAttributes) bool {
 		return false
 	}
 	switch EncodingOf(label) {
-	case Unlabelled:
+	case Unlabeled:
 		return false
 	case Other:
 		s.Foreign = true

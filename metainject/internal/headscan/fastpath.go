@@ -24,7 +24,7 @@ const (
 	capitals     = 0x2020202020202020
 )
 
-// elements skips the elements that most heads consist of, if they are complete, and looks at the meta elements.
+// elements skips the elements that most heads consist of, if they are complete, and looks at the meta tags.
 // It stops at anything else. The state machine does all that it does at a third of the speed.
 func (s *Scanner) elements(b []byte) {
 	i := s.pos

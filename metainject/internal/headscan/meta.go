@@ -14,7 +14,7 @@ import (
 // Everyone is the name of the element that speaks to every crawler.
 const Everyone = "robots"
 
-// A Meta is a robots meta element of the page, a child of its head.
+// A Meta is a robots meta tag of the page, a child of its head.
 type Meta struct {
 	Start, End int
 	// ValueStart and ValueEnd enclose the value of content, with its quotes.
@@ -42,7 +42,7 @@ func (a attribute) value(b []byte) []byte {
 	return v
 }
 
-// The relevant attributes of a meta element.
+// The relevant attributes of a meta tag.
 const (
 	attrName = iota
 	attrProperty
@@ -55,7 +55,7 @@ const (
 
 var attrNames = [numAttrs]string{"name", "property", "http-equiv", "content", "charset", "xmlns"}
 
-// metaAttributes are the first attributes of each relevant name in a meta element.
+// metaAttributes are the first attributes of each relevant name in a meta tag.
 type metaAttributes struct {
 	attrs [numAttrs]attribute
 	exact bool // names in capitals are others, as in XML
@@ -134,7 +134,7 @@ func (m *metaAttributes) values(b []byte) (v metaValues) {
 	return v
 }
 
-// meta looks at a meta element in the head, whose tag ends before s.pos.
+// meta looks at a meta tag in the head, whose tag ends before s.pos.
 func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	content := m.attrs[attrContent]
 	if !m.attrs[attrCharset].given && !m.attrs[attrHTTPEquiv].given {
@@ -199,7 +199,7 @@ func (v *metaValues) unescape() {
 	}
 }
 
-// label returns the encoding that a meta element declares.
+// label returns the encoding that a meta tag declares.
 func (m *metaAttributes) label(v *metaValues) (label []byte, ok bool) {
 	if m.attrs[attrCharset].given {
 		return v[attrCharset], true
@@ -221,13 +221,13 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 		means = EncodingOf(label)
 	}
 	// XML has its own declaration.
-	if !s.xml && (s.CharsetEnd == 0 || s.unlabelled && means != Unlabelled) {
-		s.CharsetEnd, s.unlabelled = s.pos, means == Unlabelled
-		if s.NoscriptAt >= 0 && means != Unlabelled {
+	if !s.xml && (s.CharsetEnd == 0 || s.unlabeled && means != Unlabeled) {
+		s.CharsetEnd, s.unlabeled = s.pos, means == Unlabeled
+		if s.NoscriptAt >= 0 && means != Unlabeled {
 			s.Charset = string(label)
 		}
 	}
-	// UTF-16 in a meta element means UTF-8, since it could be read at all.
+	// UTF-16 in a meta tag means UTF-8, since it could be read at all.
 	if means == Other {
 		s.Foreign = true
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package headscan finds the robots meta elements in the head of a page, and the
+// Package headscan finds the robots meta tags in the head of a page, and the
 // place for new ones, as the page arrives.
 package headscan
 
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Names tells which meta elements speak to crawlers.
+// Names tells which meta tags speak to crawlers.
 type Names interface {
 	// Known returns the audience that a name as written in a page means, in lower
 	// case, or "".
@@ -21,7 +21,7 @@ type Names interface {
 // A Scanner follows the HTML standard's tokenization and tree construction
 // (https://html.spec.whatwg.org/multipage/parsing.html, scripting enabled) over the head of a page. It is given
 // the page from its first byte, longer each time, and goes on where it stopped. It copies nothing, and allocates
-// nothing until it finds a robots meta element.
+// nothing until it finds a robots meta tag.
 //
 // It stops early, as if the head ended, where the whole tree builder would be needed: at nested templates and
 // some texts behind foreign content, select or col in a template, and at long numeric character references.
@@ -56,7 +56,7 @@ type Scanner struct {
 	// (https://amp.dev/documentation/guides-and-tutorials/learn/spec/amphtml).
 	AMP      bool
 	Document bool // something shows that this is a page and not a fragment of one
-	// CharsetEnd is the end of the meta element that declares the encoding, 0 for none.
+	// CharsetEnd is the end of the meta tag that declares the encoding, 0 for none.
 	CharsetEnd int
 	// NoscriptAt is the first noscript element that ends the head for parsers without scripting; -1 for none.
 	NoscriptAt int
@@ -67,7 +67,7 @@ type Scanner struct {
 	Foreign bool
 	Decided bool // the encoding is known from elsewhere, a declaration in the page does not count
 
-	unlabelled bool // no browser knows the declared encoding, so the next one counts
+	unlabeled  bool // no browser knows the declared encoding, so the next one counts
 	metas      []Meta
 	metaArray  [4]Meta
 	open       bool // XHTML: the last of metas still waits for its end tag
@@ -121,7 +121,7 @@ func (s *Scanner) Reset(names Names, xml bool) {
 	s.metas = s.metaArray[:0]
 }
 
-// Metas returns the complete robots meta elements found so far, which the caller may mark.
+// Metas returns the complete robots meta tags found so far, which the caller may mark.
 func (s *Scanner) Metas() []Meta {
 	if s.open {
 		return s.metas[:len(s.metas)-1]
@@ -267,7 +267,7 @@ func (s *Scanner) data(b []byte, eof bool) bool {
 	}
 	if b[i] != '<' {
 		if s.mode == modeInitial && strings.IndexByte(jsonStarts, b[i]) >= 0 {
-			s.Foreign, s.Done = true, true // JSON that is labelled as HTML
+			s.Foreign, s.Done = true, true // JSON that is labeled as HTML
 			return true
 		}
 		return s.text()

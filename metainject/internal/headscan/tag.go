@@ -305,7 +305,7 @@ func attrStep(b []byte, i int, st attrState) (int, attrState) {
 	return len(b), st
 }
 
-// tagDone acts on a tag that ends at end. m is for meta elements.
+// tagDone acts on a tag that ends at end. m is for meta tags.
 func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 	s.pos, s.state = end, stateData
 	if s.end {

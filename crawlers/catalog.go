@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"cmp"
+	"embed"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
+)
+
+//go:embed catalog/*.yaml
+var embedded embed.FS
+
+// Catalog is an immutable set of crawlers, safe for concurrent use. No two have
+// the same token, whatever its letter case. The zero value is empty.
+type Catalog struct {
+	crawlers  []*Crawler // by token, ignoring case
+	byToken   map[string]int
+	asOf      string
+	addresses string   // the address lists that came with it, for package verify
+	base      *Catalog // that a policy's rows were merged into; nil for none
+}
+
+var builtin = sync.OnceValues(func() (*Catalog, error) { return load(embedded) })
+
+// installed is the catalog that replaces the embedded one in this process.
+var installed atomic.Pointer[Catalog]
+
+// Embedded returns the catalog that is part of the program. The first call reads it, which takes some milliseconds;
+// the others share it. The error is always nil in a build whose tests pass.
+func Embedded() (*Catalog, error) { return builtin() }
+
+// Default returns the catalog in use: the one that was installed, or else the embedded
+// one. The error is that of [Embedded].
+func Default() (*Catalog, error) {
+	if c := installed.Load(); c != nil {
+		return c, nil
+	}
+	return Embedded()
+}
+
+// Install makes c the catalog in use, or the embedded one if c is nil. What was made
+// from the catalog before keeps that one.
+func Install(c *Catalog) { installed.Store(c) }
+
+// AsOf returns the date of the catalog, as YYYY-MM-DD: that of its newest file.
+func (c *Catalog) AsOf() string { return c.asOf }
+
+// Addresses returns the text of the address lists that came with a catalog, which
+// package verify reads, "" for none.
+func (c *Catalog) Addresses() string { return c.addresses }
+
+// newCatalog takes crawlers whose tokens are distinct.
+func newCatalog(list []*Crawler, asOf string) *Catalog {
+	slices.SortFunc(list, func(a, b *Crawler) int {
+		return cmp.Compare(ascii.Lower(a.Token), ascii.Lower(b.Token))
+	})
+	c := &Catalog{crawlers: list, byToken: make(map[string]int, len(list)), asOf: asOf}
+	for i, cr := range list {
+		c.byToken[ascii.Lower(cr.Token)] = i
+	}
+	return c
+}
+
+// Len returns the number of crawlers.
+func (c *Catalog) Len() int { return len(c.crawlers) }
+
+// All returns every crawler, ordered by token. The slice is the caller's.
+func (c *Catalog) All() []*Crawler { return slices.Clone(c.crawlers) }
+
+// At returns the crawler with an index that the recognizer gave; it panics when i is
+// not below [Catalog.Len], as an index of a slice does.
+func (c *Catalog) At(i int) *Crawler { return c.crawlers[i] }
+
+// Lookup returns the crawler whose product token is token, in any letter case.
+func (c *Catalog) Lookup(token string) (*Crawler, bool) {
+	i, ok := c.Index(token)
+	if !ok {
+		return nil, false
+	}
+	return c.crawlers[i], true
+}
+
+// Index returns the position of the crawler whose product token is token, in any letter case.
+func (c *Catalog) Index(token string) (int, bool) {
+	i, ok := c.byToken[ascii.Lower(token)]
+	return i, ok
+}
+
+// OfCategory returns the crawlers whose primary category is k: those that `category:NAME` means.
+func (c *Catalog) OfCategory(k Category) []*Crawler {
+	return c.filter(func(cr *Crawler) bool { return cr.Category == k })
+}
+
+// Operators returns the operators' names in alphabetical order, each once.
+func (c *Catalog) Operators() []string {
+	names := make([]string, 0, len(c.crawlers))
+	for _, cr := range c.crawlers {
+		if cr.Operator != "" {
+			names = append(names, cr.Operator)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(ascii.Lower(a), ascii.Lower(b)) })
+	return slices.Compact(names)
+}
+
+// Search returns what a person may mean by a name: the crawler with that very token, or else every crawler of which
+// the token, the operator, a string in the User-Agent or a category contains it, in any letter case.
+func (c *Catalog) Search(name string) []*Crawler {
+	if cr, ok := c.Lookup(name); ok {
+		return []*Crawler{cr}
+	}
+	if k := Category(ascii.Lower(name)); k.Valid() {
+		return c.filter(func(cr *Crawler) bool { return cr.Is(k) })
+	}
+	want := strings.ToLower(name)
+	contains := func(s string) bool { return strings.Contains(strings.ToLower(s), want) }
+	return c.filter(func(cr *Crawler) bool {
+		return contains(cr.Token) || contains(cr.Operator) || slices.ContainsFunc(cr.UserAgents, contains)
+	})
+}
+
+// withoutPolicy returns the catalog without what a policy changed.
+func (c *Catalog) withoutPolicy() *Catalog {
+	if c.base != nil {
+		return c.base
+	}
+	return c
+}
+
+// AddressLists returns the URLs of all address lists, each once, in order.
+func (c *Catalog) AddressLists() []string {
+	var urls []string
+	for _, cr := range c.crawlers {
+		urls = append(urls, cr.Verification.AddressLists...)
+	}
+	slices.Sort(urls)
+	return slices.Compact(urls)
+}
+
+func (c *Catalog) filter(keep func(*Crawler) bool) []*Crawler {
+	var found []*Crawler
+	for _, cr := range c.crawlers {
+		if keep(cr) {
+			found = append(found, cr)
+		}
+	}
+	return found
+}
+
+// Patterns returns what to look for in a User-Agent. Each Index is that of [Catalog.At]. The policy file's crawlers
+// come first, so that they win where they share a string with a built-in one.
+func (c *Catalog) Patterns() []Pattern {
+	patterns := make([]Pattern, 0, len(c.crawlers))
+	for _, fromPolicy := range []bool{true, false} {
+		for i, cr := range c.crawlers {
+			if cr.FromPolicy != fromPolicy {
+				continue
+			}
+			for _, p := range cr.Patterns() {
+				patterns = append(patterns, Pattern{Token: p, Index: i})
+			}
+		}
+	}
+	return patterns
+}
+
+// Derived is something that is derived from the catalog in use, once for all who need
+// it. The zero value is ready to use.
+type Derived[T any] struct {
+	mu    sync.Mutex
+	of    *Catalog
+	value T
+}
+
+// Get returns what derive makes of c. ok is false if c is not the catalog in use: the
+// caller derives its own value then.
+func (d *Derived[T]) Get(c *Catalog, derive func() T) (value T, ok bool) {
+	if current, err := Default(); err != nil || current != c {
+		return value, false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of != c {
+		d.of, d.value = c, derive()
+	}
+	return d.value, true
+}
+
+// WellKnown are the crawlers that messages name first.
+var WellKnown = []string{
+	"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot",
+	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User",
+}
+
+// SortWellKnown puts the well-known ones among some names first, and leaves the others in their order.
+func SortWellKnown(names []string) {
+	rank := func(name string) int {
+		if i := slices.Index(WellKnown, name); i >= 0 {
+			return i
+		}
+		return len(WellKnown)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+}

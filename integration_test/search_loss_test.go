@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+// A policy that would lose a verified search crawler that came is not loaded, and not
+// published, unless it says that this is intended.
+func TestPolicyThatLosesSearchIsNotLoaded(t *testing.T) {
+	const (
+		open  = "version: 1\nenforcement: {mode: block}\nrules:\n  - for: everyone\n    allow: {crawl: [/]}\n"
+		shut  = open + "  - for: Googlebot\n    disallow: {crawl: [/news/]}\n"
+		other = open + "  - for: Googlebot\n    disallow: {crawl: [/shop/]}\n" // where it never came
+	)
+	s := startReloading(t, `servers {
+	trusted_proxies static 127.0.0.0/8
+}
+robots_policy {
+	activity DIR/activity {
+		max_search_loss 0
+		max_undecided 1
+	}
+}`, open, nil, "robots_policy POLICY {\nreload off\n}\nrespond hello")
+	for range 3 {
+		s.get("/news/1", "User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "X-Forwarded-For", "66.249.66.1")
+	}
+	dir := filepath.Join(s.dir, "activity")
+	eventually(t, "the requests are stored", func() bool {
+		r, err := store.OpenReader(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		crawlers, err := r.Crawlers(t.Context())
+		return err == nil && len(crawlers) == 1
+	})
+	reload := func(policy string) (result, message string) {
+		s.write("policy.yaml", policy)
+		var answer struct {
+			Results []struct{ Result, Error string }
+		}
+		s.ask("POST", "/robots_policy/reload", &answer)
+		if len(answer.Results) != 1 {
+			t.Fatalf("%+v", answer)
+		}
+		return answer.Results[0].Result, answer.Results[0].Error
+	}
+	if result, message := reload(shut); result != "rejected" || !strings.Contains(message, "search engines would lose 3 requests, and none may be lost: 3 of Googlebot blocked, line 6 (Googlebot)") {
+		t.Errorf("%s: %s", result, message)
+	}
+	if s.get("/news/1", "User-Agent", "Googlebot").StatusCode != 200 {
+		t.Error("the rejected policy is served")
+	}
+	if result, message := reload(other); result != "applied" {
+		t.Errorf("%s: %s", result, message)
+	}
+
+	// The same for publish, from the store and by its reading of the log.
+	s.write("new.yaml", shut)
+	publish := func(args ...string) (string, error) {
+		args = append([]string{"robots-policy", "publish", filepath.Join(s.dir, "new.yaml"), "--to", "storage:site.yaml", "--if-replay", dir}, args...)
+		b, err := asCaddyCommand(s.dir, args...).CombinedOutput()
+		return string(b), err
+	}
+	if out, err := publish(); err == nil || !strings.Contains(out, "not published: search engines would lose 3 requests") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := publish("--max-search-loss", "3"); err == nil || !strings.Contains(out, "cannot be judged for 1 request: 1 or more before") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := publish("--max-search-loss", "3", "--undecided", "1"); err == nil || !strings.Contains(out, "written to ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+
+	if result, message := reload(strings.Replace(shut, "Googlebot\n", "Googlebot\n    intended: [blocks-search]\n", 1)); result != "applied" {
+		t.Errorf("%s: %s", result, message)
+	}
+	if s.get("/news/1", "User-Agent", "Googlebot").StatusCode != 403 {
+		t.Error("the policy that says intended is not served")
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// autoInterval is how often a server fetches the released catalog.
+const autoInterval = 24 * time.Hour
+
+// update fetches the released catalog and takes it if it is newer and nothing speaks
+// against it: the watcher of every server with this storage installs it.
+func (w *Watcher) update(ctx context.Context) {
+	w.updating.Lock()
+	defer w.updating.Unlock()
+	err := w.takeRelease(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	last.mu.Lock()
+	news := text != last.status.Blocked
+	last.status.Fetched, last.status.Blocked = time.Now().UTC(), text
+	last.mu.Unlock()
+	if err != nil && news {
+		w.logger.Warn("the released catalog of crawlers is not taken; the one in use stays", zap.String("from", w.address), zap.Error(err))
+	}
+	w.release.Report(err)
+}
+
+func (w *Watcher) takeRelease(ctx context.Context) error {
+	data, err := Fetch(ctx, w.address)
+	if err != nil {
+		return err
+	}
+	text, err := Open(data)
+	if err != nil {
+		return err
+	}
+	next, err := crawlers.Parse("the released catalog", text)
+	if err != nil {
+		return err
+	}
+	before, _ := crawlers.Default() // what is built in is valid
+	if next.AsOf() == before.AsOf() {
+		return nil
+	}
+	now := time.Now()
+	if err := errors.Join(append(Guard(before, next, now), CheckDate(next, now))...); err != nil {
+		return err
+	}
+	effects, err := Effects(before, next, w.running())
+	if err != nil {
+		return err
+	}
+	if err := Store(ctx, w.storage, text); err != nil {
+		return err
+	}
+	added, removed := Changes(before, next)
+	w.logger.Info("took the released catalog of crawlers", zap.String("as_of", next.AsOf()), zap.Strings("added", added),
+		zap.Strings("removed", removed), zap.Strings("policies", effects))
+	w.check(ctx)
+	return nil
+}
+
+// maxJudged bounds the policies that a new catalog is tried with.
+const maxJudged = 200
+
+// Effects returns what a catalog changes for the policies that run, a text for each that it changes. The error says
+// why a person has to decide: search loses something, something that is closed opens, or it cannot be judged.
+func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effects []string, err error) {
+	if len(running) > maxJudged {
+		return nil, fmt.Errorf("%d policies run, and it is tried with up to %d; %s", len(running), maxJudged, byHand)
+	}
+	var problems []error
+	for _, s := range running {
+		name := s.Site.File.Name
+		if pin := s.Site.File.Spec.Catalog; pin != "" && pin != after.AsOf() {
+			problems = append(problems, fmt.Errorf("%s is for the catalog of %s; write catalog: %s in it, or delete that line; %s", name, pin, after.AsOf(), byHand))
+			continue
+		}
+		d, err := Compare(name, []byte(s.Text), before, after)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if against := objection(d); against != "" {
+			problems = append(problems, fmt.Errorf("%s: %s; %s", name, against, byHand))
+		}
+		if !d.Empty() {
+			var b strings.Builder
+			if err := d.WriteText(&b); err != nil {
+				return nil, err
+			}
+			effects = append(effects, name+": "+b.String())
+		}
+	}
+	return effects, errors.Join(problems...)
+}
+
+const byHand = "see `caddy robots-policy diff --catalog`, and take it with `caddy robots-policy crawlers update`"
+
+// Compare compares a policy under two catalogs.
+func Compare(name string, text []byte, before, after *crawlers.Catalog) (*compare.Diff, error) {
+	var sites [2]*site.Site
+	for i, c := range []*crawlers.Catalog{before, after} {
+		s, ds := site.LoadWith(name, text, policyfile.Options{Catalog: c, Accepted: true, Stored: true})
+		if s == nil {
+			return nil, fmt.Errorf("%s has an error under the catalog of %s: %s", name, c.AsOf(), ds.Error())
+		}
+		sites[i] = s
+	}
+	return compare.Sites(sites[0], sites[1], compare.Options{}), nil
+}
+
+// objection says why a difference between two catalogs needs a person, "" if it does not.
+func objection(d *compare.Diff) string {
+	switch {
+	case !d.Complete || !d.Losses.Complete || len(d.Losses.Reverified) > 0:
+		return "it cannot be judged what search engines lose"
+	case len(d.Losses.Found) > 0:
+		return d.Losses.Found[0].Crawler + " would lose something"
+	}
+	for _, c := range d.Changes {
+		if c.Effect == compare.Gain || c.Effect == compare.Edge && c.New != "block" {
+			return fmt.Sprintf("what is disallowed would be allowed, for %s", strings.Join(c.Crawlers[:min(len(c.Crawlers), 5)], ", "))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// Key is the public key of released catalogs, as golang.org/x/mod/sumdb/note writes it. Releases of this program
+// are built with -ldflags "-X github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore.Key=KEY".
+var Key string
+
+// Released is the address of the newest catalog.
+const Released = "https://github.com/robotspolicy/caddy-robots-policy/releases/download/catalog/crawlers.yaml"
+
+// Bounds of a fetch. The signature is a few lines after the catalog.
+const (
+	fetchTimeout = time.Minute
+	maxRedirects = 5
+	maxSignature = 4 << 10
+)
+
+// Fetch reads a catalog, signed or not, from a web server.
+func Fetch(ctx context.Context, address string) ([]byte, error) {
+	u, err := source.WebAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("User-Agent", "caddy-robots-policy (catalog of crawlers)")
+	client := &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		_, err := source.WebAddress(r.URL.String())
+		return err
+	}}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("fetching the catalog: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("fetching the catalog: %s answers %s", u, resp.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, crawlers.MaxFile+maxSignature+1))
+	if err != nil {
+		return nil, fmt.Errorf("fetching the catalog: %w", err)
+	}
+	return data, nil
+}
+
+// Open returns the text of a signed catalog.
+func Open(data []byte) ([]byte, error) {
+	if !IsSigned(data) {
+		return nil, errors.New("it is not signed; get the released file")
+	}
+	if Key == "" {
+		return nil, errors.New("its signature cannot be checked: this program was built without the key of the releases")
+	}
+	verifier, err := note.NewVerifier(Key)
+	if err != nil {
+		return nil, fmt.Errorf("the key that this program was built with: %w", err)
+	}
+	n, err := note.Open(data, note.VerifierList(verifier))
+	if err != nil {
+		return nil, fmt.Errorf("its signature is not that of the releases, or it was changed or cut off; get it again: %w", err)
+	}
+	return []byte(n.Text), nil
+}
+
+// IsSigned reports whether a catalog ends in signatures, right or wrong.
+func IsSigned(data []byte) bool {
+	return bytes.Contains(data, []byte("\n\n— "))
+}
+
+// NewKey returns a pair of keys for Sign and Open.
+func NewKey() (private, public string, err error) {
+	return note.GenerateKey(rand.Reader, "caddy-robots-policy")
+}
+
+// Sign returns a catalog with its signature, by a private key of golang.org/x/mod/sumdb/note.
+func Sign(text []byte, key string) ([]byte, error) {
+	signer, err := note.NewSigner(key)
+	if err != nil {
+		return nil, fmt.Errorf("the signing key: %w", err)
+	}
+	return note.Sign(&note.Note{Text: string(text)}, signer)
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogstore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+)
+
+// maxShrink is the part of a catalog that a new one may lack, in percent.
+const maxShrink = 5
+
+// CheckDate returns an error for a catalog whose date is in the future: it would be
+// newer than every other, and never be replaced.
+func CheckDate(c *crawlers.Catalog, now time.Time) error {
+	if c.AsOf() <= latestDate(now) {
+		return nil
+	}
+	return fmt.Errorf("its date, as-of %s, is after today, %s; write the day on which it was made", c.AsOf(), now.UTC().Format(time.DateOnly))
+}
+
+// latestDate is the date where the day begins first.
+func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format(time.DateOnly) }
+
+// Guard returns why a new catalog should not replace the one before: it is older, it has
+// lost search engines, or much of the rest. Policies that name categories would then mean
+// less than they did. One before whose date is in the future is older than any other.
+func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
+	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
+		problems = append(problems, fmt.Errorf("its date, as-of %s, is older than that of the catalog in use, %s; get a newer one", after.AsOf(), before.AsOf()))
+	}
+	var lost []string
+	for _, c := range before.OfCategory(crawlers.CategorySearch) {
+		if now, ok := after.Lookup(c.Token); !ok || now.Category != crawlers.CategorySearch {
+			lost = append(lost, c.Token)
+		}
+	}
+	if len(lost) > 0 {
+		problems = append(problems, fmt.Errorf("search crawlers are missing or no longer of category search: %s; add them again, with category: search", english.Some(lost, 6)))
+	}
+	if _, gone := Changes(before, after); len(gone)*100 > before.Len()*maxShrink {
+		problems = append(problems, fmt.Errorf("it lacks %d of the %d crawlers of the catalog in use; a catalog must be complete: begin with what `caddy robots-policy crawlers export` prints", len(gone), before.Len()))
+	}
+	return problems
+}
+
+// Changes are the crawlers that only one of two catalogs has.
+func Changes(before, after *crawlers.Catalog) (added, removed []string) {
+	lacking := func(c, other *crawlers.Catalog) (tokens []string) {
+		for _, cr := range c.All() {
+			if _, ok := other.Lookup(cr.Token); !ok {
+				tokens = append(tokens, cr.Token)
+			}
+		}
+		return tokens
+	}
+	return lacking(after, before), lacking(before, after)
+}
+
+// maxAge is how old a catalog may be before that is a warning: new crawlers are not in it.
+const maxAge = 90 * 24 * time.Hour
+
+// Aged returns a warning about an old catalog, "" for none.
+func Aged(c *crawlers.Catalog, now time.Time) string {
+	date, err := time.Parse(time.DateOnly, c.AsOf())
+	if err != nil || now.Sub(date) <= maxAge {
+		return ""
+	}
+	return fmt.Sprintf("the catalog of crawlers is of %s, more than 90 days ago, so that newer crawlers are unknown; run `caddy robots-policy crawlers update %s`, or install a newer program", c.AsOf(), Released)
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package catalogstore has the catalog of crawlers in Caddy's storage, for all servers
+// that share it: `caddy robots-policy crawlers update` writes it, and each server installs
+// it when it loads a configuration and when it changes.
+package catalogstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// The sources of a catalog.
+const (
+	SourceEmbedded = "embedded"
+	SourceStorage  = source.StoragePrefix + source.Catalog
+)
+
+// storageTimeout bounds writing to the storage.
+const storageTimeout = 10 * time.Second
+
+// InUse returns the catalog that servers with a storage use: that of the storage, or
+// the embedded one where the storage has none or an older one.
+func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalog, from string, err error) {
+	data, err := source.NewReader(storage, source.Catalog)(ctx)
+	if err == nil {
+		c, err = stored(data)
+	}
+	return c, sourceOf(c), err
+}
+
+// Store writes a catalog, which must have been checked.
+func Store(ctx context.Context, storage certmagic.Storage, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	if err := storage.Store(ctx, source.Catalog, data); err != nil {
+		return fmt.Errorf("writing %s: %w", SourceStorage, err)
+	}
+	if got, err := storage.Load(ctx, source.Catalog); err != nil || !bytes.Equal(got, data) {
+		return fmt.Errorf("the storage does not return what was written to %s: %w", SourceStorage, errors.Join(err, fs.ErrInvalid))
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogstore
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// interval is how often a server looks for a newer catalog.
+const interval = time.Minute
+
+// Watcher installs the catalog of one configuration's storage, and each newer one.
+type Watcher struct {
+	read   func(context.Context) ([]byte, error)
+	logger *zap.Logger
+	state  *optional.State
+	stop   context.CancelFunc
+
+	storage  certmagic.Storage
+	address  string // of the released catalog; "" if it is not fetched
+	running  func() []*source.Snapshot
+	release  *optional.State
+	updating sync.Mutex
+
+	checking sync.Mutex
+	seen     bool   // the storage was read
+	data     []byte // that was read last; nil for none
+	invalid  error  // why data is not used
+	good     bool   // current is what the storage had last without an error
+	current  *crawlers.Catalog
+}
+
+// started are the watchers of configurations that were started and not stopped. While
+// one replaces another there are two.
+var started optional.Latest[Watcher]
+
+var last struct {
+	mu     sync.Mutex
+	status Status
+}
+
+// Status describes the catalog in use.
+type Status struct {
+	AsOf     string    `json:"as_of"`
+	Source   string    `json:"source"` // embedded or storage:KEY
+	Crawlers int       `json:"crawlers"`
+	Checked  time.Time `json:"checked,omitzero"` // when the storage was last read
+	// Why the catalog of the storage is not used; absent if it is, or if there is none.
+	Error string `json:"error,omitempty"`
+	// With `catalog auto`: when the released catalog was last fetched, and why it is not taken.
+	Fetched time.Time `json:"fetched,omitzero"`
+	Blocked string    `json:"blocked,omitempty"`
+	Warning string    `json:"warning,omitempty"` // says that the catalog is old
+}
+
+// CurrentStatus returns the status.
+func CurrentStatus() Status {
+	last.mu.Lock()
+	s := last.status
+	last.mu.Unlock()
+	c, _ := crawlers.Default() // what is built in is valid
+	s.AsOf, s.Crawlers, s.Source, s.Warning = c.AsOf(), c.Len(), sourceOf(c), Aged(c, time.Now())
+	return s
+}
+
+// sourceOf is the source of the catalog in use.
+func sourceOf(c *crawlers.Catalog) string {
+	if embedded, _ := crawlers.Embedded(); c == embedded {
+		return SourceEmbedded
+	}
+	return SourceStorage
+}
+
+// New installs the catalog of a storage before policies are loaded. A storage that cannot be read, or hangs, stops
+// nothing: the catalog in use stays. With an address, the released catalog is fetched from it, once a day.
+func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher {
+	w := &Watcher{
+		read: source.NewReader(storage, source.Catalog), storage: storage, address: address, logger: logger, state: optional.NewState("catalog"),
+		running: policies.Pool.Running,
+	}
+	if address != "" {
+		w.release = optional.NewState("catalog_release")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.check(context.Background())
+	}()
+	select {
+	case <-done:
+	case <-time.After(startWait):
+	}
+	return w
+}
+
+// startWait is how long a configuration waits for the storage.
+const startWait = time.Second
+
+// Start watches the storage until Stop.
+func (w *Watcher) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.stop = cancel
+	started.Add(w)
+	next := func() time.Duration { return interval - rand.N(interval/5) }
+	go repeat(ctx, next(), next, w.check)
+	if w.address != "" {
+		go repeat(ctx, rand.N(interval), func() time.Duration { return autoInterval - rand.N(autoInterval/24) }, w.update)
+	}
+	if old := CurrentStatus().Warning; old != "" {
+		w.logger.Warn(old)
+	}
+}
+
+// repeat calls do after a while, and again after what next says. A fleet does not do so at once.
+func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			do(ctx)
+			wait = next()
+		}
+	}
+}
+
+// Stop ends what Start began, if it was called. If the configuration never ran, the one
+// that runs gets its own catalog back.
+func (w *Watcher) Stop() {
+	if w.stop != nil {
+		w.stop()
+	}
+	w.state.Remove()
+	if w.release != nil {
+		w.release.Remove()
+	}
+	started.Remove(w)
+	if other := started.Get(); other != nil {
+		go other.check(context.Background())
+	}
+}
+
+// reloadWait is how long a reload waits for the released catalog.
+const reloadWait = 5 * time.Second
+
+// Check looks for a newer catalog now.
+func Check(ctx context.Context) {
+	if w := started.Get(); w != nil {
+		if w.address != "" {
+			ctx, cancel := context.WithTimeout(ctx, reloadWait)
+			defer cancel()
+			w.update(ctx)
+		}
+		w.check(ctx)
+	}
+}
+
+// check reads the storage and installs what it has. After an error the catalog in use stays.
+func (w *Watcher) check(ctx context.Context) {
+	w.checking.Lock()
+	defer w.checking.Unlock()
+	data, err := w.read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		if !w.seen || !bytes.Equal(data, w.data) {
+			w.seen, w.data = true, data
+			var c *crawlers.Catalog
+			if c, w.invalid = stored(data); w.invalid == nil {
+				w.current, w.good = c, true
+			}
+		}
+		err = w.invalid
+	}
+	w.report(err)
+	if w.good {
+		w.install(ctx)
+	}
+}
+
+// stored returns the catalog that a storage has, or the embedded one if it has none or an older one.
+func stored(data []byte) (c *crawlers.Catalog, err error) {
+	embedded, _ := crawlers.Embedded() // it is valid
+	if data != nil {
+		c, err = parseOnce(data)
+	}
+	if err == nil && (c == nil || c.AsOf() < embedded.AsOf()) {
+		c = embedded
+	}
+	return c, err
+}
+
+// parsed is the last catalog that was read, so that the watchers of one configuration
+// and the next have the same one.
+var parsed struct {
+	mu      sync.Mutex
+	data    []byte
+	catalog *crawlers.Catalog
+}
+
+func parseOnce(data []byte) (*crawlers.Catalog, error) {
+	parsed.mu.Lock()
+	defer parsed.mu.Unlock()
+	if parsed.catalog != nil && bytes.Equal(parsed.data, data) {
+		return parsed.catalog, nil
+	}
+	c, err := crawlers.Parse(SourceStorage, data)
+	if err == nil {
+		parsed.data, parsed.catalog = data, c
+	}
+	return c, err
+}
+
+// install makes the current catalog the one in use.
+func (w *Watcher) install(ctx context.Context) {
+	if used, _ := crawlers.Default(); used != w.current {
+		crawlers.Install(w.current)
+		identity.RenewLists()
+		s := CurrentStatus()
+		w.logger.Info("using another catalog of crawlers",
+			zap.String("as_of", s.AsOf), zap.String("source", s.Source), zap.Int("crawlers", s.Crawlers))
+	}
+	policies.Pool.Recompile(ctx)
+}
+
+func (w *Watcher) report(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	last.mu.Lock()
+	last.status.Checked, last.status.Error = time.Now().UTC(), text
+	last.mu.Unlock()
+	w.state.Report(err)
+}
+
+// Collector exports the state of the catalog at the time of a scrape. It is the same for every configuration.
+var Collector prometheus.Collector = collector{}
+
+type collector struct{}
+
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, labels, nil)
+}
+
+var (
+	descTime = newDesc("catalog_timestamp_seconds", "The date of the catalog of crawlers in use, by source: embedded or storage.", "source")
+	descSize = newDesc("catalog_crawlers", "Crawlers in the catalog in use.")
+)
+
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- descTime
+	ch <- descSize
+}
+
+func (collector) Collect(ch chan<- prometheus.Metric) {
+	s := CurrentStatus()
+	source, date := "storage", 0.0
+	if s.Source == SourceEmbedded {
+		source = SourceEmbedded
+	}
+	if t, err := time.Parse(time.DateOnly, s.AsOf); err == nil {
+		date = float64(t.Unix())
+	}
+	ch <- prometheus.MustNewConstMetric(descTime, prometheus.GaugeValue, date, source)
+	ch <- prometheus.MustNewConstMetric(descSize, prometheus.GaugeValue, float64(s.Crawlers))
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+func TestSearchGuard(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	load := func(text string) *site.Site {
+		s, ds := site.Load("new.yaml", []byte("version: 1\nenforcement: {mode: block}\nrules:\n"+text))
+		if s == nil {
+			t.Fatal(ds.Text())
+		}
+		return s
+	}
+	const (
+		googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+		nobody    = "SeznamHomepageCrawler/v1.0.6" // its operator publishes nothing to verify it by
+		full      = 7*24*time.Hour - time.Hour     // the log goes back far enough
+	)
+	log := func(name, agent, address string, from, at time.Duration) string {
+		name = filepath.Join(dir, name)
+		line := func(age time.Duration, path, agent string) string {
+			return fmt.Sprintf("%s - - [%s] \"GET %s HTTP/1.1\" 200 2326 \"-\" %q\n", address, time.Now().Add(-age).Format("02/Jan/2006:15:04:05 -0700"), path, agent)
+		}
+		text := strings.Repeat(line(at, "/news/a", agent), 3)
+		for age := from; age >= at; age -= 24 * time.Hour {
+			text = line(age, "/", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0") + text
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	verified := log("verified.log", googlebot, "66.249.66.1", full, time.Hour)
+	gap := log("gap.log", googlebot, "66.249.66.1", full, full)
+	add := func(name, to, text string) string {
+		old, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if to = filepath.Join(dir, to); os.WriteFile(to, append(old, text...), 0o600) != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	at := time.Now().Add(-time.Hour).Format("02/Jan/2006:15:04:05 -0700")
+	gap = add(gap, "gap.log", `192.0.2.1 - - [`+at+`] "GET / HTTP/1.1" 200 1 "-" "curl/8"`+"\n")
+	nameless := strings.NewReplacer(` "-" "`+googlebot+`"`, "", ` "-" "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"`, "")
+	text, err := os.ReadFile(verified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := filepath.Join(dir, "common.log")
+	if err := os.WriteFile(common, []byte(nameless.Replace(string(text))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for range 2 { // the second half gets lost
+		_, _ = z.Write(text)
+		_ = z.Flush()
+	}
+	_ = z.Close()
+	short := filepath.Join(dir, "short.log.gz")
+	if err := os.WriteFile(short, packed.Bytes()[:packed.Len()-30], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(text), " \"-\"")
+	cut := add(verified, "cut.log", line+"\n")
+	claimed := log("unverified.log", googlebot, "203.0.113.9", full, time.Hour)
+	both := add(claimed, "both.log", `66.249.66.1 - - [`+at+`] "GET /robots.txt HTTP/1.1" 200 1 "-" "`+googlebot+"\"\n")
+	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
+	proxied := log("proxied.log", googlebot, "10.0.0.5", full, time.Hour)
+	ended := log("ended.log", googlebot, "66.249.66.1", full, 4*24*time.Hour)
+	young := log("young.log", googlebot, "66.249.66.1", 2*time.Hour, time.Hour)
+	old := log("old.log", googlebot, "66.249.66.1", 9*24*time.Hour, 8*24*time.Hour)
+	const (
+		in  = "  - for: everyone\n    allow: {crawl: /}\n"
+		ask = "  - for: everyone\n    disallow: {crawl: /}\n    enforce: off\n"
+		out = "  - for: Googlebot\n    disallow: {crawl: [/news/]}\n"
+
+		bogus = "  - for: everyone\n    allow: {crawl: /}\n    identity: verified\ncrawlers:\n  Googlebot: {reverse-dns: [.nobody.example]}\n"
+	)
+	for _, c := range []struct {
+		name, traffic string
+		most          int64
+		old, new      string
+		want          string
+	}{
+		{"nothing published before", "", 0, "", out, ""},
+		{"by comparison", "", 0, in, out, "not published; to publish it anyway, give --yes; to judge by traffic, give --if-replay"},
+		{"by comparison, intended", "", 0, in, out + "    intended: true\n", ""},
+		{"by comparison, nothing lost", "", 0, out, in, ""},
+		{"by comparison, an engine's own rule", "", 0, in, in + "    robots-tag: [noindex]\n", "not published"},
+		{"by comparison, of those that nobody can verify", "", 0, in, in + "  - for: everyone\n    disallow: {crawl: /news/}\n  - for: category:search\n    identity: verified\n    allow: {crawl: /news/}\n", "not published"},
+		{"by comparison, expired", "", 0, in, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2020-01-31}]}\n", "not published"},
+		{"by comparison, no text", "", 0, in, in + "  - for: everyone\n    allow: {present-snippet: [{paths: /, max-length: 0-chars}]}\n", "not published"},
+		{"by comparison, called another kind", "", 0, in, "  - for: category:seo\n    disallow: {crawl: /news/}\ncrawlers:\n  Googlebot: {category: seo}\n", "not published"},
+		{"by comparison, all but the home page", "", 0, in, "  - for: everyone\n    disallow: {crawl: /}\n    enforce: off\n  - for: everyone\n    allow: {crawl: \"/$\"}\n", "not published"},
+		{"by comparison, some day", "", 0, in, in + "  - for: everyone\n    allow: {index: [/, {paths: /news/, time-limit: until-2999-01-31}]}\n", "not published"},
+		{"by comparison, unavailable some day", "", 0, in, in + "  - for: everyone\n    robots-tag: ['unavailable_after: 2999-01-31T00:00:00Z']\n", "not published"},
+		{"some day", verified, 0, in, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", "3 of Googlebot not to be indexed"},
+		{"some day, as before", verified, 0, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-30}]}\n", in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", ""},
+		{"no search engine came", claimed, 3, in, out, "cannot be judged for 1 request: 1 or more, as no request in the traffic is of a verified search engine"},
+		{"a log without User-Agents", common, 3, in, out, "cannot be judged for 11 requests: 1 or more, as no request in the traffic is of a verified search engine; 10 without a User-Agent"},
+		{"a compressed log that ends early", short, 9, in, out, "1 in the missing part of a compressed file"},
+		{"a compressed log that ends early, and a policy that changes nothing", short, 0, in, in, ""},
+		{"a line that is cut", cut, 0, in, out, "3 of Googlebot blocked"},
+		{"a part of the log is missing", gap, 3, in, out, "cannot be judged for 1 request: 1 or more from "},
+		{"by comparison, verified otherwise", "", 0, in, bogus, "not published"},
+		{"verified otherwise", verified, 0, in, bogus, "cannot be judged for 1 request: 1 of Googlebot, which the new policy verifies otherwise"},
+		{"options of traffic without any", "", 3, in, in, "--max-search-loss and --undecided are for --if-replay"},
+		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "cannot be judged for 3 requests: 3 of Googlebot without a host in the log"},
+		{"behind a proxy", proxied, 0, in, out, "3 of Googlebot blocked"},
+		{"the log ends early", ended, 3, in, out, "1 or more after "},
+		{"blocked", verified, 0, "", out, `not published: search engines would lose 3 requests, and none may be lost: 3 of Googlebot blocked, line 4 (Googlebot); if it is meant to be so, write "intended: [blocks-search]" into the rule`},
+		{"more than may be lost", verified, 2, "", out, `and at most 2 may be lost`},
+		{"disallowed", verified, 0, in, ask, `3 of Googlebot disallowed, line 4 (everyone); if it is meant to be so, write "intended: [disallows-search]"`},
+		{"not to be indexed", verified, 0, in, "  - for: everyone\n    disallow: {index: /news/}\n", `3 of Googlebot not to be indexed, line 4 (everyone); if it is meant to be so, write "intended: [site-not-indexed]"`},
+		{"noindex of an engine", verified, 0, in, "  - for: Googlebot\n    robots-tag: [{rules: noindex, paths: /news/}]\n", `3 of Googlebot not to be indexed`},
+		{"without a snippet", verified, 0, in, "  - for: everyone\n    disallow: {present-snippet: /}\n", `3 of Googlebot to be shown without a snippet`},
+		{"where nobody was", verified, 0, in, "  - for: everyone\n    disallow: {crawl: /shop/}\n", ""},
+		{"as many as may be lost", verified, 3, "", out, ""},
+		{"blocked before too", verified, 0, out, out, ""},
+		{"intended", verified, 0, "", out + "    intended: true\n", ""},
+		{"this guard intended", verified, 0, "", out + "    intended: [blocks-search]\n", ""},
+		{"another guard intended", verified, 0, "", out + "    intended: [site-not-indexed]\n", "not published"},
+		{"not verified, though it could have been", both, 0, "", out, ""},
+		{"nothing can verify it", unverifiable, 0, in, "  - for: SeznamHomepageCrawler\n    disallow: {crawl: /news/}\n", "3 of SeznamHomepageCrawler blocked"},
+		{"the log has a gap", young, 3, in, out, "cannot be judged for 1 request: 1 or more before "},
+		{"too long ago", old, 0, "", out, "found no request of the last seven days"},
+		{"no such file", filepath.Join(dir, "none"), 0, "", out, "--if-replay: "},
+		{"a directory without a build that reads it", dir, 0, "", out, "this build of Caddy cannot read an activity database"},
+		{"negative", verified, -1, "", out, "invalid --max-search-loss -1: must be 0 or more"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var before *site.Site
+			if c.old != "" {
+				before = load(c.old)
+			}
+			cmd, out := &cobra.Command{}, &strings.Builder{}
+			cmd.SetOut(out)
+			cmd.SetIn(strings.NewReader(""))
+			p := publication{site: load(c.new), key: "site.yaml", guard: searchGuard{traffic: c.traffic, most: c.most, old: before}}
+			var losses *compare.Losses
+			if before != nil {
+				losses = compare.Sites(before, p.site, compare.Options{}).Losses
+			}
+			err := p.check(t.Context(), cmd, losses)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q\n%s", err, c.want, out)
+			}
+		})
+	}
+}

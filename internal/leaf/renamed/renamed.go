@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package renamed lists what testers of this program know under an earlier name. It serves messages that name the new
+// one, and policies that were stored under the old ones. Nothing was released with the old names, so the first release
+// can drop the package.
+package renamed
+
+// Names maps an earlier name to the present one.
+type Names map[string]string
+
+var (
+	// PolicyKeys are keys of the policy file.
+	PolicyKeys = Names{"catalogue": "catalog", "kind": "category"}
+	// PolicyWords are values of the policy file.
+	PolicyWords = Names{"claimed": "any", "refuses-search": "blocks-search", "shuts-out-search": "disallows-search", "unclassified": "none"}
+	// Tests are the words with which a test in a policy file can begin.
+	Tests = Names{"claimed": "unverified"}
+	// Options are options of the Caddyfile, and what the matcher crawler takes.
+	Options = Names{
+		"refuse": "block_with", "visits_log": "crawler_log", "catalogue": "catalog", "node": "name", "clickhouse": "fleet_database",
+		"claimed": "any", "unknown": "unlisted",
+	}
+	// Flags are flags of commands, without hyphens.
+	Flags = Names{"catalogue": "catalog", "store": "database", "closed": "disallow"}
+	// Arguments are arguments of commands.
+	Arguments = Names{"refuse": "block", "unclassified": "none"}
+)
+
+// Hint returns the end of a message about an unknown name, such as ` (it is now called "crawler_log")`; it is empty for a
+// name that never existed.
+func (n Names) Hint(old string) string {
+	if now, ok := n[old]; ok {
+		return ` (it is now called "` + now + `")`
+	}
+	return ""
+}

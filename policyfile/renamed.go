@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
+)
+
+// renameAll gives a policy that was stored under earlier names the present ones, so that it still loads.
+func renameAll(root *yaml.Node) {
+	renameKeys(root)
+	eachValue(child(root, "crawlers"), func(crawler *yaml.Node) {
+		renameKeys(crawler)
+		renameWords(child(crawler, "category"), renamed.PolicyWords)
+		renameWords(child(crawler, "intended"), renamed.PolicyWords)
+	})
+	eachValue(child(root, "rules"), func(rule *yaml.Node) {
+		renameWords(child(rule, "identity"), renamed.PolicyWords)
+		renameWords(child(rule, "intended"), renamed.PolicyWords)
+	})
+	eachValue(child(root, "expect"), func(test *yaml.Node) {
+		if first, rest, ok := strings.Cut(test.Value, " "); ok && renamed.Tests[first] != "" {
+			test.Value = renamed.Tests[first] + " " + rest
+		}
+	})
+}
+
+// eachValue calls visit for the elements of a list, or for the values of a map.
+func eachValue(n *yaml.Node, visit func(*yaml.Node)) {
+	switch {
+	case n == nil:
+	case n.Kind == yaml.SequenceNode:
+		for _, element := range n.Content {
+			visit(element)
+		}
+	case n.Kind == yaml.MappingNode:
+		for i := 1; i < len(n.Content); i += 2 {
+			visit(n.Content[i])
+		}
+	}
+}
+
+func renameKeys(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		if now := renamed.PolicyKeys[n.Content[i].Value]; now != "" {
+			n.Content[i].Value = now
+		}
+	}
+}
+
+// renameWords renames a word, or each word of a list.
+func renameWords(n *yaml.Node, names renamed.Names) {
+	if n == nil {
+		return
+	}
+	if now := names[n.Value]; now != "" && n.Kind == yaml.ScalarNode {
+		n.Value = now
+	}
+	eachValue(n, func(word *yaml.Node) { renameWords(word, names) })
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// A rule for a category puts an element for each crawler into a page, and its author
+// hears of it. What the warning says to write does away with it.
+func TestWarnsOfManyElements(t *testing.T) {
+	t.Parallel()
+	const policy = `version: 1
+rules:
+  - for: category:search
+    robots-tag:
+      - {paths: /news/, rules: "max-image-preview:large"}
+`
+	_, ds := site.Load("policy.yaml", []byte(policy))
+	text := ds.Text()
+	if !strings.Contains(text, "policy.yaml:5:32: warning: this puts 1") || !strings.Contains(text, `meta tags into every page like /news/`) || strings.Count(text, "warning: ") != 1 {
+		t.Errorf("says:\n%s", text)
+	}
+	for _, audience := range []string{"everyone", "[Googlebot, Bingbot]"} {
+		s, ds := site.Load("policy.yaml", []byte(strings.Replace(policy, "category:search", audience, 1)))
+		if s == nil || len(ds) > 0 {
+			t.Errorf("for %s it says:\n%s", audience, ds.Text())
+		}
+	}
+}
