@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,7 +36,7 @@ func (h Host) Example() string {
 var (
 	errHostName = errors.New("not a valid host name")
 	errHostLong = errors.New("a host name has at most 253 characters, and 63 between two dots")
-	errHostPort = errors.New("after the colon of a host comes a port, which is a number; rules hold for every port, so leave it out")
+	errHostPort = errors.New("a host has no port, because rules apply to every port; leave out the colon and what follows it")
 )
 
 const (
@@ -45,8 +44,8 @@ const (
 	maxLabel = 63
 )
 
-// ParseHost reads a host of a rule and drops a port, as rules hold for every port. Unicode becomes A-labels (RFC 5891);
-// what IDNA blocks is an error. ASCII names may have underscores, because servers answer for them.
+// ParseHost reads a host of a rule. A port is an error, because rules apply to every port. Unicode becomes A-labels
+// (RFC 5891); what IDNA rejects is an error. ASCII names may have underscores, because servers answer for them.
 func ParseHost(s string) (Host, error) {
 	if s == "" {
 		return "", errors.New("the host is empty")
@@ -65,19 +64,17 @@ func ParseHost(s string) (Host, error) {
 		if !ok || wild || err != nil || !addr.Is6() {
 			return "", errHostName
 		}
-		if port != "" && (port[0] != ':' || !isPort(port[1:])) {
+		if port != "" {
 			return "", errHostPort
 		}
 		return Host(NormalizeHost(name)), nil
 	}
-	if before, port, ok := strings.Cut(name, ":"); ok {
-		if strings.Contains(port, ":") {
-			return "", errHostName
-		}
-		if !isPort(port) {
-			return "", errHostPort
-		}
-		name = before
+	switch strings.Count(name, ":") {
+	case 0:
+	case 1:
+		return "", errHostPort
+	default:
+		return "", errHostName
 	}
 	name = strings.TrimSuffix(name, ".")
 	if name == "" || strings.HasSuffix(name, ".") || strings.ContainsAny(name, " \t\"'<>\\^`{|}#?%,;=[]") {
@@ -98,17 +95,12 @@ func ParseHost(s string) (Host, error) {
 		}
 	}
 	if strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
-		return "", errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots") // NormalizeHost leaves what IDNA blocks
+		return "", errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots") // NormalizeHost leaves what IDNA rejects
 	}
 	if wild {
 		name = "*." + name
 	}
 	return Host(name), nil
-}
-
-func isPort(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 16)
-	return err == nil
 }
 
 // NormalizeHost returns the name that the host of a request means, whatever is written around it: lower case,

@@ -11,10 +11,10 @@ import (
 
 func TestParseHost(t *testing.T) {
 	for in, want := range map[string]policy.Host{
-		"www.example.com": "www.example.com", "WWW.Example.com:8080": "www.example.com", "www.example.com.": "www.example.com",
-		"*.example.com": "*.example.com", "b\u00fccher.example": "xn--bcher-kva.example", "localhost": "localhost", "192.0.2.1:80": "192.0.2.1",
-		"_dmarc.example.com": "_dmarc.example.com", "a_b.example": "a_b.example", "xn--bcher-kva.example": "xn--bcher-kva.example", "*.b\u00fccher.example:443": "*.xn--bcher-kva.example",
-		"[2001:DB8::1]": "[2001:db8::1]", "[2001:db8::1]:8443": "[2001:db8::1]", "[2001:db8:0::0:1]": "[2001:db8::1]",
+		"www.example.com": "www.example.com", "WWW.Example.com": "www.example.com", "www.example.com.": "www.example.com",
+		"*.example.com": "*.example.com", "b\u00fccher.example": "xn--bcher-kva.example", "localhost": "localhost", "192.0.2.1": "192.0.2.1",
+		"_dmarc.example.com": "_dmarc.example.com", "a_b.example": "a_b.example", "xn--bcher-kva.example": "xn--bcher-kva.example", "*.b\u00fccher.example": "*.xn--bcher-kva.example",
+		"[2001:DB8::1]": "[2001:db8::1]", "[2001:db8:0::0:1]": "[2001:db8::1]",
 	} {
 		got, err := policy.ParseHost(in)
 		if err != nil || got != want {
@@ -27,7 +27,7 @@ func TestParseHost(t *testing.T) {
 	}
 	for _, in := range []string{
 		"", "*", "*.", ".", "a..b", "a b", "https://a", "a/b", "user@a", "*.*.a", "a.*", "[", "[::", "[]", "[x]", "[::1", "2001:db8::1", "*.[::1]", "[192.0.2.1]", "a:80:90",
-		"z\u00fcrcher_blatt.ch", "-foo.de", "foo-.de", "*.-foo.de", "b\u00fccher-.example", "example.com:abc", "example.com:", "example.com:80a", "[::1]:x",
+		"z\u00fcrcher_blatt.ch", "-foo.de", "foo-.de", "*.-foo.de", "b\u00fccher-.example", "example.com:abc", "example.com:", "example.com:80a", "[::1]:x", "www.example.com:8443", "*.b\u00fccher.example:443", "192.0.2.1:80", "[2001:db8::1]:8443",
 		"a..", "[a.example]", "a.example]", "[[::1]]", "[::1]80", strings.Repeat("a", 64), strings.Repeat("a.", 127) + "a",
 	} {
 		if got, err := policy.ParseHost(in); err == nil {

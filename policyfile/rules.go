@@ -117,6 +117,8 @@ func readHosts(p *parser, n *yaml.Node, r *ruleReader) {
 			near := ""
 			if _, rest, ok := strings.Cut(text, "://"); ok {
 				near, _, _ = strings.Cut(rest, "/")
+			} else if name, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
+				near = name
 			}
 			p.report(posOf(n), "bad-host", near, "%s: %s", quote(text), err)
 			return
