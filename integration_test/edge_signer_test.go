@@ -132,7 +132,7 @@ rules:
 	if strings.Contains(robots, "signed") || strings.Contains(s.get("/members/").Header.Get("X-Robots-Tag"), "signed") {
 		t.Errorf("published: %s", robots)
 	}
-	if !strings.Contains(metrics, `crawler="`+name(host)+`",verified="verified"`) || strings.Contains(metrics, strings.TrimPrefix(other.url, "https://")) ||
+	if !strings.Contains(metrics, `crawler="`+name(host)+`",identity="verified"`) || strings.Contains(metrics, strings.TrimPrefix(other.url, "https://")) ||
 		strings.Contains(metrics, `violations_total{crawler="signed`) { // it has read robots.txt, which cannot speak to it
 		t.Errorf("metrics:\n%s", metrics)
 	}

@@ -65,7 +65,7 @@ func randomVisitor(r *rand.Rand) visitor {
 type loggedVisit struct {
 	Status  int
 	Request struct{ Host, URI string }
-	Policy  *struct{ Crawler, Verified, Decision, Action, Rule string } `json:"robots_policy"`
+	Policy  *struct{ Crawler, Identity, Decision, Action, Rule string } `json:"robots_policy"`
 }
 
 // decision is what Caddy did.
@@ -82,7 +82,7 @@ func (l *loggedVisit) decision() activity.Decision {
 }
 
 func (l *loggedVisit) String() string {
-	return fmt.Sprintf("%s %s %s %s", l.Policy.Crawler, l.Policy.Verified, l.decision(), l.Policy.Rule)
+	return fmt.Sprintf("%s %s %s %s", l.Policy.Crawler, l.Policy.Identity, l.decision(), l.Policy.Rule)
 }
 
 // TestReplayAgreesWithCaddy sends random visits to a Caddy under random policies, and
@@ -118,7 +118,7 @@ func TestReplayAgreesWithCaddy(t *testing.T) {
 			if l.decision() == activity.Blocked {
 				refused++
 			}
-			if l.Policy.Verified == "verified" {
+			if l.Policy.Identity == "verified" {
 				verified++
 			}
 		}

@@ -33,7 +33,7 @@ func show(r *Record) string {
 	return fmt.Sprintf("%s %s host=%q %q ua=%q %d identity=%q", at, r.ClientIP, r.Host, r.Target, r.UserAgent, r.Bytes, r.Identity)
 }
 
-const caddyLine = `{"level":"info","ts":1795340096.123456,"logger":"http.log.access.log0","msg":"handled request","request":{"remote_ip":"10.0.0.1","remote_port":"41342","client_ip":"192.0.2.7","proto":"HTTP/2.0","method":"GET","host":"www.example.com","uri":"/a%20b?c=\"d\"&e=\u00e9\ud83d\ude00","headers":{"Accept":["*/*"],"User-Agent":["Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)","second"]},"tls":{"resumed":false,"version":772,"cipher_suite":4865,"proto":"h2","server_name":"www.example.com"}},"bytes_read":0,"user_id":"","duration":0.000929675,"size":10900,"status":200,"resp_headers":{"Server":["Caddy"],"X":["}\"]{"]},"robots_policy":{"crawler":"GPTBot","verified":"verified","decision":"allowed"}}`
+const caddyLine = `{"level":"info","ts":1795340096.123456,"logger":"http.log.access.log0","msg":"handled request","request":{"remote_ip":"10.0.0.1","remote_port":"41342","client_ip":"192.0.2.7","proto":"HTTP/2.0","method":"GET","host":"www.example.com","uri":"/a%20b?c=\"d\"&e=\u00e9\ud83d\ude00","headers":{"Accept":["*/*"],"User-Agent":["Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)","second"]},"tls":{"resumed":false,"version":772,"cipher_suite":4865,"proto":"h2","server_name":"www.example.com"}},"bytes_read":0,"user_id":"","duration":0.000929675,"size":10900,"status":200,"resp_headers":{"Server":["Caddy"],"X":["}\"]{"]},"robots_policy":{"crawler":"GPTBot","identity":"verified","decision":"allowed"}}`
 
 func TestParse(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ var known = map[field]string{
 
 	requestLine: "request",
 	crawler:     "robots_policy.crawler",
-	identity:    "robots_policy.verified",
+	identity:    "robots_policy.identity",
 	signature:   "request.headers.Signature-Input",
 	embedded:    "log MESSAGE message",
 }

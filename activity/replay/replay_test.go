@@ -91,7 +91,7 @@ func traffic(w io.Writer, seed uint64, n int, live bool) map[[2]int]int64 {
 		at = at.Add(time.Duration(rnd.IntN(6*86400/n*1000+1)) * time.Millisecond)
 		field := ""
 		if live && agents[a].crawler != "" {
-			field = `,"robots_policy":{"crawler":"` + agents[a].crawler + `","verified":"verified","decision":"allowed"}`
+			field = `,"robots_policy":{"crawler":"` + agents[a].crawler + `","identity":"verified","decision":"allowed"}`
 		}
 		fmt.Fprintf(w, `{"level":"info","ts":%d.%06d,"logger":"http.log.access.log0","msg":"handled request","request":{"remote_ip":"%s","client_ip":"%s","proto":"HTTP/2.0","method":"GET","host":"www.example.com","uri":"%s","headers":{"Accept":["*/*"],"Accept-Encoding":["gzip, br"],"User-Agent":["%s"]},"tls":{"resumed":false,"version":772,"cipher_suite":4865,"proto":"h2","server_name":"www.example.com"}},"bytes_read":0,"user_id":"","duration":0.000929675,"size":%d,"status":200,"resp_headers":{"Server":["Caddy"],"Content-Type":["text/html; charset=utf-8"],"Etag":["\"d5sf8ssj7ps4p\""],"Vary":["Accept-Encoding"]}%s}`+"\n",
 			at.Unix(), at.Nanosecond()/1000, agents[a].address, agents[a].address, paths[p], agents[a].ua, 1000+p, field)
