@@ -41,6 +41,9 @@ func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 		d := compare.Sites(sites[0], sites[1], compare.Options{Now: policytest.Now})
 		found := d.Losses
 		for _, f := range found.Found {
+			if strings.HasPrefix(f.Path.String(), "//") {
+				continue // the server also judges what follows the authority, of which a change speaks under its own path
+			}
 			var said site.Loss
 			for _, c := range d.Changes {
 				if slices.ContainsFunc(c.Paths, func(p string) bool { return pathpattern.MustParse(p).Covers(f.Path) }) {
