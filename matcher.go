@@ -263,8 +263,11 @@ func (*MatchCrawler) CELLibrary(ctx caddy.Context) (cel.Library, error) {
 // parseArgs takes the arguments of one line: crawlers, and at most one identity.
 func (m *MatchCrawler) parseArgs(words []string) error {
 	for _, w := range words {
-		if now := renamed.Options[w]; now != "" {
-			return fmt.Errorf("invalid crawler or identity %q%s", w, renamed.Options.Hint(w))
+		if now := renamed.Matcher[w]; now != "" {
+			return fmt.Errorf("invalid crawler or identity %q%s", w, renamed.Matcher.Hint(w))
+		}
+		if renamed.PolicyWords[w] == anyIdentity {
+			return fmt.Errorf("invalid identity %q: delete the word, because the name alone is enough by default", w)
 		}
 		if w == anyIdentity || !slices.Contains(identityValues, w) { // as an argument, "any" is any crawler
 			m.Crawlers = append(m.Crawlers, w)

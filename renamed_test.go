@@ -13,7 +13,7 @@ import (
 func TestEarlierOptions(t *testing.T) {
 	for text, want := range map[string]string{
 		"robots_policy p.yaml {\n refuse error\n}": `it is now called "block_with"`,
-		"crawler GPTBot claimed":                   `it is now called "any"`,
+		"crawler GPTBot claimed":                   `delete the word`,
 		"crawler unknown":                          `it is now called "unlisted"`,
 	} {
 		var target caddyfile.Unmarshaler = new(MatchCrawler)
@@ -23,6 +23,16 @@ func TestEarlierOptions(t *testing.T) {
 		err := target.UnmarshalCaddyfile(caddyfile.NewTestDispenser(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A crawler may have the name of an earlier option: "node" is in the User-Agent of Node's fetch.
+func TestEarlierOptionsAreNamesOfCrawlers(t *testing.T) {
+	for _, name := range []string{"node", "refuse", "clickhouse"} {
+		m := new(MatchCrawler)
+		if err := m.UnmarshalCaddyfile(caddyfile.NewTestDispenser("crawler " + name)); err != nil || len(m.Crawlers) != 1 || m.Crawlers[0] != name {
+			t.Errorf("%s: %v %v", name, err, m.Crawlers)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	at := a.robotsURL()
 	switch r := a.fetch.get(ctx, at, as); {
 	case r.refused():
-		a.add(a.refusal(at.String(), as, "robots.txt is blocked to "+as.Name+" ("+r.outcome()+"), which then treats the whole site as allowed", "let everyone read /robots.txt"))
+		a.add(a.refusal(at.String(), as, "robots.txt is blocked for "+as.Name+" ("+r.outcome()+"), which then treats the whole site as allowed", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
 		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
 	}
@@ -87,7 +87,7 @@ func (a *auditor) letIn(p *page) string {
 	return ""
 }
 
-// block reports that a client which claims to be a crawler was blocked. The server may know that
+// refusal reports that a client which claims to be a crawler was blocked. The server may know that
 // the claim is false: it is a fault only for crawlers that cannot be verified.
 func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	f := finding("blocked", at, as.crawlerName(), message, fix)

@@ -31,7 +31,7 @@ type Options struct {
 	Merged bool     // says that robots.txt may have more rules than the policy: the upstream's
 	As     []string // product tokens of crawlers to request pages as, besides the audit's own name
 	Pages  int      // bounds the pages to look at; 0 means DefaultPages
-	// Transport sends the requests; nil means one that blocks private addresses unless the URL names one.
+	// Transport sends the requests; nil means one that rejects private addresses unless the URL names one.
 	Transport http.RoundTripper
 	Wait      func(context.Context, time.Duration) error // waits between two requests; nil sleeps
 	Now       func() time.Time                           // the time; nil means time.Now
@@ -93,7 +93,7 @@ type Reading struct {
 // otherCrawler stands for a crawler that no group and no field names.
 const otherCrawler = "any other crawler"
 
-// Run audits the site at a web address. There is no report for an unlisted client in o.As, a host to which nothing
+// Run audits the site at a web address. There is no report for an unknown crawler in o.As, a host to which nothing
 // connects, and a context that ended.
 func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	a, err := newAuditor(address, o)

@@ -190,7 +190,7 @@ func readBody(body io.Reader) (data []byte, truncated bool, err error) {
 
 func (r *response) ok() bool { return r != nil && r.err == nil && r.status >= 200 && r.status < 300 }
 
-// blocked reports whether the server turned the client away, unlike a page that is missing.
+// refused reports whether the server turned the client away, unlike a page that is missing.
 func (r *response) refused() bool {
 	if r == nil || r.err != nil {
 		return false

@@ -96,7 +96,7 @@ func (a *auditor) checkClosed(p *page, closed *closedError) {
 	}
 	for _, name := range searchCrawlers {
 		if v := closed.rules.decide(reader{names: []string{name}}, target(closed.at)); !v.Allowed && v.Line > 0 {
-			a.add(finding("sitemap-disallowed", p.url.String(), name, "the sitemap lists a page that redirects to "+closed.at.String()+", which robots.txt disallows to search engines, by line "+closed.rules.describe(v.Line),
+			a.add(finding("sitemap-disallowed", p.url.String(), name, "the sitemap lists a page that redirects to "+closed.at.String()+", which robots.txt disallows for search engines, by line "+closed.rules.describe(v.Line),
 				"list the address that answers, or let search engines read it"))
 			return
 		}

@@ -149,15 +149,15 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		*fields
 		Faults           int  `json:"errors"`
-		Warning          int  `json:"warning"`
+		Warning          int  `json:"warnings"`
 		Notices          int  `json:"hints"`
 		RefusalsLookedAt bool `json:"blocks_looked_at"` // pages were requested in the names of crawlers
 	}{(*fields)(r), r.count(Error), r.count(Warning), r.count(Hint), !r.asNoCrawler()})
 }
 
-// Summary counts the findings: "2 faults, 1 inconclusive, 3 notices".
+// Summary counts the findings: "2 errors, 1 warning, 3 hints".
 func (r *Report) Summary() string {
-	return fmt.Sprintf("%s, %d inconclusive, %s", english.Count(r.count(Error), "error"), r.count(Warning), english.Count(r.count(Hint), "hint"))
+	return fmt.Sprintf("%s, %s, %s", english.Count(r.count(Error), "error"), english.Count(r.count(Warning), "warning"), english.Count(r.count(Hint), "hint"))
 }
 
 // String says how robots.txt was served.

@@ -32,7 +32,7 @@ error: the header lacks train-ai=n [usage-lost]
 error: the header lacks search=y [usage-lost]
   https://example.com/a
 
-8 errors, 0 inconclusive, no hints
+8 errors, no warnings, no hints
 `
 	if !strings.HasSuffix(b.String(), want) {
 		t.Errorf("got\n%s\nwant at its end\n%s", &b, want)
@@ -65,7 +65,7 @@ func TestJSONHasTheSummary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{`"requests":0`, `"errors":2,"warning":1,"hints":3,"blocks_looked_at":` + refusals} {
+		for _, want := range []string{`"requests":0`, `"errors":2,"warnings":1,"hints":3,"blocks_looked_at":` + refusals} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("no %s in %s", want, text)
 			}

@@ -41,13 +41,13 @@ type answered struct {
 }
 
 // Channel is what one of the channels says.
-func (a *answered) Channel(name string) (c site.Channel) {
-	for _, c = range a.Channels {
+func (a *answered) Channel(name string) (site.Channel, error) {
+	for _, c := range a.Channels {
 		if c.Name == name {
-			break
+			return c, nil
 		}
 	}
-	return c
+	return site.Channel{}, fmt.Errorf("there is no channel %q", name)
 }
 
 type otherAnswer struct {

@@ -32,7 +32,7 @@ type update struct {
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	if !streams.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
-		http.Error(w, "Too many pages are allowed.", http.StatusServiceUnavailable)
+		http.Error(w, "Too many pages are open.", http.StatusServiceUnavailable)
 		return
 	}
 	defer streams.Release(1)

@@ -113,7 +113,7 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 		{"change?from=000000000000", nil, "", ""},
 		{"ask?agent=GPTBot&url=/news/", nil, "No, and the server blocks it.", "What really happened"},
 		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section</h3>"},
-		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly blocked or let in"},
+		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly blocked or allowed"},
 		{"change", draft, "the stored traffic cannot be read (the disk is gone); by comparison", "replayed"},
 		{"health", nil, "Health", "None is stored"},
 	} {

@@ -84,7 +84,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 	}
 	v.person = s.who(r, v.options)
 	if v.may == nil { // a server has visits of all sites
-		v.node = v.q.Get("node")
+		v.node = v.q.Get("server")
 	}
 	v.store = runningStore(v.node)
 	v.notices, v.history = sync.OnceValue(v.findNotices), sync.OnceValues(v.readHistory)
@@ -185,7 +185,7 @@ func (v *view) Link(screen string, parameters ...string) string {
 		q.Set("policy", name)
 	}
 	if v.node != "" {
-		q.Set("node", v.node)
+		q.Set("server", v.node)
 	}
 	fragment := ""
 	for i := 0; i+1 < len(parameters); i += 2 {

@@ -52,7 +52,7 @@ var categoryTexts = []struct {
 	{CategoryAcademic, "collects pages for research or for the public"},
 }
 
-// Categories returns the categories that are categories, in the order in which the documentation lists them.
+// Categories returns the categories that rules can name, in the order in which the documentation lists them.
 // The slice is the caller's.
 func Categories() []Category {
 	categories := make([]Category, len(categoryTexts))

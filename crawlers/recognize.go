@@ -67,7 +67,7 @@ type tail struct {
 }
 
 // NewRecognizer returns a recognizer of patterns. Where two patterns have the same token, the first one's Index is
-// the answer. A pattern that [CheckPattern] blocks is never found.
+// the answer. A pattern that [CheckPattern] rejects is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
 	r := &Recognizer{groups: make(map[string]group, len(patterns))}
 	for _, p := range patterns {

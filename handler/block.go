@@ -27,9 +27,9 @@ var noindexValues, _ = robotstag.Build(
 // 8.3.1).
 const messageType = "Text/Plain; charset=utf-8"
 
-// block blocks a request as the policy's enforcement says: with a response, like
+// refuse blocks a request as the policy's enforcement says: with a response, like
 // Caddy's respond directive, or with an error for the error routes. Caches must not
-// give the block to people, so it is never stored.
+// show the block to people, so it is never stored.
 func (q *request) refuse(e *policy.Enforcement) error {
 	status := cmp.Or(e.Status, http.StatusForbidden)
 	if e.Close {

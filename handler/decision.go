@@ -35,7 +35,7 @@ func classify(identity policy.Identity, v site.Verdict, maxMode policy.Mode) cla
 	return c
 }
 
-// blocked reports whether the policy is against the request, enforced or not.
+// refused reports whether the policy is against the request, enforced or not.
 func (c *class) refused() bool { return c.impostor || c.verdict == policy.Disallowed }
 
 // done returns what was decided about the requests of the class, and done about them.

@@ -26,7 +26,7 @@ type request struct {
 	visit
 }
 
-// request is what there is to know of a request by a crawler that the policy knows.
+// visit is what there is to know of a request by a crawler that the policy knows.
 type visit struct {
 	decision  *Decision // nil for anyone but a known crawler
 	several   bool      // it names more crawlers than that of query

@@ -92,11 +92,24 @@ func TestDashboardAndAlerts(t *testing.T) {
 		"caddy_robots_policy_fleet_servers", "caddy_robots_policy_enforce_override",
 	}
 	name := regexp.MustCompile(`caddy_robots_policy_\w+`)
+	value := regexp.MustCompile(`\b(channel|decision|identity)=~?"([^"]*)"`)
+	values := map[string][]string{
+		"channel":  {"blocking", "robots_txt", "headers", "page"},
+		"decision": {"allowed", "disallowed", "would_block", "blocked", "would_limit", "limited", "served", "sent"},
+		"identity": {"verified", "unverified", "impostor", "audit"},
+	}
 	label := regexp.MustCompile(`(?:by \(([^)]*)\)|(\w+)(?:=~?|!=)")`)
 	for _, expr := range asked {
 		names := name.FindAllString(expr, -1)
 		if len(names) == 0 {
 			t.Errorf("%s asks for nothing of ours", expr)
+		}
+		for _, m := range value.FindAllStringSubmatch(expr, -1) {
+			for v := range strings.SplitSeq(m[2], "|") {
+				if known := values[m[1]]; !slices.Contains(known, v) {
+					t.Errorf("%s: %s has no value %s, but %q", expr, m[1], v, known)
+				}
+			}
 		}
 		for _, n := range names {
 			sample := regexp.MustCompile(`(?m)^` + n + `(?:\{(.*)\})? `).FindStringSubmatch(metrics)

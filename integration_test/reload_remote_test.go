@@ -186,7 +186,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	}
 	publish(disallowing("/b"))
 	eventually(t, "what was published", func() bool { return s.disallows("/b") })
-	// What the command blocks to publish, somebody may put there all the same.
+	// What the command does not publish, somebody may put there all the same.
 	s.write("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
 	eventually(t, "the error is logged", func() bool { return len(s.log("policy not reloaded")) == 1 })
 	if !s.disallows("/b") || s.policies().Policies[0].Policy != "storage:site/policy.yaml" {

@@ -81,7 +81,7 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	return s.prepare()
 }
 
-// blocks reports whether an element for one crawler has a noindex without indexifembedded.
+// refuses reports whether an element for one crawler has a noindex without indexifembedded.
 func (s *Set) refuses() bool {
 	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.rules.PlainNoindex() })
 }

@@ -189,7 +189,7 @@ func (c *compiler) compareWilds() {
 	p.problems = append(p.problems, Problem{
 		Severity: Warning, Code: "patterns-not-compared", Pos: places[compared],
 		Message: fmt.Sprintf("the policy has too many patterns with * or $ to compare them all: what is allowed here, and in %d patterns further down, "+
-			"does not open what such a pattern disallows in a rule for more crawlers or hosts; write paths without * and $ where you can", len(inner)-compared-1),
+			"does not allow what such a pattern disallows in a rule for more crawlers or hosts; write paths without * and $ where you can", len(inner)-compared-1),
 	})
 }
 

@@ -51,9 +51,8 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 	bad := func(near, format string, args ...any) (policy.Expectation, bool) {
 		return e, p.refuse(n, "bad-expectation", near, format, args...)
 	}
-	if first, rest, _ := strings.Cut(text, " "); renamed.Tests[first] != "" {
-		now := renamed.Tests[first]
-		return bad(now+" "+rest, "%s at the beginning of a test is now called %s", quote(first), quote(now))
+	if first, now, ok := earlierTest(text); ok {
+		return bad(now, "%s at the beginning of a test is now called %s", quote(first), quote(renamed.Tests[strings.ToLower(first)]))
 	}
 	m := expectForm.FindStringSubmatch(text)
 	if m == nil || strings.TrimSuffix(m[4], ":") == "not" {

@@ -252,7 +252,7 @@ var usageAbout = map[policy.Usage]string{
 }
 
 // Schema is the JSON Schema (2020-12) of policy files, made from the parser's tables. What it accepts may still be
-// blocked by Load, which knows what names mean.
+// rejected by Load, which knows what names mean.
 func Schema() []byte {
 	s := mapShape(fileFields)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

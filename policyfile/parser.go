@@ -219,7 +219,7 @@ var meanings = [][]string{
 	{"full", "on", "true", "yes"},
 	{"off", "false", "no", "none"},
 	{"none", "off", "no", "false", "0"},
-	{"block", "true", "yes", "on", "deny", "block", "reject", "forbid", "enforce", "drop", "disallow", "403", "401", "404", "410", "429", "451"},
+	{"block", "true", "yes", "on", "deny", "refuse", "reject", "forbid", "enforce", "drop", "disallow", "403", "401", "404", "410", "429", "451"},
 	{"log", "warn", "monitor", "report", "dry-run", "test"},
 }
 

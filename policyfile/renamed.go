@@ -22,11 +22,26 @@ func renameAll(root *yaml.Node) {
 		renameWords(child(rule, "identity"), renamed.PolicyWords)
 		renameWords(child(rule, "intended"), renamed.PolicyWords)
 	})
-	eachValue(child(root, "expect"), func(test *yaml.Node) {
-		if first, rest, ok := strings.Cut(test.Value, " "); ok && renamed.Tests[first] != "" {
-			test.Value = renamed.Tests[first] + " " + rest
-		}
-	})
+	tests := child(root, "expect")
+	renameTest(tests)
+	eachValue(tests, renameTest)
+}
+
+func renameTest(n *yaml.Node) {
+	if n == nil || n.Kind != yaml.ScalarNode {
+		return
+	}
+	if _, now, ok := earlierTest(n.Value); ok {
+		n.Value = now
+	}
+}
+
+// earlierTest reports whether a test begins with a word that has another name now. It returns the word, and the test
+// with its present name.
+func earlierTest(text string) (first, now string, ok bool) {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	word := renamed.Tests[strings.ToLower(first)]
+	return first, word + " " + strings.TrimLeft(rest, " "), word != ""
 }
 
 // eachValue calls visit for the elements of a list, or for the values of a map.

@@ -53,6 +53,16 @@ func TestEarlierNames(t *testing.T) {
 			t.Errorf("%+v", f.Spec.Expect)
 		}
 	})
+	t.Run("in a single test", func(t *testing.T) {
+		for _, test := range []string{"claimed GPTBot may crawl /", "Claimed  GPTBot may crawl /", " CLAIMED GPTBot may crawl /"} {
+			if f, ds := LoadWith("p.yaml", []byte("version: 1\nexpect: "+test+"\n"), Options{Stored: true}); f == nil || len(f.Spec.Expect) != 1 {
+				t.Errorf("%q: %s", test, ds.Text())
+			}
+			if _, ds := Load("p.yaml", []byte("version: 1\nexpect: "+test+"\n")); !strings.Contains(ds.Text(), `is now called "unverified"`) {
+				t.Errorf("%q: %s", test, ds.Text())
+			}
+		}
+	})
 	t.Run("odd texts", func(t *testing.T) {
 		for _, text := range []string{"crawlers: [a]\n", "rules: {a: b}\n", "crawlers: {A: b}\nrules:\n  - x\nexpect: claimed\n", "crawlers: {A: {intended: {a: {b: claimed}}}}\n"} {
 			LoadWith("p.yaml", []byte("version: 1\n"+text), Options{Stored: true})

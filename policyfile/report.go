@@ -41,7 +41,7 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 	r.list = append(r.list, r.diagnostic(policy.Problem{Severity: severity, Code: code, Pos: at, Message: message}, didYouMean))
 }
 
-// block reports a problem and returns false.
+// refuse reports a problem and returns false.
 func (r *reporter) refuse(n *yaml.Node, code, didYouMean, format string, args ...any) bool {
 	r.report(posOf(n), code, didYouMean, format, args...)
 	return false

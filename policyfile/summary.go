@@ -264,7 +264,7 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 		return slices.Contains(c.Crawl, pattern) || answers(pattern, policy.Crawl).may() == plain.may()
 	})
 	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string) string { return "disallowed for " + answers(pattern, policy.Crawl).mayNot() })
-	text += f.pathsText("  but open:      ", open, paths, func(pattern string) string { return "to " + answers(pattern, policy.Crawl).may() })
+	text += f.pathsText("  but allowed:   ", open, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).may() })
 	text += f.pathsText("  not indexed:   ", c.Index, paths, func(pattern string) string { return "by " + answers(pattern, policy.Index).mayNot() })
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += "  blocked:       " + refused + "\n"

@@ -246,3 +246,13 @@ func fileWith(place, line string) (file string, ok bool) {
 	}
 	return rule + "    " + line + "\n", true
 }
+
+// "refuse" is a word of authors, whatever this program calls it.
+func TestOtherWordsForBlock(t *testing.T) {
+	for _, word := range []string{"refuse", "deny", "reject"} {
+		_, ds := Load("p.yaml", []byte("version: 1\nenforcement: "+word+"\n"))
+		if !strings.Contains(ds.Text(), `did you mean "block"?`) {
+			t.Errorf("%s: %s", word, ds.Text())
+		}
+	}
+}

@@ -223,7 +223,7 @@ func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below
 			theirs = append(theirs, Line{Text: text})
 		}
 		if g.speaks.Preferences {
-			theirs = append(theirs, refuse(also, below.Blocked())...)
+			theirs = append(theirs, refuse(also, below.Disallowed())...)
 		}
 	}
 	switch {

@@ -203,7 +203,7 @@ func crawlDelayBelow(b *robotstxt.Group) string {
 	return ""
 }
 
-// block adds to each line of preferences what another file disallows everywhere, because the line
+// refuse adds to each line of preferences what another file disallows everywhere, because the line
 // with the longest path replaces the others. It returns lines for keys without a line for all paths.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, k := range []struct{ key, name, no string }{{"content-usage", "Content-Usage", "=n"}, {"content-signal", "Content-Signal", "=no"}} {

@@ -237,7 +237,7 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// blocked is how much the server blocks of what a unit's group disallows beside that of "*".
+// refused is how much the server blocks of what a unit's group disallows beside that of "*".
 type refused int
 
 const (
@@ -246,7 +246,7 @@ const (
 	refusesAll          // every page
 )
 
-// blocks returns how much the server blocks a unit. Rules that permit something or demand an
+// refuses returns how much the server blocks a unit. Rules that permit something or demand an
 // identity, which the server may not know at once, have to stand in the file.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if !g.short || u.below != g.starBelow() {

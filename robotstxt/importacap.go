@@ -211,7 +211,7 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 		for _, r := range g.rules {
 			opened := slices.ContainsFunc(g.rules, func(a Rule) bool { return a.Allow && a.Pattern.Covers(p) && a.Size >= r.Size })
 			if !r.Allow && r.Pattern.Overlaps(p) && r.Size <= p.Len() && !opened {
-				im.f.note(f.Line, "this line opens %q to crawlers that know ACAP (section 2.9.2), and line %d disallows it for all others; the policy keeps it disallowed", p, r.number)
+				im.f.note(f.Line, "this line allows %q for crawlers that know ACAP (section 2.9.2), and line %d disallows it for all others; the policy keeps it disallowed", p, r.number)
 				return true
 			}
 		}

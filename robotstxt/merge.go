@@ -52,9 +52,9 @@ func (g *Group) Extensions(stated Stated) (lines []string) {
 	return lines
 }
 
-// Blocked returns what the lines without a path disallow, by key and preference in lower case: train-ai of "Content-Usage:
+// Disallowed returns what the lines without a path disallow, by key and preference in lower case: train-ai of "Content-Usage:
 // train-ai=n". A merged file adds it to the policy's preferences.
-func (g *Group) Blocked() map[string][]string {
+func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
 		if l.key == "content-usage" || l.key == "content-signal" {
@@ -69,7 +69,7 @@ func (g *Group) Blocked() map[string][]string {
 	return all
 }
 
-// blocked returns the preferences that a line disallows; all reports whether it says nothing else.
+// refused returns the preferences that a line disallows; all reports whether it says nothing else.
 func (l line) refused() (names []string, all bool) {
 	all = true
 	for member := range strings.SplitSeq(l.value, ",") {

@@ -22,7 +22,7 @@ func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 	q.Usage = policy.Crawl
 	read := s.https.Explain(q, short)
 	if read.Agent == "" {
-		c.Summary = "it does not reach this crawler, which ignores the group of *, and no group names it; headers and edge do"
+		c.Summary = "it does not reach this crawler, which ignores the group of *, and no group names it; headers and blocking do"
 		s.explainACAP(&c, q)
 		return c
 	}
@@ -73,7 +73,7 @@ func (s *Site) LeftOut(q policy.Query) bool {
 	return closes(false) && !closes(true)
 }
 
-const leftOut = "robots.txt of a server that blocks this crawler does not name it, as few sites see it: there the server alone disallows the page; publish: {groups: all} names it"
+const leftOut = "robots.txt of a server that blocks this crawler does not name it, as few sites see it: there only the server blocks the page; publish: {groups: all} names it"
 
 // spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,
 // where it has no text, by none.

@@ -50,7 +50,7 @@ var strange = []struct {
 	{regexp.MustCompile(`^\w+:[^\t]*\t\w+:`), "it is LTSV, which cannot be read; describe the lines with --format, as in --format 'time:$time_local\thost:$remote_addr\treq:$request\tua:$http_user_agent'"},
 }
 
-// block says why nothing in a log could be read, by its first bad line, and which option may help.
+// refusal says why nothing in a log could be read, by its first bad line, and which option may help.
 func refusal(first *badLine) error {
 	for _, s := range strange {
 		if s.line.MatchString(first.text) {

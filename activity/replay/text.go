@@ -37,7 +37,7 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 	t.summary(r)
 	if r.Old != "" {
 		t.section("Newly blocked", r.NewlyRefused)
-		t.section("Newly let in", r.NewlyAllowed)
+		t.section("Newly allowed", r.NewlyAllowed)
 	} else {
 		t.section("Would be blocked", r.NewlyRefused)
 	}

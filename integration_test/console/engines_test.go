@@ -76,7 +76,7 @@ func TestPagesOnBothEngines(t *testing.T) {
 		if got := read(page); got != before[page] {
 			t.Errorf("%q differs:\n%s", page, firstDifference(before[page], got))
 		}
-		link := page + "?node=web-1"
+		link := page + "?server=web-1"
 		if strings.Contains(page, "?") {
 			link = page + "&node=web-1"
 		}

@@ -51,7 +51,7 @@ crawler learns there from robots.txt, headers and meta tags.
 
 It obeys robots.txt for ` + audit.OwnToken + `, sends one request a second, and says who
 it is. With --as it also sends requests in the names of crawlers; a server that verifies
-crawlers blocks these, which is reported as inconclusive. Private addresses are only
+crawlers blocks these, which is reported as a warning. Private addresses are only
 connected to if the URL itself names one.
 
 The exit code is 0 if there is no error, 1 if there is one, and 2 if the audit

@@ -78,7 +78,7 @@ Fetched against it:
 	html, err := os.ReadFile(page)
 	for _, want := range []string{
 		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
-		"Line 2 of it says <code>Disallow: /x</code>", "it asked <strong>2 times</strong> for what that file closes to it: 0 answered with the content, 2 blocked.",
+		"Line 2 of it says <code>Disallow: /x</code>", "it asked <strong>2 times</strong> for what that file disallows for it: 0 answered with the content, 2 blocked.",
 		"The record is whole. It is not signed.", "Of 3 events, none was left out", "It has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
 		"&lt;script&gt;", "published by bob  (“&lt;i&gt;out &lt;/i&gt;”)", "while v3.1 was in force",
 	} {

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// searchGuard blocks to publish a policy by which search engines lose something.
+// searchGuard refuses to publish a policy by which search engines lose something.
 type searchGuard struct {
 	traffic         string // the directory of an activity database, or access logs; empty: the policies are compared
 	most, undecided int64  // see replay.SearchLoss.Check

@@ -272,7 +272,7 @@ func (l *linter) hint(group []obstacle) {
 	case "disallowed-on-host":
 		what, fix := "This allows nothing on "+hosts[0], "write this"
 		if !covered || len(hosts) > 1 {
-			what, fix = fmt.Sprintf("This does not open %s on %s", english.Some(paths, shown), english.Some(hosts, shown)), "allow that path"
+			what, fix = fmt.Sprintf("This does not allow %s on %s", english.Some(paths, shown), english.Some(hosts, shown)), "allow that path"
 		}
 		message = fmt.Sprintf(`%s, which is disallowed for %s there %s. To allow it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
 	}

@@ -308,7 +308,7 @@ func (l *linter) onlyDisallowed() {
 			if !slices.ContainsFunc(l.sampleCrawlers(r), func(id policy.CrawlerID) bool {
 				return l.decide(id, l.reach[rule].hosts[0], e.s.Pattern.Example(), policy.Crawl).Statement != e.s
 			}) {
-				l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s may not crawl the rest of %s either, which line %d closes to everyone-else. To allow the rest, add "allow: {crawl: %s}" here`,
+				l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s may not crawl the rest of %s either, which line %d disallows for everyone-else. To allow the rest, add "allow: {crawl: %s}" here`,
 					audienceText(r), readable(e.s.Pattern), e.s.Pos.Line, AsWritten(e.s.Pattern.String())))
 				return
 			}

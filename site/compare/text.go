@@ -177,7 +177,7 @@ func (c *Change) before() string {
 	case c.Effect == Loss && c.New == disallowed:
 		return "disallowed"
 	case c.Effect == Gain && c.Old == disallowed:
-		return "open"
+		return "allowed"
 	default:
 		return "the same"
 	}

@@ -19,7 +19,7 @@ import (
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for crawlers that are not known
 	Host     string       // "" for any that the policy does not name
-	Stays    string       // what holds instead, such as "open"
+	Stays    string       // what holds instead, such as "allowed"
 	Rule     *policy.Rule // that decides; nil for none
 }
 
@@ -149,7 +149,7 @@ func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *pol
 		}
 		return d.Verdict.String(), d.Rule
 	}
-	does, stays := Allow, "open"
+	does, stays := Allow, "allowed"
 	if d.Verdict == policy.Disallowed {
 		if does, stays = Ask, "disallowed"; p.Mode(d) == policy.ModeBlock {
 			does, stays = Refuse, "blocked"

@@ -28,7 +28,7 @@ var realCrawlers = []string{
 	"webzio-extended", "Diffbot", "Brightbot", "iAskBot", "AwarioBot", "BLEXBot", "DataForSeoBot", "DotBot", "aiHitBot",
 }
 
-// Blocked are the crawlers that both policies block, and the recipes too.
+// Refused are the crawlers that both policies block, and the recipes too.
 func Refused() []string {
 	return append(append([]string(nil), realCrawlers...), madeUp(0, Small.Crawlers-len(realCrawlers))...)
 }

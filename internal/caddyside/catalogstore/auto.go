@@ -35,8 +35,8 @@ func (w *Watcher) update(ctx context.Context) {
 		text = err.Error()
 	}
 	last.mu.Lock()
-	news := text != last.status.Blocked
-	last.status.Fetched, last.status.Blocked = time.Now().UTC(), text
+	news := text != last.status.Rejected
+	last.status.Fetched, last.status.Rejected = time.Now().UTC(), text
 	last.mu.Unlock()
 	if err != nil && news {
 		w.logger.Warn("the released catalog of crawlers is not taken; the one in use stays", zap.String("from", w.address), zap.Error(err))

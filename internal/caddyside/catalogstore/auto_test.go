@@ -168,14 +168,14 @@ rules:
 			status = http.StatusInternalServerError
 		}
 		w.update(ctx)
-		if s := CurrentStatus(); s.Blocked == "" || !strings.Contains(s.Blocked, c.says) || !knows(t, "FirstNewBot") || knows(t, "ReleasedNewBot") {
-			t.Errorf("%s: blocked with %.300q, want %q", name, s.Blocked, c.says)
+		if s := CurrentStatus(); s.Rejected == "" || !strings.Contains(s.Rejected, c.says) || !knows(t, "FirstNewBot") || knows(t, "ReleasedNewBot") {
+			t.Errorf("%s: rejected with %.300q, want %q", name, s.Rejected, c.says)
 		}
 	}
 	served, status = signed, http.StatusOK
 	began := time.Now()
 	w.update(ctx)
-	if s := CurrentStatus(); s.Blocked != "" || s.AsOf != date || s.Source != SourceStorage || !knows(t, "ReleasedNewBot") {
+	if s := CurrentStatus(); s.Rejected != "" || s.AsOf != date || s.Source != SourceStorage || !knows(t, "ReleasedNewBot") {
 		t.Errorf("good: %+v", s)
 	}
 	if l := listed(func(l identity.ListStatus) bool { return l.URL == url }); l.Entries != 2 || !l.Fresh {

@@ -62,9 +62,9 @@ type Status struct {
 	// Why the catalog of the storage is not used; absent if it is, or if there is none.
 	Error string `json:"error,omitempty"`
 	// With `catalog auto`: when the released catalog was last fetched, and why it is not taken.
-	Fetched time.Time `json:"fetched,omitzero"`
-	Blocked string    `json:"blocked,omitempty"`
-	Warning string    `json:"warning,omitempty"` // says that the catalog is old
+	Fetched  time.Time `json:"fetched,omitzero"`
+	Rejected string    `json:"rejected,omitempty"`
+	Warning  string    `json:"warning,omitempty"` // says that the catalog is old
 }
 
 // CurrentStatus returns the status.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -122,9 +123,7 @@ func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []stri
 		}
 		for _, v := range history {
 			if slices.Contains(sums, v.SHA256) {
-				if s, err := source.Compile(d.Name, []byte(v.Text)); err == nil {
-					x.older[id(v.SHA256)] = s.Site
-				}
+				x.older[id(v.SHA256)], _ = site.LoadWith(d.Name, []byte(v.Text), policyfile.Options{Accepted: true, Stored: true})
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func (s *Sampler[K]) countOf(key K) *count {
 // maxOnce bounds the messages that a Once remembers.
 const maxOnce = 100
 
-// Once lets each message be logged once. After maxOnce different messages it blocks all others.
+// Once lets each message be logged once. After maxOnce different messages it drops all others.
 type Once struct {
 	mu   sync.Mutex
 	seen map[string]bool

@@ -15,11 +15,13 @@ var (
 	PolicyWords = Names{"claimed": "any", "refuses-search": "blocks-search", "shuts-out-search": "disallows-search", "unclassified": "none"}
 	// Tests are the words with which a test in a policy file can begin.
 	Tests = Names{"claimed": "unverified"}
-	// Options are options of the Caddyfile, and what the matcher crawler takes.
-	Options = Names{
-		"refuse": "block_with", "visits_log": "crawler_log", "catalogue": "catalog", "node": "name", "clickhouse": "fleet_database",
-		"claimed": "any", "unknown": "unlisted",
-	}
+	// Options are options of the Caddyfile.
+	Options = Names{"refuse": "block_with", "visits_log": "crawler_log", "catalogue": "catalog", "node": "name", "clickhouse": "fleet_database"}
+	// Matcher are words of the matcher crawler. Its word "any" is every crawler, and not the identity "claimed" of before,
+	// which is the default.
+	Matcher = Names{"unknown": "unlisted"}
+	// Catalog are keys of catalog files.
+	Catalog = Names{"kind": "category", "kinds": "further", "honours": "honors"}
 	// Flags are flags of commands, without hyphens.
 	Flags = Names{"catalogue": "catalog", "store": "database", "closed": "disallow"}
 	// Arguments are arguments of commands.

@@ -35,8 +35,8 @@ var crawlers = [][2]string{
 	{"DuckDuckBot", "search"},
 	{"OAI-SearchBot", "ai-search"},
 	{"PerplexityBot", "ai-search"},
-	{"curl", "unknown"},
-	{"python-requests", "unknown"},
+	{"curl", "unlisted"},
+	{"python-requests", "unlisted"},
 	{"MJ12bot", "seo"},
 	{"DataForSeoBot", "seo"},
 }
