@@ -41,12 +41,12 @@ func TestCatalogAuto(t *testing.T) {
 	t.Cleanup(func() { catalogstore.Key = "" })
 	s := startReloading(t, auto, "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n", nil, "robots_policy POLICY\nrespond hello")
 	type status struct {
-		Catalog struct{ Source, Blocked string }
+		Catalog struct{ Source, Rejected string }
 	}
 	var now, then status
 	s.ask(http.MethodPost, "/robots_policy/reload", nil)
 	s.ask(http.MethodGet, "/robots_policy/", &now)
-	if now.Catalog.Source != "embedded" || !strings.Contains(now.Catalog.Blocked, "was changed") || s.get("/", "User-Agent", "NewlyAddedBot/1.0").StatusCode != 200 {
+	if now.Catalog.Source != "embedded" || !strings.Contains(now.Catalog.Rejected, "was changed") || s.get("/", "User-Agent", "NewlyAddedBot/1.0").StatusCode != 200 {
 		t.Errorf("a bad one: %+v", now)
 	}
 	served.Store(&signed)
@@ -57,7 +57,7 @@ func TestCatalogAuto(t *testing.T) {
 	}
 	t.Logf("live after %s", time.Since(began).Round(time.Millisecond))
 	s.ask(http.MethodGet, "/robots_policy/", &then)
-	if then.Catalog.Source != "storage:robots_policy/crawlers.yaml" || then.Catalog.Blocked != "" {
+	if then.Catalog.Source != "storage:robots_policy/crawlers.yaml" || then.Catalog.Rejected != "" {
 		t.Errorf("a good one: %+v", then)
 	}
 	if lines := s.log("took the released catalog of crawlers"); len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]), "NewlyAddedBot") {

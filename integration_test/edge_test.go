@@ -182,7 +182,7 @@ func TestEdgeFields(t *testing.T) {
 	robots_policy POLICY {
 		block_with error
 	}
-	header X-Seen "{http.robots_policy.crawler}|{http.robots_policy.operator}|{http.robots_policy.kind}|{http.robots_policy.identity}|{http.robots_policy.decision}|{http.robots_policy.action}|{http.robots_policy.rule}"
+	header X-Seen "{http.robots_policy.crawler}|{http.robots_policy.operator}|{http.robots_policy.category}|{http.robots_policy.identity}|{http.robots_policy.decision}|{http.robots_policy.action}|{http.robots_policy.rule}"
 	handle_errors {
 		respond "{http.robots_policy.crawler} {http.robots_policy.rule} {http.robots_policy.action}"
 	}

@@ -47,7 +47,7 @@ type Explanation struct {
 	// AnyCase reports that the path is disallowed only in another letter case. A
 	// permission for the path as it was sent opens it.
 	AnyCase  bool       `json:"any_case,omitempty"`
-	Open     bool       `json:"always_open"`      // no request is blocked there: crawlers learn the rules from it
+	Open     bool       `json:"always_allowed"`   // no request is blocked there: crawlers learn the rules from it
 	Expect   string     `json:"expect,omitempty"` // for a crawler: the line of the policy's expect section that states MayCrawl
 	Usages   []Answer   `json:"usages"`           // about which the policy states something
 	Channels []Channel  `json:"channels"`

@@ -33,7 +33,7 @@ func TestRecall(t *testing.T) {
 	for _, name := range []string{
 		"crawler-user-agents/crawler-user-agents.json", "arcjet-well-known-bots/well-known-bots.json", "ai.robots.txt/robots.json",
 	} {
-		list, err := Parse(readFile(t, filepath.Join(dir, "catalogs", filepath.FromSlash(name))))
+		list, err := Parse(readFile(t, filepath.Join(dir, "catalogues", filepath.FromSlash(name))))
 		if err != nil {
 			t.Fatal(err)
 		}
