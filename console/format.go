@@ -139,7 +139,7 @@ var verdicts = map[string]verdict{
 	"allowed": {"v-allowed", "Allowed"}, "partly": {"v-partly", "Partly disallowed"},
 	"blocked": {"v-blocked", "Blocked"}, "would": {"v-would", "Would be blocked"}, "unlisted": {"v-unlisted", "Unlisted"},
 	"unstated": {"v-unverified", "Not stated"}, "disallowed": {"v-disallowed", "Disallowed"}, "would_block": {"v-would", "Would be blocked"},
-	"limited": {"v-blocked", "Too many requests"}, "impostor": {"v-impostor", "Impostor"}, "verified": {"v-verified", "Verified"},
+	"limited": {"v-blocked", "Limited"}, "would_limit": {"v-would", "Would be limited"}, "impostor": {"v-impostor", "Impostor"}, "verified": {"v-verified", "Verified"},
 	"unverified": {"v-unverified", "Unverified"},
 }
 
