@@ -20,10 +20,10 @@ var snapshotText string
 
 var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
 
-// ofCatalogue are the lists that came with the catalogue in use.
-var ofCatalogue crawlers.Derived[map[string]*list]
+// ofCatalog are the lists that came with the catalog in use.
+var ofCatalog crawlers.Derived[map[string]*list]
 
-// delivered returns the list of a URL that came with the catalogue in use or, if that is
+// delivered returns the list of a URL that came with the catalog in use or, if that is
 // newer, with the program. It is nil if there is none.
 func delivered(url string) *list {
 	first := snapshot()[url]
@@ -31,14 +31,14 @@ func delivered(url string) *list {
 	if err != nil || c.Addresses() == "" {
 		return first
 	}
-	lists, _ := ofCatalogue.Get(c, func() map[string]*list { return readSnapshot(c.Addresses()) })
+	lists, _ := ofCatalog.Get(c, func() map[string]*list { return readSnapshot(c.Addresses()) })
 	if l := lists[url]; l != nil && (first == nil || l.Date.After(first.Date)) {
 		return l
 	}
 	return first
 }
 
-// Renew takes over the lists that came with another catalogue, where they are newer than what is known. One that has
+// Renew takes over the lists that came with another catalog, where they are newer than what is known. One that has
 // lost more than half of its entries is not used, while the one before still verifies.
 func (l *Lists) Renew() {
 	for _, s := range l.all() {
@@ -52,7 +52,7 @@ func (l *Lists) Renew() {
 	}
 }
 
-// SnapshotText returns the embedded lists, for a catalogue to come with them.
+// SnapshotText returns the embedded lists, for a catalog to come with them.
 func SnapshotText() string { return snapshotText }
 
 // FetchSnapshot fetches lists and returns them as [SnapshotText] does. Where that fails, or
