@@ -150,7 +150,7 @@ func isError(p policy.Problem) bool { return p.Severity == policy.Error }
 
 func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 	host := r.URL.Query().Get("host")
-	if name, err := policy.ParseHost(host); host != "" && (err != nil || name.Wildcard()) {
+	if name, err := policy.ParseHost(policy.WithoutPort(host)); host != "" && (err != nil || name.Wildcard()) {
 		return apiError(http.StatusBadRequest, fmt.Errorf("invalid host %q: must be a host such as www.example.com", host))
 	}
 	s, how, err := chosenSnapshot(r, host)

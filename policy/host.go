@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -101,6 +102,12 @@ func ParseHost(s string) (Host, error) {
 		name = "*." + name
 	}
 	return Host(name), nil
+}
+
+// WithoutPort returns the host of a request or of a URL without its port. An IPv6 address keeps its brackets.
+func WithoutPort(host string) string {
+	u := url.URL{Host: host}
+	return strings.TrimSuffix(host, ":"+u.Port())
 }
 
 // NormalizeHost returns the name that the host of a request means, whatever is written around it: lower case,

@@ -82,7 +82,7 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 	case strings.HasPrefix(place, "/"):
 		e.Path = place
 	case err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "":
-		host, err := policy.ParseHost(literalHost(u))
+		host, err := policy.ParseHost(policy.WithoutPort(u.Host))
 		if err != nil || host.Wildcard() {
 			return bad("", "invalid address %s: the host must be a name such as www.example.com", quote(place))
 		}
@@ -95,11 +95,6 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 		return bad(with(5, near), `invalid path %s: write a path that starts with "/", or a whole address that starts with "https://"`, quote(place))
 	}
 	return e, true
-}
-
-// literalHost is the host of an address without its port; an IPv6 address keeps its brackets.
-func literalHost(u *url.URL) string {
-	return strings.TrimSuffix(u.Host, ":"+u.Port())
 }
 
 // inOtherWords is a test that says "cannot", "is blocked on" and so on, as it is written here, or "".

@@ -166,7 +166,7 @@ func parseClosed(s string) (pathpattern.Pattern, error) {
 func ParseHost(s string, wildcard bool) (policy.Host, error) {
 	name := s
 	if u, err := url.Parse(s); err == nil && u.Host != "" {
-		name = strings.TrimSuffix(u.Host, ":"+u.Port())
+		name = policy.WithoutPort(u.Host)
 	}
 	name = strings.TrimSuffix(name, "/")
 	h, err := policy.ParseHost(name)
