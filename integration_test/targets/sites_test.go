@@ -69,10 +69,14 @@ func matchers() string {
 func policyOf(usage, enforce string) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for: everyone\n    disallow:\n      " + usage + ":\n")
-	for i, c := range closed {
-		fmt.Fprintf(&b, "        - %q\n", patternOf(i, c))
+	// One of the sites strips "/open" and "/zz", so that a place has three names there.
+	for _, prefix := range []string{"", "/open", "/zz"} {
+		for i, c := range closed {
+			fmt.Fprintf(&b, "        - %q\n", prefix+patternOf(i, c))
+		}
+		fmt.Fprintf(&b, "        - %q\n        - %q\n", prefix+closedFile+"$", prefix+closedFile+"?")
 	}
-	fmt.Fprintf(&b, "        - %q\n        - %q\n%s", closedFile+"$", closedFile+"?", enforce)
+	b.WriteString(enforce)
 	for _, host := range []string{"shop.example.com", "*.wild.example.com"} {
 		fmt.Fprintf(&b, "  - for: everyone\n    hosts: %q\n    intended: true\n    disallow:\n      %s: /\n%s", host, usage, enforce)
 	}
