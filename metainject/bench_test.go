@@ -13,8 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// benchPage is 50 KB, or size bytes, of which the head is 3 KB; extra stands
-// in the head.
+// benchPage is 50 KB, or size bytes. The head is 3 KB of that and contains extra.
 func benchPage(size int, extra string) []byte {
 	var b bytes.Buffer
 	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Bench page</title>\n" + extra)

@@ -74,7 +74,7 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 	return len(b) - len(rest) + n, err
 }
 
-// sniffLen is how much net/http looks at to detect a body's type.
+// sniffLen is the number of bytes net/http looks at to detect a body's type.
 const sniffLen = 512
 
 // sniffed detects the type of a body without a Content-Type as net/http would, and reports whether it
@@ -104,8 +104,8 @@ func (rw *ResponseWriter) keepHeader() {
 	}
 }
 
-// send changes and writes b, a page whose head is known, or of which no more may be held. It returns how
-// much of b was written.
+// send changes and writes b, a page whose head is known or that may not be held any longer. It returns
+// the number of bytes of b that were written.
 func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	p := rw.page
 	rw.checkHead(len(b) >= rw.o.MaxHead)
@@ -128,7 +128,8 @@ func (rw *ResponseWriter) checkHead(full bool) {
 	}
 }
 
-// flushHeld flushes while a page is held: it sends a page whose head has ended, and a body that is no page.
+// flushHeld flushes while a page is held: it sends a page whose head has ended, and a body that is not a
+// page.
 func (rw *ResponseWriter) flushHeld() error {
 	p := rw.page
 	if p.sniff && len(p.held) > 0 && rw.sniffed() {
@@ -196,8 +197,8 @@ var codings = map[string]coding{
 	"": identity, "identity": identity, "gzip": gzipCoding, "x-gzip": gzipCoding, "deflate": deflateCoding, "zstd": zstdCoding, "br": brotliCoding,
 }
 
-// lookCoded is look for a coded body. The body is held as it arrived, beside its text: a page that does
-// not change, and a body that is not what its coding says, pass as they arrived.
+// lookCoded is look for a coded body. The body is held as it arrived, together with its text. A page
+// that does not change passes as it arrived, and so does a body that its coding cannot decode.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
 	if p.coding.whole() {
@@ -219,7 +220,7 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	return len(window) + n, err
 }
 
-// peekStep is how much text is unpacked before it is scanned.
+// peekStep is the amount of text that is unpacked before it is scanned.
 const peekStep = 2 << 10
 
 // inflateHead unpacks the held part of a deflate stream until the head is known.
@@ -249,9 +250,10 @@ func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 	}
 }
 
-// endsInHead handles a deflate stream that ends inside the head. What follows, such as another member of
-// gzip, is part of the page to some clients only. The elements go into the part that all read, unless
-// they could push a declaration of the encoding in the other part too far.
+// endsInHead handles a deflate stream that ends inside the head. Some clients read the bytes that
+// follow, such as another member of gzip, as part of the page, and others do not. The elements go into
+// the part that all clients read, unless they could push a declaration of the encoding in the other part
+// too far.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
 	switch {

@@ -42,8 +42,8 @@ func packLarge(t testing.TB, coding string, page []byte) []byte {
 	return b.Bytes()
 }
 
-// TestRecodingMemory: pages in br and zstd that arrive slowly take at most 150 KB
-// each, however many there are; those for which there is no memory pass as they came.
+// TestRecodingMemory: pages in br and zstd that arrive slowly take at most 150 KB each, however
+// many there are; without memory for them, further pages pass as they came.
 func TestRecodingMemory(t *testing.T) {
 	testkit.Nightly(t)
 	if testing.Short() {
@@ -121,9 +121,9 @@ func TestRecodingMemory(t *testing.T) {
 	}
 }
 
-// TestHeadsMemory: heads that arrive slowly take no more memory than their budget, however
-// many there are. Beyond it a page passes on at once, changed as far as it has been seen,
-// and has no entity tag, which is that of the page as it would be otherwise.
+// TestHeadsMemory: heads that arrive slowly take no more memory than their budget, however many
+// there are. Beyond the budget a page passes on at once, changed as far as it has been seen. It
+// has no entity tag, because the tag would belong to the whole changed page.
 func TestHeadsMemory(t *testing.T) {
 	testkit.Nightly(t)
 	set := testSet(t, "robots=noindex")
@@ -198,8 +198,8 @@ func TestHeadsMemory(t *testing.T) {
 	}
 }
 
-// TestTrailingBytes: bytes after the end of a packed page come out after it, as
-// they do without us. Such a page in zstd or br passes as it is.
+// TestTrailingBytes: bytes after the end of a packed page come out after it, just as without
+// the plugin. Such a page in zstd or br passes as it is.
 func TestTrailingBytes(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, size := range []int{2000, 200 << 10} {
@@ -270,8 +270,8 @@ func (w *blockedWriter) Write(b []byte) (int, error) {
 	return w.recorder.Write(b)
 }
 
-// TestSmallBombs: hundreds of pages at once, of few bytes that stand for much text, take no more memory than their
-// budget, neither while they are unpacked nor while slow clients read what comes of them.
+// TestSmallBombs: hundreds of small pages at once that unpack to much text take no more memory than their budget.
+// The budget covers unpacking them and holding the result while slow clients read it.
 func TestSmallBombs(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() {

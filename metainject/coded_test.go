@@ -292,10 +292,9 @@ func TestCodedHandlerError(t *testing.T) {
 
 var fuzzText = naturalPage(90<<10, "", 9)
 
-// FuzzCoded packs a page in any coding, cuts it into pieces, and may break it.
-// The text that comes out is that of the page rewritten whole; a page that does
-// not change, or is broken before it is decided, comes as it was sent; a broken
-// page never comes out whole.
+// FuzzCoded packs a page in any coding, cuts it into pieces, and may break it. The text that
+// comes out equals the whole page rewritten. A page that does not change, or that is broken
+// before it is decided, comes as it was sent. A broken page never comes out whole.
 func FuzzCoded(f *testing.F) {
 	for i := range pieces {
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i), false)

@@ -146,7 +146,7 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// TestETagInATrailer: a tag that comes after the page would be that of another.
+// TestETagInATrailer: a tag that comes after the page would belong to another page.
 func TestETagInATrailer(t *testing.T) {
 	for _, page := range []string{"<!DOCTYPE html><head></head><body>x", "<p>a fragment" + strings.Repeat(" ", 5000)} {
 		for _, announced := range []bool{true, false} {

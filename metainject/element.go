@@ -16,11 +16,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Everyone is the name of the element that speaks to every crawler.
+// Everyone is the name of the meta tag that addresses every crawler.
 const Everyone = headscan.Everyone
 
-// An Element is what is said to one audience: <meta name="NAME" content="RULES">
-// (HTML meta tag of draft-illyes-repext).
+// An Element carries rules for one audience: <meta name="NAME" content="RULES"> (HTML meta tag
+// of draft-illyes-repext).
 type Element struct {
 	Name  string // Everyone, or a crawler's product token in any case
 	Rules robotsrule.Set
@@ -53,11 +53,11 @@ type prepared struct {
 	html, xhtml string
 }
 
-// NewSet prepares elements, in the given order. It unites the rules of one name, and leaves out elements
-// without rules and names that cannot be a product token (over 64 bytes, or with white space, a control
-// character or a colon). tokens, which may be nil, are the product tokens, in lower case, of crawlers that
-// read elements with their names; it is not copied and must not change. Elements of a page are recognized
-// by these, by Everyone, by yandex and by the given names.
+// NewSet prepares elements in the given order. It unites the rules of one name. It leaves out elements
+// without rules, and names that cannot be a product token: those over 64 bytes or with white space, a
+// control character or a colon. tokens lists, in lower case, the product tokens of crawlers that read meta
+// tags with their names. It may be nil, is not copied and must not change. Meta tags of a page are
+// recognized by these tokens, by Everyone, by yandex and by the given names.
 func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	s := &Set{tokens: tokens}
 	for _, e := range elements {
@@ -132,7 +132,7 @@ func isName(s string) bool {
 // neverInToken reports whether c is never part of a product token.
 func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 
-// IsEmpty reports whether there is nothing to put into a page. It holds for nil.
+// IsEmpty reports whether there is nothing to put into a page. A nil Set is empty.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 }
 
 // HTML returns the elements as they are written into an HTML page.
@@ -213,7 +213,7 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 }
 
 // combineDeclaration returns the content for a TDMRep property of a page whose elements have content,
-// separated by commas. What the page reserves stays reserved; the policy's own URL replaces the page's.
+// separated by commas. A reservation in the page stays. The policy's own URL replaces the page's URL.
 func combineDeclaration(element *prepared, content string, mode Mode) string {
 	if mode == Replace || element.lower != tdmrep.ReservationName {
 		return element.content

@@ -12,7 +12,7 @@ import (
 )
 
 // The entity tag of a page, changed or not, ends with Options.ETagSuffix and a mark for the elements and
-// the mode, so it changes whenever a policy, a mode or a time limit changes what pages carry.
+// the mode. So it changes whenever a policy, a mode or a time limit changes the meta tags of pages.
 //
 // The tag is made weak, because the page can depend on how it arrived (coding, flushes); weakened, at the
 // end of the mark, says that the handler's was strong: "abc" becomes W/"abc-rp1f2e3d4c5b6a-m1a2b3c4dw".
@@ -188,7 +188,7 @@ func (rw *ResponseWriter) restoreETag(h http.Header) {
 // none.
 type signatures struct {
 	inputs *httpsfv.Dictionary
-	fields map[string][]string // by name, as the handler has set them
+	fields map[string][]string // by name, in the handler's spelling
 }
 
 // signaturesOf reads the signatures of a response before its header changes.
@@ -221,7 +221,8 @@ func (s *signatures) each(f func(label, field string)) {
 	}
 }
 
-// drop removes signatures over a changed field. If the body was edited, its digests in trailers count too.
+// drop removes signatures over a changed field. If the body was edited, its digests in trailers are dropped
+// too.
 func (s *signatures) drop(h http.Header, edited bool) {
 	if s == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A condition on a tag that we gave holds for any method.
+// A condition on a tag that we gave applies to any method.
 func TestIfMatchOnAnyMethod(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH"} {
 		req := httptest.NewRequest(method, "/", nil)
@@ -42,9 +42,9 @@ func TestIfMatchWithRange(t *testing.T) {
 	}
 }
 
-// TestTagsTrackThePage: what a client has of a page is not confirmed once the page
-// would carry something else: after a change of the mode, of the elements (a time
-// limit has passed), or of the policy.
+// TestTagsTrackThePage: a client's copy of a page is not confirmed once the page would carry
+// something else. That happens after a change of the mode, of the elements (a time limit has
+// passed), or of the policy.
 func TestTagsTrackThePage(t *testing.T) {
 	page := benchPage(5000, benchMeta)
 	before := Options{Set: testSet(t, "robots=unavailable_after: 2026-12-31T23:59:59Z"), Mode: Replace, ETagSuffix: testSuffix}
@@ -76,7 +76,7 @@ func TestTagsTrackThePage(t *testing.T) {
 			t.Errorf("Accept %q, nothing changed: %d, ETag %s", accept, res.StatusCode, res.Header.Get("Etag"))
 		}
 	}
-	// Of a page that had no elements before: only for a browser that fetches no page.
+	// A page that had no elements before: only for a browser that fetches no page.
 	for dest, want := range map[string]int{"": 200, "document": 200, "empty": 200, "image": 304} {
 		for _, accept := range []string{"text/html,*/*", "*/*", "", "text/plain"} {
 			for _, old := range [][2]string{{"If-None-Match", `"e"`}, {"If-Modified-Since", testTime.Format(http.TimeFormat)}} {

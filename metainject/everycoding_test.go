@@ -52,7 +52,7 @@ func inEveryCoding(t *testing.T, o Options, kind, page, want string) {
 	}
 }
 
-// verifications are meta tags by which services know sites, with names of crawlers.
+// verifications are meta tags with names of crawlers that services use to verify the ownership of sites.
 const verifications = `<meta name="google-site-verification" content="Xy_9-none,all"><meta name="sentry" content="environment=production">` +
 	`<meta name="mastodon" content="@a@b.example"><meta name="whatsapp" content="all"><meta name=feedly content="x">` +
 	`<meta name="googlebot" content="Xy_9-noneall"><meta name="robots" content="ACAP allow-index">`
@@ -68,7 +68,7 @@ func TestOtherUses(t *testing.T) {
 		`<!DOCTYPE html><head><meta name=robots content="X, NoIndex"></head>`, `<!DOCTYPE html><head><meta name=robots content="noindex, noarchive, x"></head>`)
 }
 
-// TestJSON: JSON that is labeled as HTML is no page, whatever its strings hold.
+// TestJSON: JSON with the label of HTML is not a page, whatever strings it contains.
 func TestJSON(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
 	for _, body := range []string{`{"a":"<!DOCTYPE html><head></head><body>"}`, " \n[\"<body>\"]", bomUTF8 + `"<html><head>"`, "{", ")]}',\n[\"<head><body>\"]", `["<meta name=robots content=all>"]`} {

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// verdict is what a response's header says about its body.
+// verdict is the conclusion from a response's header about its body.
 type verdict uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	toSniff // there is no Content-Type
 )
 
-// pageKind is what a media type makes of a body.
+// pageKind is the kind of page that a media type indicates.
 type pageKind uint8
 
 const (
@@ -85,7 +85,7 @@ func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 	return toSniff, m
 }
 
-// media is what a Content-Type tells.
+// media is the information in a Content-Type.
 type media struct {
 	kind     pageKind
 	encoding headscan.Encoding
@@ -122,10 +122,10 @@ func charsetOf(params string) string {
 	return ""
 }
 
-// changeHeader makes the handler's header that of the page. The entity tag is marked, and Last-Modified and
-// Accept-Ranges go: the date does not change with the policy, and ranges are the handler's (RFC 9110 section
-// 14.3). If the page is changed, the length becomes that of the new content or goes (section 8.6), and
-// digests go (RFC 9530).
+// changeHeader turns the handler's header into the page's header. It marks the entity tag. It removes
+// Last-Modified and Accept-Ranges, because the date does not change with the policy and the ranges are the
+// handler's (RFC 9110 section 14.3). If the page is changed, the length becomes the length of the new
+// content or is removed (section 8.6), and digests are removed (RFC 9530).
 func (rw *ResponseWriter) changeHeader(h http.Header, delta int, changed bool) {
 	if !changed && !rw.marks() {
 		return
@@ -205,8 +205,8 @@ func (rw *ResponseWriter) dropTrailers(h http.Header) {
 	}
 }
 
-// forbidsTransform reports whether Cache-Control has no-transform. An argument, which it should not have, changes nothing
-// (RFC 9111 section 5.2).
+// forbidsTransform reports whether Cache-Control has no-transform. It ignores an argument, which the directive should
+// not have (RFC 9111 section 5.2).
 func forbidsTransform(values []string) bool {
 	for directive := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, _, _ := strings.Cut(directive, "=")

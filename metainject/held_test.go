@@ -28,8 +28,7 @@ func TestSniffBeyondBound(t *testing.T) {
 	}
 }
 
-// What was found out about a body that is dropped is no part of the answer that
-// is given in its place.
+// Findings about a dropped body do not affect the answer that replaces it.
 func TestSniffBeforeError(t *testing.T) {
 	r := newRecorder()
 	rw := wrapped(t, r, Options{Set: testSet(t, "robots=noindex")})

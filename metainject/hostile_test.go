@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// hostileHeads are pages by which a scanner of the head may be led astray. § is
-// an element that would permit everything.
+// hostileHeads are pages that try to mislead a scanner of the head. § is an element that would
+// permit everything.
 var hostileHeads = func() (pages []string) {
 	for _, p := range []string{
 		// Text that only looks like elements, and elements that only look like text.
@@ -75,7 +75,7 @@ func TestHostileHeads(t *testing.T) {
 	}
 }
 
-// What is longer than may be held is given up, at the same place however it comes.
+// A page longer than the bound is not held any longer, at the same place for any chunking.
 func TestTooLongToHold(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	long := strings.Repeat("noai, x>'", 10<<10)

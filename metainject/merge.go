@@ -82,8 +82,9 @@ func (m *merger) all() []byte {
 	return m.set.html
 }
 
-// insertAt is the place for n new bytes: the start of the head's content, or after the element that declares
-// the encoding if that would leave the bytes in which browsers look for it, and in AMP pages.
+// insertAt returns the place for n new bytes. That is the start of the head's content. It is after the
+// element that declares the encoding in AMP pages, and if the element would otherwise leave the bytes in
+// which browsers look for it.
 func (m *merger) insertAt(es []edit, n int) int {
 	if m.Charset == "" && (m.pushes(es, n) || m.AMP && m.CharsetEnd > 0 && m.inHead(m.CharsetEnd)) {
 		return m.CharsetEnd
@@ -232,8 +233,9 @@ func (m *merger) contents(first int) (content string, count int) {
 	return content, count
 }
 
-// combine returns the rules that the elements of a page for one audience must have, given those they have;
-// none means removing them. keep means that they have them in a spelling that every engine understands.
+// combine returns the rules that a page's elements for one audience must have, given the rules they have.
+// No rules means that the elements are removed. keep means that they already have the rules in a spelling
+// that every engine understands.
 //
 // Readers add the rules for everyone to those for one crawler, so these need no repetition. But a permission
 // such as "index" that everyone's rules deny must not stay, because some engines let it win, nor an indexifembedded

@@ -15,31 +15,31 @@
 //	return err
 //
 // Without elements (an empty Set) the writer only calls the HeaderHook. If the handler failed and
-// rw.Committed() is false, nothing has been sent, the header map has not been touched, and another
-// response can be written to w. docs/pages.md says for users what is changed and what is not.
+// rw.Committed() is false, nothing has been sent and the header map has not been touched. Another
+// response can then be written to w. docs/pages.md lists for users which pages are changed.
 //
 // # What changes
 //
-// The page gets one element per audience, where its head begins, or after the element that declares the
-// encoding if that would otherwise leave the first 1,024 bytes or the page is AMP. Elements in its head are merged to the most
-// restrictive (Merge), or replaced (Replace): the first for an audience is changed where it stands, others
-// are removed. These are name="robots", the product token of a crawler that reads elements (NewSet), yandex,
-// and two common mistakes that crawlers ignore, so that a valid element takes their place: property= for
-// name=, and http-equiv="X-Robots-Tag", with "googlebot: noindex" for one crawler.
+// The page gets one element per audience at the beginning of its head. They follow the element that declares the
+// encoding if that would otherwise leave the first 1,024 bytes, or if the page is AMP. Elements in its head are merged
+// to the most restrictive (Merge), or replaced (Replace). The first element for an audience is changed in place, and
+// the others are removed. Recognized are name="robots", the product token of a crawler that reads elements (NewSet),
+// and yandex. Two common mistakes that crawlers ignore are recognized too, so that a valid element takes their place:
+// property= for name=, and http-equiv="X-Robots-Tag", with "googlebot: noindex" for one crawler.
 //
-// An element for one crawler need not repeat the rules for everyone, as readers add both up; but where it
-// permits what everyone is denied, it is made to deny it, since some engines let a permission win. A value that
-// cannot be read stays next to the policy's. An element that declares the encoding as well goes on to do so. Elements
+// An element for one crawler need not repeat the rules for everyone, because readers add up both. But if it permits
+// something that is denied to everyone, it is changed to deny it, because some engines let a permission win. A value
+// that cannot be read stays next to the policy's. An element that also declares the encoding keeps doing so. Elements
 // without a known rule, of another XML namespace, and those in the body, text, comments, noscript and templates are
-// left alone, as is every other byte.
+// left alone. So is every other byte.
 //
 // # Which pages
 //
-// Responses to GET and HEAD with status 200, as text/html or
-// application/xhtml+xml (or without a type, where net/http would find HTML), in an encoding based on ASCII
-// and a known content coding, without Content-Range, Cache-Control: no-transform and Incremental: ?1. The page
-// must show that it is no fragment (Options.Fragments). The response to HEAD has the header of a changed page,
-// without Content-Length.
+// The package changes responses to GET and HEAD with status 200 whose type is text/html or
+// application/xhtml+xml, or is missing where net/http would find HTML. The encoding must be based on ASCII and
+// the content coding known. Responses with Content-Range, Cache-Control: no-transform or Incremental: ?1 are
+// not changed. The page must show that it is not a fragment (Options.Fragments). The response to HEAD has the
+// header of a changed page, without Content-Length.
 //
 // # Streaming
 //
@@ -50,21 +50,22 @@
 //
 // # Content codings
 //
-// A page in gzip, deflate, zstd or br stays in that coding, without Content-Length. A page that does not change,
-// and a body that is not what its coding says, pass as they arrived. Streams of gzip and deflate are edited
-// (package deflateedit), and a broken body stays as broken as it was; if the head goes on in a further member of
-// gzip, that is not merged, as clients differ on whether it belongs to the page. zstd and br are held as a whole,
-// unpacked and packed again at the fastest level, unless they are damaged, followed by something, or longer than
-// 2 MiB. The memory of all of them, with what they unpack to, is bounded; while it is in use, further pages are not
-// changed.
+// A page in gzip, deflate, zstd or br stays in that coding, without Content-Length. A page that does not change
+// passes as it arrived, and so does a body that its coding cannot decode. Streams of gzip and deflate are edited
+// (package deflateedit), and a broken body stays as broken as it was. If the head continues in a further member of
+// gzip, that member is not merged, because clients differ on whether it belongs to the page. zstd and br are held
+// as a whole, unpacked and packed again at the fastest level. They pass unchanged if they are damaged, followed by
+// other bytes, or longer than 2 MiB. The memory for all pages, including their unpacked text, is bounded. While it
+// is in use, further pages are not changed.
 //
 // # How the head is found
 //
-// As in the HTML standard's tree construction with scripting; x/net/html is the reference in the tests. What is
-// inserted is in the head for parsers without scripting, too. The head is taken to end in a template at plaintext,
-// at nested templates and some texts behind svg, math, select or col, and at a numeric character reference of
-// more than 64 bytes. A page that ends inside a tag or comment before its head began is not changed. XHTML is read
-// as XML: it gets a head if it has none, and is not changed with an internal DTD subset or a prefixed html or head.
+// The scan follows the HTML standard's tree construction with scripting; the tests compare it with x/net/html.
+// Parsers without scripting also find the inserted elements in the head. The scan ends the head early in a template
+// at plaintext, at nested templates, at some texts behind svg, math, select or col, and at a numeric character
+// reference of more than 64 bytes. A page that ends inside a tag or comment before its head began is not changed.
+// XHTML is read as XML: it gets a head if it has none, and is not changed with an internal DTD subset or a prefixed
+// html or head.
 package metainject
 
 import (
@@ -75,7 +76,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// yandex is a name that an engine documents and that is no crawler's
+// yandex is a name that an engine documents, although no crawler has it
 // (https://yandex.com/support/webmaster/controlling-robot/meta-robots.html).
 const yandex = "yandex"
 

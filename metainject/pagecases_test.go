@@ -43,8 +43,8 @@ func inHead(t *testing.T, page string, scripting bool) (found []string) {
 	return found
 }
 
-// TestMisreadWords: only the canonical spelling of a rule counts as already there.
-// Engines ignore all of these, or read them in another way.
+// TestMisreadWords: only a rule in its canonical spelling is recognized as present. Engines
+// ignore all of these, or read them in another way.
 func TestMisreadWords(t *testing.T) {
 	for _, c := range []struct{ rules, content string }{
 		{"noindex", "noindex=false"},

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// Buffers and coders pass from one response to the next, of another host and
-// policy, also after one that was left, failed or was broken: none has anything of
-// the one before, or of one at the same time.
+// Buffers and coders pass from one response to the next, even of another host and policy, and
+// even after a response that was left, failed or was broken. A response never contains anything
+// of an earlier or a concurrent one.
 func TestNothingPassesOver(t *testing.T) {
 	rnd, n := random(t)
 	type kept struct {

@@ -18,7 +18,7 @@ import (
 // bytes, further ones pass as they are. That counts what they unpack to, what unpacking takes, and what a slow
 // client has not yet read. Few arrive, because gzip is asked for first (narrowCodings).
 //
-// Of other pages only the head is held. While slow heads take headsBudget bytes, further ones are changed as
+// Only the head of other pages is held. While slow heads take headsBudget bytes, further ones are changed as
 // far as they have been seen.
 var recoding, heads atomic.Int64
 
@@ -27,7 +27,7 @@ const (
 	headsBudget    = 64 << 20
 	// editorCost is the memory of an editor, which a page in gzip or deflate has.
 	editorCost = 64 << 10
-	// maxPacked and maxText are the longest page that is changed.
+	// maxPacked and maxText limit the length of pages that are changed.
 	maxPacked = 2 << 20
 	maxText   = 16 << 20
 	// The text may have bombBase bytes, and bombRatio for each byte of the body. No
@@ -39,7 +39,7 @@ const (
 	coderCost = 1 << 20
 	treeCost  = 4320
 	maxTrees  = 3 * 256
-	// maxUnpacking is how many pages are unpacked at once, on as many processors.
+	// maxUnpacking is the number of pages that are unpacked at once, on as many processors.
 	maxUnpacking = 4
 	// textStep is by how much the room for text grows at least.
 	textStep = 64 << 10
@@ -200,10 +200,10 @@ func (p *page) grow() bool {
 	return true
 }
 
-// narrowed returns the window of a body, which is the memory that unpacking takes for text that may be repeated, or 0
-// if raw is not a body. One byte of the body says it (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1), and is returned
-// with its place, so changed that the window is no larger than text of that many bits needs: what is unpacked of so
-// much text is the same.
+// narrowed returns the window of a body, which is the memory that unpacking needs for text that may be repeated, or 0
+// if raw is not a body. One byte of the body declares the window (RFC 7932 section 9.1, RFC 8878 section 3.1.1.1).
+// narrowed returns that byte with its place, changed so that the window is no larger than a text of the given bits
+// needs. A text of that length unpacks to the same bytes.
 func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {
 	first := raw[0]
 	if c == brotliCoding {
@@ -237,7 +237,7 @@ func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) 
 
 // repack returns the changed page in its coding.
 func (p *page) repack() []byte {
-	var out bytes.Buffer // to which nothing fails to be written
+	var out bytes.Buffer // writing to it never fails
 	out.Grow(len(p.raw) + len(p.raw)/8)
 	w := packers[p.coding].Get().(packer)
 	w.Reset(&out)
@@ -272,7 +272,7 @@ func (p *page) hold() bool {
 	return !p.busy
 }
 
-// release gives back memory that was reserved.
+// release gives back reserved memory.
 func (p *page) release(n int) {
 	if p.coding.whole() {
 		recoding.Add(int64(-n))

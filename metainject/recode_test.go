@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A handler may write from other goroutines than the one that was called, one
-// after the other, and from threads that are locked, as those that call C do.
+// A handler may write from goroutines other than the called one, one after the other, and from
+// locked threads, such as those that call C.
 func TestWritesFromLockedThreads(t *testing.T) {
 	page, set := naturalPage(300_000, "", 1), testSet(t, "robots=noindex")
 	want := boundedRewrite(page, set, DefaultMaxHead, false)
@@ -63,8 +63,8 @@ func TestWindowsOfBrotli(t *testing.T) {
 	}
 }
 
-// A window is made no smaller than the text needs, even if what the end repeats is at its start; and a later frame
-// of zstd has no larger one than was counted.
+// A window is made no smaller than the text needs, even if the end repeats text from the start. A later frame of
+// zstd never has a larger window than was counted.
 func TestNarrowedWindows(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -87,7 +87,7 @@ func firstAttr(n *html.Node, key string) (string, bool) {
 	return "", false
 }
 
-// naiveAudience says, on the tree, whom a meta tag speaks to.
+// naiveAudience returns, on the tree, the audience of a meta tag.
 func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bool) {
 	content, ok := firstAttr(n, "content")
 	if !ok {
@@ -255,9 +255,9 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool, ends int
 	return true
 }
 
-// dump writes a tree so that two trees give equal text only if they are equal.
-// White space that stands directly in html or head counts as one space, since
-// what is taken out between CR and LF joins them.
+// dump writes a tree so that two trees give equal text only if they are equal. White space
+// directly in html or head is written as one space, because a removal between CR and LF joins
+// them.
 func dump(b *strings.Builder, n *html.Node) {
 	loose := n.Type == html.ElementNode && n.Namespace == "" && (n.Data == "html" || n.Data == "head")
 	fmt.Fprintf(b, "(%d %q %q", n.Type, n.Namespace, n.Data)
@@ -473,7 +473,7 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-// pieces are what random pages are made of; a byte of fuzzed input chooses one.
+// Random pages consist of pieces. A byte of fuzzed input chooses one.
 var pieces = []string{
 	"<", ">", "/", "!", "-", "\"", "'", "=", " ", "\n", "\r\n", "a", "&", "&#32;", "&Tab;", "&#x41;", "\x00", "é",
 	"<!DOCTYPE html>", "<!doctype", "<!--", "-->", "--!>", "<!-->", "<![CDATA[", "]]>", "<?xml ?>",

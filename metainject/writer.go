@@ -26,7 +26,7 @@ type HeaderHook interface {
 	OnHeader(status int, h http.Header)
 }
 
-// Options control one response. The zero value changes nothing.
+// Options control one response. The zero value leaves the response unchanged.
 type Options struct {
 	// Set is the elements for the page. If it is nil or empty, no body is looked at.
 	Set *Set
@@ -39,8 +39,8 @@ type Options struct {
 	// MaxHead bounds the bytes of a page, and of its gzip or deflate stream, that are held while its head
 	// is looked for; 0 means DefaultMaxHead. A longer head is changed as far as it has been seen.
 	MaxHead int
-	// Fragments makes HTML without a DOCTYPE, html, head, body or meta tag a page, too. By default it is
-	// taken for a part that a script or a template puts into some page.
+	// Fragments also makes HTML without a DOCTYPE, html, head, body or meta tag a page. By default such
+	// HTML is treated as a part that a script or a template puts into another page.
 	Fragments bool
 	// Header is called with the header; it may be nil.
 	Header HeaderHook
@@ -60,7 +60,7 @@ const (
 	phaseOver
 )
 
-// A ResponseWriter changes the robots meta tags of the page that is written through it, and calls the
+// A ResponseWriter changes the robots meta tags of the page written through it, and calls the
 // HeaderHook. Everything else passes, with ReadFrom and so sendfile. It is not safe for concurrent use.
 type ResponseWriter struct {
 	w      http.ResponseWriter
@@ -92,7 +92,7 @@ type page struct {
 	sniff    bool          // there is no Content-Type: the first bytes decide
 	flush    bool          // the handler has flushed what is held
 	coding   coding
-	raw      []byte // a body in a content coding, as it arrived; held has its text
+	raw      []byte // a body in a content coding as it arrived; held has its text
 	editor   *deflateedit.Editor
 	reserved int  // bytes of memory, in recoding or heads
 	busy     bool // there were no more

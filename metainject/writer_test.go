@@ -143,7 +143,7 @@ func TestFlush(t *testing.T) {
 	step("</head>", full, 1)
 	step("<meta name=robots content=index><p>", full+"<meta name=robots content=index><p>", 2)
 
-	// What was flushed in the head is flushed once it goes out.
+	// Bytes flushed in the head are flushed once the head goes out.
 	r = newRecorder()
 	r.header.Set("Content-Type", "text/html")
 	rw = wrapped(t, r, Options{Set: set})
@@ -308,9 +308,9 @@ func TestSwitchingProtocols(t *testing.T) {
 	}
 }
 
-// FuzzWriter writes a page in any pieces, with flushes, through any of the
-// writer's methods: what comes out is what the scanner makes of the whole page,
-// Content-Length fits, and no more than the bound is held.
+// FuzzWriter writes a page in any pieces, with flushes, through any of the writer's methods.
+// The output equals the scanner's result for the whole page, Content-Length fits, and the
+// writer holds no more than the bound.
 func FuzzWriter(f *testing.F) {
 	for i := range pieces {
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i))
@@ -391,8 +391,7 @@ func writeSome(t *testing.T, rw *ResponseWriter, b []byte, flush bool, rnd *rand
 	}
 }
 
-// boundedRewrite is what becomes of a page when only its first bytes may be
-// held.
+// boundedRewrite returns the result for a page when only its first bytes may be held.
 func boundedRewrite(page []byte, set *Set, bound int, decided bool) []byte {
 	var s headscan.Scanner
 	s.Reset(set, false)

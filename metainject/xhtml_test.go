@@ -110,8 +110,8 @@ func TestRandomXHTML(t *testing.T) {
 	}
 }
 
-// FuzzXHTML: whatever comes, the output is that of any chunking, and a page
-// that is well-formed stays so.
+// FuzzXHTML: for any input, the output does not depend on the chunking, and a well-formed page
+// stays well-formed.
 func FuzzXHTML(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range 40 {

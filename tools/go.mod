@@ -7,6 +7,8 @@ tool (
 	golang.org/x/tools/cmd/deadcode
 )
 
+require github.com/dlclark/regexp2 v1.12.0
+
 require (
 	github.com/bmatcuk/doublestar/v4 v4.10.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect

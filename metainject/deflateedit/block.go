@@ -103,8 +103,8 @@ func distSymbol(dist int) int {
 	return 2*n + (dist-1)>>(n-1)&1
 }
 
-// block writes tokens as one block, which is not the last. It has the fixed codes: codes of its own would make a page
-// some 30 bytes shorter.
+// block writes tokens as one block, which is not the last. It uses the fixed codes, because dynamic codes would make
+// a page only some 30 bytes shorter.
 func (w *blockWriter) block(toks []token) {
 	w.out.add(1<<1, 3)
 	w.fixedCodes()

@@ -44,7 +44,7 @@ type phase uint8
 
 const (
 	following phase = iota
-	rewriting       // tokens are written in blocks of our own
+	rewriting       // tokens are written in new blocks
 	inTrailer       // after the last block
 	copyRest        // after the trailer, or after an error in the stream
 )
@@ -73,8 +73,9 @@ func (e *Editor) resetOutput() {
 	e.toks, e.text, e.tail, e.dst, e.edits, e.shifts = e.toks[:0], e.text[:0], e.tail[:0], nil, nil, e.shifts[:0]
 }
 
-// Start begins to write the edited stream to dst. stream is what has arrived, text what Peek made of it, at
-// least up to the end of the last of edits, of which there must be one. It keeps neither slice.
+// Start begins to write the edited stream to dst. stream is the part that has arrived. text is the result
+// of Peek for it, at least up to the end of the last edit. There must be at least one edit. Start keeps
+// neither slice.
 func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	e.resetOutput()
 	e.dst, e.edits = dst, edits
@@ -95,8 +96,8 @@ func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	return e.runAll()
 }
 
-// textWanted is how much of the old text is stored: up to the end of any match that contains the last
-// edit, or repeats what is around it.
+// textWanted is the length of the old text that is stored: up to the end of any match that contains
+// the last edit, or repeats text around it.
 func (e *Editor) textWanted() int { return e.end + maxMatch }
 
 // Write takes the next bytes of the stream.
@@ -285,7 +286,7 @@ func (e *Editor) corrupt() {
 	e.phase = copyRest
 }
 
-// rewrite writes what it reads in blocks of its own, to a place in the current block or to its end.
+// rewrite reads tokens and writes them in new blocks, up to a place in the current block or to its end.
 func (e *Editor) rewrite() bool {
 	d := &e.in
 	ev := gotSome

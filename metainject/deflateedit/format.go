@@ -20,8 +20,8 @@
 //	new   '<' 'h' 'e' 'a' 'd' '>' '<' 'm' 'e' 't' 'a' '>' '<' 't' … match(4, 66) …
 //
 // If a block's codes lack a symbol, such as a literal '"', the block is ended early, the next tokens are written
-// as a block with the fixed codes, and the old block's header is repeated for the rest. As a block that is
-// ended early must not be the last one, none is copied as final, and an empty final block is added.
+// as a block with the fixed codes, and the old block's header is repeated for the rest. A block that is ended
+// early must not be the last one. So no block is copied as final, and an empty final block is added.
 //
 // # Use
 //
@@ -135,7 +135,7 @@ const (
 )
 
 // Peek appends about the next limit bytes of the text to text, which is the text from its beginning. stream
-// is the stream from its beginning; it must grow from call to call and keep its bytes.
+// is the stream from its beginning. It must grow from call to call and keep its bytes.
 func (e *Editor) Peek(stream, text []byte, limit int) ([]byte, Status) {
 	if !e.known {
 		f, n, ok := parseHeader(stream, e.gzip)

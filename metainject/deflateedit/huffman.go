@@ -9,9 +9,10 @@ import (
 
 const tableBits = 11
 
-// An entry tells what a code stands for: bits 0 to 5 are the number of bits of the code and its extra bits, 8 to
-// 12 those of the code, from 16 the literal, or the length or distance for extra bits of zero. 0 is no code. The
-// shift of the bit buffer comes first, because a processor shifts by the lowest six bits as they are.
+// An entry describes a code. Bits 0 to 5 are the number of bits of the code and its extra bits, bits 8 to 12 the
+// number of bits of the code alone. From bit 16 it has the literal, or the length or distance for extra bits of
+// zero. 0 means that the code does not exist. The shift of the bit buffer comes first, because a processor
+// shifts by the lowest six bits without masking.
 type entry uint32
 
 const (
@@ -57,7 +58,7 @@ type huffman struct {
 	endLen  uint8
 }
 
-// build makes the decoder for a code with these lengths, if there is one, and fills the table if there are
+// build makes the decoder for a code with these lengths, if one exists. It fills the table if there are
 // entries. loose allows zlib's incomplete codes: no symbol, or one of one bit.
 func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	h.count = [16]uint16{}

@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// A streamMaker writes deflate streams that are valid, but as no packer makes
-// them: all kinds of blocks, codes that are as long as they may be, that lack
-// symbols or have more than are used, length 258 in both ways.
+// A streamMaker writes valid deflate streams that no packer would make: all kinds of blocks,
+// codes of the maximum length, codes that lack symbols or have unused ones, and length 258 in
+// both forms.
 type streamMaker struct {
 	rnd    *rand.Rand
 	out    bitString
@@ -55,12 +55,12 @@ func makeStream(rnd *rand.Rand) *streamMaker {
 	return m
 }
 
-// came notes that so much of the text is in the stream.
+// came records how much of the text is in the stream.
 func (m *streamMaker) came(text int) {
 	m.ends = append(m.ends, [2]int{len(m.out.b)*8 + int(m.out.n), text})
 }
 
-// textIn is how much of the text is in so many bytes of the stream.
+// textIn returns how much of the text is in the first bytes of the stream.
 func (m *streamMaker) textIn(n int) int {
 	i := sort.Search(len(m.ends), func(i int) bool { return m.ends[i][0] > n*8 })
 	if i == 0 {
@@ -204,8 +204,8 @@ func (m *streamMaker) dynamic(final uint64, toks []token) {
 	m.symbols(s, lit, dist)
 }
 
-// codeLengths gives every symbol in use a length, and some that are not: any
-// complete code, or one of one bit or none. It gives at least so many lengths.
+// codeLengths gives a length to every symbol in use, and to some others. The code is complete,
+// or has one symbol of one bit, or none. It has at least the given number of lengths.
 func (m *streamMaker) codeLengths(used []uint8, atLeast int) []uint8 {
 	rnd := m.rnd
 	n := 0
@@ -285,8 +285,8 @@ func inflated(b []byte) ([]byte, error) {
 	return io.ReadAll(flate.NewReader(bytes.NewReader(b)))
 }
 
-// editedUpTo is what there must be of the changed text when so much of it has
-// come.
+// editedUpTo returns the part of the changed text that must be there when the given number of
+// bytes has come.
 func editedUpTo(text []byte, es []Edit) []byte {
 	var out []byte
 	at := 0

@@ -105,7 +105,7 @@ func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event)
 	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
 }
 
-// short tells what a missing code means with so many bits.
+// short returns the meaning of a missing code when this many bits are left.
 func short(left uint) event {
 	if left < 15 {
 		return needMore
@@ -123,7 +123,7 @@ func (d *inflater) skipStored() event {
 	return endBlock
 }
 
-// maxSkip is how far skip may go beyond its limit: two literals and a match.
+// maxSkip is the distance that skip may go beyond its limit: two literals and a match.
 const maxSkip = 2 + maxMatch
 
 // skip reads symbols until the text has limit bytes, and stops before a match that copies from before back.

@@ -60,7 +60,7 @@ func (e *Editor) editDone(ed *Edit) {
 	e.inserted = false
 }
 
-// shift is how much longer the first n edits make the text.
+// shift is the number of bytes that the first n edits add to the text.
 func (e *Editor) shift(n int) int {
 	if n == 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 type Encoding uint8
 
 const (
-	// Unlabeled is no label, or an unknown one: browsers then use an encoding based on ASCII.
+	// Unlabeled means that the label is missing or unknown: browsers then use an encoding based on ASCII.
 	Unlabeled Encoding = iota
 	// ASCIIBased is an encoding in which the bytes of markup always are markup.
 	ASCIIBased
@@ -138,7 +138,7 @@ func (s *Scanner) declares(b []byte, m *metaAttributes) bool {
 	return true
 }
 
-// markup is what follows "<!": a comment, a DOCTYPE or a bogus comment.
+// markup reads the text after "<!": a comment, a DOCTYPE or a bogus comment.
 func (s *Scanner) markup(b []byte, eof bool) bool {
 	rest := b[s.pos+2:]
 	const word = "doctype"

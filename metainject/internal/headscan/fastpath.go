@@ -138,7 +138,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 			i++
 			continue
 		}
-		// What ends a name has no bit 6. Most names have nothing else without it.
+		// Bytes that end a name do not have bit 6. Most names have no other byte without it.
 		const bit6 = 0x4040404040404040
 		word := binary.LittleEndian.Uint64(b[i:])
 		n := bits.TrailingZeros64(^word&bit6) / 8

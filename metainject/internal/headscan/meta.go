@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Everyone is the name of the element that speaks to every crawler.
+// Everyone is the name of the meta tag that addresses every crawler.
 const Everyone = "robots"
 
 // A Meta is a robots meta tag of the page, a child of its head.
@@ -234,7 +234,7 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 	return label, true
 }
 
-// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">, by which an author means the header: rules for
+// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">. Its author means the header: rules for
 // everyone or, after "TOKEN:", for one crawler.
 func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
 	if !ascii.EqualFold(bytes.TrimSpace(v[attrHTTPEquiv]), "x-robots-tag") {

@@ -180,7 +180,7 @@ func (s *Scanner) noscriptEnds(b []byte) {
 	}
 }
 
-// onlyMetadata reports whether the content of a noscript element may stand in a head. Saying no is safe.
+// onlyMetadata reports whether the content of a noscript element is allowed in a head. Saying no is safe.
 func onlyMetadata(b []byte) bool {
 	for i := 0; i < len(b); {
 		c := b[i]
@@ -226,7 +226,7 @@ func onlyMetadata(b []byte) bool {
 	return true
 }
 
-// maxReference is how much of a numeric character reference is read.
+// maxReference is the number of bytes of a numeric character reference that are read.
 const maxReference = 64
 
 // spaceReference returns the length of the character reference at the start of b if it is white space, else 0.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package headscan finds the robots meta tags in the head of a page, and the
-// place for new ones, as the page arrives.
+// Package headscan finds the robots meta tags in the head of a page, and the place for new
+// ones, while the page arrives.
 package headscan
 
 import (
@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Names tells which meta tags speak to crawlers.
+// Names holds the names of the meta tags that address crawlers.
 type Names interface {
 	// Known returns the audience that a name as written in a page means, in lower
 	// case, or "".
 	Known(name []byte) string
-	// Speaks reports whether content holds anything that is said to the audience.
+	// Speaks reports whether content contains any rule for the audience.
 	Speaks(audience, content string) bool
 }
 
@@ -23,8 +23,9 @@ type Names interface {
 // the page from its first byte, longer each time, and goes on where it stopped. It copies nothing, and allocates
 // nothing until it finds a robots meta tag.
 //
-// It stops early, as if the head ended, where the whole tree builder would be needed: at nested templates and
-// some texts behind foreign content, select or col in a template, and at long numeric character references.
+// It stops early, as if the head ended, where the whole tree builder would be needed. These places are nested
+// templates, some texts behind foreign content, select or col in a template, and long numeric character
+// references.
 type Scanner struct {
 	names Names
 	xml   bool
@@ -76,12 +77,12 @@ type Scanner struct {
 	prescanned bool
 }
 
-// CharsetLimit is how many bytes a browser reads to find the declaration of the encoding
-// (https://html.spec.whatwg.org/multipage/semantics.html#charset).
+// CharsetLimit is the number of bytes in which a browser looks for the declaration of the
+// encoding (https://html.spec.whatwg.org/multipage/semantics.html#charset).
 const CharsetLimit = 1024
 
-// evidenceLimit is how far beyond the head the Scanner looks for evidence of a document, such as a doctype
-// after a PHP warning.
+// evidenceLimit is the number of bytes after the head in which the Scanner looks for evidence of a
+// document, such as a doctype after a PHP warning.
 const evidenceLimit = 8 << 10
 
 // jsonStarts begin JSON; the bracket is that of ")]}'", which some servers put before it.
@@ -140,8 +141,8 @@ func (s *Scanner) XML() bool { return s.xml }
 
 func (s *Scanner) known(name []byte) string { return s.names.Known(name) }
 
-// Scan looks at b, the page so far; eof means that nothing follows. It reports whether everything is known: Done,
-// and the declaration of the encoding, for which it wants CharsetLimit bytes.
+// Scan looks at b, the page so far. eof means that nothing follows. Scan reports whether everything is known:
+// Done, and the declaration of the encoding, which it looks for in the first CharsetLimit bytes.
 func (s *Scanner) Scan(b []byte, eof bool) bool {
 	return s.scanHead(b, eof) && s.prescan(b, eof)
 }
@@ -267,7 +268,7 @@ func (s *Scanner) data(b []byte, eof bool) bool {
 	}
 	if b[i] != '<' {
 		if s.mode == modeInitial && strings.IndexByte(jsonStarts, b[i]) >= 0 {
-			s.Foreign, s.Done = true, true // JSON that is labeled as HTML
+			s.Foreign, s.Done = true, true // JSON with the label of HTML
 			return true
 		}
 		return s.text()
@@ -303,7 +304,7 @@ func (s *Scanner) data(b []byte, eof bool) bool {
 	return true
 }
 
-// text is a character that is no white space: the body begins with it.
+// text is a character that is not white space: the body begins with it.
 func (s *Scanner) text() bool {
 	if s.mode >= modeTemplate {
 		s.pos++

@@ -212,7 +212,7 @@ func (s *Scanner) endTagNamed() {
 	}
 }
 
-// attrState is where in a tag's attributes the scan stands.
+// attrState is the state of the scan among a tag's attributes.
 type attrState uint8
 
 const (
