@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// File is what a robots.txt says in ACAP (section 2).
+// File holds the ACAP records of a robots.txt (section 2).
 type File struct {
 	Version            string // of the "##ACAP version=" comment (section 2.9.3), or ""
 	IgnoreConventional bool   // section 2.9.1
@@ -54,7 +54,7 @@ type Record struct {
 	Requests             []Request
 }
 
-// SubRecord is what holds for some usage purposes only (section 2.3.3).
+// SubRecord holds fields that apply to some usage purposes only (section 2.3.3).
 type SubRecord struct {
 	Purposes []string // patterns
 	Fields   []Field
@@ -64,11 +64,11 @@ type SubRecord struct {
 type Field struct {
 	Line       int
 	Allow      bool
-	Parts      []Part // one, or those of a locally defined usage
+	Parts      []Part // one, or the usages of a locally defined usage
 	Local      string
-	Patterns   []string // one, or those of a set
+	Patterns   []string // one, or the members of a set
 	Set        string
-	Unreadable bool // a permission with a qualifier that is none: it is no permission
+	Unreadable bool // a permission with an invalid qualifier, which permits nothing
 
 	folded []pathpattern.Pattern // the patterns as they are compared
 }
@@ -122,9 +122,9 @@ const (
 	Second
 )
 
-// Compare finds the narrower of two folded patterns (section 2.4.5), at the first byte that differs:
-// a pattern that goes on is narrower than one that ends, any character narrower than "$", and any but
-// "$" narrower than "*". Otherwise it is undetermined.
+// Compare finds the narrower of two folded patterns (section 2.4.5) at the first byte that differs. A
+// pattern that continues is narrower than one that ends. Any character is narrower than "$", and any
+// but "$" is narrower than "*". Otherwise the order is undetermined.
 func Compare(a, b pathpattern.Pattern) Scope {
 	s, t := a.String(), b.String()
 	for i := 0; ; i++ {
@@ -175,14 +175,15 @@ type candidate struct {
 	pattern pathpattern.Pattern
 }
 
-// Decide answers as a conforming crawler that ignores conventional records. Fields of records that
-// name the crawler override those for any (section 2.2), per usage, purpose and resource. Without a
-// field about a present-* usage, those of present apply (section 2.5.5), in the same records; without
-// any, those of other (section 2.5.6), also for crawl.
+// Decide answers like a conforming crawler that ignores conventional records. Fields of records that
+// name the crawler override the fields for any crawler (section 2.2), per usage, purpose and
+// resource. Without a field about a present-* usage, the fields of present apply (section 2.5.5), in
+// the same records. Without any of these, the fields of other apply (section 2.5.6), also for crawl.
 //
-// Where the document leaves questions open: a field without a purpose holds for every purpose, beside
-// those of the purpose's sub-records; a permission wins when it is narrower than every prohibition;
-// the narrowest of several permissions has the qualifiers, and where none is, one that has some.
+// The document leaves questions open. Here a field without a purpose applies to every purpose, in
+// addition to the fields of the purpose's sub-records. A permission wins if it is narrower than every
+// prohibition. The narrowest of several permissions has the qualifiers; if none is narrowest, one
+// with qualifiers is used.
 func (f *File) Decide(q Query) Decision {
 	usages := []policy.Usage{q.Usage}
 	if q.Usage.IsPresentation() {

@@ -149,7 +149,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// What is invalid is reported, and allows nothing.
+// Invalid text is reported and allows nothing.
 func TestProblems(t *testing.T) {
 	for _, line := range []string{
 		"ACAP-allow-crawl /", "ACAP-allow-crawl:", "ACAP-allow-train-ai: /", "ACAP-allow-(nothing): /", "ACAP-disallow-(nothing): /",
@@ -174,7 +174,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// What names stand for is bounded: exactly as much as the bound is read.
+// The number of names that a name stands for is bounded: exactly the bound is read.
 func TestLimits(t *testing.T) {
 	usages := func(n int) string { return "ACAP-composite-usage: x" + strings.Repeat(" index", n) + "\n" }
 	for _, c := range []struct {
@@ -232,7 +232,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A byte order mark is no text, and says how UTF-16 is to be read.
+// A byte order mark is not text. It shows how UTF-16 is to be read.
 func TestDecode(t *testing.T) {
 	for in, want := range map[string]string{
 		"a": "a", "\ufeffa": "a", "\xff\xfea\x00\xe9\x00": "a\u00e9", "\xfe\xff\x00a\x00\xe9": "a\u00e9", "\xff\xfea": "", "": "",

@@ -145,7 +145,8 @@ func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition stri
 }
 
 // absorb drops the permissions of the same pattern and condition, because a reader could not tell
-// which to obey, and returns what the one that replaces them stands for; nil if that exists.
+// which to obey. It returns the prohibition or permission for their replacement, or nil if that
+// exists.
 func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string, from []*conditional) []*conditional {
 	all := slices.Clone(from)
 	var same []*claim
@@ -229,7 +230,8 @@ func (s *fieldSolver) places() []pathpattern.Pattern {
 	return places
 }
 
-// truth is what the policy decides about paths that match a place and only patterns that cover it.
+// truth is the policy's decision about paths that match a place and no other patterns than those that cover
+// it.
 func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d policy.Decision, from []*conditional) {
 	s.budget.Spend(s.wild)
 	for _, i := range s.stated.Covering(place) {
@@ -240,7 +242,7 @@ func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d poli
 	return s.decide(from, time.Time{}), from
 }
 
-// read is what a crawler finds there: the deciding permission, or a prohibition.
+// read returns what a crawler finds there: the deciding permission, or a prohibition.
 func (s *fieldSolver) read(place pathpattern.Pattern, condition string) (permission *claim, prohibited bool) {
 	s.budget.Spend(s.wild)
 	var allows, against []*claim

@@ -12,14 +12,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// conditional is a statement that holds for some purposes only, or for all.
+// conditional is a statement that applies to some purposes only, or to all.
 type conditional struct {
 	policy.Applied
 	condition string // the purposes of its sub-record in lower case, one a line; "" for none
 }
 
-// statements lists what is stated to a class about a usage, with the conditions of rules: their usage
-// purposes, and purposes that they are for and by which no crawler of the class is known.
+// statements lists the statements to a class about a usage, with the conditions of their rules: usage
+// purposes, and purposes in the rules' audience that no crawler of the class is known for.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	has := func(a *policy.Applied) bool {
 		return slices.ContainsFunc(all, func(b conditional) bool { return b.Statement == a.Statement && b.Audience == a.Audience })
@@ -116,7 +116,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 			return nil
 		}
 		w.problem(policy.NewProblem(policy.Error, "acap-cross", s.statements[0].Statement.Pos,
-			"too many paths with * are allowed here and disallowed there for ACAP records to say which one wins; state fewer of them, or write \"acap: off\" under publish"))
+			"ACAP records cannot express which of these overlapping paths with * wins; write fewer of them, or write \"acap: off\" under publish"))
 		return nil
 	}
 	for i := range s.claims {
@@ -140,7 +140,7 @@ func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, f
 	s.claims = append(s.claims, c)
 }
 
-// decide is what the policy decides where exactly these statements apply.
+// decide is the policy's decision where exactly these statements apply.
 func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision {
 	matching := make([]policy.Applied, len(from))
 	for i, f := range from {
@@ -188,7 +188,7 @@ func (s *fieldSolver) decidesFor(d, c *claim, first bool) bool {
 	case d.allow:
 		return s.overrides(d, c)
 	}
-	// Of two prohibitions of one pattern one will do.
+	// One of two prohibitions with the same pattern is enough.
 	return first && c.pattern == d.pattern && c.condition == d.condition && s.sameOverrides(c, d)
 }
 

@@ -309,7 +309,7 @@ func (s *fieldSolver) prohibitUnready() {
 	}
 }
 
-// checkQualifiers reports what the records cannot say of a permission.
+// checkQualifiers reports qualifiers of a permission that the records cannot express.
 func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usage) {
 	q := st.Statement.Qualifiers
 	if q == nil {
@@ -345,9 +345,9 @@ func (w *writer) resource(uri string) (host, path string) {
 	return host, path
 }
 
-// qualifiersOf prints limits that hold together for a usage, without those that section 2.5 does not
-// define for it. It fails if two limits of one kind hold of which neither is stricter, because a
-// qualifier stands once (section 2.5.5.2).
+// qualifiersOf prints the limits that apply together for a usage, without those that section 2.5
+// does not define for it. It fails if two limits of one kind apply and neither is stricter, because
+// a qualifier may occur only once (section 2.5.5.2).
 func qualifiersOf(limits policy.Limits, u policy.Usage) (text string, ok bool) {
 	takes := policy.QualifiersOf(u)
 	seen := map[policy.QualifierName]bool{}

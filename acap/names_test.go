@@ -30,8 +30,8 @@ func TestNamesOfCrawlersStartWithALetter(t *testing.T) {
 	}
 }
 
-// Of the-acap: URIs, must-use-resource has extract: with id, class and meta (section
-// 2.5.3.2), and must-include-resource credit: and link: (section 2.5.5.2.5).
+// Among the-acap: URIs, must-use-resource has extract: with id, class and meta (section
+// 2.5.3.2), and must-include-resource has credit: and link: (section 2.5.5.2.5).
 func TestURIsOfACAPsOwnScheme(t *testing.T) {
 	for _, c := range []struct {
 		usage policy.Usage

@@ -95,7 +95,7 @@ func (p *parser) crawler(name string) {
 	r := &p.f.Records[len(p.f.Records)-1]
 	r.Crawlers = append(r.Crawlers, name)
 	if len(r.Crawlers) > 1 && slices.Contains(r.Crawlers, "*") {
-		p.problem(`"*" stands alone in its record`)
+		p.problem(`"*" must be the only crawler of its record`)
 	}
 }
 
@@ -185,7 +185,7 @@ func (p *parser) resource(f *Field, spec string) bool {
 	if len(spec) < len(setPrefix) || !strings.EqualFold(spec[:len(setPrefix)], setPrefix) {
 		folded, ok := fold(spec)
 		if !ok {
-			p.problem("%q is no resource", spec)
+			p.problem("%q is not a valid resource", spec)
 			return false
 		}
 		f.Patterns, f.folded = []string{spec}, []pathpattern.Pattern{folded}
@@ -247,10 +247,10 @@ func qualifiers(u policy.Usage, words []string) (*policy.Qualifiers, error) {
 		name, value, ok := strings.Cut(w, "=")
 		name = strings.ToLower(name)
 		if !ok {
-			return nil, fmt.Errorf("%q is no qualifier", w)
+			return nil, fmt.Errorf("%q is not a qualifier", w)
 		}
 		if seen[name] && name != string(policy.QualifierProhibitedModification) {
-			return nil, fmt.Errorf("%q stands twice", name)
+			return nil, fmt.Errorf("%q occurs twice", name)
 		}
 		seen[name] = true
 		if strings.EqualFold(value, "until-recrawl") {
@@ -334,7 +334,7 @@ func (p *parser) set(words []string) {
 	for _, pattern := range s.Patterns {
 		folded, ok := fold(pattern)
 		if !ok {
-			p.problem("%q is no resource", pattern)
+			p.problem("%q is not a valid resource", pattern)
 			return
 		}
 		s.folded = append(s.folded, folded)

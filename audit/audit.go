@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit looks at a website from outside, as crawlers do: it fetches robots.txt
-// and a few pages through the public address, says what each channel tells a crawler,
-// and reports where the channels contradict each other or a policy.
+// Package audit looks at a website from outside, as crawlers do. It fetches robots.txt and a
+// few pages through the public address, and shows what each channel tells a crawler. It reports
+// contradictions between the channels, and between them and a policy.
 //
-// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect, sends one request a second, says who it is,
-// and connects to private addresses only if the URL itself names one.
+// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect. It sends one
+// request a second and identifies itself. It connects to private addresses only if the URL itself names one.
 package audit
 
 import (
@@ -37,7 +37,7 @@ type Options struct {
 	Now       func() time.Time                           // the time; nil means time.Now
 }
 
-// DefaultPages is how many pages an audit looks at: the given one and some of the sitemap.
+// DefaultPages is the number of pages that an audit looks at: the given one and some of the sitemap.
 const DefaultPages = 5
 
 // Report is the result of an audit.
@@ -73,13 +73,13 @@ type RobotsInfo struct {
 	Error       string   `json:"error,omitempty"`
 }
 
-// PageInfo is what one page tells crawlers.
+// PageInfo holds what one page tells crawlers.
 type PageInfo struct {
 	URL      string    `json:"url"`
 	Readings []Reading `json:"readings"`
 }
 
-// Reading is what one crawler reads in the channels of a page.
+// Reading holds what one crawler reads in the channels of a page.
 type Reading struct {
 	Crawler   string `json:"crawler"`    // product token, or "any other crawler"
 	RobotsTxt string `json:"robots_txt"` // "may crawl" or "may not crawl", with the line
@@ -122,7 +122,7 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent           // besides own: the browser and those of Options.As
+	agents   []agent           // in addition to own: the browser and the agents of Options.As
 	known    *crawlers.Catalog // the policy's, or the built-in one
 	fetch    *fetcher
 	report   *Report
@@ -181,7 +181,7 @@ func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err 
 	if err := a.robotsTxt(ctx); err != nil {
 		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
-	if a.rules != nil { // else nobody may crawl
+	if a.rules != nil { // otherwise no crawler may crawl
 		a.getPages(ctx)
 		if moved = a.moved(); moved == nil {
 			a.checkPages(ctx)
@@ -200,7 +200,7 @@ func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err 
 	return a.report, moved, nil
 }
 
-// moved is where the first page redirects to, if that is another host.
+// moved is the target of the first page's redirect, if that is another host.
 func (a *auditor) moved() *url.URL {
 	if len(a.pages) == 0 {
 		return nil
@@ -270,7 +270,7 @@ func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
-// documents address AI crawlers and agents beside robots.txt. This program publishes none of them.
+// documents address AI crawlers and agents in addition to robots.txt. This program publishes none of them.
 var documents = []struct {
 	path  string
 	types []string

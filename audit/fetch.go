@@ -39,7 +39,7 @@ type agent struct {
 // browserAgent looks like a browser and still says what it is.
 var browserAgent = agent{Name: "a browser", userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 " + OwnToken + "/1.0"}
 
-// claimedAgent names a crawler and the audit itself, for whoever reads the server's log.
+// claimedAgent names a crawler and also the audit itself, for readers of the server's log.
 func claimedAgent(c *crawlers.Crawler) agent {
 	return agent{Name: c.Token, crawler: c, userAgent: "Mozilla/5.0 (compatible; " + c.Patterns()[0] + "/1.0; " + OwnToken + "; +" + aboutURL + ")"}
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// metaTag is a meta tag of a page that speaks to crawlers, or is meant to.
+// metaTag is a meta tag of a page that addresses crawlers, or is meant to.
 type metaTag struct {
 	name, content string
 	body          bool // it is in the body, where crawlers need not look

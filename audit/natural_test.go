@@ -130,7 +130,7 @@ func cloak(field string) http.Handler {
 	})
 }
 
-// What a crawler alone gets is judged, too.
+// A header that only one crawler gets is judged, too.
 func TestJudgesWhatACrawlerGets(t *testing.T) {
 	t.Parallel()
 	for field, want := range map[string][]string{

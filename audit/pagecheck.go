@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// said is what the channels of one response say.
+// said holds what the channels of one response say.
 type said struct {
 	x, tag, meta pageRules
 	usage        usage
@@ -312,7 +312,7 @@ func contentUsage(values []string) usage {
 	return u
 }
 
-// signalKeys maps the names of Content-Signal to those of Content-Usage.
+// signalKeys maps the names of Content-Signal to the names of Content-Usage.
 var signalKeys = map[string]string{"ai-train": "train-ai", "ai-input": "ai-use", "search": "search"}
 
 // contentSignal reads a Content-Signal value as preferences: "search=yes, ai-train=no".

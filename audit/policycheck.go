@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// wanted is what the policy says about a page to an agent: rules and preferences.
+// wanted holds what the policy says about a page to an agent: rules and preferences.
 func (a *auditor) wanted(u *url.URL, as agent) (rules, usage) {
 	p := a.o.Policy.Policy
 	set, _ := robotstag.Rules(p, a.query(a.crawler(as), u))
@@ -19,7 +19,7 @@ func (a *auditor) wanted(u *url.URL, as agent) (rules, usage) {
 	return parseRules(set.Restrictive().String(), a.now), contentUsage([]string{prefs.String()})
 }
 
-// crawler is what the policy calls an agent; 0 if it does not know it.
+// crawler is the policy's number of an agent, or 0 if the policy does not know the agent.
 func (a *auditor) crawler(as agent) policy.CrawlerID {
 	if as.crawler == nil {
 		return 0

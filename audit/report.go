@@ -37,7 +37,7 @@ func (a *auditor) fillPages() {
 	}
 }
 
-// reading is what a page says to a crawler, as it was served to it or else to the audit.
+// reading returns what a page says to a crawler, from the response to that crawler or else to the audit.
 func (a *auditor) reading(p *page, r reader) Reading {
 	t := Reading{Crawler: r.name, RobotsTxt: "may crawl"}
 	v := a.rules.decide(r, target(p.url))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is found on several pages is said once, with their addresses.
+// A finding on several pages is reported once, with the pages' addresses.
 func TestTextSaysTheSameOnce(t *testing.T) {
 	var r Report
 	for _, path := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g"} {

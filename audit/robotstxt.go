@@ -44,7 +44,7 @@ var lighthouseKeys = map[string]bool{
 // readRobots reads a file; known reports whether a crawler has a name as it stands, and may be nil.
 func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	f := &robotsTxt{File: rfc9309.Parse(data, known), work: maxWork, delays: [2]float64{0, -1}}
-	opening, named, open := false, false, [2]bool{} // the last record was a User-agent line; there was one; "*" and the audit are among those above
+	opening, named, open := false, false, [2]bool{} // the last record was a User-agent line; one was seen. "*" and the audit are among the lines above
 	for i := range f.Lines() {
 		content, _, _ := strings.Cut(f.Line(i+1), "#")
 		content = strings.TrimSpace(content)
@@ -64,7 +64,7 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 		switch key {
 		case "user-agent":
 			if value == "" {
-				problem("names no crawler")
+				problem("does not name a crawler")
 				continue
 			}
 			if !opening {
@@ -118,7 +118,8 @@ func (f *robotsTxt) delay() float64 {
 	return f.delays[0]
 }
 
-// maxWork bounds the rules that are tried in all, and ruleCost is what each costs beside the length of a path.
+// maxWork bounds the number of rules tried in all. ruleCost is the cost of each rule in addition to the
+// length of a path.
 const (
 	maxWork  = 250_000_000
 	ruleCost = 200

@@ -138,7 +138,7 @@ func choosePages(all []*url.URL, home *url.URL, n int) (chosen []*page) {
 	return chosen
 }
 
-// readerOf is how a crawler of the catalog reads robots.txt.
+// readerOf returns how a crawler of the catalog reads robots.txt.
 func readerOf(c *crawlers.Crawler) reader {
 	return reader{c.Token, append([]string{c.Token}, c.Follows...), c.IgnoresStar}
 }

@@ -221,9 +221,9 @@ func TestRobotsResponses(t *testing.T) {
 	}
 }
 
-// TestPolite holds an audit to its promises: it obeys robots.txt under its own name, also
-// in the names of others, leaves the time that robots.txt asks for, and claims another
-// name only with the option for it.
+// TestPolite checks the audit's promises. It obeys robots.txt under its own name, also in the
+// names of others, and waits as long as robots.txt asks. It claims another name only with the
+// option for it.
 func TestPolite(t *testing.T) {
 	pages := map[string]string{"/": home, "/open/": home, "/closed/": home}
 	sitemap := []string{"/open/", "/closed/"}

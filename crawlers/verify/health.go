@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// probeInterval is how often at most a resolver is probed.
+// probeInterval is the shortest time between two probes of a resolver.
 const probeInterval = time.Second
 
 // probes are addresses whose names have not changed in years, with the ends of those names.
@@ -19,9 +19,9 @@ var probes = []struct{ addr, suffix string }{
 	{"9.9.9.9", ".quad9.net"},
 }
 
-// health tracks whether a resolver answers correctly. Some answer "not found", or the
-// same name, to everything, be it for a while: a negative answer counts only after a later
-// probe was answered correctly, and never if a probe failed around it.
+// health tracks whether a resolver answers correctly. Some resolvers answer "not found", or the
+// same name, to everything, at least for a while. So a negative answer is used only after a
+// later probe was answered correctly, and never if a probe failed around it.
 type health struct {
 	resolver Resolver
 

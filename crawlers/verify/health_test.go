@@ -73,8 +73,8 @@ func (l *liar) LookupNetIP(ctx context.Context, network, host string) ([]netip.A
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// A resolver that worked a moment ago and starts to lie denies no crawler, and what it
-// said is asked again when it works.
+// A resolver that worked a moment ago and starts to lie does not deny any crawler, and its
+// answers are asked again when it works.
 func TestResolverThatStartsToLie(t *testing.T) {
 	for _, name := range []string{"", "portal.example.", "dns.google."} {
 		t.Run(name, func(t *testing.T) {
@@ -167,9 +167,8 @@ func TestLookupsAreBoundedByNetwork(t *testing.T) {
 	}
 }
 
-// Neither a resolver that hangs nor one that is fast lets one network use up the
-// lookups: 100 requests a second from one /64, each from another address, and real
-// crawlers among them.
+// Neither a hanging resolver nor a fast one lets one network use up the lookups. One /64 sends
+// 100 requests a second, each from another address, with real crawlers among them.
 func TestLookupsUnderAFlood(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"a resolver that hangs": time.Hour, "a fast resolver": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

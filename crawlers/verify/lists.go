@@ -27,9 +27,10 @@ type ListOptions struct {
 const (
 	// maxLists bounds the number of lists.
 	maxLists = 5000
-	// maxAge is how long a list is fresh. Only a fresh list can rule an address out.
+	// maxAge is the time for which a list is fresh. Only a fresh list can rule an address out.
 	maxAge = 7 * 24 * time.Hour
-	// maxVerifyAge is how long a list verifies addresses, fetched or embedded: addresses in clouds change owners.
+	// maxVerifyAge is the time for which a list verifies addresses, fetched or embedded. Addresses in clouds
+	// change owners.
 	maxVerifyAge = 30 * maxAge
 )
 
@@ -44,16 +45,16 @@ func (l *ListStatus) Old(now time.Time) string {
 	case l.Date.IsZero():
 		return ""
 	case age > maxVerifyAge:
-		return "of " + date + ", too old to verify anybody"
+		return "of " + date + ", too old to verify crawlers"
 	case age > warnAge:
-		return "of " + date + ", and after " + end + " too old to verify anybody"
+		return "of " + date + ", and after " + end + " too old to verify crawlers"
 	case age > maxAge && !l.Snapshot:
-		return "of " + date + ", too old to expose impostors, and after " + end + " too old to verify anybody"
+		return "of " + date + ", too old to expose impostors, and after " + end + " too old to verify crawlers"
 	}
 	return ""
 }
 
-// Expires is when a list of a date stops verifying addresses.
+// Expires returns the time at which a list of a date stops verifying addresses.
 func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 
 // ListStatus is the state of an address list.
@@ -250,8 +251,8 @@ func (l *Lists) Status() []ListStatus {
 	return all
 }
 
-// ask looks an address up in lists. The answer is no only if each of them rules the
-// address out.
+// ask looks an address up in lists. The answer is no if and only if each list rules the address
+// out.
 func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	now, ruledOut := l.options.Now(), true
 	for _, url := range urls {

@@ -32,10 +32,10 @@ type DNSOptions struct {
 const (
 	// lookupTimeout is for all lookups of one address together.
 	lookupTimeout = 2 * time.Second
-	// maxLookups is how many addresses are looked up at a time. A sixteenth of them can be in one /24 (IPv4) or /64
-	// (IPv6), and a quarter in one /16 or /48. Beyond that the answer is unknown.
+	// maxLookups is the number of addresses that are looked up at a time. A sixteenth of them can be in one /24
+	// (IPv4) or /64 (IPv6), and a quarter in one /16 or /48. Beyond that the answer is unknown.
 	maxLookups = 64
-	// cacheSize is how many answers are cached.
+	// cacheSize is the number of cached answers.
 	cacheSize = 10_000
 )
 
@@ -44,12 +44,12 @@ const (
 	keepYes    = 24 * time.Hour
 	keepNo     = time.Hour
 	keepSilent = time.Minute
-	// keepStale is how long a yes is used after that while no newer answer can be had.
+	// keepStale is the time for which a yes is used after that while no newer answer is available.
 	keepStale = 24 * time.Hour
 	// rateFactor times as many lookups as may be in flight may begin in rateWindow, however fast the resolver is.
 	rateFactor = 16
 	rateWindow = 4 * time.Second
-	// maxNames is how many matching names of one address are looked up.
+	// maxNames is the number of matching names of one address that are looked up.
 	maxNames = 4
 )
 
@@ -72,7 +72,7 @@ type question struct {
 	patterns string
 }
 
-// entry is what is known about an address. names.mu guards its fields.
+// entry holds the knowledge about an address. names.mu guards its fields.
 type entry struct {
 	answer  answer
 	host    string
@@ -183,8 +183,8 @@ func blocks(a netip.Addr) [2]block {
 	return [2]block{{network, maxLookups / 16}, {around, maxLookups / 4}}
 }
 
-// reserve reserves a lookup, unless too many are in flight in total, or are in flight or have begun lately for the
-// address's networks: one network must not use up the lookups of all.
+// reserve reserves a lookup. It fails if too many are in flight in total, or if too many are in flight or began
+// recently for the address's networks: one network must not use up the lookups of all.
 func (n *names) reserve(a netip.Addr) bool {
 	if n.inFlight >= maxLookups {
 		return false

@@ -29,7 +29,7 @@ const (
 	fetchTimeout = 30 * time.Second
 	// maxWait caps the max-age of a response.
 	maxWait = 7 * 24 * time.Hour
-	// confirmFor is how long a shrunken list has to be served before it is used.
+	// confirmFor is the time for which a shrunken list has to be served before it is used.
 	confirmFor = 24 * time.Hour
 	// maxFetches bounds concurrent fetches, and so the memory for oversized lists.
 	maxFetches = 8
@@ -224,8 +224,9 @@ type shrunken struct {
 	since time.Time
 }
 
-// guard rejects a list that has lost more than half of its entries, until it has been served for confirmFor: it may
-// be a mistake, which would make impostors of real crawlers. It may change meanwhile, but not shrink again.
+// guard rejects a list that has lost more than half of its entries, until it has been served for confirmFor. The
+// loss may be a mistake, which would make impostors of real crawlers. During that time the list may change, but not
+// shrink again.
 func (s *source) guard(old, new *list, now time.Time) error {
 	if !new.shrankFrom(old) {
 		s.shrunk = nil

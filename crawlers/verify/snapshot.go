@@ -92,8 +92,8 @@ func embeddedLines(url string) string {
 	return lines
 }
 
-// SetSnapshotDate makes the embedded lists those of another day: tests do not depend on when
-// this version was built. It must be called before any list is used.
+// SetSnapshotDate replaces the embedded lists by those published on another day, so that tests
+// do not depend on the date of the build. It must be called before any list is used.
 func SetSnapshotDate(date time.Time) {
 	for _, l := range snapshot() {
 		l.Date = date

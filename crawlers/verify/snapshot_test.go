@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// answers are what web servers send, by URL; others fail.
+// answers maps URLs to the responses of web servers. Other URLs fail.
 type answers map[string]string
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -55,8 +55,8 @@ func New(lists *Lists, options DNSOptions) *Verifier {
 // Address lists and reverse DNS are alternatives: one of them verifies. An impostor is ruled out by each that is
 // published. A list rules an address out only if it is fresh (see [ListOptions.MaxAge]) and complete (see
 // [ListStatus.Incomplete]) and has other addresses of the same family. DNS does so only if the resolver has been seen
-// to work. A matching name that does not resolve at all rules nothing out by itself, since some operators do not
-// maintain the forward records.
+// to work. A matching name that does not resolve at all is not enough to rule an address out, because some operators
+// do not maintain the forward records.
 func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr netip.Addr) Result {
 	addr = addr.Unmap().WithZone("")
 	if !isPublic(addr) {

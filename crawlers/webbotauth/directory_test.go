@@ -108,7 +108,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// A certificate that nobody vouches for is no directory.
+// A certificate without a trusted issuer does not make a directory.
 func TestDirectoryCertificate(t *testing.T) {
 	v, url := serveDirectory(t, Options{AllowedRanges: loopback}, good)
 	f := newFetcher(v.options)
@@ -119,7 +119,7 @@ func TestDirectoryCertificate(t *testing.T) {
 	}
 }
 
-// With a context that has ended nobody waits: the keys are there the next time.
+// With a context that has ended, the call does not wait. The keys are there the next time.
 func TestWithoutWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Options{Now: func() time.Time { return time.Unix(now, 0) }})

@@ -95,7 +95,8 @@ func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.D
 	return data, keep, nil
 }
 
-// checkType accepts the media type of directories and, except at the well-known path, those of a JWK Set or a card.
+// checkType accepts the media type of directories. Except at the well-known path, it also accepts the media
+// types of a JWK Set and a card.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
 	switch {

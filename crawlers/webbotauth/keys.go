@@ -89,8 +89,8 @@ func keyTime(t *float64) time.Time {
 	return time.Unix(int64(*t), 0)
 }
 
-// Card is what a signer says of itself in its Signature Agent Card
-// (draft-meunier-webbotauth-registry-03). It is the signer's word, which nobody has checked.
+// A Card holds the claims of a signer about itself in its Signature Agent Card
+// (draft-meunier-webbotauth-registry-03). They have not been checked.
 type Card struct {
 	Purpose string `json:"purpose,omitempty"` // words, in no vocabulary of the draft
 	Rate    string `json:"rate,omitempty"`    // expected; the draft gives it no form
@@ -121,7 +121,7 @@ func (c Card) String() string {
 // maxCardText is the length of each text of a card, its addresses included.
 const maxCardText = 500
 
-// document is what lies at the address of a key directory: keys, a card with the keys or
+// document is the content at the address of a key directory: keys, a card with the keys or
 // their address, or, by earlier drafts, a directory with the card's members.
 type document struct {
 	keys map[string]publicKey
@@ -163,7 +163,8 @@ func parseDocument(data []byte, url string) (d document, err error) {
 	return d, err
 }
 
-// text reads a string, or a list of strings. What is of another type, too long or not printable is ignored.
+// text reads a string, or a list of strings. It ignores values of another type and those that are too long or
+// not printable.
 func text(data json.RawMessage) string {
 	var words []string
 	if json.Unmarshal(data, &words) != nil {

@@ -45,7 +45,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Identifiers are what they are the identifier of, and none has a query.
+// An identifier equals the address it identifies. None has a query.
 func FuzzResolve(f *testing.F) {
 	for _, s := range []string{"https://bot.example", "https://BOT.example:443/a/../%2e%7e?x#y", "https://h/.", "https://h//..//", "https://[::1]:/%2F"} {
 		f.Add(s)

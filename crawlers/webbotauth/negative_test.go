@@ -8,10 +8,10 @@ import (
 )
 
 // Requests that must not be verified: the vectors of
-// github.com/ParallaxGrain/webbotauth-negative-vectors (as of 2026-10), signed with the
-// key of RFC 9421 appendix B.1.4, each with one fault. KEYID stands for that key's
-// thumbprint. Where they say "invalid" of a form that is no message of the draft, this
-// package says Unverified: nothing was checked, and both come to the same.
+// github.com/ParallaxGrain/webbotauth-negative-vectors (as of 2026-10), signed with the key of
+// RFC 9421 appendix B.1.4, each with one fault. KEYID stands for that key's thumbprint. If they
+// call a form "invalid" that is not a message of the draft, this package answers Unverified:
+// nothing was checked. Both results have the same effect.
 func TestNegativeVectors(t *testing.T) {
 	const agent = `sig1="https://signature-agent.test"`
 	const until2124 = `;created=1735689600;keyid="KEYID";alg="ed25519";expires=4889289600;tag="web-bot-auth"`
@@ -56,9 +56,9 @@ func TestNegativeVectors(t *testing.T) {
 			t.Errorf("%s: %v %v", c.name, got.Status, got.Err)
 		}
 	}
-	// NV-08: the Content-Digest that is covered is not that of the body. This package has
-	// no body to compare it with: it says who signed the request's fields, which is all
-	// that a decision on crawling needs, and the field is as it was signed.
+	// NV-08: the covered Content-Digest does not match the body. This package has no body to
+	// compare it with. It tells who signed the request's fields, which is enough for a decision
+	// on crawling, and the field is unchanged since it was signed.
 	r := vectorRequest(agent, `sig1=("@authority" "content-digest" "signature-agent";key="sig1")`+strings.ReplaceAll(until2124, "KEYID", testKeyID), "sig1=:"+overDigest+":")
 	r.Method, r.Target = "POST", "/"
 	r.Header.Set("Content-Digest", "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:")

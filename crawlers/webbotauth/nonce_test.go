@@ -74,7 +74,7 @@ func TestNoncesWhenFull(t *testing.T) {
 	}
 }
 
-// Of many concurrent requests with one nonce, one is accepted.
+// One of many concurrent requests with one nonce is accepted.
 func TestReplayedAtOnce(t *testing.T) {
 	v, r := fixed(now, signerKey), signed(nil)
 	v.Check(t.Context(), signed(func(p *pieces) { p.more = "" }), "https://bot.example") // fetches the keys

@@ -87,8 +87,8 @@ func signatureBase(r Request, input string) (string, error) {
 	return m.base(member(m.input, m.input.Names()[0]).(httpsfv.InnerList))
 }
 
-// The signatures over requests of RFC 9421 appendices B.2 and B.3: whatever the
-// algorithm, the base is the same as that of whoever computed them.
+// The signatures over requests of RFC 9421 appendices B.2 and B.3: for any algorithm, the base
+// equals the one that the authors signed.
 func TestRFC9421Bases(t *testing.T) {
 	for _, c := range []struct {
 		request          Request

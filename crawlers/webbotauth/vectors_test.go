@@ -71,7 +71,7 @@ func TestVectors(t *testing.T) {
 			}
 		}
 	}
-	// What everybody can sign identifies nobody.
+	// A signature that anyone can make does not identify a signer.
 	v := fixed(vectorTime, testKey)
 	v.options.testKeys = false
 	r := vectorRequest(vectors[0].agent, vectors[0].input, vectors[0].signature)
@@ -165,7 +165,7 @@ func TestVectorsOfRSA(t *testing.T) {
 		if got := fixed(vectorTime, testKey).Check(t.Context(), r, "https://signature-agent.test"); got.Status != Unverified || got.Err == nil {
 			t.Errorf("%s: %+v", c.name, got)
 		}
-		// What they are over is built all the same.
+		// The base that they cover is still built.
 		m, err := parseMessage(r)
 		if err != nil {
 			t.Fatal(err)
@@ -177,8 +177,8 @@ func TestVectorsOfRSA(t *testing.T) {
 	}
 }
 
-// The directory of appendix E.2.3 has the key of appendix E.2. Its own signature is no
-// concern of who fetches it from the origin itself (appendix B.1).
+// The directory of appendix E.2.3 has the key of appendix E.2. A client that fetches it from
+// the origin itself need not check its own signature (appendix B.1).
 func TestVectorOfDirectory(t *testing.T) {
 	keys, err := parseKeys([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","use":"sig"}]}`))
 	if err != nil || len(keys) != 1 || base64.RawURLEncoding.EncodeToString(keys[testKeyID].key) != "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs" {
@@ -227,7 +227,7 @@ func TestSeveralSigners(t *testing.T) {
 				t.Errorf("%s: %s: %+v", name, c.directory, got)
 			}
 		}
-		// Neither signature holds for another request.
+		// Neither signature is valid for another request.
 		r.Target = "/other"
 		for _, k := range []ed25519.PrivateKey{signerKey, browser} {
 			for _, d := range []string{"https://agent.alice.example", "https://browser.example"} {

@@ -3,9 +3,9 @@
 // Package webbotauth verifies requests that crawlers sign: HTTP Message Signatures (RFC 9421) with Ed25519, as
 // specified for bots in draft-ietf-webbotauth-httpsig-protocol-01.
 //
-// In the draft the signer is whoever publishes the key at a URL that the request names. This package answers another
-// question: did an operator whose key directory is known sign this request? So no URL in a request is ever fetched,
-// only the directory that the caller names, and a request that names another one proves nothing.
+// In the draft the signer is the publisher of the key at a URL that the request names. This package answers another
+// question: did an operator whose key directory is known sign this request? So it never fetches a URL from a
+// request, only the directory that the caller names. A request that names another directory proves nothing.
 package webbotauth
 
 import (
@@ -63,8 +63,8 @@ type Options struct {
 	// Report, if not nil, is called after each fetch of a directory. It must not call Close.
 	Report func(DirectoryStatus)
 
-	// Forgot, if not nil, is called when so many nonces are live that the oldest ones
-	// of a directory had to be forgotten. Older signatures of it are undecided then.
+	// Forgot, if not nil, is called when too many nonces are live and the oldest ones of a
+	// directory are forgotten. Older signatures of it are undecided then.
 	Forgot func(directory string)
 
 	timeout  time.Duration // of a fetch; fetchTimeout by default
@@ -101,10 +101,10 @@ func Signed(h http.Header) bool {
 }
 
 const (
-	// maxAge is how long a signature is valid after its creation, whatever its expires
-	// says: the longest that the draft recommends to signers.
+	// maxAge is the time for which a signature is valid after its creation, even if its expires
+	// is later. It is the longest time that the draft recommends to signers.
 	maxAge = 24 * time.Hour
-	// maxSkew is how far a signer's clock may be ahead.
+	// maxSkew is the time that a signer's clock may be ahead.
 	maxSkew      = 30 * time.Second
 	fetchTimeout = 5 * time.Second
 )
@@ -127,8 +127,8 @@ var (
 )
 
 // Check reports whether the operator with this key directory signed a request. The directory is an origin, whose keys
-// are at the well-known path, or the https URL of a JWK Set or a Signature Agent Card, which is fetched with its
-// query and compared without it (draft section 5.5). Check waits for keys until ctx is done. If ctx is done already
+// are at the well-known path, or the https URL of a JWK Set or a Signature Agent Card. Such a URL is fetched with its
+// query and compared without it (draft section 5.5). Check waits for keys until ctx is done. If ctx is done already,
 // it uses the cached keys and fetches others in the background.
 //
 // A signature with a nonce is accepted once (draft section 5.2.3), so call Check once per request. Without a nonce,

@@ -43,7 +43,7 @@ func fixed(at int64, keys ...ed25519.PrivateKey) *Verifier {
 	return v
 }
 
-// now is when the tests' signatures are made.
+// now is the time at which the tests' signatures are made.
 const now = 1_790_000_000
 
 var signerKey = ed25519.NewKeyFromSeed([]byte("a seed of thirty-two octets only"))

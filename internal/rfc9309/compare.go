@@ -31,8 +31,9 @@ const budget = 60_000_000
 
 const Other = "crawler-that-no-file-names"
 
-// Compare asks two files about each pattern of both, as written, decoded, encoded, with a byte more and one less, for each
-// crawler that one of them names, those that obey its group or ignore "*", and an unknown one.
+// Compare asks two files about each pattern of both: as written, decoded, encoded, and with one byte more and one less.
+// It asks for each crawler that one of the files names, for those that obey its group or ignore "*", and for an unknown
+// one.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)

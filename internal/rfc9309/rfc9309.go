@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// Limit is how much of a file crawlers read (RFC 9309 section 2.5), without the line that it cuts.
+// Limit is the number of bytes of a file that crawlers read (RFC 9309 section 2.5), without the line that it
+// cuts.
 const Limit = 500 << 10
 
 type File struct {
@@ -21,13 +22,14 @@ type File struct {
 	lines  []string
 }
 
-// Lines is how many lines were read.
+// Lines is the number of lines read.
 func (f *File) Lines() int { return len(f.lines) }
 
 // Line is the text of a line, from 1.
 func (f *File) Line(n int) string { return f.lines[n-1] }
 
-// group is what one name obeys: the rules below some User-agent lines, which other names may share.
+// A group holds the rules that one name obeys: the rules below some User-agent lines. Other names may share
+// them.
 type group struct{ blocks []*block }
 
 type block struct{ rules []*rule }
@@ -49,7 +51,7 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(value), size, line}
 }
 
-// Crawler is how a crawler looks for its group.
+// Crawler holds how a crawler looks for its group.
 type Crawler struct {
 	Names       []string // its own name, and then the names whose groups it obeys if it has none
 	IgnoresStar bool     // says that it does not obey the group of "*"
@@ -174,7 +176,7 @@ func agentName(value string, whole func(string) bool) string {
 	return value
 }
 
-// Answer is whether a crawler may fetch a path, and the line that decides, 0 for none.
+// Answer tells whether a crawler may fetch a path, and the deciding line, which is 0 if no line decides.
 type Answer struct {
 	Allowed bool
 	Line    int
@@ -232,8 +234,8 @@ func newPattern(value string) pattern {
 
 const hex = "0123456789ABCDEF"
 
-// normalize decodes unreserved characters and encodes bytes beyond ASCII (RFC 9309 section 2.2.2). A space in a pattern
-// matches nothing. A literal "*" or "$" of a path is the encoded one of a pattern.
+// normalize decodes unreserved characters and encodes bytes beyond ASCII (RFC 9309 section 2.2.2). A pattern with a
+// space never matches. A literal "*" or "$" of a path is the encoded one of a pattern.
 func normalize(s string, pattern bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -114,7 +114,7 @@ func fromGo(name, text string) (all []paragraph, err error) {
 			return true
 		}
 		for _, p := range strings.Split(s, "\n\n") {
-			if p = prose(p); strings.Count(p, " ") >= 2 {
+			if p = prose(p); strings.Count(p, " ") >= 2 && !fields.MatchString(p) {
 				all = append(all, paragraph{messages, fset.Position(e.Pos()).Line, p})
 			}
 		}
@@ -122,6 +122,9 @@ func fromGo(name, text string) (all []paragraph, err error) {
 	})
 	return all, nil
 }
+
+// fields of HTTP are not sentences.
+var fields = regexp.MustCompile(`^Mozilla/|; rel=|; charset=`)
 
 // literal is a string, or several that are added up, with "…" for what stands between them.
 func literal(e ast.Expr) (string, bool) {
