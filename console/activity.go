@@ -62,7 +62,7 @@ type Activity struct {
 	// The database of a fleet, to which totals are sent as well. Default: none.
 	ClickHouse *ClickHouse `json:"fleet_database,omitempty"`
 
-	// What this server is called in a fleet. Default: the name of the host.
+	// The server's name in a fleet. Default: the name of the host.
 	Node string `json:"name,omitempty"`
 
 	directory string                                // absolute
@@ -163,7 +163,7 @@ func (a *Activity) Provision(caddy.Context) error {
 	r, err := store.OpenReader(context.Background(), dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return nil // it may be created, and whoever validates may not be who runs Caddy
+		return nil // it may be created, and the user who validates may not be the user who runs Caddy
 	case err != nil:
 		return err
 	}
@@ -177,7 +177,7 @@ func (a *Activity) Start() error {
 	return nil
 }
 
-// options are those of the store, whose failures go to o.
+// options are the options of the database. Its failures go to o.
 func (a *Activity) options(o *optional.Opening) store.Options {
 	return store.Options{
 		RowsPerHour: a.RowsPerHour, Hours: time.Duration(a.Hours), Days: time.Duration(a.Days), MaxBytes: a.MaxBytes,
@@ -356,7 +356,8 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	return err
 }
 
-// Dropped is how many visits found the queue full, or the store not open.
+// Dropped returns the number of requests that were not recorded because the queue was full or the database
+// was not open.
 func (a *Activity) Dropped() uint64 {
 	n := a.lost.Load()
 	if s, ok := a.store.Get(); ok {
@@ -365,7 +366,7 @@ func (a *Activity) Dropped() uint64 {
 	return n
 }
 
-// Publish implements activity.Publisher. What comes while the store is not open comes
+// Publish implements activity.Publisher. Texts that come while the database is not open come
 // again when it is.
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error { return s.Publish(ctx, p) })

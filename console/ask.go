@@ -40,7 +40,7 @@ type answered struct {
 	DraftLink string
 }
 
-// Channel is what one of the channels says.
+// Channel holds the text of one channel.
 func (a *answered) Channel(name string) (site.Channel, error) {
 	for _, c := range a.Channels {
 		if c.Name == name {
@@ -216,7 +216,7 @@ func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	return policy.Verified
 }
 
-// happened is how often the crawler asked for the page in the period.
+// happened counts the crawler's requests for the page in the period.
 func (v *view) happened(a *answered, u *url.URL) *counts {
 	if v.store == nil || a.Crawler == nil {
 		return nil

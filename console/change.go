@@ -47,7 +47,7 @@ type changeData struct {
 	Returns   source.Return // how the text relates to what was served
 	Again     string        // the version that the undo of an undo brings back
 	Accept    []string      // the search engines whose losses are accepted
-	Overtaken *overtaken    // somebody else changed what the draft started from
+	Overtaken *overtaken    // another person changed the text that the draft started from
 
 	now       time.Time
 	baseText  string
@@ -65,7 +65,7 @@ type changeData struct {
 	Keywords  string
 }
 
-// changeLine is who gains or loses what, in words.
+// changeLine says which crawlers gain or lose what.
 type changeLine struct{ Effect, Text string }
 
 // robotsDiff is the robots.txt of a host before and after.
@@ -74,7 +74,7 @@ type robotsDiff struct {
 	*textdiff.Diff
 }
 
-// publishBox is whether and how the draft can be published.
+// publishBox tells whether and how the draft can be published.
 type publishBox struct {
 	Conditions []condition
 	Ready      bool
@@ -138,7 +138,7 @@ func change(v *view) (*page, error) {
 	return done, err
 }
 
-// lead is what the draft would do, in a sentence.
+// lead describes the effect of the draft in a sentence.
 func (d *changeData) lead() string {
 	switch {
 	case d.First != nil && d.Draft == nil:
@@ -364,7 +364,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	return err
 }
 
-// stands is what the storage of the policy holds: its text, and what was published to it, newest first.
+// stands is the state of the policy's storage: its text, and the published versions, newest first.
 func (v *view) stands() *source.Standing {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return new(source.Standing)
@@ -394,7 +394,7 @@ func (v *view) publishedAs(p *store.Publication) *source.Published {
 	return nil
 }
 
-// signedOf is who published a version and what they wrote about it, after a colon or a comma.
+// signedOf returns the author and the note of a version, after a colon or a comma.
 func (v *view) signedOf(p *store.Publication) string {
 	if x := v.publishedAs(p); x != nil {
 		return signedWords(x.Signed)
@@ -402,7 +402,7 @@ func (v *view) signedOf(p *store.Publication) string {
 	return ""
 }
 
-// signedWords are who did something and why, to follow what they did.
+// signedWords returns the author and the reason of an action, to follow its description.
 func signedWords(s source.Signed) (text string) {
 	if s.By != "" {
 		text = ", by " + english.List(shortenAll(append([]string{s.By}, s.Approved...)), "and")
@@ -420,5 +420,5 @@ func shortenAll(names []string) (all []string) {
 	return all
 }
 
-// effects are what the effects of changes are called.
+// effects are the words for the effects of changes.
 var effects = map[string]string{"search": "Search engines lose", "loss": "Lose", "gain": "Gain", "stated": "Changes", "blocking": "Changes", "line": "Changes"}

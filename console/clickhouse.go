@@ -94,7 +94,7 @@ func (c *ClickHouse) unmarshal(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// fleet is where the store sends its totals.
+// fleet is the database that this server sends its totals to.
 func (a *Activity) fleet(report func(error)) store.Fleet {
 	f := store.Fleet{Node: a.Node, Report: report}
 	if a.ClickHouse != nil {
@@ -136,7 +136,7 @@ type fleetNode struct {
 	Silent bool
 }
 
-// HeardAgo is when it sent something last.
+// HeardAgo is the time since it last sent something.
 func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + " ago" }
 
 // Sent says up to when it has sent everything.
@@ -169,7 +169,7 @@ func (v *view) nodes() ([]fleetNode, error) {
 func (v *view) unsent() string {
 	nodes, err := v.nodes()
 	if err != nil {
-		return " What the servers of the fleet have not sent is not known: " + firstLine(err.Error()) + "."
+		return " The requests that the servers of the fleet have not sent yet cannot be counted: " + firstLine(err.Error()) + "."
 	}
 	heard := map[string]bool{} // also by another store than before
 	for _, n := range nodes {
@@ -186,7 +186,7 @@ func (v *view) unsent() string {
 	}
 	text := ""
 	if len(silent) > 0 {
-		text += " Silent: " + english.Some(silent, 5) + ". What these servers saw since is not in the numbers."
+		text += " Silent: " + english.Some(silent, 5) + ". The numbers do not include their requests since then."
 	}
 	if len(behind) > 0 {
 		text += " Still sending what they saw before: " + english.Some(behind, 5) + "."

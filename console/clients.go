@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// client is who came under one name: a crawler, its impostors, or an unknown program.
+// A client is a crawler, its impostors, or an unlisted program, under one name.
 type client struct {
 	Name, Kind, Operator string
 	Impostor             bool
@@ -32,7 +32,7 @@ type client struct {
 // IsUnknown reports whether the catalog does not know it.
 func (c *client) IsUnknown() bool { return c.Kind == activity.CategoryUnlisted }
 
-// Identity is what is known of who it is.
+// Identity is the identity of the client, as far as it is known.
 func (c *client) Identity() string {
 	switch {
 	case c.IsUnknown():
@@ -45,7 +45,7 @@ func (c *client) Identity() string {
 	return "unverified"
 }
 
-// Label is how a page calls it; impostors stand in quotation marks.
+// Label is the name on a page. Impostors are in quotation marks.
 func (c *client) Label() string {
 	if c.Impostor {
 		return "“" + shorten(c.Name) + "”"
@@ -58,7 +58,8 @@ type clientID struct {
 	impostor bool
 }
 
-// idOf is who a row is about. Who names the audit is no crawler, whatever else it names.
+// idOf returns the client that a row is about. A client that names the audit is not a crawler, whatever other
+// names it gives.
 func idOf(r *store.Row) clientID {
 	if r.Values[store.ByIdentity] == string(activity.Audit) {
 		return clientID{activity.AuditProduct, false}
@@ -66,7 +67,8 @@ func idOf(r *store.Row) clientID {
 	return clientID{r.Values[store.ByCrawler], r.Values[store.ByIdentity] == string(activity.Impostor)}
 }
 
-// traffic are the requests of the period by bar and by who came: all, or those of a name, who asked for paths with a prefix.
+// traffic returns the requests of the period by bar and client: all, or only those under a name, or for paths
+// with a prefix.
 func (v *view) traffic(name, prefix string) store.Query {
 	q := v.query(v.steps().by, store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
 	q.Days, q.PathPrefix = int(v.steps().width.Hours()/24), prefix
@@ -76,7 +78,7 @@ func (v *view) traffic(name, prefix string) store.Query {
 	return q
 }
 
-// clients are who came, the busiest first, by the answer to traffic.
+// clients returns the clients in the answer to traffic, the busiest first.
 func (v *view) clients(rows []store.Row) []*client {
 	from, _ := v.span()
 	by := map[clientID]*client{}

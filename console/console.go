@@ -42,7 +42,7 @@ type Console struct {
 	User string `json:"user,omitempty"`
 
 	// Who may do what on the pages of sites: names, or `*`, by `viewer`, `editor` and
-	// `publisher`. Default: whoever can open the pages is a viewer.
+	// `publisher`. Default: everyone who can open the pages is a viewer.
 	Roles map[string][]string `json:"roles,omitempty"`
 
 	// How many people a publication takes. Default: 1.
@@ -58,7 +58,7 @@ func (*Console) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.options.console", New: func() caddy.Module { return new(Console) }}
 }
 
-// options are those of the running configuration.
+// options are the options of the running configuration.
 var options optional.Latest[Console]
 
 // currentOptions returns the options of the running configuration, or the defaults.
@@ -82,10 +82,10 @@ func (c *Console) Provision(ctx caddy.Context) error {
 		case roles[name] > viewer && !c.Write:
 			return fmt.Errorf("the role %s needs the option write, without which nothing can be changed", name)
 		case len(people) == 0:
-			return fmt.Errorf("the role %s names nobody: add names as the sign-in gives them, or *", name)
+			return fmt.Errorf("the role %s has no names: add names as the sign-in gives them, or *", name)
 		}
 	}
-	// Text beside a placeholder would be a name where nobody is signed in.
+	// With text next to a placeholder, the name would not be empty for people who are not signed in.
 	if u := c.user(); len(u) < 3 || u[0] != '{' || strings.IndexByte(u, '}') != len(u)-1 || strings.Contains(u[1:], "{") {
 		return fmt.Errorf("invalid user %q: must be one placeholder and nothing else, such as %s", c.User, defaultUser)
 	}

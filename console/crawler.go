@@ -21,7 +21,7 @@ import (
 type crawlerData struct {
 	*client
 	Row       *crawlers.Crawler // nil: not in the catalog
-	Card      string            // what it says of itself, if it signs
+	Card      string            // its description of itself, if it signs
 	Impostors int64
 	Chart     *chart
 	Sections  []sectionCounts
@@ -38,7 +38,7 @@ type sectionCounts struct {
 	Meter meter
 }
 
-// readEvent is that a crawler read a robots.txt.
+// readEvent records that a crawler read a robots.txt.
 type readEvent struct {
 	store.Read
 	Current bool

@@ -28,7 +28,7 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 	t.Cleanup(func() { _ = caddy.Stop() })
 	a := runningActivity()
 	first, _ := a.store.Get()
-	// Something else writes into the files of the database. Whoever reads a page notices.
+	// Another program writes into the files of the database. The reader of a page is told.
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		name := filepath.Join(a.directory, "activity.db"+suffix)
 		if size, err := os.Stat(name); err != nil {

@@ -19,10 +19,10 @@ type decision struct {
 	Who, Do, Place, Much, On string
 	Intended                 bool
 	Problems                 []string // why it, or a reservation, is not in the draft
-	Unmet                    []string // the crawlers for which it does not hold
+	Unmet                    []string // the crawlers that it does not apply to
 }
 
-// Choices are what the form decides, by the values that it sends.
+// Choices are the decisions that the form offers, by the values that it sends.
 func (*changeData) Choices() [][2]string {
 	return [][2]string{
 		{"allow", "Allow"}, {"ask", "Ask not to (robots.txt)"}, {"block", "Block"}, {"slow", "Slow down"}, {"snippet", "Set the length of snippets"}, {"ask train-ai", "Reserve rights: no AI training"}, {"ask ai-use", "Reserve rights: no AI use"},

@@ -132,7 +132,7 @@ func newDraft(name, text string) *draft {
 	return d
 }
 
-// withLine adds a line under a key at the top level of a policy file, and the key if need be.
+// withLine adds a line under a key at the top level of a policy file, and the key if it is missing.
 func withLine(text, key, line string) string {
 	all := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
 	at := slices.IndexFunc(all, func(l string) bool { return strings.HasPrefix(l, key+":") })

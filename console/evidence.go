@@ -25,8 +25,8 @@ const (
 	stalledTimeout  = 30 * time.Second // for a reader that takes nothing
 )
 
-// evidenceLines sends the events that are about one crawler, and those of the policy. If it
-// fails after it has begun, the last line says so.
+// evidenceLines sends the events about one crawler, and those about the policy. If it fails
+// after it has begun, the last line says so.
 func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 	if !evidenceReaders.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
@@ -83,7 +83,7 @@ func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 	_ = out.Flush() // the reader has gone
 }
 
-// impatient ends a response whose reader takes nothing for a while.
+// impatient ends a response whose reader does not read for a while.
 type impatient struct{ http.ResponseWriter }
 
 func (w impatient) Write(b []byte) (int, error) {

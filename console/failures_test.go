@@ -150,7 +150,7 @@ type panics struct{ store.Queries }
 
 func (panics) Totals(context.Context, store.Query) ([]store.Row, error) { panic("a question") }
 
-// A panic beside the page is the page's own, at once, and the server goes on.
+// A panic in a part of the page is reported at once as the page's own, and the server continues.
 func TestPanicBesideThePage(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -174,7 +174,8 @@ func TestPanicBesideThePage(t *testing.T) {
 	}
 }
 
-// What takes too long says so, and what to choose instead; what the store does not say is in the log.
+// A page that takes too long says so and what to choose instead. Errors of the database that it does not
+// explain are in the log.
 func TestWhatTakesTooLong(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	w := httptest.NewRecorder()
@@ -246,7 +247,7 @@ func TestHistoryThatFails(t *testing.T) {
 	if err := os.Mkdir(name, 0o700); err != nil { // reading it fails
 		t.Fatal(err)
 	}
-	if body := get(t, s, "published").Body.String(); !strings.Contains(body, "Who published what, and when, cannot be read now: ") {
+	if body := get(t, s, "published").Body.String(); !strings.Contains(body, "The history of published versions cannot be read now: ") {
 		t.Errorf("published: %s", body)
 	}
 	for _, path := range []string{"change?from=000000000000", "version?kind=policy&id=000000000000"} {

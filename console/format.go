@@ -19,7 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// functions are what templates call. The script shows numbers and times as the browser's locale does.
+// functions are the functions that templates call. The script shows numbers and times as the browser's locale
+// does.
 var functions = template.FuncMap{
 	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "date": dateOf, "breakable": breakable, "version": shortVersion,
 	"category": kindName, "shorten": shorten, "decision": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },
@@ -105,12 +106,12 @@ var kindNames = map[crawlers.Category]string{
 	"none": "No category", "": "Other",
 }
 
-// kindName is what publishers call a kind of crawler.
+// kindName returns the publishers' name for a category of crawlers.
 func kindName(kind string) string {
 	return cmp.Or(kindNames[crawlers.Category(kind)], kind)
 }
 
-// maxShown is how many characters of a text from strangers are shown.
+// maxShown is the number of characters shown of a text from strangers.
 const maxShown = 120
 
 // shorten leaves out the middle of a long text, and shows control characters as spaces.

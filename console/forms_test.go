@@ -95,7 +95,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A reservation is no switch that grants rights when it is off; a register is switched off.
+// A reservation is not a switch that grants rights when it is off; a rights document is switched off.
 func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	reserved := strings.Replace(testPolicy, "{crawl: /admin/}", "{crawl: /admin/, train-ai: /}", 1) + "publish: {tdmrep: on} # rights\n"
@@ -114,7 +114,7 @@ func TestRightsAreNotGrantedByASwitch(t *testing.T) {
 	}
 }
 
-// Only what is reserved for everyone, on every host and path, is said to be.
+// Only content reserved for everyone, on every host and path, is called reserved.
 func TestWhatIsReserved(t *testing.T) {
 	const all = "  - for: everyone\n    disallow: {train-ai: /}\n"
 	for _, tt := range []struct {

@@ -20,9 +20,9 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("robots_policy_console", httpcaddyfile.Before, "respond")
 }
 
-// Handler serves the pages of the console on a site. Whoever can request them sees the
-// policy and the crawlers of the site's hosts, so put `basic_auth` or `forward_auth` before
-// it; without one they are for reading.
+// Handler serves the pages of the console on a site. Everyone who can request them sees the
+// policy and the crawlers of the site's hosts, so put `basic_auth` or `forward_auth` before it.
+// Without one of these the pages are read-only.
 type Handler struct {
 	// The hosts to show and to decide about, or `*` for all. Default: the host that the
 	// request is for.
@@ -65,7 +65,7 @@ func parseHandler(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	if d.NextArg() {
-		return d.Err("robots_policy_console takes a matcher, if need be, and a block")
+		return d.Err("robots_policy_console takes an optional matcher and a block")
 	}
 	for d.NextBlock(0) {
 		if d.Val() != "hosts" {

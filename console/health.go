@@ -19,7 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// healthData is what the page of the machinery shows.
+// healthData holds the data of the Health page.
 type healthData struct {
 	Notices    []notice
 	Policies   []policyRow
@@ -98,7 +98,7 @@ func health(v *view) (*page, error) {
 	return p, nil
 }
 
-// lead is what was found in a sentence, and how much was looked at.
+// lead is a sentence with the findings and the number of things looked at.
 func (d *healthData) lead(v *view) string {
 	loaded, folders := 0, 0
 	for i := range d.Policies {

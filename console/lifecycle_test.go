@@ -73,8 +73,8 @@ func TestValidateOpensNothing(t *testing.T) {
 	validate()
 }
 
-// A configuration that is rejected, when it is read or when it starts, changes nothing of
-// the one that runs.
+// A rejected configuration, whether it fails to parse or to start, leaves the running one
+// unchanged.
 func TestRejectedReloadChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := caddy.Load(adapted(t, recording(dir, "A", "100MB")), true); err != nil {

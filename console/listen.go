@@ -20,8 +20,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 )
 
-// Caddy's admin API answers no browser, so the console has an address of its own on this machine,
-// guarded in the same way: by the Host header, and by Origin and a token where something is written.
+// Caddy's admin API does not answer browsers, so the console has an address of its own on this
+// machine. It is guarded in the same way: by the Host header, and where something is written also by
+// Origin and a token.
 
 const (
 	defaultListen = "localhost:2020"
@@ -34,7 +35,7 @@ type listener struct {
 	hosts  map[string]bool // allowed in the header Host
 	server *server
 
-	anyPort bool // of this machine is allowed in Host: that of a tunnel to a unix socket
+	anyPort bool // an allowed Host of this machine: the name of a tunnel to a unix socket
 }
 
 // allows reports whether a request is for this machine, by its header Host.

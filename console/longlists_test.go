@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// maxPage is how large a page may be.
+// maxPage limits the size of a page.
 const maxPage = 60_000
 
 var nextOnes = regexp.MustCompile(`href="\./([^"]*)">The next ones`)

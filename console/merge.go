@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
 )
 
-// overtaken is that somebody else changed what a draft started from.
+// overtaken reports that another person changed the text that a draft started from.
 type overtaken struct {
 	What         string // they did
 	Onto         string // what the change can be put onto
@@ -17,7 +17,7 @@ type overtaken struct {
 	Clashes      []textdiff.Clash // places at which one of the two must be chosen
 }
 
-// overtake finds what somebody else changed in the meantime.
+// overtake finds the changes that other people made in the meantime.
 func (v *view) overtake(d *changeData) {
 	o, theirs := new(overtaken), v.Running.Text
 	switch {

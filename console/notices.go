@@ -55,7 +55,7 @@ func (v *view) findNoticesBeside() {
 		return
 	}
 	go func() {
-		defer func() { _ = recover() }() // a panic is that of the page, which calls notices, too
+		defer func() { _ = recover() }() // a panic belongs to the page, which calls notices, too
 		v.notices()
 	}()
 }
@@ -114,7 +114,7 @@ func (v *view) policyNotices() (all []notice) {
 			continue
 		}
 		if s.UndoCost != "" {
-			text := "What it costs stays listed until the next version is published."
+			text := "Its losses stay listed until the next version is published."
 			if v.showsText() {
 				text = sentence(s.UndoCost)
 			}
@@ -126,7 +126,7 @@ func (v *view) policyNotices() (all []notice) {
 		if s.Error == "" {
 			continue
 		}
-		text := "The version before stays in use, so nothing changes for crawlers. "
+		text := "The previous version stays in use, so nothing changes for crawlers. "
 		if v.showsText() {
 			text += "The reason: " + firstLine(s.Error)
 		}
@@ -138,7 +138,7 @@ func (v *view) policyNotices() (all []notice) {
 	if v.Running != nil && failingTests(v.Running.Warnings) {
 		all = append(all, notice{
 			Alert: true, Screen: "change", Heading: "A test of the policy no longer passes",
-			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` does not hold any more, for example as a time limit has passed.",
+			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` fails now, for example because a time limit has passed.",
 			Actions: []action{{"See which in a draft", v.Link("change")}},
 		})
 	}
@@ -175,7 +175,7 @@ func (v *view) searchNotices() (all []notice) {
 	rows, err := v.totals(v.searchEngines(v.Now.Add(-24*time.Hour), v.Now.Add(time.Hour), store.ByCrawler, store.ByRule, store.ByHost, store.ByDecision))
 	if err != nil {
 		return []notice{{
-			Heading: "Whether search engines are blocked is not known", Text: "What is stored cannot be read: " + sentence(firstLine(err.Error())),
+			Heading: "Whether search engines are blocked is not known", Text: "The stored data cannot be read: " + sentence(firstLine(err.Error())),
 			Actions: []action{{"See the storage", v.Link("health", "#", "store")}},
 		}}
 	}
@@ -262,22 +262,22 @@ func (v *view) listNotices() (all []notice) {
 	return all
 }
 
-// withoutPart is what is missing while an optional part does not work.
+// withoutPart describes the functions that are missing while an optional part does not work.
 var withoutPart = map[string][2]string{
 	"activity":        {"Requests cannot be stored at the moment", ", but these pages miss what happens now"},
 	"evidence":        {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
-	"clickhouse":      {"What this server records does not reach the fleet's database", ", and sends it when it can"},
+	"clickhouse":      {"This server's records do not reach the fleet database", ", and sends it when it can"},
 	"fleet":           {"The servers of the fleet cannot tell each other what crawlers have read", ", but what crawlers do against a robots.txt that they read from another server may not count"},
 	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the catalog from before"},
 	"catalog_release": {"The released catalog of crawlers is not taken", ", with the catalog from before"},
 	"console":         {"The console cannot listen at its address", ""},
 }
 
-// evidenceTroubles are what can go wrong with the evidence log.
+// evidenceTroubles are the problems that an evidence log can have.
 var evidenceTroubles = map[string]string{
 	evidence.WriteFailed: "it could not be written for a while",
 	evidence.ClockBack:   "the server's clock went back",
-	evidence.FileChanged: "somebody else changed its file",
+	evidence.FileChanged: "another program changed its file",
 	evidence.NotSigned:   "what an earlier run wrote is not as it was signed, or not signed",
 	evidence.Killed:      "the server was killed and its last second may be missing",
 	evidence.Damaged:     "a damaged file was put aside",

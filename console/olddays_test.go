@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// fillDays fills a store with visits: of so many days ago, so many.
+// fillDays fills a database with requests: for each age in days, a number of them.
 func fillDays(t *testing.T, dir string, now time.Time, visits map[int]int) {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(dir, "activity"), store.Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// overviewData is what the first page shows.
+// overviewData holds the data of the first page.
 type overviewData struct {
 	Notices    []notice
 	More       int // notices that are not shown
@@ -58,7 +58,7 @@ func overview(v *view) (*page, error) {
 	if err := v.happenings(d); err != nil {
 		return nil, err
 	}
-	d.Notices, d.InOrder = v.notices(), v.inOrder() // last, as they are found beside the rest
+	d.Notices, d.InOrder = v.notices(), v.inOrder() // last, because they are found while the rest is computed
 	if len(d.Notices) > shownNotices {
 		d.More = len(d.Notices) - shownNotices
 		d.Notices = d.Notices[:shownNotices]
@@ -86,7 +86,7 @@ func (v *view) happenings(d *overviewData) error {
 	return err
 }
 
-// summary is what is wrong in a sentence.
+// summary describes the problems in a sentence.
 func (v *view) summary() string {
 	alarms, warnings := v.count(func(*notice) bool { return true })
 	text := plural(alarms, "alert", "alerts")
@@ -110,7 +110,7 @@ type steps struct {
 	unit  string // of a bar
 }
 
-// byHour reports whether bars are hours. Of an older day the store may have only the sums by day.
+// byHour reports whether bars are hours. For an older day the database may have only sums by day.
 func (v *view) byHour() bool {
 	kept := 7 * 24 * time.Hour // also when the store was full
 	if a := runningActivity(); a != nil && a.Hours > 0 {
@@ -132,7 +132,7 @@ func (v *view) steps() steps {
 	return steps{store.ByDay, 7 * day, (v.Days + 41) / 42, "2 Jan", "week"}
 }
 
-// bars is how many bars the period has.
+// bars returns the number of bars of the period.
 func (v *view) bars() int {
 	s := v.steps()
 	from, to := v.span()
@@ -185,7 +185,7 @@ func (v *view) before() store.Query {
 	return q
 }
 
-// trend compares a number with that of the period before.
+// trend compares a number with the one for the previous period.
 func trend(now, before int64, days int) string {
 	than := "the " + plural(days, "day", "days") + " before"
 	change := 100 * (float64(now) - float64(before)) / float64(before)

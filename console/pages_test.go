@@ -292,7 +292,7 @@ func TestPublish(t *testing.T) {
 	if w := post(t, s, "change", "http://localhost:2020", form); w.Code != http.StatusConflict {
 		t.Errorf("published over a newer version: %d", w.Code)
 	}
-	// The version before is one click back.
+	// The previous version is one click back.
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -342,8 +342,8 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// Only traffic that was read is said to have been replayed, and where there is none the two
-// policies are compared.
+// A page calls traffic replayed only if it was read. Without traffic the two policies are
+// compared.
 func TestWhatTheGuardJudgesBy(t *testing.T) {
 	none, some := compare.Losses{Complete: true}, compare.Losses{Complete: true, Reverified: []string{"Bingbot"}}
 	for _, c := range []struct {
@@ -412,7 +412,7 @@ func TestSiteShowsItsHostsOnly(t *testing.T) {
 	}
 }
 
-// What is counted together has no name to put into a policy file.
+// Clients that are counted together have no name to put into a policy file.
 func TestWhoCanBeNamed(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for name, want := range map[string]string{"harbor-fetch": "Name harbor-fetch</h2>", "(none)": "Name python-httpx</h2>"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// role is what somebody may do on these pages. Each includes those before it.
+// A role defines what a person may do on these pages. Each role includes the ones above it.
 type role int
 
 const (
@@ -33,13 +33,13 @@ const (
 // roles are the roles that the option names.
 var roles = map[string]role{"viewer": viewer, "editor": editor, "publisher": publisher}
 
-// person is who sent a request. Without a name it is not known who.
+// A person is the sender of a request, with an empty name if the sender is not known.
 type person struct {
 	Name string
 	role role
 }
 
-// localName is what whoever uses the address of this machine is called.
+// localName is the name of everyone who uses the address of this machine.
 const localName = "localhost"
 
 // defaultUser is the placeholder that Caddy's authentication sets.
@@ -70,7 +70,7 @@ func (s *server) who(r *http.Request, o *Console) person {
 	return p
 }
 
-// lacks says why whoever sent the request may not do what takes a role, "" if they may.
+// lacks returns why the sender of a request may not do something that requires a role, or "" if they may.
 func (v *view) lacks(r role) string {
 	switch {
 	case !v.options.Write:
@@ -93,7 +93,7 @@ func (v *view) SignedIn() string {
 	case v.local:
 		return ""
 	case v.person.Name == "":
-		return "Nobody is signed in: these pages are for reading."
+		return "You are not signed in: these pages are read-only."
 	case v.lacks(editor) != "":
 		return "Signed in as " + shorten(v.person.Name) + ", for reading."
 	}
@@ -108,8 +108,8 @@ var tokenKey = func() (key [32]byte) {
 
 const tokenPeriod = 6 * time.Hour
 
-// token is what a form that writes must send back, for a version and a person: a page of another
-// site cannot read it.
+// token returns the value that a form must send back to write, for a version and a person. A
+// page of another site cannot read it.
 func token(at time.Time, version, name string) string {
 	mac := hmac.New(sha256.New, tokenKey[:])
 	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)

@@ -23,7 +23,7 @@ import (
 type visitor struct {
 	*server
 	t    *testing.T
-	name string // empty: nobody
+	name string // empty: not signed in
 }
 
 func (x visitor) do(method, path string, form map[string]string) *httptest.ResponseRecorder {
@@ -37,7 +37,7 @@ func (x visitor) do(method, path string, form map[string]string) *httptest.Respo
 	}
 	_ = m.Close()
 	r := httptest.NewRequest(method, "https://www.example.com/crawlers/"+path, strings.NewReader(b.String()))
-	r.Header.Set("Remote-User", "paul") // nobody but the client says so
+	r.Header.Set("Remote-User", "paul") // only the client says so
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", m.FormDataContentType())
 		r.Header.Set("Origin", "https://www.example.com")
@@ -60,7 +60,7 @@ func use(t *testing.T, c *Console) {
 
 var people = map[string][]string{"viewer": {"vera"}, "editor": {"edda", "emil"}, "publisher": {"paul", "petra"}}
 
-// TestWhoMayDoWhat tries each action as everybody, from a page with a good token of theirs.
+// TestWhoMayDoWhat tries each action as each person, from a page with a valid token of theirs.
 func TestWhoMayDoWhat(t *testing.T) {
 	admin := startCaddyWith(t, testPolicy, t.TempDir())
 	site := &server{all: true, logger: caddy.Log()}
@@ -146,7 +146,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if err != nil || changed != (a.name == "publish" && w.Code == done) || w.Code != done && now.ID() != draft.ID() {
 				t.Errorf("%s as %q: published %v, draft %+v (%v)", a.name, name, changed, now, err)
 			}
-			// Without the token of this person and version, and from another origin, nobody does anything.
+			// Without the token of this person and version, or from another origin, an action fails for
+			// everyone.
 			if w.Code == done {
 				for _, bad := range []string{token(time.Now(), base, "petra"), token(time.Now(), "", name), ""} {
 					again := maps.Clone(form)
@@ -166,7 +167,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-// Nobody is somebody because a header says so, and without `write` nobody writes.
+// A header alone does not sign anyone in, and without `write` no action is possible.
 func TestWhoIsWho(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	site := &server{all: true, logger: caddy.Log()}
@@ -176,12 +177,12 @@ func TestWhoIsWho(t *testing.T) {
 		role    role
 		says    string
 	}{
-		{&Console{Write: true}, "", viewer, "Nobody is signed in: these pages are for reading."},
+		{&Console{Write: true}, "", viewer, "You are not signed in: these pages are read-only."},
 		{&Console{Write: true}, "paul", viewer, "Signed in as paul, for reading."},
 		{&Console{Write: true, Roles: people}, "edda", editor, "Signed in as edda, an editor."},
 		{&Console{Write: true, Roles: people}, "paul", publisher, "Signed in as paul, a publisher."},
 		{&Console{Roles: people}, "paul", publisher, "Signed in as paul, for reading."},
-		{&Console{Write: true, Roles: map[string][]string{"viewer": {"*"}, "publisher": {"*"}}}, "", viewer, "Nobody is signed in: these pages are for reading."},
+		{&Console{Write: true, Roles: map[string][]string{"viewer": {"*"}, "publisher": {"*"}}}, "", viewer, "You are not signed in: these pages are read-only."},
 		{&Console{Write: true, Roles: map[string][]string{"editor": {"*"}}}, "", stranger, ""},
 		{&Console{Write: true, Roles: map[string][]string{"editor": {"*"}}}, "x", editor, "an editor."},
 		{&Console{Write: true, Roles: people, User: "{http.auth.user.email}"}, "paul", stranger, ""},
@@ -206,7 +207,7 @@ func TestWhoIsWho(t *testing.T) {
 	}
 }
 
-// On the pages of a site only what holds for its hosts is changed.
+// On the pages of a site only rules that apply to its hosts can be changed.
 func TestSitesChangeTheirHostsOnly(t *testing.T) {
 	const text = `version: 1
 rules:
@@ -257,7 +258,7 @@ expect:
 			base = draft
 			continue
 		}
-		// Whoever may change everything has saved it.
+		// A person who may change everything has saved it.
 		document := policies.Pool.Documents()[0]
 		if err := document.SaveDraft(t.Context(), "", &source.Draft{Base: sumOf(base), Text: draft, Time: time.Now(), Signed: source.Signed{By: "petra"}}); err != nil {
 			t.Fatal(err)
@@ -276,7 +277,7 @@ expect:
 	}
 }
 
-// A name is what one placeholder says: text beside it would be a name where nobody is.
+// A name is a single placeholder: text next to it would be a name for people who are not signed in.
 func TestUserIsOnePlaceholder(t *testing.T) {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: t.Context()})
 	defer cancel()

@@ -46,8 +46,8 @@ func (v *view) publishBox(d *changeData) publishBox {
 	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
 	if n := v.options.Approval; n > 1 && b.ReadOnly == "" {
 		others := d.behind(v)
-		good := english.List(shortenAll(others), "and") + " stand behind it"
-		add(len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must stand behind it: save the draft, and let them approve or publish it.")
+		good := "Approved by " + english.List(shortenAll(others), "and")
+		add(len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must approve it: save the draft, and let them approve or publish it.")
 	}
 	if b.ReadOnly == "" {
 		add(b.MayPublish == "", "You may publish", b.MayPublish)
@@ -69,7 +69,7 @@ func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad s
 		b.Losers = d.losers()
 		accepted := !slices.ContainsFunc(b.Losers, func(name string) bool { return !slices.Contains(d.Accept, name) })
 		b.Accepted = accepted
-		add(accepted, "Accepted: "+bad, "Search-loss limit: "+bad+". To go back to this version all the same, accept this below")
+		add(accepted, "Accepted: "+bad, "Search-loss limit: "+bad+". To go back to this version in spite of this, accept the losses below")
 	default:
 		add(false, "", "Search-loss limit: "+bad)
 	}
@@ -98,14 +98,14 @@ func (v *view) readOnly(d *changeData) string {
 	case d.Hidden:
 		return "The policy has rules for other hosts, so it is changed where these are shown, too. Download the file."
 	case v.Running.document == nil || !v.Running.document.Writable():
-		return "The policy is read from a file, which the console does not write. Download the draft and put it there; the server loads it by itself."
+		return "The policy is read from a file, which the console does not write. Download the draft and put it there; the server loads it automatically."
 	}
 	return v.lacks(editor)
 }
 
 // outsideWords says that a draft decides more than pages of a site may.
 func outsideWords(may []string) string {
-	return "the draft changes what holds for other hosts than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or let the directive robots_policy_console have `hosts *`."
+	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or let the directive robots_policy_console have `hosts *`."
 }
 
 // guard says what search engines lose by the draft; bad is empty if that is nothing, and good shows it.

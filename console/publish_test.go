@@ -81,8 +81,8 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 	}
 }
 
-// The draft that was published is gone, whether its text was published, or one that was made from it after somebody
-// else had published; and it is not there again if it could not be deleted.
+// A published draft is deleted, whether its own text was published or one made from it after another person had
+// published. It does not reappear if it could not be deleted.
 func TestPublishedDraftIsGone(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -148,8 +148,8 @@ func draftID(t *testing.T, d *source.Document) string {
 	return draft.ID()
 }
 
-// Author and note belong to a version, and not to its text: the text of an older version that somebody else publishes
-// again does not change who published the older one.
+// Author and note belong to a version, and not to its text. If another person publishes the text of an older version
+// again, the older version keeps its author.
 func TestAuthorsOfTheSameText(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
@@ -219,8 +219,8 @@ func TestDraftThatPanics(t *testing.T) {
 	}
 }
 
-// What is closed but served, and what would be blocked if blocking were on, are two
-// numbers.
+// The requests that were served although they are disallowed, and those that would be blocked
+// if blocking were on, are two numbers.
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v := &view{server: &server{}, q: map[string][]string{"decision": {"would_block"}}}
 	row := func(decision string, n int64) *store.Row {

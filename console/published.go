@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// publishedData is what was published and who has read it.
+// publishedData holds the published versions and the crawlers that read them.
 type publishedData struct {
 	Versions []versionRow
 	Older    int

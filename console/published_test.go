@@ -15,8 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// What nobody can have seen is not claimed: without a read of robots.txt there is neither
-// obedience nor a reader, and who read the text before has not read the one in force.
+// A page does not claim more than was recorded. If robots.txt was not read, it claims neither
+// obedience nor a reader. A crawler that read the previous text is not said to have read the
+// one in force.
 func TestReadersAreThoseOfTheText(t *testing.T) {
 	const old, host = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /old/}\n", "www.example.com"
 	dir, now := t.TempDir(), time.Now()

@@ -21,10 +21,10 @@ type running struct {
 	first    bool // there is no policy yet: it is empty
 }
 
-// Spec is what the policy states.
+// Spec is the parsed policy.
 func (p *running) Spec() *policy.Spec { return p.Site.Policy.Spec() }
 
-// Version is what visits call the policy.
+// Version is the policy's version as recorded with requests.
 func (p *running) Version() string { return p.SHA256[:12] }
 
 // File is the name of the policy's source without its folders.

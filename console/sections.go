@@ -79,7 +79,7 @@ func (v *view) sections(u policy.Usage) []section {
 	return all
 }
 
-// patterns are what the rules of the policy say about a usage, in the order of the file.
+// patterns returns the entries of the policy's rules about a usage, in the order of the file.
 func (v *view) patterns(u policy.Usage) (all []string) {
 	for _, r := range v.Running.Spec().Rules {
 		for _, s := range r.Statements {
@@ -166,7 +166,7 @@ func (v *view) busiestSections(host string) (paths []string) {
 	return paths[:min(4, len(paths))]
 }
 
-// asker is who a row of the grid is about.
+// An asker is the subject of a row of the grid.
 type asker struct {
 	Name, Kind string
 	id         policy.CrawlerID
@@ -174,14 +174,14 @@ type asker struct {
 	impostor   bool
 }
 
-// cellVerdict is what the policy says of one probe.
+// cellVerdict is the policy's decision on one probe.
 type cellVerdict struct {
 	probe
 	Verdict  string
 	decision policy.Decision
 }
 
-// wordOf is what a server does about a request, in a word.
+// wordOf returns one word for the server's answer to a request.
 func wordOf(v site.Verdict) string {
 	switch {
 	case !v.Blocked():
@@ -233,7 +233,7 @@ func merge(a, b string) string {
 	return "partly"
 }
 
-// sectionTraffic is what a crawler did in a section in the period.
+// sectionTraffic counts a crawler's requests in a section in the period.
 func (v *view) sectionTraffic(a *asker, s *section) *counts {
 	if v.store == nil || a.id == 0 {
 		return nil

@@ -32,7 +32,7 @@ var files embed.FS
 // server serves the pages: at an address of this machine for all hosts, or on a site for its own.
 type server struct {
 	local  bool     // at an address of this machine
-	hosts  []string // to show on a site; empty: that of the request
+	hosts  []string // to show on a site; empty: the host of the request
 	all    bool     // all hosts are shown on a site, too
 	done   <-chan struct{}
 	logger *zap.Logger
@@ -202,7 +202,7 @@ func withoutDirectory(text []byte, name string) []byte {
 	return bytes.ReplaceAll(text, []byte(template.HTMLEscapeString(dir)), nil)
 }
 
-// buffered is a response that is sent once it is whole, so that a slow reader holds up nobody.
+// buffered holds a response until it is whole, so that a slow reader does not delay anyone else.
 type buffered struct {
 	http.ResponseWriter
 	status int

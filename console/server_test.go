@@ -123,7 +123,7 @@ func TestEvidenceDownload(t *testing.T) {
 	}
 }
 
-// What a page asks for within a moment is answered once, although the clock has moved on.
+// Questions that a page asks again within a moment are answered once, although the clock has moved on.
 func TestAnswersAreUsedAgain(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	v := &view{server: s, ctx: t.Context(), Now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), store: runningStore(""), options: new(Console)}

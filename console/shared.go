@@ -33,7 +33,7 @@ const (
 	actReturn   = "return"
 )
 
-// sharedDraft is the draft that is saved beside the policy, nil if there is none to show.
+// sharedDraft returns the draft saved next to the policy, or nil if there is none to show.
 func (v *view) sharedDraft() (*source.Draft, error) {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return nil, nil
@@ -57,7 +57,7 @@ func (v *view) mayRead(text string) bool {
 	return f != nil && v.onlyNames(f.Spec)
 }
 
-// staysInside reports whether a draft decides nothing new, and drops no test, outside the hosts of a
+// staysInside reports whether a draft keeps all decisions, and all tests, outside the hosts of a
 // site's pages.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
@@ -88,7 +88,7 @@ func (v *view) outside(s *site.Site) string {
 	return string(policyfile.PrintWith(&spec, policyfile.PrintOptions{Catalog: s.File.Catalog}))
 }
 
-// signs records what somebody did.
+// signs records an action and its author.
 func (v *view) signs(action, text string, by source.Signed) {
 	v.logger.Warn("the policy was worked on in the console", zap.String("action", action), zap.String("policy", v.Running.Name),
 		zap.String("sha256", hashOf(text)), zap.String("by", by.By), zap.Strings("with", by.Approved), zap.String("note", by.Note), zap.String("from", v.r.RemoteAddr))
@@ -100,7 +100,7 @@ func (v *view) signs(action, text string, by source.Signed) {
 // maxNote bounds the sentence about a version.
 const maxNote = 300
 
-// signed is who sent a form, with the note of it.
+// signed returns the sender of a form, with the form's note.
 func (v *view) signed(note string) source.Signed {
 	r := []rune(strings.TrimSpace(note))
 	return source.Signed{By: v.person.Name, Note: shorten(string(r[:min(len(r), maxNote)]))}
@@ -123,7 +123,7 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	case do == "approve" && (d.Saved == nil || d.Saved.Text != d.Text || d.SavedID != d.Saved.ID()):
 		return nil, failed(http.StatusConflict, "Not approved: this is not the draft that is saved now. Open that one.")
 	case do == "approve" && !d.mayApprove(v):
-		return nil, failed(http.StatusForbidden, "Not approved: whoever saved a draft, or has approved it, cannot approve it.")
+		return nil, failed(http.StatusForbidden, "Not approved: people who saved or already approved a draft cannot approve it.")
 	case do == "approve":
 		approved := *d.Saved
 		approved.Approved = append(slices.Clone(approved.Approved), v.person.Name)
@@ -132,7 +132,7 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	err := v.Running.document.SaveDraft(v.ctx, d.SavedID, next)
 	switch {
 	case errors.Is(err, source.ErrOvertaken):
-		return nil, failed(http.StatusConflict, "Not done: somebody else worked on the draft in the meantime.")
+		return nil, failed(http.StatusConflict, "Not done: another person worked on the draft in the meantime.")
 	case err != nil:
 		return nil, failed(http.StatusServiceUnavailable, "Not done: %w", err)
 	}
@@ -145,7 +145,7 @@ func (d *changeData) mayApprove(v *view) bool {
 	return d.Saved != nil && d.Saved.Text == d.Text && v.lacks(editor) == "" && v.person.Name != d.Saved.By && !slices.Contains(d.Saved.Approved, v.person.Name)
 }
 
-// behind are the people other than who looks at it that stand behind a text.
+// behind returns the other people who have approved a text, without the person who looks at it.
 func (d *changeData) behind(v *view) (names []string) {
 	if d.Saved == nil || d.Saved.Text != d.Text || d.Saved.Base != d.Base {
 		return nil
@@ -175,7 +175,8 @@ func (v *view) publish(d *changeData) (*page, error) {
 		action = actReturn
 	case source.NeverServed:
 	}
-	// What has begun is finished, whether or not the browser waits; Publish has limits of its own.
+	// An action that has begun is finished, whether or not the browser waits. Publish has its own time
+	// limits.
 	o, err := v.Running.document.Publish(context.WithoutCancel(v.ctx), source.Change{
 		Replaces: d.Base, Text: d.Text, Accept: d.Accept, Draft: d.Continues, Signed: by,
 	})

@@ -24,8 +24,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// fillLarge fills a store with rows of the last year: of each hour so many, for 20 crawlers and 5
-// hosts, and with unlisted clients.
+// fillLarge fills a database with rows of the last year: a fixed number for each hour, for 20
+// crawlers and 5 hosts, and with unlisted clients.
 func fillLarge(t *testing.T, dir, policy string, now time.Time, rows int) {
 	t.Helper()
 	catalog, err := crawlers.Default()
@@ -76,10 +76,10 @@ const (
 	yearDays  = 365
 )
 
-// TestPagesOfAYear opens each screen over a year, in each range, and prints its size and the
-// processor time that it takes. The clock would measure what else the machine does, and a time says
-// as much about the machine as about the code, so the bound is a multiple of what a question
-// takes that no page asks: the requests of a year by kind and decision.
+// TestPagesOfAYear opens each screen over a year, in each range, and prints its size and processor
+// time. Clock time would also measure other programs. An absolute bound would depend on the
+// machine, so the bound is a multiple of the time for a question that no page asks: the requests of
+// a year by category and decision.
 func TestPagesOfAYear(t *testing.T) {
 	testkit.Nightly(t)
 	dir, now := t.TempDir(), time.Now().UTC()
@@ -135,7 +135,7 @@ func TestPagesOfAYear(t *testing.T) {
 	_ = caddy.Stop()
 }
 
-// processorTime is what the process has used.
+// processorTime returns the processor time that the process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage

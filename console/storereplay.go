@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// replayed is what a draft would have done to the stored visits.
+// replayed is the effect that a draft would have had on the stored requests.
 type replayed struct {
 	Days             int
 	Requests         int64

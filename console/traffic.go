@@ -95,7 +95,7 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 	return a.rows, nil
 }
 
-// beside asks questions to whose answers the page comes later, so that they are answered beside each other.
+// beside asks questions whose answers the page needs later, so that they are answered concurrently.
 func (v *view) beside(questions ...store.Query) {
 	for _, q := range questions {
 		go func() {
@@ -169,7 +169,7 @@ func (v *view) seen() []store.Crawler {
 	return all
 }
 
-// identities are those of a crawler itself, or of its impostors.
+// identities are the identities of a crawler itself, or of its impostors.
 func identities(impostor bool) []string {
 	if impostor {
 		return []string{string(activity.Impostor)}

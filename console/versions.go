@@ -19,7 +19,7 @@ type numbered struct {
 	Live bool
 }
 
-// history is what was published: publications of the policy, and what crawlers got.
+// history holds the versions of the policy that were published, and the texts that crawlers got.
 type history struct {
 	publications []numbered // newest first
 	documents    []store.Document

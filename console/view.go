@@ -104,7 +104,7 @@ func (v *view) only() []string {
 	return v.may
 }
 
-// span is the period that was chosen: two dates, today and the days before, or 24 hours.
+// span is the chosen period: two dates, a number of days up to today, or 24 hours.
 func (v *view) span() (from, to time.Time) {
 	if !v.since.IsZero() {
 		return v.since, v.until.AddDate(0, 0, 1)
@@ -141,7 +141,7 @@ func (v *view) HistoryError() string {
 	if v.standingError == nil {
 		return ""
 	}
-	return "Who published what, and when, cannot be read now: " + sentence(firstLine(v.standingError.Error()))
+	return "The history of published versions cannot be read now: " + sentence(firstLine(v.standingError.Error()))
 }
 
 // query is a question about the chosen hosts and period.
@@ -231,7 +231,7 @@ func (v *view) With(name, value string) string {
 // Param is a parameter of the request.
 func (v *view) Param(name string) string { return v.q.Get(name) }
 
-// page is what a template is executed with.
+// page is the data for executing a template.
 type page struct {
 	*view
 	template string

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// whoCameData is what the page of who came shows.
+// whoCameData holds the data of the Who came page.
 type whoCameData struct {
 	Clients      []*client
 	Total        counts
@@ -90,7 +90,7 @@ func (v *view) whoCame() (all, unknown []*client, err error) {
 	return all, unknown, nil
 }
 
-// lead is who came in a sentence. The busiest stand first.
+// lead names the clients that came in a sentence, the busiest first.
 func lead(all, unknown []*client, days int) string {
 	var total int64
 	for _, c := range slices.Concat(all, unknown) {
@@ -210,7 +210,7 @@ func maxTime(a, b time.Time) time.Time {
 // CanBeNamed reports whether the client has a name of its own, other than "(other)".
 func (c *client) CanBeNamed() bool { return !strings.HasPrefix(c.Name, "(") }
 
-// naming is what to write about the unlisted client that was chosen, or the first.
+// naming is the text to write about the chosen unlisted client, or about the first.
 func (v *view) naming(unknown []*client) *naming {
 	name := ""
 	for _, c := range unknown {

@@ -43,7 +43,7 @@ type gridCell struct {
 	Open    bool
 }
 
-// cell is what is shown beside the grid for the chosen cell.
+// cell is shown next to the grid for the chosen cell.
 type cell struct {
 	Name     string
 	Section  section
@@ -145,7 +145,7 @@ const (
 	impostors = "Impostors"
 )
 
-// rows are who the grid is about: crawlers that came or have a rule, or the whole catalog.
+// rows are the subjects of the grid: crawlers that came or have a rule, or the whole catalog.
 func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("category")
 	came := v.came()

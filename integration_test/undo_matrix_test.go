@@ -277,7 +277,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	for _, name := range []string{"older", "before", "never"} {
 		out := m.ofOthers(name)
 		m.result(name, false, out)
-		m.says(out.body, "This draft cannot be published: ", `Fails</span><span>the draft changes what holds for other hosts than other.example.com`)
+		m.says(out.body, "This draft cannot be published: ", `Fails</span><span>the draft changes rules for hosts other than other.example.com`)
 	}
 
 	// So does approval: what one person publishes is a draft.

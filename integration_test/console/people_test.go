@@ -162,7 +162,7 @@ func TestPeople(t *testing.T) {
 	y.Visit(pages + "change")
 	y.sees("This draft is saved, by edda")
 	y.sees("“They take too much”")
-	y.sees("edda stand behind it")
+	y.sees("Approved by edda")
 	y.looks("people-publisher")
 	if status := n.visit(agent, "www.example.com", "/news/"); status != 200 {
 		t.Fatalf("before publishing: status %d", status)
@@ -174,7 +174,7 @@ func TestPeople(t *testing.T) {
 
 	// Alone, paul can neither publish something new nor undo what was published.
 	y.Visit(pages + "change?who=AhrefsBot&choose=block")
-	y.sees("1 other person must stand behind it")
+	y.sees("1 other person must approve it")
 	y.presses(button("save"))
 	y.signIn("edda")
 	y.Visit(pages + "change")
@@ -184,7 +184,7 @@ func TestPeople(t *testing.T) {
 	y.signIn("paul")
 	y.Visit(pages + "published")
 	y.presses(link("Go back to v1"))
-	y.sees("1 other person must stand behind it")
+	y.sees("1 other person must approve it")
 	y.presses(button("save"))
 	y.signIn("edda")
 	y.Visit(pages + "change")
