@@ -34,6 +34,7 @@ type File struct {
 	purposes []*Group          // of User-Agent-Purpose lines
 	sitemaps []line
 	licenses []line
+	top      []line         // preferences above the first group, for everyone
 	acap     int            // lines of ACAP
 	read     int            // lines of any kind
 	page     bool           // it is a web page

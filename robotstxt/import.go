@@ -96,6 +96,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	im.preamble()
 	im.sitemaps()
 	im.license()
+	im.preferences()
 	im.usageGroups()
 	im.dropNames()
 	im.groups()
@@ -135,7 +136,7 @@ func (f *File) unusable() error {
 	switch {
 	case f.page:
 		return ErrPage
-	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses)+f.acap > 0:
+	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses)+len(f.top)+f.acap > 0:
 		return nil
 	}
 	return ErrEmpty

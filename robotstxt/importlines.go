@@ -142,6 +142,19 @@ func replaceDirectives(r *policy.Rule) {
 	}
 }
 
+// preferences takes over Content-Signal and Content-Usage lines above the first group as preferences for everyone:
+// their authors mean the whole site, although no group has them.
+func (im *importer) preferences() {
+	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}}
+	for _, l := range im.f.top {
+		im.f.note(l.number, "%q is above the first User-agent line; it is taken as a preference for all crawlers", l.key+": "+l.value)
+		im.extension(&r, l)
+	}
+	if r.Pos = firstPos(&r); len(r.Statements) > 0 {
+		im.spec.Rules = append(im.spec.Rules, r)
+	}
+}
+
 // earlierLabels are names in earlier drafts of draft-ietf-aipref-vocab (-02 to -04).
 var earlierLabels = map[string]policy.Usage{"train-genai": policy.TrainAI, "ai-output": policy.AIUse}
 

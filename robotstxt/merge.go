@@ -106,6 +106,9 @@ func (f *File) LeftOut(stated Stated) []Note {
 	add := func(line int, format string, args ...any) {
 		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...)})
 	}
+	for _, l := range f.top {
+		add(l.number, "%q is above the first User-agent line, so crawlers do not read it: state it in the policy", l.key+": "+l.value)
+	}
 	for _, g := range f.Groups {
 		_, respelled := g.decisive()
 		for _, r := range respelled {

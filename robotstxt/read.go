@@ -85,6 +85,8 @@ func (r *reader) read(text string) {
 		r.file.sitemaps = append(r.file.sitemaps, line{r.number, key, value})
 	case key == "license" && len(r.groups) == 0:
 		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
+	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
+		r.file.top = append(r.file.top, line{r.number, key, value})
 	case key == "user-agent", key == "user-agent-purpose":
 		r.agent(key, value)
 	case len(r.groups) == 0:

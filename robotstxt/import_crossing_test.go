@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// Patterns whose length as written differs from the length in a policy, next to others that they cross.
+var crossing = []string{
+	"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",
+	"/a/b", "*?q=", "/*?q=*", "/a$", "*a$", "/*/", "*/a*/", "/ab", "/b*a", "/a?", "*b/a", "/b/",
+}
+
+// TestImportOpensNothing imports files of wildcards that cross, and asks about paths where they meet. Google's parser
+// compares lengths as written. The policy may disallow more, with a note, and never less.
+func TestImportOpensNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(*importSeed, 52))
+	names := newNames(t)
+	laxer, stricter := 0, 0
+	for range testkit.Rounds(300, 3000) {
+		var b strings.Builder
+		b.WriteString("User-agent: *\n")
+		var used []string
+		for range 2 + r.IntN(6) {
+			p := crossing[r.IntN(len(crossing))]
+			used = append(used, p)
+			fmt.Fprintf(&b, "%s: %s\n", []string{"Allow", "Disallow"}[r.IntN(2)], p)
+		}
+		im, err := robotstxt.Import([]byte(b.String()), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec))
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		google := crawlertest.ReadGoogle(b.String())
+		for range 40 {
+			path := meeting(r, used)
+			want := google.Allowed("zetabot", path)
+			got := file.Policy.Decide(policy.Query{Crawler: file.Policy.Crawler("zetabot"), Identity: policy.Verified, Path: path}).Verdict != policy.Disallowed
+			switch {
+			case got && !want:
+				laxer++
+				t.Errorf("opens %q:\n%s%s%v", path, b.String(), policyfile.Print(im.Spec), im.Notes)
+			case want && !got:
+				stricter++
+				if len(im.Notes) == 0 {
+					t.Errorf("closes %q without a note:\n%s%s", path, b.String(), policyfile.Print(im.Spec))
+				}
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	t.Logf("laxer %d, stricter %d", laxer, stricter)
+}
+
+// meeting is a path that several patterns may match.
+func meeting(r *rand.Rand, patterns []string) string {
+	var b strings.Builder
+	for range 1 + r.IntN(3) {
+		p := strings.TrimSuffix(patterns[r.IntN(len(patterns))], "$")
+		for _, c := range p {
+			if c == '*' {
+				b.WriteString([]string{"", "x", "/", "a", "/x/", "b/a"}[r.IntN(6)])
+			} else {
+				b.WriteRune(c)
+			}
+		}
+	}
+	path := b.String()
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return path
+}
