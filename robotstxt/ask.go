@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // Agent is what a file says to one crawler, for the crawler to ask. It is safe for concurrent use.
@@ -17,13 +18,9 @@ type Agent struct {
 	delay time.Duration
 }
 
-// Agent returns the group of a product token, or else that of "*". A crawler that is documented to follow
-// another one's group asks with File.Group first.
-func (f *File) Agent(token string) *Agent {
-	g := f.Group(token)
-	if g == nil {
-		g = f.Group("*")
-	}
+// Agent returns the group that a crawler obeys, as Obeyed does. A crawler without one may fetch everything.
+func (f *File) Agent(c policy.Crawler) *Agent {
+	g := f.Obeyed(c)
 	if g == nil {
 		g = &Group{}
 	}

@@ -111,6 +111,16 @@ func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps) == 0 }
 // Group returns the group of a product token or of "*", nil for none.
 func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }
 
+// Names lists the product tokens with a group, without "*".
+func (f *File) Names() (names []string) {
+	for _, g := range f.Groups {
+		if g.Name != "*" {
+			names = append(names, g.Name)
+		}
+	}
+	return names
+}
+
 // Obeyed returns the group that a crawler obeys: its own, one that it follows, or that of "*"; nil for none.
 func (f *File) Obeyed(c policy.Crawler) *Group {
 	if g := f.Group(c.Token); g != nil {

@@ -87,3 +87,59 @@ func meeting(r *rand.Rand, patterns []string) string {
 	}
 	return path
 }
+
+// TestImportDirectives imports App-Directives of "*" and of named groups. In the file a crawler reads those of its own
+// group alone, and of these the lines with the longest path.
+func TestImportDirectives(t *testing.T) {
+	r := rand.New(rand.NewPCG(*importSeed, 53))
+	names := newNames(t)
+	apps := []string{"play", "news", "cast"}
+	paths := []string{"", "/a ", "/a/b ", "/*c ", "/d$ "}
+	for range testkit.Rounds(300, 5000) {
+		var b strings.Builder
+		for _, name := range []string{"*", "GPTBot", "Bingbot"}[:1+r.IntN(3)] {
+			fmt.Fprintf(&b, "User-agent: %s\nDisallow: /x\n", name)
+			for range r.IntN(4) {
+				fmt.Fprintf(&b, "App-Directives: %s%s;%s\n", paths[r.IntN(len(paths))], apps[r.IntN(len(apps))], []string{"y", "z=1"}[r.IntN(2)])
+			}
+		}
+		im, err := robotstxt.Import([]byte(b.String()), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec))
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		original := crawlertest.ReadRobotsTxt(b.String())
+		for _, name := range []string{"GPTBot", "Bingbot", "zetabot"} {
+			for _, path := range []string{"/", "/a", "/a/b", "/ac", "/a/bc", "/d", "/x"} {
+				value, lines := original.Extension("app-directives", name, path)
+				if lines > 1 {
+					continue // which are one List
+				}
+				for _, app := range apps {
+					want := member(value, app)
+					got := ""
+					q := policy.Query{Crawler: file.Policy.Crawler(name), Identity: policy.Verified, Path: path}
+					if d := file.Policy.AppDirective(q, app); d != nil && d.Text != app {
+						got = d.Text
+					}
+					if got != want && !strings.Contains(fmt.Sprint(im.Notes), "put them together") {
+						t.Fatalf("%s on %s to %s: %q in the file, %q imported\n%s%s%v", name, path, app, want, got, b.String(), policyfile.Print(im.Spec), im.Notes)
+					}
+				}
+			}
+		}
+	}
+}
+
+// member is an application's member of a List, or "".
+func member(list, app string) string {
+	for m := range strings.SplitSeq(list, ",") {
+		if m = strings.TrimSpace(m); strings.HasPrefix(m, app+";") {
+			return m
+		}
+	}
+	return ""
+}

@@ -214,8 +214,8 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	}
 }
 
-// dropDirectives overrides the App-Directives of "*" for applications that the rule's group, which replaces "*", does not
-// mention (draft-nottingham-plan-b, Applying Application Directives).
+// dropDirectives overrides the App-Directives of "*", which the rule's group replaces, for each application without one for
+// the whole site in that group (draft-nottingham-plan-b, Applying Application Directives).
 func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	var all policy.Rule
 	notes := im.f.notes
@@ -226,7 +226,7 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	}
 	im.f.notes = notes // importing "*" has reported the same
 	for _, d := range all.AppDirectives {
-		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App }) {
+		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App && own.Pattern == pathpattern.All }) {
 			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})
 		}
 	}
