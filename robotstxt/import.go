@@ -149,7 +149,8 @@ type importer struct {
 	browser   func(name string) bool
 	known     map[string]bool // tokens of the catalog, in lower case
 	crawlers  []policy.Crawler
-	comments  map[int]string    // of rules
+	comments  map[int]string // of rules
+	acap      *acap.File
 	permitted []policy.Audience // the crawlers that their groups allow to crawl something
 }
 
