@@ -143,3 +143,25 @@ func member(list, app string) string {
 	}
 	return ""
 }
+
+// A path that is too long for a policy file is disallowed from its beginning, and never allowed.
+func TestImportLongPaths(t *testing.T) {
+	names := newNames(t)
+	long := "/" + strings.Repeat("ab%2F", 600)
+	im, err := robotstxt.Import([]byte("User-agent: *\nDisallow: "+long+"\nDisallow: /x\nAllow: /x"+long+"\n"), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec))
+	if ds.HasErrors() {
+		t.Fatal(ds)
+	}
+	for path, want := range map[string]policy.Verdict{long: policy.Disallowed, long[:1000]: policy.Unstated, "/x" + long: policy.Disallowed} {
+		if got := file.Policy.Decide(policy.Query{Crawler: file.Policy.Crawler("zetabot"), Path: path}).Verdict; got != want {
+			t.Errorf("%.20s, %d bytes: %v, want %v", path, len(path), got, want)
+		}
+	}
+	if len(im.Notes) != 2 {
+		t.Errorf("notes: %v", im.Notes)
+	}
+}

@@ -132,6 +132,9 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 		for _, part := range f.Parts {
 			for _, text := range f.Patterns {
 				p, ok := acapPattern(text)
+				if ok && prohibits(f) {
+					p = im.beginning(f.Line, p)
+				}
 				switch {
 				case !ok || im.tooLong(f.Line, p):
 				case !prohibits(f) && im.undetermined(r.For, f, part.Usage, p):

@@ -235,12 +235,10 @@ func (im *importer) usageGroups() {
 
 func (im *importer) usageGroup(g *Group, u policy.Usage) {
 	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}, Pos: position(g.number)}
-	for _, line := range g.Decisive() {
-		if !im.tooLong(line.number, line.Pattern) {
-			s := crawl(line.Allow, line.Pattern, line.number)
-			s.Usage, s.Written = u, line.Written
-			r.Statements = append(r.Statements, s)
-		}
+	for _, line := range im.beginnings(g.Decisive()) {
+		s := crawl(line.Allow, line.Pattern, line.number)
+		s.Usage, s.Written = u, line.Written
+		r.Statements = append(r.Statements, s)
 	}
 	usages := policy.RightsUsages()
 	im.spec.Publish.UsageTokens[slices.Index(usages[:], u)] = g.Name

@@ -118,11 +118,8 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	for _, left := range respelled {
 		im.f.note(left.number, respelledNote, "Allow: "+left.text())
 	}
-	rules, more := im.settle(beaten(decisive))
+	rules, more := im.settle(im.beginnings(beaten(decisive)))
 	for _, line := range rules {
-		if im.tooLong(line.number, line.Pattern) {
-			continue
-		}
 		opens = opens && (line.Allow || !line.Pattern.IsAll())
 		s := crawl(line.Allow, line.Pattern, line.number)
 		s.Written = line.Written
@@ -198,6 +195,36 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 	}
 	im.f.note(line, "a path in a policy file may have %d bytes, and this one has %d; it is left out", maxPath, p.Len())
 	return true
+}
+
+// beginnings replaces the rules whose path is longer than a policy file can have: a Disallow by one for the beginning of
+// its path, and an Allow by none.
+func (im *importer) beginnings(rules []Rule) (all []Rule) {
+	for _, r := range rules {
+		switch {
+		case r.Pattern.Len() <= maxPath:
+			all = append(all, r)
+		case r.Allow:
+			im.tooLong(r.number, r.Pattern)
+		default:
+			p := im.beginning(r.number, r.Pattern)
+			all = append(all, Rule{Pattern: p, Size: p.Len(), number: r.number})
+		}
+	}
+	return all
+}
+
+// beginning is a pattern that a prohibition can have in a policy file: one that is too long ends early.
+func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Pattern {
+	if p.Len() <= maxPath {
+		return p
+	}
+	im.f.note(line, "a path in a policy file may have %d bytes, and this one has %d; the policy disallows its beginning", maxPath, p.Len())
+	text := p.String()[:maxPath]
+	if i := strings.LastIndexByte(text, '%'); i > maxPath-3 {
+		text = text[:i]
+	}
+	return pathpattern.MustParse(text)
 }
 
 // fallsThrough notes extensions of "*" that a group lacks: in robots.txt its crawler does not read them, in a policy it does.
