@@ -57,7 +57,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// agentFile is a random file for one crawler, with so many rules.
+// agentFile is a random file for one crawler, with the given number of rules.
 func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nDisallow: /a\n\nUser-agent: example\n")

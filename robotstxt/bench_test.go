@@ -55,7 +55,7 @@ func BenchmarkReaders(b *testing.B) {
 				b.Skip(crawlertest.GoogleCheckout + " is not set")
 			}
 			b.ReportAllocs()
-			for b.Loop() { // the figures are those of the other process
+			for b.Loop() { // the figures describe the other process
 			}
 			b.ReportMetric(costs.Nanoseconds, "ns/op")
 			b.ReportMetric(costs.Allocations, "allocs/op")

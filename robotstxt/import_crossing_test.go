@@ -88,8 +88,8 @@ func meeting(r *rand.Rand, patterns []string) string {
 	return path
 }
 
-// TestImportDirectives imports App-Directives of "*" and of named groups. In the file a crawler reads those of its own
-// group alone, and of these the lines with the longest path.
+// TestImportDirectives imports App-Directives of "*" and of named groups. A crawler reads only the directives of its
+// own group, and among them the lines with the longest path.
 func TestImportDirectives(t *testing.T) {
 	r := rand.New(rand.NewPCG(*importSeed, 53))
 	names := newNames(t)

@@ -117,7 +117,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 	return all
 }
 
-// fields adds permissions and prohibitions. Those for "*" to crawl hold for everyone else, and for crawlers with a
+// fields adds permissions and prohibitions. Crawl fields for "*" apply to everyone else, and to crawlers with a
 // group but no record that permits crawling.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	crawls := policy.Rule{For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
@@ -249,7 +249,7 @@ func (im *importer) noteProhibited(f *acap.File) {
 		for j := range f.Records[i].Fields {
 			fd := &f.Records[i].Fields[j]
 			if slices.Contains(f.Records[i].Crawlers, "*") && prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, open) {
-				im.f.note(fd.Line, "what ACAP records prohibit to crawl holds for all crawlers in the policy; those that do not know ACAP do not read it in this file")
+				im.f.note(fd.Line, "in the policy, the crawling prohibited by ACAP records is disallowed for all crawlers; in this file, crawlers without ACAP do not read these records")
 				return
 			}
 		}

@@ -43,7 +43,7 @@ func (im *importer) license() {
 	}
 }
 
-// isAddress reports whether a text is a web URL that can stand in a line.
+// isAddress reports whether a text is a web URL that is allowed in a line.
 func isAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
@@ -89,7 +89,7 @@ func (im *importer) extension(r *policy.Rule, l line) {
 		pattern, value = p, strings.TrimSpace(rest)
 	}
 	if pattern != pathpattern.All && l.key != "app-directives" {
-		im.f.note(l.number, "in robots.txt the longest path replaces what shorter ones say; in the policy, what shorter paths say holds beside %q", l.key+": "+l.value)
+		im.f.note(l.number, "in robots.txt the longest path replaces shorter ones; in the policy, the lines of shorter paths apply in addition to %q", l.key+": "+l.value)
 	}
 	switch l.key {
 	case "app-directives":

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Import publishes the registers that a file had, under the labels that it had, and no group
-// for crawlers that the file does not speak to.
+// Import publishes the rights signals of a file under the same labels, and no group for
+// crawlers that the file does not name.
 func TestRegistersComeBack(t *testing.T) {
 	names := newNames(t)
 	for _, c := range []struct{ name, section, file string }{
@@ -74,7 +74,7 @@ func TestEarlierLabels(t *testing.T) {
 	}
 }
 
-// A group of a usage reaches no crawler, and decides about the usage.
+// A group of a usage does not address a crawler. It decides about the usage.
 func TestUsageGroupsAreNoCrawlers(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: __USAGE_ai-training\nDisallow: /x/\n\nUser-agent: __usage_summaries\nDisallow: /\n"), robotstxt.ImportOptions{})
 	if err != nil {

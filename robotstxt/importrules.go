@@ -149,8 +149,8 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	}
 }
 
-// commentRule collects the comments of the rule to be added: those before the groups' names, those of lines that are
-// no statements, and those that only later groups have.
+// commentRule collects the comments of the rule to be added: those before the groups' names, those of lines that do
+// not become statements, and those that only later groups have.
 func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	var texts []string
 	done := map[string]bool{"": true}
@@ -236,7 +236,7 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	for _, l := range star.lines {
 		if !has[l.key] {
 			has[l.key] = true
-			im.f.note(l.number, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
+			im.f.note(l.number, "a crawler with its own group does not read this line; in the policy it applies to %s too", audience[0])
 		}
 	}
 }
@@ -259,8 +259,9 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	}
 }
 
-// winsAsWritten and winsInPolicy compare rules (RFC 9309 section 2.2.2) by the lengths of Google's parser and of policies,
-// whose patterns are in normal form: one "*" for several, a "/" before a "*" at the start, no needless "%".
+// winsAsWritten and winsInPolicy compare rules (RFC 9309 section 2.2.2) by the lengths of Google's parser and of
+// policies. The patterns of policies are in normal form: one "*" for several, a "/" before a "*" at the start, no
+// needless "%".
 func winsAsWritten(a, b Rule) bool { return a.Size > b.Size || a.Size == b.Size && a.Allow }
 
 func winsInPolicy(a, b Rule) bool {
@@ -365,7 +366,8 @@ func (im *importer) settle(rules []Rule) (left []Rule, more []policy.Statement) 
 	return left, more
 }
 
-// statements adds those of a rule for some patterns, unless a rule or another statement has the pattern.
+// statements adds the statements of a rule for some patterns, unless a rule or another statement has the
+// pattern.
 func (im *importer) statements(all []policy.Statement, rules []Rule, winner Rule, patterns []pathpattern.Pattern) []policy.Statement {
 	for _, p := range patterns {
 		if slices.ContainsFunc(all, func(s policy.Statement) bool { return s.Pattern == p }) ||
@@ -381,8 +383,8 @@ func (im *importer) statements(all []policy.Statement, rules []Rule, winner Rule
 
 // withoutAllows leaves out the Allow lines of a group that cannot be compared.
 func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
-	im.f.note(line, "the Allow lines of this group are left out: its lines are too many to find those that overlap this one, "+
-		"whose length in the policy differs from its length here; write shorter groups, or write the policy by hand")
+	im.f.note(line, "the Allow lines of this group are left out, because its lines are too many to find those that overlap this one. "+
+		"Write shorter groups, or write the policy by hand")
 	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Allow })
 }
 
@@ -406,8 +408,8 @@ func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern,
 	return common, exact, ok && len(common) > 0
 }
 
-// purpose adds what is said to clients that name a purpose (draft-illyes-rep-purpose-00). Their group replaces that of
-// "*", so the rule allows what only "*" may not crawl.
+// purpose adds the rule for clients that name a purpose (draft-illyes-rep-purpose-00). Their group replaces the group
+// of "*", so the rule allows paths that only "*" may not crawl.
 func (im *importer) purpose(g, star *Group) {
 	name := g.Name
 	if !policy.IsPurpose(name) || len(name) > maxName {
@@ -431,7 +433,7 @@ func (im *importer) purpose(g, star *Group) {
 		case own < 0:
 			open = append(open, crawl(true, d.Pattern, 0))
 		case g.rules[own].Pattern != d.Pattern && !g.rules[own].Allow && !g.rules[own].Pattern.Covers(d.Pattern):
-			im.f.note(d.number, "in the policy this line also holds for clients that name the purpose %s, unless their own group covers it", name)
+			im.f.note(d.number, "in the policy this line also applies to clients that name the purpose %s, unless their own group covers it", name)
 		}
 	}
 	if open == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// checkedRobots is what check says of a robots.txt.
+// checkedRobots is the result of check for a robots.txt.
 type checkedRobots struct {
 	File   string   `json:"file"`
 	Groups []string `json:"groups"`
@@ -70,7 +70,7 @@ func (c *checkedRobots) writeText(w io.Writer) error {
 	return err
 }
 
-// robotsAnswer is what explain says of a robots.txt.
+// robotsAnswer is the result of explain for a robots.txt.
 type robotsAnswer struct {
 	File         string  `json:"file"`
 	URL          string  `json:"url"`
