@@ -5,6 +5,7 @@
 package acap
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,24 @@ type Record struct {
 type SubRecord struct {
 	Purposes []string // patterns
 	Fields   []Field
+}
+
+// All returns the fields of a record and of its sub-records.
+func (r *Record) All() iter.Seq[*Field] {
+	return func(yield func(*Field) bool) {
+		for i := range r.Fields {
+			if !yield(&r.Fields[i]) {
+				return
+			}
+		}
+		for i := range r.Subs {
+			for j := range r.Subs[i].Fields {
+				if !yield(&r.Subs[i].Fields[j]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Field is a permission or a prohibition (section 2.4).

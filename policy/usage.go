@@ -75,6 +75,13 @@ func (u Usage) Covers(v Usage) bool {
 	return u == v || ok && u == fallback || u == Other && v != Crawl
 }
 
+// IsPurpose reports whether a word can name a purpose: a letter, then letters, digits, "-", "_" and "." (ACAP 1.0 section 3,
+// name-start-char and name-char).
+func IsPurpose(word string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return word != "" && strings.IndexByte(letters, word[0]) >= 0 && strings.Trim(word, letters+"0123456789-_.") == ""
+}
+
 // MatchPurpose reports whether a pattern matches all of a purpose's name or URI (ACAP 1.0 sections 2.3.3 and 2.8), both in
 // lower case. A "$" at its end changes nothing.
 func MatchPurpose(pattern, s string) bool {

@@ -73,8 +73,8 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this reaches no crawler; name its crawlers, or list them under crawlers", quote(a.Name))
 		}
 	case policy.ForPurpose:
-		if !purposeWord.MatchString(a.Name) || strings.ContainsAny(a.Name, "*$") {
-			return a, p.refuse(n, "bad-audience", "", "invalid purpose %s: must be a word of letters, digits, hyphens and underscores", quote(a.Name))
+		if !policy.IsPurpose(a.Name) {
+			return a, p.refuse(n, "bad-audience", "", "invalid purpose %s: write a letter, then letters, digits, hyphens, underscores and dots", quote(a.Name))
 		}
 	case policy.ForEveryone, policy.ForEveryoneElse:
 	}

@@ -144,6 +144,23 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 	return p.token(&yaml.Node{}, name) && p.errors == 0, false
 }
 
+// Recognize returns the catalog's crawler that a User-Agent or a product token names. Failing that, it returns one of
+// the other names in the User-Agent, or else the first product token.
+func (ns *Names) Recognize(agent string, others []string) policy.Crawler {
+	if i, ok := crawlers.NewRecognizer(ns.catalog.Patterns()).Recognize(agent); ok {
+		return convert(ns.catalog).Crawlers()[i]
+	}
+	var patterns []crawlers.Pattern
+	for i, name := range others {
+		patterns = append(patterns, crawlers.Pattern{Token: name, Index: i})
+	}
+	if i, ok := crawlers.NewRecognizer(patterns).Recognize(agent); ok {
+		return policy.Crawler{Token: others[i]}
+	}
+	token, _, _ := strings.Cut(agent, "/")
+	return policy.Crawler{Token: token}
+}
+
 func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalog).Crawlers()) }
 
 // Nearest returns the name that a word most likely misspells, in any case, or "". Short words must be nearer.

@@ -135,7 +135,7 @@ func readIdentity(p *parser, n *yaml.Node, r *ruleReader) {
 func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
 	p.texts(n, "usage-purposes", func(n *yaml.Node, text string) {
 		if !purposeWord.MatchString(text) && !purposeAddress.MatchString(text) {
-			p.report(posOf(n), "bad-value", "", "invalid purpose %s: a purpose is a word of letters, digits, hyphens and underscores, or an address, and \"*\" in it stands for any characters", quote(text))
+			p.report(posOf(n), "bad-value", "", "invalid purpose %s: write a letter, then letters, digits, hyphens, underscores and dots, or an address; \"*\" stands for any characters", quote(text))
 			return
 		}
 		r.rule.UsagePurposes = append(r.rule.UsagePurposes, text)
@@ -219,7 +219,7 @@ func (p *parser) guards(n *yaml.Node) (guards []string) {
 
 // Purposes are names, with "*" and "$" as in ACAP 1.0 section 2.8, or addresses.
 var (
-	purposeWord    = regexp.MustCompile(`^[A-Za-z0-9_*-]+\$?$`)
+	purposeWord    = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9_.*-]*\$?$`)
 	purposeAddress = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9+.*-]*://[^ #"']+$|^/[^ #"']*$`)
 )
 

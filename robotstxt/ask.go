@@ -8,22 +8,19 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Agent is what a file says to one crawler, for the crawler to ask. It is safe for concurrent use.
+// Agent holds the lines of a file for one crawler. It is safe for concurrent use.
 type Agent struct {
 	rules *pathpattern.Index[*Rule] // by their patterns, as paths are compared with them
 	lines []line
 	delay time.Duration
 }
 
-// Agent returns the group of a product token, or else that of "*". A crawler that is documented to follow
-// another one's group asks with File.Group first.
-func (f *File) Agent(token string) *Agent {
-	g := f.Group(token)
-	if g == nil {
-		g = f.Group("*")
-	}
+// Agent returns the group that a crawler obeys, as Obeyed does. A crawler without one may fetch everything.
+func (f *File) Agent(c policy.Crawler) *Agent {
+	g := f.Obeyed(c)
 	if g == nil {
 		g = &Group{}
 	}
@@ -35,10 +32,10 @@ func (f *File) Agent(token string) *Agent {
 	return &Agent{pathpattern.NewIndex(entries, winner), g.lines, time.Duration(g.CrawlDelay() * float64(time.Second))}
 }
 
-// Answer is whether a crawler may fetch a URL.
+// Answer tells whether a crawler may fetch a URL.
 type Answer struct {
 	Allowed bool
-	Line    int    // that of the Allow or Disallow that decides, 0 where none matches
+	Line    int    // the line of the deciding Allow or Disallow, 0 if none matches
 	Path    string // of that line, as it is written but for bytes beyond ASCII, which are encoded
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -20,7 +21,7 @@ func TestAgent(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /\n\nUser-agent: Example-Bot\nCrawl-delay: 1.5\nDisallow: /a+b\nDisallow: /c%2Bd\nDisallow: /private/ # not this\n" +
 		"Allow: /private/$\nDisallow: /*.pdf\nDisallow: /%7Eme\nDisallow: /\u00e9\nContent-Usage: train-ai=n\nContent-Usage: /news/ train-ai=y, search=n\nApp-Directives: example;x=1\n"
 	f := robotstxt.Parse([]byte(file))
-	a := f.Agent("example-bot")
+	a := f.Agent(policy.Crawler{Token: "example-bot"})
 	for _, c := range []struct {
 		url     string
 		allowed bool
@@ -39,16 +40,16 @@ func TestAgent(t *testing.T) {
 			t.Errorf("%s: %+v, want %v by line %d", c.url, got, c.allowed, c.line)
 		}
 	}
-	if got := f.Agent("OtherBot").Ask("/x"); got.Allowed || got.Line != 2 || got.Path != "/" {
+	if got := f.Agent(policy.Crawler{Token: "OtherBot"}).Ask("/x"); got.Allowed || got.Line != 2 || got.Path != "/" {
 		t.Errorf("a crawler that no group names: %+v", got)
 	}
 	for _, rules := range []int{2, 40} { // with an index of few and of many
 		twice := "User-agent: *\n" + strings.Repeat("Disallow: /t\n", rules)
-		if got := robotstxt.Parse([]byte(twice)).Agent("x").Ask("/t"); got.Line != 2 {
+		if got := robotstxt.Parse([]byte(twice)).Agent(policy.Crawler{Token: "x"}).Ask("/t"); got.Line != 2 {
 			t.Errorf("of %d equal lines, that of line %d decides", rules, got.Line)
 		}
 	}
-	if got := robotstxt.Parse(nil).Agent("x").Ask("/"); !got.Allowed {
+	if got := robotstxt.Parse(nil).Agent(policy.Crawler{Token: "x"}).Ask("/"); !got.Allowed {
 		t.Errorf("an empty file: %+v", got)
 	}
 	if a.CrawlDelay() != 1500*time.Millisecond || a.ContentUsage("/news/1") != "train-ai=y, search=n" || a.ContentUsage("/") != "train-ai=n" || a.AppDirectives("/x") != "example;x=1" {
@@ -56,7 +57,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// agentFile is a random file for one crawler, with so many rules.
+// agentFile is a random file for one crawler, with the given number of rules.
 func agentFile(r *rand.Rand, rules int, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nDisallow: /a\n\nUser-agent: example\n")
@@ -90,7 +91,7 @@ func TestAgentAnswersAsGoogle(t *testing.T) {
 		for range 60 {
 			path := "/" + strings.ReplaceAll(parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))], "*", "z")
 			for _, token := range []string{"example", "other"} {
-				allowed := own.Agent(token).Allowed("https://www.example.com" + path)
+				allowed := own.Agent(policy.Crawler{Token: token}).Allowed("https://www.example.com" + path)
 				if want := model.Allowed(token, path); allowed != want {
 					t.Fatalf("%s for %s: %v, and Google's parser says %v\n%s", path, token, allowed, want, body)
 				}
@@ -137,7 +138,7 @@ func TestAgentAnswersAsTemoto(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		agent, read := robotstxt.Parse([]byte(body)).Agent("example"), crawlertest.ReadRobotsTxt(body)
+		agent, read := robotstxt.Parse([]byte(body)).Agent(policy.Crawler{Token: "example"}), crawlertest.ReadRobotsTxt(body)
 		for range 60 {
 			path := "/" + strings.ReplaceAll(parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))], "*", "z")
 			asked++

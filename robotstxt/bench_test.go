@@ -12,6 +12,7 @@ import (
 	temoto "github.com/temoto/robotstxt"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -43,7 +44,7 @@ func BenchmarkReaders(b *testing.B) {
 			}
 			return f.FindGroup("example")
 		}
-		run("one URL/this", func() { robotstxt.Parse(body).Agent("example").Allowed(path) })
+		run("one URL/this", func() { robotstxt.Parse(body).Agent(policy.Crawler{Token: "example"}).Allowed(path) })
 		run("one URL/temoto", func() { theirs().Test(path) })
 		b.Run(fmt.Sprintf("%d rules/one URL/Google", rules), func(b *testing.B) {
 			costs, err := crawlertest.GoogleCosts(string(body), "example", "https://www.example.com"+path, time.Second)
@@ -54,13 +55,13 @@ func BenchmarkReaders(b *testing.B) {
 				b.Skip(crawlertest.GoogleCheckout + " is not set")
 			}
 			b.ReportAllocs()
-			for b.Loop() { // the figures are those of the other process
+			for b.Loop() { // the figures describe the other process
 			}
 			b.ReportMetric(costs.Nanoseconds, "ns/op")
 			b.ReportMetric(costs.Allocations, "allocs/op")
 			b.ReportMetric(costs.Bytes, "B/op")
 		})
-		agent, group := robotstxt.Parse(body).Agent("example"), theirs()
+		agent, group := robotstxt.Parse(body).Agent(policy.Crawler{Token: "example"}), theirs()
 		run("another URL/this", func() { agent.Allowed(path) })
 		run("another URL/temoto", func() { group.Test(path) })
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotstxt reads robots.txt files that somebody else wrote, with their mistakes: to find the group that a
-// crawler obeys, to merge a file with a policy's (see robotsserve.Merge), and to import it as a policy.
+// Package robotstxt reads the robots.txt files of other authors, with their mistakes. It finds the group that a
+// crawler obeys, merges a file with a policy's (see robotsserve.Merge), and imports a file as a policy.
 package robotstxt
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxSize is how many bytes of a file crawlers read, as Google's parser and RFC 9309 section 2.5.
+// MaxSize is the number of bytes of a file that crawlers read, according to Google's parser and RFC 9309
+// section 2.5.
 const MaxSize = 500 << 10
 
 // PurposePrefix starts the name of a group for a purpose that no crawler is known by. No crawler has such a name.
@@ -27,13 +28,14 @@ const PurposePrefix = "purpose-"
 type File struct {
 	// Groups are those of product tokens and of "*". A token has one group.
 	Groups  []*Group
-	TooLong bool              // the groups had so many lines that the rest was not read
+	TooLong bool              // the groups had too many lines, and the rest was not read
 	Sum     [sha256.Size]byte // equal for files that say the same in groups
 
 	byName   map[string]*Group // in lower case
 	purposes []*Group          // of User-Agent-Purpose lines
 	sitemaps []line
 	licenses []line
+	top      []line         // preferences above the first group, for everyone
 	acap     int            // lines of ACAP
 	read     int            // lines of any kind
 	page     bool           // it is a web page
@@ -43,7 +45,7 @@ type File struct {
 	notes    []Note
 }
 
-// Group is what a file says to one product token, or to "*".
+// Group holds the lines of a file for one product token, or for "*".
 type Group struct {
 	Name string
 
@@ -110,6 +112,16 @@ func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps) == 0 }
 // Group returns the group of a product token or of "*", nil for none.
 func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }
 
+// Names lists the product tokens with a group, without "*".
+func (f *File) Names() (names []string) {
+	for _, g := range f.Groups {
+		if g.Name != "*" {
+			names = append(names, g.Name)
+		}
+	}
+	return names
+}
+
 // Obeyed returns the group that a crawler obeys: its own, one that it follows, or that of "*"; nil for none.
 func (f *File) Obeyed(c policy.Crawler) *Group {
 	if g := f.Group(c.Token); g != nil {
@@ -126,7 +138,7 @@ func (f *File) Obeyed(c policy.Crawler) *Group {
 	return f.Group("*")
 }
 
-// Lines are those of the group's Allow and Disallow lines.
+// Lines returns the line numbers of the group's Allow and Disallow lines.
 func (g *Group) Lines() (numbers []int) {
 	for _, r := range g.rules {
 		numbers = append(numbers, r.number)
@@ -134,9 +146,10 @@ func (g *Group) Lines() (numbers []int) {
 	return numbers
 }
 
-// Decisive returns the rules of a group without those that another one of the same pattern beats: one that is longer
-// as written, an Allow of the same length, or a Disallow in another spelling, as a policy knows one spelling. Of a
-// Disallow in several spellings the first is left, with the largest Size, if it implies the others.
+// Decisive returns the rules of a group without those that lose to another rule of the same pattern. The winner is
+// longer as written, an Allow of the same length, or a Disallow in another spelling, because a policy knows one
+// spelling. If a Disallow is written in several spellings, the first is kept, with the largest Size, if it implies
+// the others.
 func (g *Group) Decisive() []Rule {
 	rules, _ := g.decisive()
 	return rules

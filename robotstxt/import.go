@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// ImportOptions are what Import needs to know beside the file.
+// ImportOptions are the settings of Import.
 type ImportOptions struct {
 	// Name reports whether a policy file can have a crawler's name, and whether it must list it. Nil takes every name.
 	Name func(name string) (valid, listed bool)
@@ -38,10 +38,10 @@ type Imported struct {
 var (
 	ErrPage     = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
 	ErrEmpty    = errors.New("it has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
-	ErrTooLarge = errors.New("it has so many lines, names and patterns that it cannot be judged what a policy that says the same is; shorten it, or write the policy by hand")
+	ErrTooLarge = errors.New("it has too many lines, names and patterns to find a policy with the same meaning; shorten it, or write the policy by hand")
 )
 
-// maxImported bounds the memory and time of an import: so many plain lines, or fewer of other kinds.
+// maxImported bounds the memory and time of an import: this many plain lines, or fewer of other kinds.
 const maxImported = 6000
 
 // weight is the cost of an import. A line counts for each name of its group; patterns that cross others cost more.
@@ -96,6 +96,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	im.preamble()
 	im.sitemaps()
 	im.license()
+	im.preferences()
 	im.usageGroups()
 	im.dropNames()
 	im.groups()
@@ -135,7 +136,7 @@ func (f *File) unusable() error {
 	switch {
 	case f.page:
 		return ErrPage
-	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses)+f.acap > 0:
+	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses)+len(f.top)+f.acap > 0:
 		return nil
 	}
 	return ErrEmpty
@@ -148,7 +149,8 @@ type importer struct {
 	browser   func(name string) bool
 	known     map[string]bool // tokens of the catalog, in lower case
 	crawlers  []policy.Crawler
-	comments  map[int]string    // of rules
+	comments  map[int]string // of rules
+	acap      *acap.File
 	permitted []policy.Audience // the crawlers that their groups allow to crawl something
 }
 
@@ -215,8 +217,8 @@ func (f *File) spellingNote() *Note {
 	case n > 0:
 		more = fmt.Sprintf(", and those of %d more lines,", n)
 	}
-	return &Note{Line: first.number, Message: fmt.Sprintf("the path %q%s can be written in several ways, such as : and %%3A; "+
-		"robots.txt is published with up to four of them, and the server takes all for the same path, while some readers take this line for one", first.text(), more)}
+	return &Note{Line: first.number, Message: fmt.Sprintf("the path %q%s can be written in several ways, such as : and %%3A. "+
+		"robots.txt lists up to four of them, and the server treats them all as the same path. Some readers of the original treat the line as one path", first.text(), more)}
 }
 
 const maxPreamble = 32 << 10
@@ -269,7 +271,7 @@ func (im *importer) preamble() {
 		}
 	}
 	if aboutRights.MatchString(text) {
-		im.f.note(line, "the file's comments speak of rights; they are published as publish: {preamble: …}, which people read and few programs; "+
-			"to reserve rights where programs look, disallow train-ai and ai-use and set publish: {tdmrep: on}")
+		im.f.note(line, "the file's comments mention rights. They are published as publish: {preamble: …}, which few programs read. "+
+			"To reserve rights for programs, disallow train-ai and ai-use and set publish: {tdmrep: on}")
 	}
 }

@@ -130,13 +130,12 @@ func (r *rendering) lost(agent, token, path string) bool {
 	})
 }
 
-// reserved are bytes that Protego encodes in a pattern up to its "?", and not in the query
-// of a URL: "Disallow: /*id=" means nothing to it where "id=" stands in the query.
+// reserved are bytes that Protego encodes in a pattern up to its "?", and not in the query of a
+// URL. To Protego, "Disallow: /*id=" does not match a URL with "id=" in its query.
 const reserved = "!&'()+,:;=@[]"
 
-// byProtego is what the file says about a path without the lines that Protego reads
-// otherwise than RFC 9309: those, and patterns with a query whose "$" it moves before the
-// "?".
+// byProtego is the file's answer about a path without the lines that Protego reads differently
+// from RFC 9309: those lines, and patterns with a query whose "$" it moves before the "?".
 func (r *rendering) byProtego(agent, path string) bool {
 	lines := slices.DeleteFunc(slices.Clone(r.read.Group(agent)), func(l crawlertest.RobotsLine) bool {
 		before, query, asks := strings.Cut(l.Path, "?")

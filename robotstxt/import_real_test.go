@@ -49,10 +49,9 @@ func realFiles(t testing.TB) map[string][]byte {
 	return files
 }
 
-// Every crawler may do under the policy that Import makes what Google's parser says of
-// the file: those that the file names, some that it does not, and one that nobody
-// knows. The exceptions are those of docs/migrating.md, and are reported where they are
-// of a line.
+// Under the imported policy every crawler may do what Google's parser reads in the file: the
+// crawlers in the file, some that are not, and an unlisted one. docs/migrating.md lists the
+// exceptions. Those about a line are reported.
 func TestImportSaysTheSame(t *testing.T) {
 	names := newNames(t)
 	total := map[string]int{}

@@ -4,6 +4,7 @@ package robotstxt
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 // with the same pattern, or ignore these lines (sections 2.9.1 and 2.9.2); others only know the lines. As a policy is
 // for all crawlers, what either closes is closed.
 func (im *importer) records(f *acap.File) {
+	im.acap = f
 	for _, p := range f.Problems {
 		im.f.note(p.Line, "%s", p.Message)
 	}
@@ -115,7 +117,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 	return all
 }
 
-// fields adds permissions and prohibitions. Those for "*" to crawl hold for everyone else, and for crawlers with a
+// fields adds permissions and prohibitions. Crawl fields for "*" apply to everyone else, and to crawlers with a
 // group but no record that permits crawling.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	crawls := policy.Rule{For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
@@ -130,10 +132,18 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 		for _, part := range f.Parts {
 			for _, text := range f.Patterns {
 				p, ok := acapPattern(text)
+				if ok && prohibits(f) {
+					p = im.beginning(f.Line, p)
+				}
 				switch {
 				case !ok || im.tooLong(f.Line, p):
+				case !prohibits(f) && im.undetermined(r.For, f, part.Usage, p):
 				case part.Usage != policy.Crawl:
 					im.field(&r, f, part, p)
+					if part.Usage == policy.Other && prohibits(f) && !im.permitsCrawl(r.For, p) {
+						im.f.note(f.Line, "%q prohibits all usages that no field permits, so crawling too (section 2.5.6)", "ACAP-disallow-other: "+text)
+						im.field(&crawls, f, acap.Part{Usage: policy.Crawl}, p)
+					}
 				case !im.closedToOthers(r.For, f, p):
 					im.field(&crawls, f, part, p)
 				}
@@ -151,6 +161,57 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 			im.spec.Rules = append(im.spec.Rules, r)
 		}
 	}
+}
+
+// permitsCrawl reports whether a record for some crawlers permits to crawl all that a pattern matches.
+func (im *importer) permitsCrawl(audience []policy.Audience, p pathpattern.Pattern) bool {
+	for fd := range im.acapFields(audience) {
+		if !prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, func(text string) bool {
+			own, ok := acapPattern(text)
+			return ok && own.Covers(p)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// acapFields returns the fields of all records for some of the crawlers, or for all crawlers.
+func (im *importer) acapFields(audience []policy.Audience) iter.Seq[*acap.Field] {
+	return func(yield func(*acap.Field) bool) {
+		for i := range im.acap.Records {
+			rec := &im.acap.Records[i]
+			if !slices.ContainsFunc(rec.Crawlers, func(c string) bool {
+				return slices.ContainsFunc(audience, func(a policy.Audience) bool { return strings.EqualFold(a.Name, strings.TrimPrefix(c, "*")) })
+			}) {
+				continue
+			}
+			for fd := range rec.All() {
+				if !yield(fd) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// undetermined reports whether a permission is left out, because it would win in the policy over a prohibition of the same
+// usage and crawlers that is not narrower in ACAP (section 2.4.5).
+func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u policy.Usage, pattern pathpattern.Pattern) bool {
+	own := acap.Fold(pattern)
+	for fd := range im.acapFields(audience) {
+		if !prohibits(fd) || !slices.ContainsFunc(fd.Parts, func(p acap.Part) bool { return p.Usage == u }) {
+			continue
+		}
+		for _, against := range fd.Patterns {
+			p, ok := acapPattern(against)
+			if p = acap.Fold(p); ok && p.Overlaps(own) && own.Len() >= p.Len() && acap.Compare(own, p) != acap.First {
+				im.f.note(f.Line, "this permission for %q is left out: ACAP does not say that it is narrower than the prohibition for %q of line %d (section 2.4.5)", pattern, against, fd.Line)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // close drops an audience's permissions to crawl one pattern: a record that prohibits it beats the Allow line
@@ -188,7 +249,7 @@ func (im *importer) noteProhibited(f *acap.File) {
 		for j := range f.Records[i].Fields {
 			fd := &f.Records[i].Fields[j]
 			if slices.Contains(f.Records[i].Crawlers, "*") && prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, open) {
-				im.f.note(fd.Line, "what ACAP records prohibit to crawl holds for all crawlers in the policy; those that do not know ACAP do not read it in this file")
+				im.f.note(fd.Line, "in the policy, the crawling prohibited by ACAP records is disallowed for all crawlers; in this file, crawlers without ACAP do not read these records")
 				return
 			}
 		}

@@ -14,9 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A group stands in the place of that of "*" with all its lines (RFC 9309 section
-// 2.2.1), its Crawl-delay too. AdsBot-Google ignores "*", and Googlebot-Image follows
-// Googlebot.
+// A group replaces the group of "*" with all its lines (RFC 9309 section 2.2.1), its
+// Crawl-delay too. AdsBot-Google ignores "*", and Googlebot-Image follows Googlebot.
 func TestImportOfCrawlDelays(t *testing.T) {
 	names := newNames(t)
 	for name, c := range map[string]struct {
@@ -80,7 +79,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 	}
 }
 
-// Of several crawl-delays of a crawler the longest stands, and the others are reported with
+// The longest of several crawl-delays of a crawler is used, and the others are reported with
 // their lines.
 func TestImportReportsShorterDelays(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), robotstxt.ImportOptions{})

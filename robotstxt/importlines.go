@@ -43,7 +43,7 @@ func (im *importer) license() {
 	}
 }
 
-// isAddress reports whether a text is a web URL that can stand in a line.
+// isAddress reports whether a text is a web URL that is allowed in a line.
 func isAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
@@ -89,7 +89,7 @@ func (im *importer) extension(r *policy.Rule, l line) {
 		pattern, value = p, strings.TrimSpace(rest)
 	}
 	if pattern != pathpattern.All && l.key != "app-directives" {
-		im.f.note(l.number, "in robots.txt the longest path replaces what shorter ones say; in the policy, what shorter paths say holds beside %q", l.key+": "+l.value)
+		im.f.note(l.number, "in robots.txt the longest path replaces shorter ones; in the policy, the lines of shorter paths apply in addition to %q", l.key+": "+l.value)
 	}
 	switch l.key {
 	case "app-directives":
@@ -139,6 +139,19 @@ func replaceDirectives(r *policy.Rule) {
 				r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: long.Pos, Pattern: long.Pattern, App: short.App, Text: short.App})
 			}
 		}
+	}
+}
+
+// preferences takes over Content-Signal and Content-Usage lines above the first group as preferences for everyone:
+// their authors mean the whole site, although no group has them.
+func (im *importer) preferences() {
+	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}}
+	for _, l := range im.f.top {
+		im.f.note(l.number, "%q is above the first User-agent line; it is taken as a preference for all crawlers", l.key+": "+l.value)
+		im.extension(&r, l)
+	}
+	if r.Pos = firstPos(&r); len(r.Statements) > 0 {
+		im.spec.Rules = append(im.spec.Rules, r)
 	}
 }
 
@@ -222,12 +235,10 @@ func (im *importer) usageGroups() {
 
 func (im *importer) usageGroup(g *Group, u policy.Usage) {
 	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}, Pos: position(g.number)}
-	for _, line := range g.Decisive() {
-		if !im.tooLong(line.number, line.Pattern) {
-			s := crawl(line.Allow, line.Pattern, line.number)
-			s.Usage, s.Written = u, line.Written
-			r.Statements = append(r.Statements, s)
-		}
+	for _, line := range im.beginnings(g.Decisive()) {
+		s := crawl(line.Allow, line.Pattern, line.number)
+		s.Usage, s.Written = u, line.Written
+		r.Statements = append(r.Statements, s)
 	}
 	usages := policy.RightsUsages()
 	im.spec.Publish.UsageTokens[slices.Index(usages[:], u)] = g.Name

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Import publishes the registers that a file had, under the labels that it had, and no group
-// for crawlers that the file does not speak to.
+// Import publishes the rights signals of a file under the same labels, and no group for
+// crawlers that the file does not name.
 func TestRegistersComeBack(t *testing.T) {
 	names := newNames(t)
 	for _, c := range []struct{ name, section, file string }{
@@ -74,7 +74,7 @@ func TestEarlierLabels(t *testing.T) {
 	}
 }
 
-// A group of a usage reaches no crawler, and decides about the usage.
+// A group of a usage does not address a crawler. It decides about the usage.
 func TestUsageGroupsAreNoCrawlers(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: __USAGE_ai-training\nDisallow: /x/\n\nUser-agent: __usage_summaries\nDisallow: /\n"), robotstxt.ImportOptions{})
 	if err != nil {
@@ -92,5 +92,51 @@ func TestUsageGroupsAreNoCrawlers(t *testing.T) {
 	}
 	if len(im.Spec.Crawlers) > 0 || !slices.ContainsFunc(im.Notes, func(n robotstxt.Note) bool { return strings.Contains(n.Message, "__usage_summaries") }) {
 		t.Errorf("%+v %+v", im.Spec.Crawlers, im.Notes)
+	}
+}
+
+// A preference above the first group is meant for everyone, and invalid purposes are left out.
+func TestImportAboveGroups(t *testing.T) {
+	names := newNames(t)
+	for _, c := range []struct {
+		name, file string
+		note       string
+		kind       policy.AudienceKind
+		usage      policy.Usage
+	}{
+		{
+			"Content-Signal", "Content-Signal: ai-train=no\n\nUser-agent: *\nAllow: /\n\nUser-agent: GPTBot\nAllow: /\n",
+			"preference for all crawlers", policy.ForEveryone, policy.TrainAI,
+		},
+		{
+			"Content-Usage alone", "Content-Usage: /a/ train-ai=n\n",
+			"preference for all crawlers", policy.ForEveryone, policy.TrainAI,
+		},
+		{
+			"an invalid purpose", "User-agent: *\nDisallow: /x/\n\nUser-Agent-Purpose: 1b\nDisallow: /\n",
+			`"1b" is not a valid purpose`, policy.ForEveryoneElse, policy.Crawl,
+		},
+		{
+			"a purpose with a dot", "User-Agent-Purpose: a.b\nDisallow: /\n",
+			"", policy.ForPurpose, policy.Crawl,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			im, err := robotstxt.Import([]byte(c.file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec)); ds.HasErrors() {
+				t.Fatal(ds)
+			}
+			r := im.Spec.Rules[0]
+			if r.For[0].Kind != c.kind || r.Statements[0].Usage != c.usage || r.Statements[0].Allow {
+				t.Errorf("the first rule is %+v", r)
+			}
+			noted := slices.ContainsFunc(im.Notes, func(n robotstxt.Note) bool { return strings.Contains(n.Message, c.note) })
+			if !noted && c.note != "" || c.note == "" && len(im.Notes) > 0 {
+				t.Errorf("notes %+v, want %q", im.Notes, c.note)
+			}
+		})
 	}
 }

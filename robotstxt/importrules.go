@@ -118,17 +118,14 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	for _, left := range respelled {
 		im.f.note(left.number, respelledNote, "Allow: "+left.text())
 	}
-	rules := beaten(decisive)
+	rules, more := im.settle(im.beginnings(beaten(decisive)))
 	for _, line := range rules {
-		if im.tooLong(line.number, line.Pattern) {
-			continue
-		}
 		opens = opens && (line.Allow || !line.Pattern.IsAll())
 		s := crawl(line.Allow, line.Pattern, line.number)
 		s.Written = line.Written
 		r.Statements = append(r.Statements, s)
 	}
-	r.Statements = append(r.Statements, im.settle(rules)...)
+	r.Statements = append(r.Statements, more...)
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {
 		r.Statements = append(r.Statements, crawl(true, pathpattern.All, 0))
 	}
@@ -152,8 +149,8 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	}
 }
 
-// commentRule collects the comments of the rule to be added: those before the groups' names, those of lines that are
-// no statements, and those that only later groups have.
+// commentRule collects the comments of the rule to be added: those before the groups' names, those of lines that do
+// not become statements, and those that only later groups have.
 func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	var texts []string
 	done := map[string]bool{"": true}
@@ -200,6 +197,36 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 	return true
 }
 
+// beginnings replaces the rules whose path is longer than a policy file can have: a Disallow by one for the beginning of
+// its path, and an Allow by none.
+func (im *importer) beginnings(rules []Rule) (all []Rule) {
+	for _, r := range rules {
+		switch {
+		case r.Pattern.Len() <= maxPath:
+			all = append(all, r)
+		case r.Allow:
+			im.tooLong(r.number, r.Pattern)
+		default:
+			p := im.beginning(r.number, r.Pattern)
+			all = append(all, Rule{Pattern: p, Size: p.Len(), number: r.number})
+		}
+	}
+	return all
+}
+
+// beginning is a pattern that a prohibition can have in a policy file: one that is too long ends early.
+func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Pattern {
+	if p.Len() <= maxPath {
+		return p
+	}
+	im.f.note(line, "a path in a policy file may have %d bytes, and this one has %d; the policy disallows its beginning", maxPath, p.Len())
+	text := p.String()[:maxPath]
+	if i := strings.LastIndexByte(text, '%'); i > maxPath-3 {
+		text = text[:i]
+	}
+	return pathpattern.MustParse(text)
+}
+
 // fallsThrough notes extensions of "*" that a group lacks: in robots.txt its crawler does not read them, in a policy it does.
 func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	has := map[string]bool{"license": true, "app-directives": true} // which are not inherited
@@ -209,13 +236,13 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	for _, l := range star.lines {
 		if !has[l.key] {
 			has[l.key] = true
-			im.f.note(l.number, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
+			im.f.note(l.number, "a crawler with its own group does not read this line; in the policy it applies to %s too", audience[0])
 		}
 	}
 }
 
-// dropDirectives overrides the App-Directives of "*" for applications that the rule's group, which replaces "*", does not
-// mention (draft-nottingham-plan-b, Applying Application Directives).
+// dropDirectives overrides the App-Directives of "*", which the rule's group replaces, for each application without one for
+// the whole site in that group (draft-nottingham-plan-b, Applying Application Directives).
 func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	var all policy.Rule
 	notes := im.f.notes
@@ -226,14 +253,15 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	}
 	im.f.notes = notes // importing "*" has reported the same
 	for _, d := range all.AppDirectives {
-		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App }) {
+		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App && own.Pattern == pathpattern.All }) {
 			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})
 		}
 	}
 }
 
-// winsAsWritten and winsInPolicy compare rules (RFC 9309 section 2.2.2) by the lengths of Google's parser and of policies,
-// whose patterns are in normal form: one "*" for several, a "/" before a "*" at the start, no needless "%".
+// winsAsWritten and winsInPolicy compare rules (RFC 9309 section 2.2.2) by the lengths of Google's parser and of
+// policies. The patterns of policies are in normal form: one "*" for several, a "/" before a "*" at the start, no
+// needless "%".
 func winsAsWritten(a, b Rule) bool { return a.Size > b.Size || a.Size == b.Size && a.Allow }
 
 func winsInPolicy(a, b Rule) bool {
@@ -277,75 +305,115 @@ func (r *Rule) spelled(p pathpattern.Pattern) (text string, ok bool) {
 
 const maxCrossings = 16
 
+// maxPairs bounds the comparisons of rules whose lengths differ.
 const maxPairs = 1 << 22
 
-// settle adds statements where an Allow and a Disallow match a common path, and the one
-// that wins as written loses in the policy:
+// settle makes the policy decide as the file where an Allow and a Disallow match a common path, and the one that wins as
+// written would lose in the policy. It adds statements for the common paths:
 //
 //	Disallow: *.html        allow:    /docs/
 //	Allow: /docs/      →    disallow: *.html     (6 bytes as written, 7 in the policy)
 //	                        allow:    /docs/*.html
-func (im *importer) settle(rules []Rule) (more []policy.Statement) {
+//
+// Where no statement can express it, the Allow is left out, so that nothing opens that the file disallows.
+func (im *importer) settle(rules []Rule) (left []Rule, more []policy.Statement) {
+	drop := map[int]bool{}
 	pairs := 0
 	for i, r := range rules {
 		if r.normal() {
 			continue
 		}
 		for j, s := range rules {
-			if pairs++; pairs > maxPairs {
-				im.f.note(r.number, "this path has another length in the policy, and there are too many lines to find those that it overlaps")
-				return more
-			}
-			if r.Allow == s.Allow || !s.normal() && j < i || !r.Pattern.Overlaps(s.Pattern) || winsAsWritten(r, s) == winsInPolicy(r, s) || !r.meets(&s) {
+			if r.Allow == s.Allow || !s.normal() && j < i || drop[i] || drop[j] {
 				continue
 			}
-			winner, loser := s, r
+			if pairs++; pairs > maxPairs {
+				return im.withoutAllows(rules, r.number), nil
+			}
+			if !r.Pattern.Overlaps(s.Pattern) || winsAsWritten(r, s) == winsInPolicy(r, s) || !r.meets(&s) {
+				continue
+			}
+			winner, loser, allow := s, r, j
 			if winsAsWritten(r, s) {
 				winner, loser = r, s
 			}
-			common, ok := settlePair(rules, winner, loser)
-			if !ok {
-				im.f.note(r.number, "where both this path and %q of line %d match, the other one decides in the policy: "+
-					"this one has %d bytes as written and %d in the policy", s.Pattern, s.number, r.Size, r.Pattern.Len())
-				continue
+			if r.Allow {
+				allow = i
 			}
-			for _, p := range common {
-				if !slices.ContainsFunc(more, func(st policy.Statement) bool { return st.Pattern == p }) &&
-					!slices.ContainsFunc(rules, func(t Rule) bool { return t.Pattern == p }) {
-					s := crawl(winner.Allow, p, winner.number)
-					s.Written, _ = winner.spelled(p)
-					more = append(more, s)
+			common, exact, ok := settlePair(rules, winner, loser)
+			switch {
+			case ok && exact, ok && !winner.Allow:
+				if !exact {
+					im.f.note(loser.number, "%q also allows paths that another Allow line allows; in the policy, such paths stay disallowed by line %d where they match %s",
+						"Allow: "+loser.text(), winner.number, common[0])
 				}
+				more = im.statements(more, rules, winner, common)
+			case winner.Allow:
+				im.f.note(winner.number, "in the policy, %q of line %d also disallows the paths that both lines match: "+
+					"it is longer than this line there, and not in robots.txt", loser.text(), loser.number)
+			default:
+				drop[allow] = true
+				im.f.note(loser.number, "%q is left out, because in the policy it would also allow paths that %q of line %d disallows; "+
+					"write an allow for the paths that you mean", "Allow: "+loser.text(), "Disallow: "+winner.text(), winner.number)
 			}
 		}
 	}
-	return more
+	for i, r := range rules {
+		if !drop[i] {
+			left = append(left, r)
+		}
+	}
+	return left, more
 }
 
-// settlePair returns patterns for what two rules have in common that beat the loser in the policy. It is not ok if there
-// are none, or if they would beat a rule that beats the winner.
-func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern, ok bool) {
+// statements adds the statements of a rule for some patterns, unless a rule or another statement has the
+// pattern.
+func (im *importer) statements(all []policy.Statement, rules []Rule, winner Rule, patterns []pathpattern.Pattern) []policy.Statement {
+	for _, p := range patterns {
+		if slices.ContainsFunc(all, func(s policy.Statement) bool { return s.Pattern == p }) ||
+			slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern == p }) {
+			continue
+		}
+		s := crawl(winner.Allow, p, winner.number)
+		s.Written, _ = winner.spelled(p)
+		all = append(all, s)
+	}
+	return all
+}
+
+// withoutAllows leaves out the Allow lines of a group that cannot be compared.
+func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
+	im.f.note(line, "the Allow lines of this group are left out, because its lines are too many to find those that overlap this one. "+
+		"Write shorter groups, or write the policy by hand")
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Allow })
+}
+
+// settlePair returns patterns for the paths that two rules both match, which beat the loser in the policy. It is not ok if
+// there are none. It is not exact if they would also beat a rule that beats the winner.
+func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern, exact, ok bool) {
 	b := solve.Budget{Ways: maxCrossings}
 	common, ok = b.Cross(winner.Pattern, loser.Pattern)
+	exact = true
 	for i, p := range common {
 		if longer, err := pathpattern.Parse(p.String() + "*"); err == nil && !p.Anchored() && !winner.Allow && p.Len() == loser.Pattern.Len() {
 			common[i], p = longer, longer // a "*" at the end counts
 		}
 		_, spelled := winner.spelled(p)
-		enough := spelled && (p.Len() > loser.Pattern.Len() || p.Len() == loser.Pattern.Len() && winner.Allow)
-		ok = ok && enough && p.Len() <= maxPath && !slices.ContainsFunc(rules, func(t Rule) bool {
+		enough := p.Len() > loser.Pattern.Len() || p.Len() == loser.Pattern.Len() && winner.Allow
+		ok = ok && spelled && enough && p.Len() <= maxPath
+		exact = exact && !slices.ContainsFunc(rules, func(t Rule) bool {
 			return t.Allow != winner.Allow && winsAsWritten(t, winner) && t.Pattern.Overlaps(p) && t.Pattern.Len() <= p.Len()
 		})
 	}
-	return common, ok
+	return common, exact, ok && len(common) > 0
 }
 
-// purpose adds what is said to clients that name a purpose (draft-illyes-rep-purpose-00). Their group replaces that of
-// "*", so the rule allows what only "*" may not crawl.
+// purpose adds the rule for clients that name a purpose (draft-illyes-rep-purpose-00). Their group replaces the group
+// of "*", so the rule allows paths that only "*" may not crawl.
 func (im *importer) purpose(g, star *Group) {
 	name := g.Name
-	if name == "" || strings.ContainsAny(name, " *") || !printable(name) || len(name) > maxName {
-		im.f.note(g.number, "%q is not a purpose; what the group says to it is left out", name)
+	if !policy.IsPurpose(name) || len(name) > maxName {
+		im.f.note(g.number, "%q is not a valid purpose, which is a letter, then letters, digits, hyphens, underscores and dots; its group is left out", name)
 		return
 	}
 	im.spec.Publish.UserAgentPurpose = policy.On
@@ -365,7 +433,7 @@ func (im *importer) purpose(g, star *Group) {
 		case own < 0:
 			open = append(open, crawl(true, d.Pattern, 0))
 		case g.rules[own].Pattern != d.Pattern && !g.rules[own].Allow && !g.rules[own].Pattern.Covers(d.Pattern):
-			im.f.note(d.number, "in the policy this line also holds for clients that name the purpose %s, unless their own group covers it", name)
+			im.f.note(d.number, "in the policy this line also applies to clients that name the purpose %s, unless their own group covers it", name)
 		}
 	}
 	if open == nil {

@@ -18,8 +18,8 @@ var cutFile = func() string {
 	return text + strings.Repeat("x", robotstxt.MaxSize-len(text)-len("\nDisallow: /")) + "\nDisallow: /only/this\n"
 }()
 
-// What the drafts and ACAP 1.0 say beside Allow and Disallow is in the policy that Import
-// makes, and what cannot be is reported.
+// The policy that Import makes has the lines of the drafts and of ACAP 1.0, besides Allow and
+// Disallow. Lines that cannot be imported are reported.
 func TestImportSaysWhatDocumentsSay(t *testing.T) {
 	type ask struct {
 		agent, purpose, path string
@@ -83,7 +83,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"",
 		},
 		{
-			"what a record says to everyone holds for crawlers with a group, but for those that a record of their own allows it", "ACAP 2.2",
+			"what a record says to everyone applies to crawlers with a group, but for those that a record of their own allows it", "ACAP 2.2",
 			"##ACAP version=1.0\nUser-agent: *\nDisallow: /x/\n\nUser-agent: Bingbot\nAllow: /\n\nUser-agent: GPTBot\nDisallow: /g/\n\nUser-agent: CCBot\nDisallow:\n\n" +
 				"ACAP-crawler: *\nACAP-disallow-crawl: /a/\n\nACAP-crawler: CCBot\nACAP-allow-crawl: /\n",
 			[]ask{
@@ -98,7 +98,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 				{"", "", "/x/", false},
 				{"", "", "/b", true},
 			},
-			"holds for all crawlers in the policy",
+			"is disallowed for all crawlers",
 		},
 		{
 			"of crawlers with one group, a record is for one", "ACAP 2.3.1",
@@ -122,7 +122,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"a group of a purpose that allows a part of what everyone may not crawl", "draft-illyes-rep-purpose-00, starter of rule groups",
 			"User-agent: *\nDisallow: /a/\n\nUser-Agent-Purpose: training\nDisallow: /a/b/\n",
 			[]ask{{"", "training", "/a/b/x", false}, {"", "training", "/a/x", false}, {"", "", "/a/x", false}},
-			"this line also holds for clients that name the purpose training",
+			"this line also applies to clients that name the purpose training",
 		},
 		{
 			"a no-break space is a part of the path", "Google's parser",
@@ -152,7 +152,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"preferences of a group that has none of its own", "RFC 9309 section 2.2.1",
 			"User-agent: *\nContent-Usage: train-ai=n\nDisallow: /a/\n\nUser-agent: GPTBot\nDisallow: /b/\n",
 			[]ask{{"GPTBot", "", "/a/x", true}, {"GPTBot", "", "/b/x", false}},
-			"in the policy it holds for GPTBot too",
+			"in the policy it applies to GPTBot too",
 		},
 	} {
 		t.Run(c.name+", "+c.section, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 	}
 }
 
-// What is rendered for every crawler can be imported, and then renders the same
+// The robots.txt rendered for every crawler can be imported, and then renders the same
 // preferences and directives for everyone.
 func TestImportOfExtensions(t *testing.T) {
 	file := "User-agent: *\nAllow: /\nContent-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n" +

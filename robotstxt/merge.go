@@ -35,7 +35,7 @@ func (l line) merged(stated Stated) (text, why string) {
 	case l.key == "app-directives" && stated.Directives:
 		return "", "the policy states app-directives, and where a line of them has a longer path it would replace the policy's"
 	case l.key != "app-directives" && stated.Preferences:
-		return "", "the policy states preferences about AI or search, and where a line of them has a longer path it would replace the policy's; only what it disallows without a path is taken over"
+		return "", "the policy states preferences about AI or search, which a line with a longer path would replace; only lines without a path that disallow are taken over"
 	case !printable(l.value) || len(text) > maxLine:
 		return "", "it is not text, or is longer than crawlers read"
 	}
@@ -106,6 +106,9 @@ func (f *File) LeftOut(stated Stated) []Note {
 	add := func(line int, format string, args ...any) {
 		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...)})
 	}
+	for _, l := range f.top {
+		add(l.number, "%q is above the first User-agent line, so crawlers do not read it: state it in the policy", l.key+": "+l.value)
+	}
 	for _, g := range f.Groups {
 		_, respelled := g.decisive()
 		for _, r := range respelled {
@@ -124,7 +127,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 		notes = append(notes, *n)
 	}
 	for _, g := range f.purposes {
-		add(g.number, "what is said to the purpose %q is left out: state it in the policy", g.Name)
+		add(g.number, "the group of the purpose %q is left out: state it in the policy", g.Name)
 	}
 	if f.acap > 0 {
 		add(0, "ACAP records are left out: state them in the policy")

@@ -9,13 +9,12 @@ import (
 	"unicode/utf16"
 )
 
-// original is a robots.txt as somebody wrote it, read line by line by RFC 9309,
-// with nothing of the reader of this package. A crawler's name ends at "/", as it
-// does to every parser tried.
+// original is a robots.txt as its author wrote it, read line by line by RFC 9309, without the
+// reader of this package. A crawler's name ends at "/", as in every tested parser.
 type original struct {
 	groups map[string][]originalRule // by the crawler's name in lower case
 	named  map[string]int            // the first line that names a crawler
-	whole  map[string]bool           // the name is all that stands there
+	whole  map[string]bool           // the line has only the name
 	unsure map[string]bool           // it has two groups, or a line that RFC 9309 does not know may end the run that it is in
 	names  []string
 }
@@ -71,8 +70,8 @@ func readOriginal(data []byte, instead map[int]string) *original {
 				}
 			}
 		case "crawl-delay", "request-rate", "visit-time", "noindex", "content-usage", "content-signal", "app-directives":
-			// They are of a group, but what is a record that nobody knows does not end
-			// a run of User-agent lines (RFC 9309 section 2.2.4).
+			// They belong to a group, but an unknown record does not end a run of User-agent
+			// lines (RFC 9309 section 2.2.4).
 			for _, name := range to {
 				o.unsure[name] = o.unsure[name] || !ruled
 			}

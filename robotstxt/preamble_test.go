@@ -28,9 +28,9 @@ var reserving = []string{
 	"Všechna práva vyhrazena.", "Minden jog fenntartva.", "Toate drepturile rezervate.", "Με την επιφύλαξη παντός δικαιώματος.", "Всички права запазени.",
 }
 
-// What authors of real files reserve, wherever it stands, is published word for word once a
-// file is a policy, and when it is merged with one. Few of the files reserve something
-// themselves, so that sentences are put into each file, all of them in long tests.
+// Reservations by the authors of real files, anywhere in the file, are published word for word
+// once the file is a policy, and when it is merged with one. Few of the files have a
+// reservation, so sentences are added to each file, all of them in long tests.
 func TestReservationsStayWordForWord(t *testing.T) {
 	t.Parallel()
 	names := newNames(t)

@@ -43,7 +43,7 @@ func read(data []byte, isName func(name string) bool) *File {
 	}
 	cut := len(decoded) > MaxSize
 	if cut {
-		// What is read of the line that is cut could say more than all of it: "Disallow: /".
+		// The part before the cut could mean more than the whole line: "Disallow: /".
 		decoded = decoded[:bytes.LastIndexAny(decoded[:MaxSize], "\r\n")+1]
 	}
 	text := strings.ReplaceAll(string(decoded), "\r\n", "\n")
@@ -85,6 +85,8 @@ func (r *reader) read(text string) {
 		r.file.sitemaps = append(r.file.sitemaps, line{r.number, key, value})
 	case key == "license" && len(r.groups) == 0:
 		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
+	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
+		r.file.top = append(r.file.top, line{r.number, key, value})
 	case key == "user-agent", key == "user-agent-purpose":
 		r.agent(key, value)
 	case len(r.groups) == 0:
@@ -96,7 +98,7 @@ func (r *reader) read(text string) {
 	}
 }
 
-// asUTF8 is a comment in UTF-8; other text is taken for Windows-1252, which includes Latin-1.
+// asUTF8 converts a comment to UTF-8. Other text is read as Windows-1252, which includes Latin-1.
 func asUTF8(text string) string {
 	if !utf8.ValidString(text) {
 		text, _ = charmap.Windows1252.NewDecoder().String(text) // which takes any bytes
@@ -108,7 +110,7 @@ func (r *reader) agent(key, value string) {
 	if !r.naming {
 		r.groups, r.naming, r.shut = nil, true, false
 	} else if r.between && len(r.groups) > 0 {
-		r.note("no Allow or Disallow stands between this line and those for %s, so that by RFC 9309 what follows is for them too; "+
+		r.note("no Allow or Disallow is between this line and those for %s, so by RFC 9309 the next lines apply to them too; "+
 			"write \"Allow: /\" before this line if it is not", r.groups[len(r.groups)-1].Name)
 	}
 	r.between = false
@@ -127,7 +129,7 @@ func (r *reader) line(key, value string) {
 	if f.lines += len(r.groups); f.lines > maxLines {
 		if !f.TooLong {
 			f.TooLong = true
-			r.note("so many lines are for so many crawlers that this and what follows is not read; everything counts as disallowed to those crawlers")
+			r.note("the file has too many lines for too many crawlers. This line and the following ones are not read, and everything is disallowed for those crawlers")
 		}
 		if !r.shut {
 			r.shut = true
@@ -240,7 +242,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	key, value, colon := strings.Cut(text, ":")
 	ok = colon
 	if !ok {
-		// Google's parser takes white space for a colon.
+		// Google's parser accepts white space instead of a colon.
 		if words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' }); len(words) == 2 {
 			key, value, ok = words[0], words[1], true
 		}
@@ -264,7 +266,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 
 // unknownKeys say why a line is left out, and what to write instead.
 var unknownKeys = map[string]string{
-	"noindex": "%q is left out: search engines no longer read Noindex in robots.txt; to keep pages out of their results, " +
+	"noindex": "%q is left out: search engines no longer read Noindex in robots.txt. To keep pages out of their results, " +
 		"disallow index in the policy file, and let crawlers fetch the pages",
 	"clean-param": "%q is left out: only Yandex reads Clean-param, and a policy file has no key for it; " +
 		"canonical links in the pages tell every search engine",
@@ -275,7 +277,7 @@ var unknownKeys = map[string]string{
 func (r *reader) group(value string) *Group {
 	name := r.name(value)
 	if name == "" || !printable(name) || len(name) > maxName {
-		r.note("%q names no crawler; what it says is left out", value)
+		r.note("%q is not the name of a crawler; its group is left out", value)
 		return &Group{Name: value} // not in the file, it takes the lines that follow
 	}
 	if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
@@ -305,8 +307,8 @@ func (r *reader) purpose(value string) *Group {
 
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-// name is the product token of a User-agent line: "*", also with words after it; a name that isName accepts; or what
-// precedes the first byte that no token has. Google's parser also cuts it at a digit.
+// name is the product token of a User-agent line. It is "*", also with words after it, or a name that isName
+// accepts. Otherwise it ends before the first byte that no token has. Google's parser also cuts it at a digit.
 func (r *reader) name(value string) string {
 	if first, _, _ := strings.Cut(value, " "); first == "*" || strings.HasPrefix(value, "*\t") {
 		return "*"
@@ -334,19 +336,19 @@ func (r *reader) rules(allow bool, value string) []Rule {
 	case value == "":
 		return nil
 	case strings.HasPrefix(value, "http://"), strings.HasPrefix(value, "https://"):
-		r.wrong("%q is a URL where a path such as /x/ must stand: Google's parser matches no address with it, "+
-			"other crawlers may take it for the whole site; it is left out", value)
+		r.wrong("%q is a URL instead of a path such as /x/. Google's parser never matches it, and "+
+			"other crawlers may apply it to the whole site; it is left out", value)
 		return nil
 	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c == 0x7f }):
-		r.wrong("%q has a space, which no address has, so that crawlers match nothing with it; "+
-			"it is left out: write each path on a line of its own, and a space as %%20", value)
+		r.wrong("%q has a space, which no address has, so it never matches; "+
+			"it is left out. Write each path on its own line, and a space as %%20", value)
 		return nil
 	case noBreak(value) != value:
-		r.wrong("%q starts with a no-break space, which crawlers take for a part of the path, so they match nothing with it; "+
+		r.wrong("%q starts with a no-break space, which crawlers read as part of the path, so it never matches; "+
 			"it is left out: write %s in the policy if you meant that", value, noBreak(value))
 		return nil
 	case value[0] != '/' && value[0] != '*':
-		r.wrong("%q does not start with /, so crawlers match nothing with it; "+
+		r.wrong("%q does not start with /, so it never matches; "+
 			"it is left out: write %s in the policy if you meant the %s", value, rooted(value), fileOrFolder(value))
 		return nil
 	}

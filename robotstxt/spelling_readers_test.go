@@ -33,7 +33,7 @@ type spelled struct {
 	notes                     []robotstxt.Note
 	asks                      [][2]string
 	class                     []string // of each question
-	google                    []bool   // what Google's parser says of the original
+	google                    []bool   // what Google's parser reads in the original
 }
 
 // unnamed is a crawler of whose name no part is in the files.
@@ -138,7 +138,7 @@ func newSpelled(t *testing.T, names *policyfile.Names, name, body string) *spell
 	return s
 }
 
-// sample leaves so many questions about a large file that all readers answer them in time.
+// sample keeps few enough questions about a large file that all readers answer them in time.
 func (s *spelled) sample() {
 	most := 400
 	if len(s.original) > 50<<10 {
@@ -176,9 +176,9 @@ func spelledFiles(t *testing.T) (files []*spelled) {
 	return files
 }
 
-// Readers of which most know no normal form of RFC 9309 section 2.2.2 find in what is
-// published what the original says, and what the policy decides: nothing more is open, and
-// what is closed besides is reported.
+// Most readers do not know the normal form of RFC 9309 section 2.2.2. They find in the
+// published file what the original says, and what the policy decides: it opens nothing else,
+// and everything else that it disallows is reported.
 func TestReservedOctets(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

@@ -12,10 +12,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// checkedRobots is what check says of a robots.txt.
+// checkedRobots is the result of check for a robots.txt.
 type checkedRobots struct {
 	File   string   `json:"file"`
 	Groups []string `json:"groups"`
@@ -69,7 +70,7 @@ func (c *checkedRobots) writeText(w io.Writer) error {
 	return err
 }
 
-// robotsAnswer is what explain says of a robots.txt.
+// robotsAnswer is the result of explain for a robots.txt.
 type robotsAnswer struct {
 	File         string  `json:"file"`
 	URL          string  `json:"url"`
@@ -86,13 +87,11 @@ type robotsAnswer struct {
 // explainRobots answers from a robots.txt as Google's parser reads it.
 func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) *robotsAnswer {
 	f := robotstxt.Parse(raw.Data)
-	token, _, _ := strings.Cut(agent, "/")
 	e := &robotsAnswer{File: raw.Name, URL: u.String(), Agent: agent}
-	who := f.Agent(token)
-	if g := f.Group(token); g != nil {
+	c := policyfile.NewNames().Recognize(agent, f.Names())
+	who := f.Agent(c)
+	if g := f.Obeyed(c); g != nil {
 		e.Group = g.Name
-	} else if f.Group("*") != nil {
-		e.Group = "*"
 	}
 	a := who.Ask(e.URL)
 	e.Allowed, e.Line = a.Allowed, a.Line

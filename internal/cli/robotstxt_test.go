@@ -30,8 +30,10 @@ func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
 	t.Cleanup(site.Close)
 	for _, name := range []string{file, site.URL} {
 		for agent, want := range map[string]string{
-			"GPTBot/1.3": "GPTBot/1.3 may not fetch https://www.example.com/x.\n  because %:7, in the group of GPTBot, says \"Disallow: /\"\nIt is asked to wait 2 seconds",
-			"OtherBot":   "OtherBot may fetch https://www.example.com/x.\n  because no line in the group of * matches\n",
+			"GPTBot/1.3":                             "GPTBot/1.3 may not fetch https://www.example.com/x.\n  because %:7, in the group of GPTBot, says \"Disallow: /\"\nIt is asked to wait 2 seconds",
+			"Mozilla/5.0 (compatible; GPTBot/1.3)":   "Mozilla/5.0 (compatible; GPTBot/1.3) may not fetch https://www.example.com/x.\n  because %:7, in the group of GPTBot,",
+			"AdsBot-Google (+http://www.google.com)": "AdsBot-Google (+http://www.google.com) may fetch https://www.example.com/x.\n  because no group of % is for it\n",
+			"OtherBot":                               "OtherBot may fetch https://www.example.com/x.\n  because no line in the group of * matches\n",
 		} {
 			out, _, err := execute(explainCommand(), "", name, "--agent", agent, "https://www.example.com/x")
 			at := name
@@ -43,7 +45,7 @@ func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
 			}
 		}
 		out, _, err := runCheck(t, "", name)
-		for _, want := range []string{":3: \"http://example.com/x\" is a URL where a path such as /x/ must stand", "is a robots.txt: it has 3 Allow or Disallow lines for 2 names, and 1 note"} {
+		for _, want := range []string{":3: \"http://example.com/x\" is a URL instead of a path such as /x/", "is a robots.txt: it has 3 Allow or Disallow lines for 2 names, and 1 note"} {
 			if err != nil || !strings.Contains(out, want) {
 				t.Errorf("%v: no %q in\n%s", err, want, out)
 			}

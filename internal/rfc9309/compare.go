@@ -31,9 +31,9 @@ const budget = 60_000_000
 
 const Other = "crawler-that-no-file-names"
 
-// Compare asks two files about each pattern of both: as written, decoded, encoded, and with one byte more and one less.
-// It asks for each crawler that one of the files names, for those that obey its group or ignore "*", and for an unknown
-// one.
+// Compare asks two files about each pattern of both: as written, decoded, encoded, with a byte more and one less, and
+// where a pattern with "*" meets another. It asks for each crawler that one of the files names, those that obey its group
+// or ignore "*", and an unknown one.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)
@@ -138,10 +138,7 @@ func questions(files ...*File) (all []string) {
 			for _, text := range spellings(r.text) {
 				text = strings.TrimSuffix(text, "$")
 				for _, star := range []string{"", "x"} {
-					path := strings.ReplaceAll(text, "*", star)
-					if path == "" || path[0] != '/' {
-						path = "/" + path
-					}
+					path := rooted(strings.ReplaceAll(text, "*", star))
 					add(path)
 					add(path + "x")
 					add(path + "?x")
@@ -150,7 +147,46 @@ func questions(files ...*File) (all []string) {
 			}
 		}
 	}
+	for _, f := range files {
+		for _, path := range meetings(f.rules) {
+			add(path)
+		}
+	}
 	return all
+}
+
+// maxMeetings bounds the paths where two patterns meet.
+const maxMeetings = 1 << 15
+
+// meetings are paths that match a pattern with "*" and, in many cases, another pattern of the file: "/admin/x.css" for
+// "/*.css$" and "/admin/".
+func meetings(rules []*rule) (paths []string) {
+	for _, wild := range rules {
+		text := strings.TrimSuffix(wild.text, "$")
+		before, after, ok := strings.Cut(text, "*")
+		if !ok {
+			continue
+		}
+		after = strings.ReplaceAll(after, "*", "")
+		for _, other := range rules {
+			if other.text == wild.text {
+				continue
+			}
+			if len(paths) >= maxMeetings {
+				return paths
+			}
+			path := strings.ReplaceAll(strings.TrimSuffix(other.text, "$"), "*", "")
+			paths = append(paths, rooted(path+"x"+after), rooted(before+strings.TrimPrefix(path, "/")+"x"+after))
+		}
+	}
+	return paths
+}
+
+func rooted(path string) string {
+	if !strings.HasPrefix(path, "/") {
+		return "/" + path
+	}
+	return path
 }
 
 // spellings are a pattern as it is, decoded and encoded: what stands for itself in a URL (RFC 3986 section 2.2) may be

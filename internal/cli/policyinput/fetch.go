@@ -17,7 +17,7 @@ import (
 // (section 2.3.1.2).
 const (
 	fetchTimeout = 30 * time.Second
-	maxRedirects = 10
+	maxRedirects = 5
 )
 
 // userAgent names the program to the servers that it asks.
