@@ -16,7 +16,7 @@
 //
 // Without elements (an empty Set) the writer only calls the HeaderHook. If the handler failed and
 // rw.Committed() is false, nothing has been sent, the header map has not been touched, and another
-// response can be written to w. docs/pages.md says for users what is changed and what is not.
+// response can be written to w. docs/reference/pages.md says for users what is changed and what is not.
 //
 // # What changes
 //

@@ -21,7 +21,7 @@ type Diagnostic struct {
 	File       string
 	Pos        policy.Pos // lines and columns count from 1; columns count characters
 	Severity   policy.Severity
-	Code       string // stable; docs/lint.md explains it
+	Code       string // stable; docs/reference/messages.md explains it
 	Message    string // for readers who are not engineers, with the fix
 	DidYouMean string // what the author may have meant to write, or empty
 	Line       string // the line of the file at Pos.Line, or empty

@@ -33,7 +33,7 @@ func blocksOf(t *testing.T, path string) (blocks []block) {
 }
 
 // documents are the pages with examples of policy files.
-var documents = []string{"../docs/policy-file.md", "../docs/policy-file-rules.md", "../docs/policy-file-settings.md", "../docs/lint.md"}
+var documents = []string{"../docs/reference/policy-file.md", "../docs/reference/policy-file-rules.md", "../docs/reference/policy-file-settings.md", "../docs/reference/messages.md"}
 
 // TestDocumentedExamples: what the documents show loads without a warning, and
 // what they show as wrong gets the message that they show.
@@ -81,11 +81,11 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		switch key {
 		case "paths", "rules", "usage", "directives": // shown in examples
 			if !strings.Contains(string(data), key+":") {
-				t.Errorf("docs/policy-file.md has no example with %s", key)
+				t.Errorf("docs/reference/policy-file.md has no example with %s", key)
 			}
 		default:
 			if !strings.Contains(string(data), "`"+key+"`") {
-				t.Errorf("docs/policy-file.md does not name %s", key)
+				t.Errorf("docs/reference/policy-file.md does not name %s", key)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ var codeSpan = regexp.MustCompile("`([^`]+)`")
 
 // TestDocumentedCases: the rules in the table of cases do what the table says.
 func TestDocumentedCases(t *testing.T) {
-	data, err := os.ReadFile("../docs/policy-file.md")
+	data, err := os.ReadFile("../docs/reference/policy-file.md")
 	if err != nil {
 		t.Fatal(err)
 	}

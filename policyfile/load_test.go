@@ -106,9 +106,9 @@ func TestErrorsAmongManyWarnings(t *testing.T) {
 }
 
 // TestEveryCodeIsShownAndExplained: each code is in a golden file, or made above,
-// and is explained in docs/lint.md.
+// and is explained in docs/reference/messages.md.
 func TestEveryCodeIsShownAndExplained(t *testing.T) {
-	doc, err := os.ReadFile("../docs/lint.md")
+	doc, err := os.ReadFile("../docs/reference/messages.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,17 +137,17 @@ func TestEveryCodeIsShownAndExplained(t *testing.T) {
 			t.Errorf("no file under testdata/bad shows %s", c.Name)
 		}
 		if !explained[c.Name] {
-			t.Errorf("docs/lint.md does not explain %s", c.Name)
+			t.Errorf("docs/reference/messages.md does not explain %s", c.Name)
 		}
 	}
 	for code := range explained {
 		if _, ok := severities[code]; !ok && !channelCodes[code] {
-			t.Errorf("docs/lint.md explains %s, which nothing reports", code)
+			t.Errorf("docs/reference/messages.md explains %s, which nothing reports", code)
 		}
 	}
 	for code := range channelCodes {
 		if !explained[code] {
-			t.Errorf("docs/lint.md does not explain %s", code)
+			t.Errorf("docs/reference/messages.md does not explain %s", code)
 		}
 	}
 }

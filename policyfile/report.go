@@ -103,7 +103,7 @@ func splitLines(s string) []string {
 
 type codeInfo lint.Code
 
-// codeTable lists the codes of this package itself; docs/lint.md explains each.
+// codeTable lists the codes of this package itself; docs/reference/messages.md explains each.
 var codeTable = []codeInfo{
 	{"file-too-large", policy.Error, "The file is too large"},
 	{"file-empty", policy.Error, "The file is empty"},

@@ -51,7 +51,7 @@ func realFiles(t testing.TB) map[string][]byte {
 
 // Every crawler may do under the policy that Import makes what Google's parser says of
 // the file: those that the file names, some that it does not, and one that nobody
-// knows. The exceptions are those of docs/migrating.md, and are reported where they are
+// knows. The exceptions are those of docs/how-to/import.md, and are reported where they are
 // of a line.
 func TestImportSaysTheSame(t *testing.T) {
 	names := newNames(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestCommandsPage compares docs/commands.md with the commands of the code.
+// TestCommandsPage compares docs/reference/commands.md with the commands of the code.
 func TestCommandsPage(t *testing.T) {
-	const name, mark = "../../docs/commands.md", "<!-- commands -->\n"
+	const name, mark = "../../docs/reference/commands.md", "<!-- commands -->\n"
 	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
