@@ -3,7 +3,7 @@
 -- http-request lua.robots_policy asks Caddy whether a request may pass. Fields for the
 -- page are in variables for http-response set-header: see haproxy.cfg.
 
-local endpoint = "http://127.0.0.1:9180/decide"
+local caddy = "http://127.0.0.1:9180"
 local open_if_down = true -- false: if Caddy gives no answer, clients get 503
 
 local fields = {
@@ -42,7 +42,7 @@ core.register_action("robots_policy", {"http-req"}, function(txn)
 	headers["x-forwarded-for"] = {txn.f:src()}
 	headers["x-forwarded-proto"] = {txn.f:ssl_fc() == 1 and "https" or "http"}
 	local ok, answer = pcall(function()
-		return core.httpclient():get{url = endpoint, headers = headers, timeout = 2000}
+		return core.httpclient():get{url = caddy .. "/decide", headers = headers, timeout = 2000}
 	end)
 	if not ok then
 		answer = {status = 0}
@@ -55,5 +55,49 @@ core.register_action("robots_policy", {"http-req"}, function(txn)
 		end
 	elseif answer.status > 0 and answer.status < 500 or not open_if_down then
 		block(txn, answer.status > 0 and answer or {status = 503})
+	end
+end)
+
+-- http-request use-service lua.robots_policy_document sends robots.txt and other documents
+-- from Caddy and, while Caddy gives no answer, the last one that it sent.
+local last, remembered, most = {}, 0, 1000
+
+core.register_service("robots_policy_document", "http", function(applet)
+	local headers, sent = {}, applet.headers
+	for _, name in ipairs({"host", "user-agent", "if-none-match", "signature", "signature-input", "signature-agent", "x-forwarded-for", "x-forwarded-proto"}) do
+		for _, value in pairs(sent[name] or {}) do
+			headers[name] = headers[name] or {}
+			table.insert(headers[name], value)
+		end
+	end
+	local ask = applet.method == "HEAD" and "head" or "get"
+	local ok, answer = pcall(function()
+		local client = core.httpclient()
+		return client[ask](client, {url = caddy .. applet.path, headers = headers, timeout = 2000})
+	end)
+	local key = (headers["host"] and headers["host"][1] or "") .. applet.path
+	if not ok or answer.status == 0 or answer.status >= 500 then
+		answer = last[key] or {status = 503, headers = {["retry-after"] = {[0] = "60"}}, body = ""}
+	elseif answer.status == 200 and ask == "get" and (last[key] or remembered < most) then
+		if not last[key] then
+			remembered = remembered + 1
+		end
+		last[key] = answer
+	end
+	applet:set_status(answer.status)
+	for name, values in pairs(answer.headers or {}) do
+		if name ~= "connection" and name ~= "transfer-encoding" and (name ~= "content-length" or ask == "head") then
+			for _, value in pairs(values) do
+				applet:add_header(name, value)
+			end
+		end
+	end
+	local body = ask == "get" and answer.status ~= 304 and (answer.body or "")
+	if body then
+		applet:add_header("content-length", tostring(#body))
+	end
+	applet:start_response()
+	if body then
+		applet:send(body)
 	end
 end)
