@@ -47,6 +47,7 @@ const maxPageLines = 250
 // longPages are not read from the start to the end.
 var longPages = map[string]bool{
 	"decisions.md": true, "messages.md": true, // a paragraph for each decision, and for each code
+	"caddyfile.md": true, "commands.md": true, // looked up; the code has them
 }
 
 // TestPages: each page is short, and the README shorter.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package storecmd
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -11,11 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
 )
+
+var update = flag.Bool("update", false, "rewrite docs/reference/commands.md")
 
 // TestCommandsPage compares docs/reference/commands.md with the commands of the code.
 func TestCommandsPage(t *testing.T) {
-	const name, mark = "../../docs/reference/commands.md", "<!-- commands -->\n"
+	const name, mark = "../../../docs/reference/commands.md", "<!-- commands -->\n"
 	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -24,10 +29,7 @@ func TestCommandsPage(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s has no %s", name, mark)
 	}
-	var all []*cobra.Command
-	for _, subcommand := range subcommands {
-		all = append(all, subcommand())
-	}
+	all := cli.Commands()
 	slices.SortFunc(all, func(a, b *cobra.Command) int { return strings.Compare(a.Name(), b.Name()) })
 	var b strings.Builder
 	b.WriteString(head + mark)
@@ -39,7 +41,7 @@ func TestCommandsPage(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s is out of date: go test ./internal/cli -run TestCommandsPage -update", name)
+		t.Fatalf("%s is out of date: go test ./internal/cli/storecmd -run TestCommandsPage -update", name)
 	}
 	if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 		t.Fatal(err)
