@@ -17,9 +17,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/monitoring.md")
+var update = flag.Bool("update", false, "rewrite docs/reference/metrics-events-api.md")
 
-// TestMetricsPage compares docs/monitoring.md with the metrics of the code.
+// TestMetricsPage compares docs/reference/metrics-events-api.md with the metrics of the code.
 func TestMetricsPage(t *testing.T) {
 	descs := make(chan *prometheus.Desc, 100)
 	for _, c := range append(append(collectors(), policies.Pool), recorders.Collectors()...) {
@@ -40,7 +40,7 @@ func TestMetricsPage(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], labels, m[2]))
 	}
 	slices.Sort(rows)
-	const name, head = "docs/monitoring.md", "| metric | labels | meaning |\n| --- | --- | --- |\n"
+	const name, head = "docs/reference/metrics-events-api.md", "| metric | labels | meaning |\n| --- | --- | --- |\n"
 	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 // TestDocumented compares the table of codes in the documentation with the code.
 func TestDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/audit.md")
+	text, err := os.ReadFile("../docs/reference/audit.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,11 +20,11 @@ func TestDocumented(t *testing.T) {
 	}
 	for code, s := range severityOf {
 		if documented[code] != s {
-			t.Errorf("docs/audit.md has %q for %s, want %q", documented[code], code, s)
+			t.Errorf("docs/reference/audit.md has %q for %s, want %q", documented[code], code, s)
 		}
 		delete(documented, code)
 	}
 	for code := range documented {
-		t.Errorf("docs/audit.md has the code %s, which does not exist", code)
+		t.Errorf("docs/reference/audit.md has the code %s, which does not exist", code)
 	}
 }

@@ -188,7 +188,7 @@ const (
 // Finding is one thing that an audit noticed.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	Code     string   `json:"code"` // stable; docs/audit.md has a row of that name
+	Code     string   `json:"code"` // stable; docs/reference/audit.md has a row of that name
 	URL      string   `json:"url"`
 	Crawler  string   `json:"crawler,omitempty"` // product token, where it concerns one
 	Message  string   `json:"message"`

@@ -4,7 +4,7 @@
 // what is done instead: it builds both, runs them and nginx, where that is
 // installed, on loopback, and measures CPU time per request, throughput, latency
 // and memory in one interleaved run. What it measures and how to read it is in
-// docs/performance.md.
+// docs/contributing/benchmarks.md.
 package main
 
 import (

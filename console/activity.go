@@ -206,14 +206,14 @@ func (a *Activity) Cleanup() error {
 // UnmarshalCaddyfile sets up the recorder from Caddyfile tokens. Syntax:
 //
 //	activity <directory> {
-//	    rows_per_hour <number>
-//	    hours         <duration>
-//	    days          <duration>
-//	    max_size      <size>
+//	    rows_per_hour   <number>
+//	    hours           <duration>
+//	    days            <duration>
+//	    max_size        <size>
 //	    max_search_loss <requests>
 //	    max_undecided   <requests>
-//	    fleet_database      <url> { ... }
-//	    node            <name>
+//	    fleet_database  <url> { ... }
+//	    name            <name>
 //	}
 func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()

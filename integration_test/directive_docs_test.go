@@ -15,10 +15,10 @@ import (
 	robotspolicy "github.com/robotspolicy/caddy-robots-policy"
 )
 
-// TestDirectivePage compares the JSON that docs/directive.md shows with what Caddy makes
+// TestDirectivePage compares the JSON that docs/reference/caddyfile.md shows with what Caddy makes
 // of the Caddyfile on the same page, and expects both to have every setting.
 func TestDirectivePage(t *testing.T) {
-	const name = "../docs/directive.md"
+	const name = "../docs/reference/caddyfile.md"
 	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ package integration_test
 import (
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,12 +55,8 @@ func TestCommandsOfThePages(t *testing.T) {
 // the page of each.
 func commandsOfThePages(t *testing.T) map[string]string {
 	t.Helper()
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	shown := map[string]string{}
-	for _, page := range append(pages, "../README.md", "../packaging/README.md") {
+	for _, page := range append(pagesOfDocs(t), "../README.md", "../packaging/README.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

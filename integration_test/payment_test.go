@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A blocked crawler gets the answer that docs/rights.md shows for the policy there, with and without an error route.
+// A blocked crawler gets the answer that docs/reference/rights.md shows for the policy there, with and without an error route.
 func TestPaymentRequired(t *testing.T) {
-	text, err := os.ReadFile("../docs/rights.md")
+	text, err := os.ReadFile("../docs/reference/rights.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestPaymentRequired(t *testing.T) {
 		_, rest, _ := strings.Cut(section, start)
 		found, _, ok := strings.Cut(rest, "\n```")
 		if !ok {
-			t.Fatalf("docs/rights.md has no %q", start)
+			t.Fatalf("docs/reference/rights.md has no %q", start)
 		}
 		return found
 	}

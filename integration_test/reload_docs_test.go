@@ -82,7 +82,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	if len(asked) < 12 || dashboard.SchemaVersion == 0 {
 		t.Fatalf("%d questions", len(asked))
 	}
-	page, err := os.ReadFile("../docs/monitoring.md")
+	page, err := os.ReadFile("../docs/reference/metrics-events-api.md")
 	if err != nil {
 		t.Fatal(err)
 	}

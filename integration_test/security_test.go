@@ -45,7 +45,7 @@ func TestClaimsOfTheThreatModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../docs/security.md")
+	text, err := os.ReadFile("../docs/contributing/threat-model.md")
 	if err != nil {
 		t.Fatal(err)
 	}

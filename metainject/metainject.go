@@ -16,7 +16,7 @@
 //
 // Without elements (an empty Set) the writer only calls the HeaderHook. If the handler failed and
 // rw.Committed() is false, nothing has been sent and the header map has not been touched. Another
-// response can then be written to w. docs/pages.md lists for users which pages are changed.
+// response can then be written to w. docs/reference/pages.md lists for users which pages are changed.
 //
 // # What changes
 //

@@ -147,7 +147,7 @@ func (s Severity) String() string { return severityNames[s] }
 // Problem is something that the author of a policy should know about.
 type Problem struct {
 	Severity Severity
-	Code     string // stable, such as "not-flattenable"; docs/lint.md explains it
+	Code     string // stable, such as "not-flattenable"; docs/reference/messages.md explains it
 	Pos      Pos
 	Message  string // for readers who are not engineers, with the fix
 }

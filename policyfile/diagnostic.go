@@ -21,7 +21,7 @@ type Diagnostic struct {
 	File       string
 	Pos        policy.Pos // lines and columns count from 1; columns count characters
 	Severity   policy.Severity
-	Code       string // stable; docs/lint.md explains it
+	Code       string // stable; docs/reference/messages.md explains it
 	Message    string // for readers who are not engineers, with the fix
 	DidYouMean string // what the author may have meant to write, or empty
 	Line       string // the line of the file at Pos.Line, or empty
@@ -63,7 +63,28 @@ func (d Diagnostic) MarshalJSON() ([]byte, error) {
 		Message    string `json:"message"`
 		DidYouMean string `json:"did_you_mean,omitempty"`
 		Source     string `json:"source,omitempty"`
-	}{d.File, d.Pos.Line, d.Pos.Column, d.Severity.String(), d.Code, d.Message, d.DidYouMean, d.Line})
+		URL        string `json:"url"`
+	}{d.File, d.Pos.Line, d.Pos.Column, d.Severity.String(), d.Code, d.Message, d.DidYouMean, d.Line, explanation(d.Code)})
+}
+
+// explanation returns the address of the paragraph about a code.
+func explanation(code string) string {
+	return "https://github.com/robotspolicy/caddy-robots-policy/blob/main/docs/reference/messages.md#" + code
+}
+
+// WriteLinks writes where each code is explained.
+func (ds Diagnostics) WriteLinks(w io.Writer) error {
+	seen := map[string]bool{}
+	for _, d := range ds.Sorted() {
+		if seen[d.Code] {
+			continue
+		}
+		seen[d.Code] = true
+		if _, err := fmt.Fprintf(w, "[%s] is explained at %s\n", d.Code, explanation(d.Code)); err != nil {
+			return fmt.Errorf("writing diagnostics: %w", err)
+		}
+	}
+	return nil
 }
 
 // Diagnostics is a list of problems that can be returned as an error if HasErrors.

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // block is a fenced block of a document.
@@ -33,7 +31,7 @@ func blocksOf(t *testing.T, path string) (blocks []block) {
 }
 
 // documents are the pages with examples of policy files.
-var documents = []string{"../docs/policy-file.md", "../docs/policy-file-rules.md", "../docs/policy-file-settings.md", "../docs/lint.md"}
+var documents = []string{"../docs/reference/policy-file.md", "../docs/reference/policy-file-rules.md", "../docs/reference/policy-file-settings.md", "../docs/concepts/which-rule-wins.md"}
 
 // TestDocumentedExamples: what the documents show loads without a warning, and
 // what they show as wrong gets the message that they show.
@@ -81,58 +79,12 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		switch key {
 		case "paths", "rules", "usage", "directives": // shown in examples
 			if !strings.Contains(string(data), key+":") {
-				t.Errorf("docs/policy-file.md has no example with %s", key)
+				t.Errorf("docs/reference/policy-file.md has no example with %s", key)
 			}
 		default:
 			if !strings.Contains(string(data), "`"+key+"`") {
-				t.Errorf("docs/policy-file.md does not name %s", key)
+				t.Errorf("docs/reference/policy-file.md does not name %s", key)
 			}
 		}
-	}
-}
-
-// codeSpan is a piece of code in a table.
-var codeSpan = regexp.MustCompile("`([^`]+)`")
-
-// TestDocumentedCases: the rules in the table of cases do what the table says.
-func TestDocumentedCases(t *testing.T) {
-	data, err := os.ReadFile("../docs/policy-file.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, ok := strings.Cut(string(data), "| you want | rules | so |\n|---|---|---|\n")
-	if !ok {
-		t.Fatal("no table of cases")
-	}
-	rows := 0
-	for line := range strings.SplitSeq(table, "\n") {
-		cells := strings.Split(line, "|")
-		if len(cells) != 5 {
-			break
-		}
-		rows++
-		t.Run(strings.TrimSpace(cells[1]), func(t *testing.T) {
-			var file strings.Builder
-			file.WriteString("version: 1\nrules:\n")
-			for _, m := range codeSpan.FindAllStringSubmatch(cells[2], -1) {
-				file.WriteString("  - " + m[1] + "\n")
-			}
-			file.WriteString("expect:\n")
-			for _, m := range codeSpan.FindAllStringSubmatch(cells[3], -1) {
-				file.WriteString("  - " + m[1] + "\n")
-			}
-			f, ds := LoadWith("case.yaml", []byte(file.String()), Options{Now: testNow})
-			if f == nil || len(f.Spec.Expect) == 0 {
-				t.Errorf("%s\n%s", ds.Error(), file.String())
-			}
-			for _, d := range ds {
-				if d.Severity == policy.Warning && d.Code != "dual-use-crawler" {
-					t.Errorf("%s\n%s", d, file.String())
-				}
-			}
-		})
-	}
-	if rows != 7 {
-		t.Errorf("%d cases", rows)
 	}
 }

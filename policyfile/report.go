@@ -101,10 +101,11 @@ func splitLines(s string) []string {
 	return strings.Split(strings.TrimSuffix(lineBreaks.Replace(s), "\n"), "\n")
 }
 
-type codeInfo lint.Code
+// Code is a kind of problem.
+type Code lint.Code
 
-// codeTable lists the codes of this package itself; docs/lint.md explains each.
-var codeTable = []codeInfo{
+// codeTable lists the codes of this package itself; docs/reference/messages.md explains each.
+var codeTable = []Code{
 	{"file-too-large", policy.Error, "The file is too large"},
 	{"file-empty", policy.Error, "The file is empty"},
 	{"is-robots-txt", policy.Error, "The file is a robots.txt"},
@@ -157,7 +158,7 @@ var codeTable = []codeInfo{
 
 var severities = func() map[string]policy.Severity {
 	m := map[string]policy.Severity{}
-	for _, c := range allCodes() {
+	for _, c := range Codes() {
 		m[c.Name] = c.Severity
 	}
 	return m
@@ -171,12 +172,12 @@ func severityOf(code string) policy.Severity {
 	return s
 }
 
-// allCodes lists the codes of this package, the gravest first; channels report more (see File.Add).
-func allCodes() []codeInfo {
+// Codes lists the codes of policy files, the gravest first. Channels report more (see File.Add).
+func Codes() []Code {
 	all := slices.Clone(codeTable)
 	for _, c := range lint.Codes() {
-		all = append(all, codeInfo(c))
+		all = append(all, Code(c))
 	}
-	slices.SortStableFunc(all, func(a, b codeInfo) int { return cmp.Compare(b.Severity, a.Severity) })
+	slices.SortStableFunc(all, func(a, b Code) int { return cmp.Compare(b.Severity, a.Severity) })
 	return all
 }

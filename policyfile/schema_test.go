@@ -201,7 +201,7 @@ func TestSchemaAcceptsWhatLoads(t *testing.T) {
 			texts[path] = string(data)
 		}
 	}
-	for i, b := range blocksOf(t, "../docs/policy-file.md") {
+	for i, b := range blocksOf(t, "../docs/reference/policy-file.md") {
 		if b.language == "yaml" {
 			texts[fmt.Sprintf("example %d", i)] = b.text
 		}

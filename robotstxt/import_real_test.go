@@ -50,7 +50,7 @@ func realFiles(t testing.TB) map[string][]byte {
 }
 
 // Under the imported policy every crawler may do what Google's parser reads in the file: the
-// crawlers in the file, some that are not, and an unlisted one. docs/migrating.md lists the
+// crawlers in the file, some that are not, and an unlisted one. docs/how-to/import.md lists the
 // exceptions. Those about a line are reported.
 func TestImportSaysTheSame(t *testing.T) {
 	names := newNames(t)

@@ -3,7 +3,7 @@
 // Package agreement proves that all channels say the same: policies at random and
 // written ones are served by a running Caddy and by net/http alone, and whatever
 // crawlers read over HTTP is read by independent readers and held to what the policy
-// decides. See docs/agreement.md.
+// decides. See docs/contributing/agreement.md.
 package agreement
 
 import (

@@ -189,7 +189,7 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 	}
 }
 
-// publishesACAP is docs/policy-file.md, "publish". What auto publishes may be for some
+// publishesACAP is docs/reference/policy-file.md, "publish". What auto publishes may be for some
 // hosts only.
 func (x *exam) publishesACAP() bool {
 	if x.p.spec.Publish.ACAP != policy.Auto {

@@ -133,7 +133,7 @@ func (x *exam) edge(q question, who policy.Identity) string {
 }
 
 // open reports whether nobody is blocked, in whichever way a path is read: see
-// "Who is blocked" in docs/blocking.md.
+// "Who is blocked" in docs/concepts/asking-and-blocking.md.
 func (x *exam) open(host string, paths []string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		name, _, _ := strings.Cut(path, "?")
@@ -142,7 +142,7 @@ func (x *exam) open(host string, paths []string) bool {
 	})
 }
 
-// blocked holds a block to what docs/blocking.md says of it.
+// blocked holds a block to what docs/concepts/asking-and-blocking.md says of it.
 func (x *exam) refused(q question, a answer, want string) {
 	x.count("edge: blocked")
 	if want == "close" {

@@ -15,27 +15,27 @@ import (
 // exceptions are all that may differ, with the reason. Each is a predicate in
 // this package that looks at the very policy, crawler and path.
 var exceptions = map[string]string{
-	"not-flattenable": "robots.txt is stricter where longest-match readers cannot express what the policy says; lint says where (docs/lint.md)",
+	"not-flattenable": "robots.txt is stricter where longest-match readers cannot express what the policy says; lint says where (docs/reference/messages.md)",
 	"temoto: patterns with wildcards match anywhere in the path": "temoto/robotstxt tries a pattern with * or $ at any place of the path",
 	"temoto: lengths of patterns with wildcards":                 "temoto/robotstxt counts the bytes of a regular expression",
 	"another operator's group":                                   "a crawler that follows the group of another operator's crawler reads it unless that would be laxer than the policy",
-	"content-usage-cross":                                        "the paths of preferences cross in too many ways for robots.txt, which says the stricter; lint says so (docs/lint.md)",
-	"acap-not-ready":                                             "ACAP 1.0 calls the qualifier not ready, so it is not published; lint says where (docs/lint.md)",
-	"purpose-groups-differ":                                      "a crawler of two purposes combines their groups, whose Content-Usage says the stricter; lint says so (docs/lint.md)",
-	"acap-purpose":                                               "ACAP cannot say it for one purpose alone, and says the stricter; lint says where (docs/lint.md)",
-	"acap-undecidable":                                           "ACAP ranks the patterns in no order, and takes the disallow entry; lint says where (docs/lint.md)",
+	"content-usage-cross":                                        "the paths of preferences cross in too many ways for robots.txt, which says the stricter; lint says so (docs/reference/messages.md)",
+	"acap-not-ready":                                             "ACAP 1.0 calls the qualifier not ready, so it is not published; lint says where (docs/reference/messages.md)",
+	"purpose-groups-differ":                                      "a crawler of two purposes combines their groups, whose Content-Usage says the stricter; lint says so (docs/reference/messages.md)",
+	"acap-purpose":                                               "ACAP cannot say it for one purpose alone, and says the stricter; lint says where (docs/reference/messages.md)",
+	"acap-undecidable":                                           "ACAP ranks the patterns in no order, and takes the disallow entry; lint says where (docs/reference/messages.md)",
 	"acap: upper and lower case":                                 "ACAP compares paths without case (ACAP 1.0 part 1)",
 }
 
 // Every exception is explained where people look for it.
 func TestExceptionsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/agreement.md")
+	page, err := os.ReadFile("../../docs/contributing/agreement.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range exceptions {
 		if !strings.Contains(string(page), "`"+name+"`") {
-			t.Errorf("docs/agreement.md does not name the exception %q", name)
+			t.Errorf("docs/contributing/agreement.md does not name the exception %q", name)
 		}
 	}
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// TestForwardAuth signs people in by the recipe of docs/console.md, with a server that knows
+// TestForwardAuth signs people in by the recipe of docs/get-started/console-tour.md, with a server that knows
 // who has a cookie: whoever sends the header of somebody else is not them.
 func TestForwardAuth(t *testing.T) {
-	page, err := os.ReadFile("../../docs/console.md")
+	page, err := os.ReadFile("../../docs/get-started/console-tour.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	recipe := regexp.MustCompile("(?s)```caddyfile\n(route /crawlers.*?)```").FindSubmatch(page)
 	if recipe == nil {
-		t.Fatal("docs/console.md has no recipe for forward_auth")
+		t.Fatal("docs/get-started/console-tour.md has no recipe for forward_auth")
 	}
 	auth := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := r.Cookie("session")

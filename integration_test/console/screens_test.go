@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the pictures of docs/console.md")
+var update = flag.Bool("update", false, "write the pictures of docs/get-started/console-tour.md")
 
 // screens are the pages by the names of their pictures.
 var screens = []struct{ name, path string }{
@@ -192,7 +192,7 @@ func save(t *testing.T, b *browser.Browser, name string) {
 	}
 }
 
-// pictures writes those of docs/console.md.
+// pictures writes those of docs/get-started/console-tour.md.
 func pictures(t *testing.T, b *browser.Browser, n *newsroom) {
 	t.Helper()
 	for _, s := range screens {

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// TestSignIn puts the pages on a site behind basic_auth, as docs/console.md shows: without
+// TestSignIn puts the pages on a site behind basic_auth, as docs/get-started/console-tour.md shows: without
 // a password there is nothing to see on any address, and with it nothing to change.
 func TestSignIn(t *testing.T) {
 	dir := t.TempDir()

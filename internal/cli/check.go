@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -122,7 +123,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 // writeCheck prints the diagnostics of one file and, if it loads, who may come in and what
 // search engines may show: in at most 15 lines, or all of it.
 func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics, long bool) error {
-	if err := ds.Write(out, colored(out)); err != nil {
+	if err := errors.Join(ds.Write(out, colored(out)), ds.WriteLinks(out)); err != nil {
 		return err
 	}
 	counts := fmt.Sprintf("%s, %s and %s", english.Count(ds.Count(policy.Error), "error"), english.Count(ds.Count(policy.Warning), "warning"), english.Count(ds.Count(policy.Hint), "hint"))

@@ -49,6 +49,15 @@ var subcommands = []func() *cobra.Command{
 // function.
 func Register(subcommand func() *cobra.Command) { subcommands = append(subcommands, subcommand) }
 
+// Commands returns the subcommands of this build.
+func Commands() []*cobra.Command {
+	all := make([]*cobra.Command, len(subcommands))
+	for i, subcommand := range subcommands {
+		all[i] = subcommand()
+	}
+	return all
+}
+
 func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "robots-policy",
@@ -65,9 +74,7 @@ The exit code is 0 on success, 1 if the policy file has an error, and 2 if the
 command cannot be carried out as given. "publish" has 3 for what no server has confirmed.`,
 		CobraFunc: func(parent *cobra.Command) {
 			rejectUnknown(parent)
-			for _, subcommand := range subcommands {
-				parent.AddCommand(subcommand())
-			}
+			parent.AddCommand(Commands()...)
 		},
 	})
 }
@@ -164,7 +171,7 @@ func loadValid(cmd *cobra.Command, name string) (*site.Site, error) {
 // errors among them.
 func report(cmd *cobra.Command, ds policyfile.Diagnostics) error {
 	out := cmd.ErrOrStderr()
-	if err := ds.Write(out, colored(out)); err != nil {
+	if err := errors.Join(ds.Write(out, colored(out)), ds.WriteLinks(out)); err != nil {
 		return err
 	}
 	if ds.HasErrors() {

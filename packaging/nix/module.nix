@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A NixOS module: Caddy with robots_policy.
+# A NixOS module: Caddy with robots_policy. Nothing is released yet: until then, name a commit
+# after the @, in Go's form for versions without a tag.
 #
 # withPlugins pins a hash of all sources. Build once with lib.fakeHash, and put the hash that
 # the error shows in its place; do so again after each update.

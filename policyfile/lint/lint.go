@@ -133,7 +133,7 @@ var codes = []Code{
 	{"blocks-search", policy.Error, "Search engines or link previews are blocked"},
 
 	{"disallows-search", policy.Warning, "Search engines or link previews are disallowed"},
-	{"site-not-indexed", policy.Warning, "The whole site is kept out of search results"},
+	{"site-not-indexed", policy.Warning, "The whole site stays out of search results"},
 	{"includes-www", policy.Warning, "A wildcard host that includes www"},
 	{"only-disallowed", policy.Warning, "A crawler that is only disallowed, and stays out"},
 	{"changes-nothing", policy.Warning, "A line that changes nothing"},

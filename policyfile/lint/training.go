@@ -170,7 +170,7 @@ func (l *linter) mayFetch(categories []policy.Audience, host, path string) (may 
 	return may
 }
 
-// readers says who reads what is published of a usage; see docs/rights.md.
+// readers says who reads what is published of a usage; see docs/reference/rights.md.
 func (l *linter) readers(use rightsUse) string {
 	if use.usage == policy.TrainAI && l.Policy.Spec().Publish.ControlTokens == policy.On {
 		return "only Google and Apple say that they read it, in the groups of robots.txt for Google-Extended and Applebot-Extended, and nearly all read there what they may not crawl"

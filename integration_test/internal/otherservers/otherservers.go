@@ -27,12 +27,15 @@ func Recipe(t testing.TB, root, name string) string {
 	return string(text)
 }
 
-// Nginx starts an nginx with the text of http {}, beside robots-policy-proxy.conf, and
+// Nginx starts an nginx with the text of http {}, with its snippets, and
 // skips the test if there is none. It answers at addrs when it returns its process.
 func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, dir, "robots-policy-proxy.conf", Recipe(t, root, "robots-policy-proxy.conf"))
+	for _, name := range []string{"robots-policy-proxy.conf", "robots-policy-document.conf"} {
+		write(t, dir, filepath.Join("snippets", name), Recipe(t, root, name))
+	}
+	text = strings.ReplaceAll(text, "/var/cache/", dir+"/")
 	write(t, dir, "site.conf", text)
 	write(t, dir, "nginx.conf", "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log nginx.log crit;\nevents { worker_connections 1024; }\n"+
 		"http {\naccess_log off;\nclient_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;\n"+
@@ -52,7 +55,12 @@ func HAProxy(t testing.TB, text, lua string, addrs ...string) {
 
 func write(t testing.TB, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	path := filepath.Join(dir, name)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

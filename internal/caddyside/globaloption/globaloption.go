@@ -152,13 +152,8 @@ func (a *App) Cleanup() error {
 //	robots_policy {
 //	    catalog auto [<address>]
 //	    crawler_log
-//	    evidence <directory> {
-//	        key  <file>
-//	        days <number>
-//	    }
-//	    metrics [hosts [<number>|<names...>]] {
-//	        series <number>
-//	    }
+//	    evidence <directory> { ... }
+//	    metrics [hosts [<number>|<names...>]] { ... }
 //	    fleet [<name>] { ... }
 //	    activity <directory> { ... }
 //	    console { ... }

@@ -24,7 +24,7 @@ import (
 
 var monday = time.Date(2026, 11, 16, 10, 0, 0, 0, time.UTC)
 
-// analyticsVisits are the requests on which the queries of docs/analytics.md are tested.
+// analyticsVisits are the requests on which the queries of docs/reference/crawler-log.md are tested.
 var analyticsVisits = []activity.Request{
 	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
 	{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Unverified, Decision: activity.Blocked, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},
@@ -72,16 +72,16 @@ func writeVisits(t *testing.T) (dir string) {
 	return dir
 }
 
-// docBlocks are the fenced blocks of docs/analytics.md under a heading.
+// docBlocks are the fenced blocks of docs/reference/crawler-log.md under a heading.
 func docBlocks(t *testing.T, heading string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/analytics.md")
+	text, err := os.ReadFile("../../../docs/reference/crawler-log.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, ok := strings.Cut(string(text), "\n## "+heading+"\n")
 	if !ok {
-		t.Fatalf("docs/analytics.md has no heading %q", heading)
+		t.Fatalf("docs/reference/crawler-log.md has no heading %q", heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var blocks []string

@@ -22,7 +22,7 @@ type Module interface {
 func init() { caddy.RegisterModule(new(CrawlerLog)) }
 
 // CrawlerLog writes each request as one line to the log `http.robots_policy.crawler_log`.
-// The fields are those of activity.Request; docs/analytics.md lists them.
+// The fields are those of activity.Request; docs/reference/crawler-log.md lists them.
 type CrawlerLog struct {
 	logger *zap.Logger
 	queue  *activity.Queue[activity.Request]

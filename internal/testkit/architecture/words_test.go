@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// retired are words that docs/glossary.md replaces, with the word to use.
+// retired are words that docs/reference/glossary.md replaces, with the word to use.
 var retired = []struct{ words, use string }{
 	{`catalogu\w+`, "catalog"},
 	{`licen[c]e\w*`, "license"},
@@ -45,9 +45,9 @@ var exceptions = []struct{ file, line string }{
 	{"*", "permissions-reference"},
 	{"*", "agent-permissions.json"},
 	{"internal/leaf/renamed/renamed.go", ""},
-	{"docs/glossary.md", ""},
+	{"docs/reference/glossary.md", ""},
 	{"CONTRIBUTING.md", "DIR/catalogues"}, // a folder of data that is not the project's
-	{"docs/style.md", `"may" a permission`},
+	{"docs/contributing/style.md", `"may" a permission`},
 	{"internal/cli/policyinput/policyinput.go", "no permission to read"}, // of the operating system
 	// Words that authors of policies and of robots.txt files may write.
 	{"policyfile/words.go", ""},
@@ -143,7 +143,7 @@ func seenByUsers(t *testing.T) (all []seenLine) {
 
 var (
 	visible   = regexp.MustCompile(`^(docs/|console/templates/|README|CONTRIBUTING|SECURITY|examples/|packaging/)|\.go$|report\.html$|crawlers/catalog/`)
-	invisible = regexp.MustCompile(`_test\.go$|/testdata/|^docs/archive/|^(bench|internal/testkit|internal/rfc9309|integration_test)/|packaging/kubernetes/schema`)
+	invisible = regexp.MustCompile(`_test\.go$|/testdata/|^docs/contributing/archive/|^(bench|internal/testkit|internal/rfc9309|integration_test)/|packaging/kubernetes/schema`)
 )
 
 // literals returns the string literals of a Go file but for imports, structs' tags among them.

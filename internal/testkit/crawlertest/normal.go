@@ -62,7 +62,7 @@ var (
 )
 
 // ServedPaths are the paths for which a chain of servers may take one that was
-// sent, the one that was sent first. See "Who is blocked" in docs/blocking.md.
+// sent, the one that was sent first. See "Who is blocked" in docs/concepts/asking-and-blocking.md.
 func ServedPaths(sent string) (paths []string) {
 	path, query, _ := strings.Cut(sent, "?")
 	inQuery, inPath := strings.IndexByte(query, '#'), strings.IndexByte(path, '#')
