@@ -206,7 +206,7 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 		for _, against := range fd.Patterns {
 			p, ok := acapPattern(against)
 			if p = acap.Fold(p); ok && p.Overlaps(own) && own.Len() >= p.Len() && acap.Compare(own, p) != acap.First {
-				im.f.note(f.Line, "this permission for %q is left out: ACAP does not say that it is narrower than the prohibition for %q of line %d (section 2.4.5)", pattern, against, fd.Line)
+				im.f.note(f.Line, "%q is left out: ACAP does not call it narrower than %q of line %d, which disallows it (section 2.4.5)", pattern, against, fd.Line)
 				return true
 			}
 		}
