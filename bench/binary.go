@@ -13,13 +13,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// What the module costs is the cost of a larger program and that of its handler. The
-// option binary measures both: Caddy as it is, with the module linked and no
-// robots_policy in its Caddyfile, with the console too, and in use. All are built from the
-// go.mod of this repository. How functions happen to lie in memory alone can make a
-// program a few percent faster or slower, so each is linked in several layouts.
+// The module costs the time of a larger program and the time of its handler. The option binary
+// measures both: Caddy as it is, with the module linked and no robots_policy in its Caddyfile,
+// with the console too, and in use. All are built from the go.mod of this repository. The order
+// of functions in memory alone can make a program a few percent faster or slower, so each is
+// linked in several layouts.
 
-// programs are what a main package imports beside Caddy.
+// programs are the imports of a main package in addition to Caddy.
 var programs = []struct {
 	name    string
 	imports []string
@@ -84,7 +84,7 @@ func buildPrograms(ctx context.Context, dir string, layout int, rep *report) (ma
 	return binaries, nil
 }
 
-// layoutSummary is what a pair cost in all layouts.
+// layoutSummary holds the cost of a pair in all layouts.
 type layoutSummary struct {
 	Scenario string    `json:"scenario"`
 	Row      string    `json:"row"`

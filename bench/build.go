@@ -24,7 +24,7 @@ func build(ctx context.Context, dir, module, pkg string, flags ...string) (strin
 	return binary, nil
 }
 
-// caddyVersion is that of the Caddy in a binary.
+// caddyVersion returns the version of the Caddy in a binary.
 func caddyVersion(binary string) string {
 	if info, err := buildinfo.ReadFile(binary); err == nil {
 		for _, d := range info.Deps {
@@ -36,7 +36,7 @@ func caddyVersion(binary string) string {
 	return "unknown"
 }
 
-// revision is that of the source here, if it is a git checkout.
+// revision returns the revision of the source here, if it is a git checkout.
 func revision(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty=, changed").Output()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// answer is what is looked at of a response.
+// answer holds the checked parts of a response.
 type answer struct {
 	status int
 	size   int // of the body, in octets, without the framing of chunks
@@ -28,8 +28,8 @@ type load struct {
 	timing   atomic.Bool // latencies are recorded
 }
 
-// client is one connection. It allocates nothing while it asks, so that there is
-// no garbage to collect beside the measurement.
+// client is one connection. It allocates no memory while it asks, so that no garbage is
+// collected during the measurement.
 type client struct {
 	conn      net.Conn
 	r         *bufio.Reader
@@ -173,7 +173,7 @@ func number(b []byte, base int) int {
 	return int(n)
 }
 
-// count is how many answers there were. Long ones count by their octets.
+// count returns the number of answers. Long ones are counted by their octets.
 func (l *load) count(stream bool) float64 {
 	n := 0.0
 	for _, c := range l.clients {
@@ -201,7 +201,7 @@ func (l *load) stop() error {
 	return errors.Join(errs...)
 }
 
-// latencies are those of all clients, for the time when timing was set.
+// latencies are the latencies of all clients, for the time when timing was set.
 func (l *load) latencies() (all []time.Duration) {
 	for _, c := range l.clients {
 		all = append(all, c.latencies...)

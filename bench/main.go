@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench compares Caddy with this module with Caddy without it, and with
-// what is done instead: it builds both, runs them and nginx, where that is
-// installed, on loopback, and measures CPU time per request, throughput, latency
-// and memory in one interleaved run. What it measures and how to read it is in
-// docs/contributing/benchmarks.md.
+// Command bench compares Caddy with this module with Caddy without it, and with the
+// alternatives. It builds both, and runs them on loopback, with nginx if it is installed. It
+// measures CPU time per request, throughput, latency and memory in one interleaved run.
+// docs/contributing/benchmarks.md describes the measurements and how to read them.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// options are what the flags say.
+// options are the values of the flags.
 type options struct {
 	rows, scenarios string
 	rounds, parts   int
@@ -35,7 +34,7 @@ type options struct {
 	sameBinary      bool // bare rows run the binary with the module too: for tests, which build once
 }
 
-// cpus is how many there are, before this process keeps off some.
+// cpus is the number of CPUs before this process keeps off some.
 var cpus = runtime.NumCPU()
 
 func main() {
@@ -176,7 +175,7 @@ func prepare(ctx context.Context, o options, dir string, rep *report) (rows []*r
 	return binaryRows(), binaries, nil
 }
 
-// part runs all rows once. Of the windows it measures its share.
+// part runs all rows once, and measures its share of the windows.
 func (res *results) part(ctx context.Context, m *meter, rows []*row, scenarios []workload.Scenario, o options, part int, until time.Time, start func(*row) error) (all []*work, err error) {
 	defer func() {
 		for _, r := range rows {

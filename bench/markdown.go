@@ -41,14 +41,14 @@ func (rep *report) markdown() string {
 		section("What each row did", workTable(rep.Work, rep.scenarios))
 	}
 	section("Programs, in several layouts", rep.layoutTable())
-	section("CPU time per request, beside the base", rep.pairTable())
+	section("CPU time per request, compared with the base", rep.pairTable())
 	section("Throughput and latency, alone", rep.soloTable())
 	section("Memory: 64 slow readers of 10 MB", rep.memoryTable())
 	section("Inside the process", rep.chainTable())
 	return b.String()
 }
 
-// least is what the row that does the least took over its base in a scenario.
+// least is the excess of the row with the least work over its base in a scenario.
 func (rep *report) least(scenario string) string {
 	for _, p := range rep.Pairs {
 		if p.Scenario == scenario && p.Row == leastRow {
@@ -132,7 +132,7 @@ func (rep *report) rows() string {
 	return table([]string{"row", "what it is", "base"}, lines)
 }
 
-// workTable is what each row did: a line a row, a column a scenario.
+// workTable shows the work of each row: a line for each row, a column for each scenario.
 func workTable(all []*work, scenarios []workload.Scenario) string {
 	head := []string{"row"}
 	for _, s := range scenarios {

@@ -12,14 +12,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// settle is how long a load runs before it is looked at. Streams take longer, and
-// have longer windows, so that more than their beginnings is seen.
+// settle is the time for which a load runs before it is measured. Streams take longer, and have
+// longer windows, so that the measurement covers more than their beginnings.
 const (
 	settle     = 60 * time.Millisecond
 	streamSlow = 4
 )
 
-// window is what one proxy did in a stretch of time.
+// window holds the measurements of one proxy in a period of time.
 type window struct {
 	requests  float64
 	cpu, wall time.Duration
@@ -123,10 +123,10 @@ type sight struct {
 	self, machine time.Duration
 }
 
-// enough is how many answers a window has at least.
+// enough is the smallest number of answers in a window.
 const enough = 4
 
-// fewest is how many answers the slowest row gave since before.
+// fewest returns the number of answers of the slowest row since before.
 func (l sight) fewest(before sight) float64 {
 	n := math.Inf(1)
 	for i := range l.counts {

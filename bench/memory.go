@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// streams is how many slow clients read a long page at the same time, each at
+// streams is the number of slow clients that read a long page at the same time, each at
 // streamRate octets a second.
 const (
 	streams    = 64
@@ -28,7 +28,7 @@ type memoryUse struct {
 	idle, peak int
 }
 
-// perStream is what each stream added.
+// perStream is the additional memory for each stream.
 func (m memoryUse) perStream() float64 { return float64(m.peak-m.idle) / streams }
 
 // streaming measures the memory of a row while many read slowly. It is to have

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// report is what a run found. Times are in µs, memory is in octets.
+// report holds the results of a run. Times are in µs, memory is in octets.
 type report struct {
 	Date     time.Time              `json:"date"`
 	Machine  machine                `json:"machine"`
@@ -41,7 +41,7 @@ type machine struct {
 	Revision string `json:"revision"` // of this module
 }
 
-// pairSummary is a row beside its base. More is what it took more than the base.
+// pairSummary compares a row with its base. More is the excess over the base.
 type pairSummary struct {
 	Scenario  string  `json:"scenario"`
 	Row       string  `json:"row"`

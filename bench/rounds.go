@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// pair is a row beside its base, in one window.
+// pair is a row and its base, in one window.
 type pair struct {
 	ratio      float64 // of CPU time per request
 	base, ours float64 // CPU time per request, µs
@@ -27,8 +27,8 @@ type solo struct {
 
 type cell struct{ row, scenario string }
 
-// results are all figures, in the order in which they were measured. Solos have
-// one element a round, so that those of the same round can be compared.
+// results are all figures in the order of their measurement. Solos have one element for each
+// round, so that those of the same round can be compared.
 type results struct {
 	pairs  map[cell][]pair
 	solos  map[cell][]solo

@@ -23,7 +23,7 @@ import (
 type row struct {
 	Name string `json:"name"`
 	What string `json:"what"`
-	Base string `json:"base,omitempty"` // the row that it is measured beside, at the same time on the same CPU
+	Base string `json:"base,omitempty"` // the row that it is compared with, at the same time on the same CPU
 
 	server   string // what runs: "caddy" with this module, "barecaddy", "nginx"
 	template string
@@ -45,7 +45,7 @@ const (
 	bareRow  = "caddy"
 	againRow = "caddy-again"
 	leastRow = "least"
-	// unusedRow is what the handler is measured beside: the same program without it.
+	// unusedRow is the base of the handler: the same program without it.
 	unusedRow = "unused"
 	refuseRow = "caddy-403"
 	ourRow    = "robots_policy"
@@ -81,7 +81,7 @@ func allRows() []*row {
 	}
 }
 
-// base is the name of the row that it is measured beside in a scenario.
+// base returns the name of the row that it is compared with in a scenario.
 func (r *row) base(scenario string) string {
 	if r.refusing != "" && scenario == refused {
 		return r.refusing
@@ -178,8 +178,7 @@ func (r *row) stop() {
 func (r *row) addr() string { return "127.0.0.1:" + strconv.Itoa(r.port) }
 func (r *row) pid() int     { return r.cmd.Process.Pid }
 
-// freePort finds a port that nothing listens on, among those that systems do not give to
-// whoever connects.
+// freePort finds an unused port outside the range that systems use for outgoing connections.
 func freePort() (port int, err error) {
 	for range 100 {
 		port = 10_000 + rand.IntN(20_000)

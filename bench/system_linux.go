@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is what a process has used of all CPUs, user and system together: the
-// sum of utime and stime in /proc, which counts 10 ms, in nanoseconds.
+// cpuTime returns the CPU time of a process, user and system together, in nanoseconds. It is
+// the sum of utime and stime in /proc, which have a resolution of 10 ms.
 func cpuTime(pid int) (time.Duration, error) {
 	const schedClock = 2 // CPUCLOCK_SCHED of the kernel's posix-timers.h
 	var t unix.Timespec

@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// work is what a row does in each scenario, as its answers show it. A ratio means
-// little without it: who does less is faster.
+// work holds the work of a row in each scenario, as its answers show it. A ratio means little
+// without it, because a row that does less is faster.
 type work struct {
 	Row string            `json:"row"`
 	Did map[string]string `json:"did"` // by the names of scenarios
@@ -124,8 +124,8 @@ func headOf(h http.Header, body []byte) []byte {
 	return head
 }
 
-// mustDo is what this module does in a scenario, as describe says it. What is not
-// there fails the run, because its figures would be of something else.
+// mustDo returns the work that describe claims for this module in a scenario. If some of it is
+// missing, the run fails, because its figures would describe another task.
 var mustDo = map[string][]string{
 	"json":        {"200", "3 headers"},
 	"page":        {"200", "3 headers", "1 meta"},

@@ -25,10 +25,9 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("least", httpcaddyfile.Before, "header")
 }
 
-// least does the least that has the effect of a policy on the requests and pages of
-// this benchmark, and answers with the same header fields. On others it would be wrong: it decides nothing, looks for one
-// crawler's name, and takes every page for one of these. It is the limit of what a
-// handler in Caddy's chain can cost.
+// least does the least work that has the effect of a policy on the requests and pages of this benchmark, and answers
+// with the same header fields. On other requests it would be wrong: it makes no decision, looks for one crawler's name,
+// and treats every page as one of these. It is the lower limit for a handler in Caddy's chain.
 type least struct {
 	robots, packed []byte
 }

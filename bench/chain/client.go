@@ -50,7 +50,7 @@ func (c *client) learn(h handler) {
 	}
 }
 
-// ask sends one request, made anew as a server makes it.
+// ask sends one request, created like a server creates it.
 func (c *client) ask(h handler) {
 	like := c.requests[c.next%len(c.requests)]
 	c.next++

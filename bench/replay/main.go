@@ -147,7 +147,7 @@ func (b *bench) replay(name string, t *truth, flags ...string) error {
 	return nil
 }
 
-// usage is what a command took.
+// usage holds the time and memory of a command.
 type usage struct {
 	wall, cpu time.Duration
 	memory    int64 // bytes, the most at any time; 0 where the system does not tell
@@ -180,7 +180,7 @@ func (b *bench) print(lines int) {
 	}
 }
 
-// difference is where two texts first differ, with some lines around.
+// difference returns the place where two texts first differ, with some lines around it.
 func difference(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range min(len(w), len(g)) {

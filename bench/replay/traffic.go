@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The policies that are compared. What they mean for the traffic is written out by hand
-// in decide, so that the truth does not come from what is tested.
+// The compared policies. decide repeats their meaning for the traffic by hand, so that the
+// truth does not come from the tested code.
 const (
 	oldPolicy = `version: 1
 enforcement: {mode: block}
@@ -71,7 +71,7 @@ var sections = []string{"/news/", "/shop/", "/private/", "/about/"}
 // pathsPerSection is below the number of paths that a report counts exactly.
 const pathsPerSection = 2000
 
-// decide is what each policy does about a request, from the texts above.
+// decide returns the effect of each policy on a request, from the texts above.
 func decide(a *agent, section string) (before, now string) {
 	before, now = "allowed", "allowed"
 	if section == "/private/" {

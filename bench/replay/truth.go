@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// truth is what a log was made of.
+// truth describes the requests of a log.
 type truth struct {
 	plain bool // the log has no headers and no hosts
 	// stale: the address lists that are built in are too old by then to accuse anyone.
@@ -21,7 +21,7 @@ type truth struct {
 	cells map[cell]*counted
 }
 
-// cell is what requests have in common.
+// cell holds the common properties of requests.
 type cell struct {
 	agent   *agent
 	section string
@@ -216,7 +216,7 @@ func (t *truth) unknownAndDays(w *replay.Report) {
 // check compares a report with the truth, number by number.
 func (t *truth) check(got *replay.Report) error {
 	want := t.expected(got)
-	words := func(r *replay.Report) *replay.Report { // what is no number
+	words := func(r *replay.Report) *replay.Report { // not a number
 		c := *r
 		c.SearchLoss = replay.SearchLoss{Requests: r.SearchLoss.Requests + r.SearchLoss.Intended}
 		c.NotReplayed = slices.Clone(r.NotReplayed)

@@ -35,11 +35,11 @@ var automation = map[string]string{
 	"Googlebot/2.1 (http://www.googlebot.com/bot.html)": "Googlebot, in a fixture for the types of clients",
 }
 
-// enoughBrowsers is how many headers of browsers and apps are needed to say something
+// enoughBrowsers is the number of headers of browsers and apps that are needed for a statement
 // about them all.
 const enoughBrowsers = 40_000
 
-// checkBrowsers fails for every browser or app that is taken for a crawler.
+// checkBrowsers fails for every browser or app that is recognized as a crawler.
 func checkBrowsers(t *testing.T, c *crawlers.Catalog, r *crawlers.Recognizer, files []string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -82,9 +82,9 @@ func browserFiles(t *testing.T) (all []string) {
 	return all
 }
 
-// headersIn returns the headers of a file: JSON with fields named userAgent, as the npm
-// package user-agents has it; YAML with user_agent, as the fixtures of device-detector; or
-// one header a line. It may be compressed with gzip.
+// headersIn returns the headers of a file. The file is JSON with fields named userAgent, as in
+// the npm package user-agents, YAML with user_agent, as in the fixtures of device-detector, or
+// one header for each line. It may be compressed with gzip.
 func headersIn(t *testing.T, name string) (all []string) {
 	t.Helper()
 	data := readFile(t, name)

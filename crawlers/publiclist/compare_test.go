@@ -12,13 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Count is how many of some User-Agents the catalog recognizes.
+// Count returns the number of User-Agents that the catalog recognizes.
 type Count struct {
 	Recognized int `json:"recognized"`
 	Total      int `json:"total"`
 }
 
-// Percent is the share that is recognized. Of none, all are.
+// Percent is the recognized share. For an empty list it is 100.
 func (c Count) Percent() float64 {
 	if c.Total == 0 {
 		return 100
@@ -116,8 +116,8 @@ func WriteTable(out io.Writer, reports []Report) error {
 	return w.Flush()
 }
 
-// rank puts the kinds that policies name most at the top of a table, and those that
-// are no kinds at the bottom.
+// rank puts the categories that policies name most at the top of a table, and words that are
+// not categories at the bottom.
 func rank(kind string) int {
 	switch kind {
 	case KindAI:

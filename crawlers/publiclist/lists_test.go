@@ -40,7 +40,7 @@ const KindNone = "(none)"
 type Entry struct {
 	// Name is the collection's name for it: a pattern, an identifier or a token.
 	Name string
-	// Kinds are its kinds: those of the catalog, [KindAI], [KindTool] or [KindNone].
+	// Kinds are its categories: those in the catalog, [KindAI], [KindTool] or [KindNone].
 	Kinds []string
 	// UserAgents are header values that it sends.
 	UserAgents []string
@@ -144,8 +144,8 @@ func (l *List) check() error {
 	return nil
 }
 
-// The kinds that collections name, in ours. What a collection says about the operator
-// (google, microsoft) or the way of working (programmatic, tool) is no kind.
+// The categories of the collections, in ours. Information about the operator (google,
+// microsoft) or the way of working (programmatic, tool) is not a category.
 var (
 	userAgentsKinds = map[string]string{
 		"search-engine": string(crawlers.CategorySearch), "ai-crawler": KindAI, "archiver": string(crawlers.CategoryArchive), "seo": string(crawlers.CategorySEO),

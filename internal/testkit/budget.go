@@ -50,8 +50,8 @@ func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	}
 }
 
-// memory is how many bytes of the heap f needs at most, garbage included: up to that
-// percentage of what is in use.
+// memory returns the most bytes of the heap that f needs, garbage included: up to that
+// percentage of the memory in use.
 func memory(f func(), garbage int) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	runtime.GC()
@@ -74,8 +74,8 @@ func memory(f func(), garbage int) int64 {
 	return int64(max(most, before) - before)
 }
 
-// slowness is how much longer than on an idle machine a fixed work takes now: others may
-// share the processor.
+// slowness returns how much longer than on an idle machine a fixed task takes now, because
+// other programs may share the processor.
 func slowness() float64 {
 	const idle = 45 * time.Millisecond
 	began := cpuTime()
@@ -91,7 +91,7 @@ func slowness() float64 {
 	return float64(cpuTime()-began) / float64(idle)
 }
 
-// heap is how many bytes of the heap are in use.
+// heap returns the bytes of the heap in use.
 func heap() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)

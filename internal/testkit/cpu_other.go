@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// cpuTime is how much time goroutines have run.
+// cpuTime returns the time that goroutines have run.
 func cpuTime() time.Duration {
 	runtime.GC() // it brings the figure up to date
 	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// cpuTime is how much time of a processor the process has had: what others took of it
-// meanwhile does not count.
+// cpuTime returns the processor time of the process, without the time that other processes
+// took.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

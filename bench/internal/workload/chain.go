@@ -9,7 +9,7 @@ type ChainRow struct {
 	Policy   *PolicySize // nil: none
 }
 
-// ChainRows are what is compared. The first is the base of all.
+// ChainRows are the compared rows. The first is the base of all.
 var ChainRows = []ChainRow{
 	{Name: "caddy", Template: "bare.Caddyfile"},
 	{Name: "caddy-again", Template: "bare.Caddyfile"},
@@ -18,8 +18,7 @@ var ChainRows = []ChainRow{
 	{Name: "caddy-recipe", Template: "recipe.Caddyfile"},
 }
 
-// ChainResult is what a request cost in one row. More is the difference to the
-// base.
+// ChainResult is the cost of a request in one row. More is the difference from the base.
 type ChainResult struct {
 	Scenario   string  `json:"scenario"`
 	Row        string  `json:"row"`

@@ -11,7 +11,7 @@ import (
 //go:embed configs
 var configs embed.FS
 
-// Config is what a row's configuration is made from.
+// Config holds the inputs of a row's configuration.
 type Config struct {
 	Template string // a file of configs
 	Port     int    // where the row listens, on 127.0.0.1

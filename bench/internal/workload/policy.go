@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The sizes of the two policies: Small is that of a newspaper, Large that of a
-// publishing house with many titles.
+// The sizes of the two policies: Small fits a newspaper, Large a publishing house with many
+// titles.
 var (
 	Small = PolicySize{Crawlers: 150, Rules: 60}
 	Large = PolicySize{Crawlers: 1500, Rules: 10000}
@@ -43,9 +43,9 @@ func madeUp(from, to int) (names []string) {
 	return names
 }
 
-// Policy writes a policy file. The larger one holds the smaller one: what it has
-// more are crawlers, rules for sections of this site, for partners, and for
-// other hosts, none of which change the answers that are measured.
+// Policy writes a policy file. The larger one contains the smaller one. It has more crawlers
+// and more rules, for sections of this site, for partners, and for other hosts. None of them
+// changes the measured answers.
 func Policy(size PolicySize) string {
 	var b strings.Builder
 	b.WriteString("version: 1\ncrawlers:\n")

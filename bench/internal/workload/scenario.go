@@ -23,8 +23,8 @@ const GPTBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; G
 type Scenario struct {
 	Name string
 	What string // one line for readers
-	// Path is where the requests go, with %d for a number that varies, if they go
-	// to many pages.
+	// Path is the target of the requests, with %d for a number that varies, if they go to many
+	// pages.
 	Path string
 	// Crawler is the User-Agent of a crawler; browsers of many kinds ask otherwise.
 	Crawler string
@@ -36,9 +36,9 @@ type Scenario struct {
 	Conns int
 	// Stream marks bodies so large that their octets are counted in place of requests.
 	Stream bool
-	// Target is the CPU time per request that is aimed at, over the same program without
-	// robots_policy in its Caddyfile; where requests are blocked, over "respond 403". It is
-	// a factor, or, where TargetMicros is not 0, so many microseconds more.
+	// Target is the CPU time per request to aim at, compared with the same program without
+	// robots_policy in its Caddyfile, or with "respond 403" where requests are blocked. It is a
+	// factor, or an additional number of microseconds where TargetMicros is not 0.
 	Target, TargetMicros float64
 }
 
@@ -54,8 +54,8 @@ var Scenarios = []Scenario{
 	{Name: "robots-304", What: "/robots.txt, not modified", Path: "/robots.txt", Revalidate: true, Conns: 16, Target: 0.28},
 }
 
-// variety is how many different requests a scenario has. It is prime, so that
-// connections which go through them at different places stay apart.
+// variety is the number of different requests of a scenario. It is prime, so that connections
+// which go through them at different places stay apart.
 const variety = 499
 
 // Requests returns the requests of a scenario as they go over the wire, each to

@@ -60,7 +60,7 @@ var importCaddy = []string{
 // the folders below them: the database belongs to the console.
 var notLinked = []string{"activity/store", "console", "internal/cli/storecmd", "modernc.org/sqlite", "database/sql"}
 
-// graph is who imports whom. Packages of this module are named by their folders.
+// graph holds the imports of each package. Packages of this module are named by their folders.
 type graph map[string][]string
 
 // readImports finds the imports of all packages of this module, whatever systems

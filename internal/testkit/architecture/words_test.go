@@ -40,7 +40,7 @@ var retired = []struct{ words, use string }{
 	{`crawler_requests_total|fleet_nodes|clickhouse_behind_seconds`, "the new name of the metric"},
 }
 
-// exceptions are places where a retired word is somebody else's, by file and a part of the line.
+// exceptions are places where another project defines a retired word, by file and a part of the line.
 var exceptions = []struct{ file, line string }{
 	{"*", "permissions-reference"},
 	{"*", "agent-permissions.json"},

@@ -130,7 +130,7 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// CPU is how much processor time the server has taken, 0 where the system does not say.
+// CPU returns the processor time of the server, or 0 if the system does not report it.
 func (s *Server) CPU() time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {

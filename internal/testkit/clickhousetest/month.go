@@ -11,13 +11,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// Rows are how many rows of one server FillMonth makes.
+// Rows is the number of rows of one server that FillMonth makes.
 type Rows struct {
 	Hour, Day         int // by the hour and the day
 	PathHour, PathDay int // with paths
 }
 
-// crawlers are those of a made-up month, and their kinds.
+// crawlers are the crawlers of a made-up month, with their categories.
 var crawlers = [][2]string{
 	{"Googlebot", "search"},
 	{"Bingbot", "search"},
@@ -41,8 +41,9 @@ var crawlers = [][2]string{
 	{"DataForSeoBot", "seo"},
 }
 
-// FillMonth fills the tables of a fleet with made-up rows of the 30 days up to a time: those
-// by the day of all days, and those by the hour of the last three, as the pages read no others.
+// FillMonth fills the tables of a fleet with made-up rows of the 30 days up to a time. The rows
+// by day cover all days, and the rows by hour the last three, because the pages do not read
+// others.
 func FillMonth(t testing.TB, c *clickhouse.Client, nodes int, n Rows, until time.Time) {
 	t.Helper()
 	today := until.Unix() / 86400

@@ -72,7 +72,7 @@ lib.costs.argtypes = types + [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
 
 const googleProbe = googleLoad
 
-// Costs are what one call of a parser takes.
+// Costs are the time and memory of one call of a parser.
 type Costs struct{ Nanoseconds, Allocations, Bytes float64 }
 
 // GoogleCosts has Google's parser read a file and answer about a URL again and again for a

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// NormalPath is a path and query as RFC 9309 section 2.2.2 has them compared: in
-// one form, in which letters, digits and marks are plain and everything else is
-// encoded, "*" and "$" included, which are special in a pattern. %2F and %3F are
-// not "/" and "?" before the query, where those separate.
+// NormalPath is a path and query in the form in which RFC 9309 section 2.2.2 compares them.
+// Letters, digits and marks are plain and everything else is encoded, including "*" and "$",
+// which are special in a pattern. %2F and %3F are not "/" and "?" before the query, where those
+// separate.
 func NormalPath(p string) string {
 	name, query, asked := strings.Cut(p, "?")
 	if !strings.HasPrefix(name, "/") {

@@ -31,7 +31,7 @@ func TestServedPaths(t *testing.T) {
 	}
 }
 
-// What the tests expect was written apart from what the module does.
+// The expectations of the tests were written independently of the module.
 func TestServedPathsAreTheReadings(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	parts := []string{"/", "/", "a", "..", ".", ";", "%2f", "%2F", "%5c", `\`, "%3B", "@", "%40", "%2e", "*", "%", "%25", "?", "%3f", "b=", "\u00e9", "#", ":"}

@@ -18,7 +18,7 @@ var OddDates = []string{
 	"26 Dec 2026 at noon", "end of 2026", "tomorrow", "2026", "Samstag, 26. Dezember 2026", "31 Feb 2026", "0000-00-00", "+002026-12-26", `"26 Dec 2026 12:00 IST"`, "26 Dec 2026 12:00 PM", "26Dec2026", "2026-12-26 12h",
 }
 
-// oddRules are rules in spellings that a reader may or may not know, and things that are no rules.
+// oddRules are rules in spellings that a reader may or may not know, and texts that are not rules.
 var oddRules = []string{
 	"noindex nofollow", "noindex; nosnippet", "noindex ; nosnippet ;", "noindex|nosnippet", "noindex/nofollow", "noindex.", "(noindex)", "(noindex nosnippet)", `"noindex"`, "'nosnippet'", "<noindex>", "noindex\u00a0nofollow", "noindex&nofollow", "noindex\tnosnippet",
 	"noindex=1", "noindex:true", "noindex=?0", "noindex=", "noindex:", "noindex:nofollow", "noindex = nosnippet", "NOINDEX", "nOiNdEx=ON", "none!", "none;", "all noindex", "index;noindex", "ACAP noindex", "a b c: nofollow", "noindex 42", "42 noindex",
@@ -143,8 +143,8 @@ func wordRules(lines []string) (rules [][2]string) {
 	return rules
 }
 
-// DateLost reports whether a date of an upstream is neither among those of the merged lines, as it stands, nor
-// made needless by an earlier one.
+// DateLost reports whether a date of an upstream is missing from the merged lines, in its original spelling,
+// and not made needless by an earlier date.
 func DateLost(date string, merged []string) bool {
 	if at, ok := readDate(date); ok {
 		for _, text := range afterDates(merged) {

@@ -12,8 +12,8 @@ import (
 // audience in lower case; "robots" is everyone.
 type PageRules map[string][][2]string
 
-// Elements reads a page as the HTML standard does. Every meta tag of its head
-// with a name is taken for one that might be of a crawler.
+// Elements reads a page like the HTML standard. Every named meta tag of its head might address
+// a crawler.
 func Elements(page string) (PageRules, error) {
 	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -38,8 +38,8 @@ func Elements(page string) (PageRules, error) {
 	return found, nil
 }
 
-// To is what the elements leave a crawler with: those for everyone and its own add
-// up (draft-illyes-repext-03).
+// To returns the rules of the elements for a crawler: those for everyone and its own add up
+// (draft-illyes-repext-03).
 func (p PageRules) To(crawler string) Rights {
 	rules := append([][2]string{}, p["robots"]...)
 	if crawler != "" {

@@ -24,7 +24,7 @@ type Parser struct {
 	Programs [][]string
 	Probe    string
 	Script   string
-	// Authority says that "//" at the start of a path is taken for a host.
+	// Authority says that "//" at the start of a path begins a host.
 	Authority bool
 	// Resolves says that dot segments are taken out of a path before it is looked for.
 	Resolves bool
@@ -37,8 +37,8 @@ type Parser struct {
 	TimedOnly bool
 }
 
-// AnswerTime is how long a parser may take for one file and its questions. Patterns
-// with many asterisks make some parsers run for minutes.
+// AnswerTime is the time that a parser may take for one file and its questions. Patterns with
+// many asterisks make some parsers run for minutes.
 const AnswerTime = 20 * time.Second
 
 var (

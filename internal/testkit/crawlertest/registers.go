@@ -38,8 +38,8 @@ func ReadTDMRep(data string) (f TDMRep, err error) {
 	return f, nil
 }
 
-// At is what the file says about a path in normal form: "" for nothing, "0" or "1". The
-// first location that matches holds.
+// At returns the file's declaration for a path in normal form: "" for none, "0" or "1". The
+// first matching location decides.
 func (f TDMRep) At(path string) (reservation, policy string) {
 	for _, r := range f {
 		if matchesAnyWay(r.Location, path) {
@@ -217,10 +217,10 @@ func (doc *RSL) end(name, text string, at map[string]string) error {
 	return nil
 }
 
-// At is what the document says about a usage of a path in normal form: "yes" if it is
-// permitted for nothing, "no" if it is prohibited, "license" if it is permitted for a
-// payment, "" if nothing is said. The longest URL that matches holds, and what is
-// prohibited by any license without being offered by another is prohibited.
+// At returns the document's decision on a usage of a path in normal form. It is "yes" if the
+// usage is permitted for free, "no" if it is prohibited, "license" if it is permitted for a
+// payment, and "" otherwise. The longest matching URL decides. A usage that any license
+// prohibits and no other offers is prohibited.
 func (doc *RSL) At(path, usage string) string {
 	best := -1
 	for i, c := range doc.Contents {

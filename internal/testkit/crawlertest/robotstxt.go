@@ -16,8 +16,8 @@ type RobotsTxt struct {
 	Groups map[string][]RobotsLine // by token in lower case
 }
 
-// RobotsLine is a line of a group. Path is that of Allow and Disallow, or of an
-// extension that has one; Value the rest.
+// RobotsLine is a line of a group. Path is the path of Allow and Disallow, or of an extension
+// that has one. Value is the rest.
 type RobotsLine struct{ Key, Path, Value string }
 
 // ReadRobotsTxt reads a file. Lines of a key that is in no group are left out.
@@ -147,10 +147,10 @@ func MatchPath(pattern, path string) bool {
 	return re.MatchString(path)
 }
 
-// ForPurposes is the file as a client with these purposes reads it that no group
-// names: the groups of all its purposes are one, and where there is none it obeys
-// that of "*". The names say which of the purposes have a group. A client that a
-// group names obeys that one (draft-illyes-rep-purpose-00 section 2.1).
+// ForPurposes returns the file for a client with these purposes that no group names. The groups
+// of all its purposes are combined. If there are none, it obeys the group of "*". The names
+// tell which purposes have a group. A client that a group names obeys that group
+// (draft-illyes-rep-purpose-00 section 2.1).
 func (f *RobotsTxt) ForPurposes(token string, purposes []string) (read *RobotsTxt, names []string) {
 	if _, named := f.Groups[strings.ToLower(token)]; named {
 		return f, nil

@@ -17,7 +17,7 @@ import (
 type Member struct {
 	Token  string
 	Params map[string]string // the bare items as text; strings unquoted
-	Order  []string          // of the parameters, as they stand there
+	Order  []string          // of the parameters, in their original spelling
 }
 
 // Read8941 reads a List of Tokens with parameters strictly by RFC 8941 §4.2,
@@ -128,7 +128,7 @@ func (p *sfReader) param() (key, value string, err error) {
 	return key, value, err
 }
 
-// Rights is what an engine may still do with a page, and for how long.
+// Rights are the uses of a page that an engine still has, and for how long.
 type Rights struct {
 	Index, Embed, Follow, Archive, Translate, Images bool
 	Snippet, Video, Image, Until                     int64
@@ -138,7 +138,7 @@ type Rights struct {
 // Unlimited is a length, or a time, without a limit.
 const Unlimited = 1 << 60
 
-// AllRights are those of a page that says nothing.
+// AllRights are the rights to a page without rules.
 func AllRights() Rights {
 	return Rights{
 		Index: true, Embed: true, Follow: true, Archive: true, Translate: true, Images: true,
@@ -146,7 +146,7 @@ func AllRights() Rights {
 	}
 }
 
-// String is what the rights lack.
+// String lists the missing rights.
 func (r Rights) String() string {
 	var lacks []string
 	add := func(lack bool, format string, args ...any) {
@@ -174,7 +174,7 @@ func (r Rights) String() string {
 // Within reports whether nothing may be done by r that may not by s.
 func (r Rights) Within(s Rights) bool { return r.And(s) == r }
 
-// And is what may be done by r and by s.
+// And returns the rights that both r and s give.
 func (r Rights) And(s Rights) Rights {
 	return Rights{
 		r.Index && s.Index, r.Embed && s.Embed, r.Follow && s.Follow, r.Archive && s.Archive, r.Translate && s.Translate, r.Images && s.Images,
@@ -237,8 +237,8 @@ func Evaluate(rules [][2]string) Rights {
 	return r
 }
 
-// XRules reads X-Robots-Tag, by agent: a line speaks to everyone until a name
-// and a colon say otherwise, and names of rules with values are no agents.
+// XRules reads X-Robots-Tag, by agent. A line addresses everyone until it has a name and a
+// colon, and names of rules with values are not agents.
 func XRules(lines []string) map[string][][2]string {
 	found := map[string][][2]string{}
 	for _, line := range lines {
@@ -271,13 +271,13 @@ func XRules(lines []string) map[string][][2]string {
 	return found
 }
 
-// EvaluateX is what X-Robots-Tag leaves an agent with, who is named in lower case.
+// EvaluateX returns the rights that X-Robots-Tag leaves to an agent, whose name is in lower case.
 func EvaluateX(lines []string, agent string) Rights {
 	return EvaluateFor(XRules(lines), agent)
 }
 
-// TagRules reads Robots-Tag with three readers, which must agree, and gives the
-// rules by token. What a canonical field must not have is an error too.
+// TagRules reads Robots-Tag with three readers, which must agree, and returns the rules by
+// token. A text that a canonical field must not have is an error, too.
 func TagRules(lines []string) (map[string][][2]string, error) {
 	found := map[string][][2]string{}
 	if len(lines) == 0 {
@@ -288,11 +288,11 @@ func TagRules(lines []string) (map[string][][2]string, error) {
 	}
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no List: %v", lines, err)
+		return nil, fmt.Errorf("%q is not a List: %v", lines, err)
 	}
 	dict, err := httpsfv.UnmarshalDictionary(lines)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no Dictionary: %v", lines, err)
+		return nil, fmt.Errorf("%q is not a Dictionary: %v", lines, err)
 	}
 	plain, err := Read8941(lines[0])
 	if err != nil {
@@ -304,7 +304,7 @@ func TagRules(lines []string) (map[string][][2]string, error) {
 	for i, m := range plain {
 		item := list[i].(httpsfv.Item)
 		if item.Value != httpsfv.Token(m.Token) || m.Token != strings.ToLower(m.Token) || len(m.Params) == 0 || len(m.Order) != len(m.Params) {
-			return nil, fmt.Errorf("%q: member %q must not stand there", lines, m.Token)
+			return nil, fmt.Errorf("%q: member %q is not allowed there", lines, m.Token)
 		}
 		if i > 0 && plain[i-1].Token != m.Token && plain[i-1].Token != "*" && plain[i-1].Token >= m.Token || m.Token == "*" && i > 0 && plain[i-1].Token != "*" {
 			return nil, fmt.Errorf("%q is not in order", lines)
@@ -332,14 +332,14 @@ func paramTexts(p *httpsfv.Params) map[string]string {
 	return texts
 }
 
-// EvaluateTag is what Robots-Tag leaves an agent with, who is named in lower case.
+// EvaluateTag returns the rights that Robots-Tag leaves to an agent, whose name is in lower case.
 func EvaluateTag(lines []string, agent string) (Rights, error) {
 	rules, err := TagRules(lines)
 	return EvaluateFor(rules, agent), err
 }
 
-// EvaluateFor is what rules by agent leave one of them with, who is named in lower
-// case: those for "*" and its own add up.
+// EvaluateFor returns the rights that rules by agent leave to one agent, whose name is in lower
+// case. Those for "*" and its own add up.
 func EvaluateFor(rules map[string][][2]string, agent string) Rights {
 	return Evaluate(slices.Concat(rules["*"], rules[agent]))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Everyone asks a policy for all crawlers, purposes and identities at once, as a
-// register must that speaks to everyone.
+// Everyone asks a policy for all crawlers, purposes and identities at once, like a rights
+// document that addresses everyone.
 type Everyone struct {
 	spec   *policy.Spec
 	askers []Question
@@ -69,8 +69,8 @@ func NewEveryone(full *policy.Spec) *Everyone {
 			e.askers = append(e.askers, Question{Token: token, Purposes: p})
 		}
 	}
-	// The evaluator looks crawlers up one by one: those that nobody is compared with are
-	// left out.
+	// The evaluator looks crawlers up one by one: those that are not compared with any other
+	// are left out.
 	var kept []policy.Crawler
 	for _, c := range spec.Crawlers {
 		if slices.Contains(reps, c.Token) || slices.ContainsFunc(reps, func(t string) bool {

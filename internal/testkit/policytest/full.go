@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// PatternKind is what the patterns of a policy of Full are like.
+// PatternKind is the kind of patterns in a policy of Full.
 type PatternKind string
 
 // The kinds of patterns.
@@ -102,8 +102,7 @@ func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
 	}
 }
 
-// Purposes are what rules of Full are for, beside crawlers; clients name them in any
-// case.
+// Purposes are the purposes in rules of Full, next to crawlers. Clients name them in any case.
 var Purposes = []string{"news", "research", "sport"}
 
 // repurpose gives the rules that are for a purpose one, two or three of them, and

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policytest holds what tests of several packages share: random
-// policies, and an evaluator that decides as slowly and plainly as the rule "in
-// doubt, closed" can be written down.
+// Package policytest holds the helpers that tests of several packages share: random policies,
+// and an evaluator that is as slow and plain as the rule "when in doubt, disallow" can be
+// written down.
 package policytest
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Question is a query by names.
 type Question struct {
-	Token    string // of the crawler; "" for one that nobody knows
+	Token    string // of the crawler; "" for an unlisted one
 	Identity policy.Identity
 	Purposes []string
 	Host     string
@@ -406,7 +406,7 @@ func escapes(inner, outer string) bool {
 // place is a place in a pattern, as two bytes.
 func place(i int) string { return string([]byte{byte(i >> 8), byte(i)}) }
 
-// step is where a pattern may be after a byte, from the places before it.
+// step returns the places in a pattern after a byte, from the places before it.
 func step(pattern, places string, c byte) string {
 	var next strings.Builder
 	for i := 0; i < len(places); i += 2 {

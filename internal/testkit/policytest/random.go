@@ -34,8 +34,8 @@ var Crawlers = []policy.Crawler{
 	{Token: "ZetaBot", Operator: "Zeta", Category: "search", Follows: []string{"AlphaBot"}},
 }
 
-// Tokens are the crawlers that questions about a policy of Random should name;
-// EpsilonBot is in no catalog, "" is one that nobody knows.
+// Tokens are the crawlers that questions about a policy of Random should name. EpsilonBot is
+// not in a catalog, "" is an unlisted crawler.
 var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", ""}
 
 // Hosts are hosts to ask about.

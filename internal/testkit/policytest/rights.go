@@ -13,8 +13,8 @@ import (
 // Identities are those that a client can have.
 var Identities = []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
 
-// Rights is what the policy, asked usage by usage, leaves a crawler with. A header
-// cannot know who a client really is, so the strictest answer counts.
+// Rights returns the rights that the policy, asked usage by usage, leaves to a crawler. A
+// header cannot know who a client really is, so the strictest answer is used.
 func Rights(spec *policy.Spec, q Question) crawlertest.Rights {
 	r := crawlertest.AllRights()
 	for _, q.Identity = range Identities {
@@ -72,8 +72,8 @@ func within(u policy.Usage, q *policy.Qualifiers) crawlertest.Rights {
 	return r
 }
 
-// Preference is what the policy says about an AIPREF usage, such as "train-ai=n",
-// or "". The strictest answer counts.
+// Preference returns the policy's preference for an AIPREF usage, such as "train-ai=n", or "".
+// The strictest answer is used.
 func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
 	q.Usage = u
 	no, silent := false, false
@@ -126,8 +126,8 @@ func speakers(spec *policy.Spec, q Question) (all []speaking) {
 	return all
 }
 
-// AppDirective is what the policy directs an application to do; nil for nothing.
-// It goes by audience, host and length; of several the first in the file holds.
+// AppDirective returns the policy's directive for an application, or nil. The audience decides
+// first, then the host and the length. The first in the file wins among equals.
 func AppDirective(spec *policy.Spec, q Question, app string) (best *policy.AppDirective) {
 	path := crawlertest.NormalPath(q.Path)
 	var at [2]int
@@ -151,8 +151,8 @@ func AppDirective(spec *policy.Spec, q Question, app string) (best *policy.AppDi
 	return best
 }
 
-// EngineRules are the engines' own rules that hold for a question: those that no
-// narrower one of the same name sets aside.
+// EngineRules are the engines' own rules that apply to a question, without those that a
+// narrower one of the same name replaces.
 func EngineRules(spec *policy.Spec, q Question) (hold []*policy.EngineRule) {
 	path := crawlertest.NormalPath(q.Path)
 	type match struct {
