@@ -99,9 +99,8 @@ func (x *exam) limiting(limits policy.Limits) (at []policy.Pos) {
 	return at
 }
 
-// conditionsOf are the qualifiers that ACAP 1.0 section 2.5 defines for a usage.
-// Those of present hold for all that is derived from it, but only copies of a page
-// can be modified.
+// conditionsOf are the qualifiers that ACAP 1.0 section 2.5 defines for a usage. The qualifiers
+// of present apply to all usages derived from it, but only copies of a page can be modified.
 func conditionsOf(all []string, u policy.Usage) []string {
 	modified := u == policy.Present || u == policy.PresentOriginal || u == policy.PresentCurrentCopy || u == policy.PresentOldCopy
 	return slices.DeleteFunc(slices.Clone(all), func(c string) bool { return strings.HasPrefix(c, "prohibited-modification=") && !modified })

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agreement proves that all channels say the same: policies at random and
-// written ones are served by a running Caddy and by net/http alone, and whatever
-// crawlers read over HTTP is read by independent readers and held to what the policy
-// decides. See docs/contributing/agreement.md.
+// Package agreement proves that all channels say the same. A running Caddy and net/http alone
+// serve random and written policies. Independent readers read the texts that crawlers get over
+// HTTP, and the test compares their answers with the policy's decisions. See
+// docs/contributing/agreement.md.
 package agreement
 
 import (
@@ -117,7 +117,7 @@ func (r *run) enough() bool {
 	return int(r.asked.Load()) >= *decisions
 }
 
-// visitsPerPolicy is how many questions randomQuestions and writtenQuestions ask.
+// visitsPerPolicy is the number of questions that randomQuestions and writtenQuestions ask.
 const visitsPerPolicy = 3 * 6 * 7
 
 // policy examines a policy, which depends on the seed and its number alone.
@@ -232,7 +232,7 @@ func (r *run) judge() {
 	}
 }
 
-// expected is what the questions lead to: the first three soon, the others in ten
+// expected are the results that the questions lead to: the first three soon, the others in ten
 // thousand decisions.
 var expected = []string{
 	"edge: blocked", "headers: something restricts the reader", "headers: stricter by the upstream",

@@ -31,7 +31,7 @@ const (
 
 var through = flag.String("door", "both", "what serves the policies: caddy, nethttp or both")
 
-// doorsOf returns through which doors a policy is asked about. Of three policies, one is
+// doorsOf returns the doors through which a policy is asked about. One of three policies is
 // asked about through both, with the same questions, and the others through one each.
 func doorsOf(number int) []door {
 	switch *through {

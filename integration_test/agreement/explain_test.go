@@ -19,8 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// explanation is what the admin API answers, read from its JSON, or package site where
-// there is no Caddy.
+// explanation is the answer of the admin API, read from its JSON, or of package site if there
+// is no Caddy.
 type explanation struct{ site.Explanation }
 
 func (e *explanation) channel(name string) *channel {
@@ -34,8 +34,7 @@ func (e *explanation) channel(name string) *channel {
 
 func (e *explanation) page() *channel { return e.channel(site.ChannelPage) }
 
-// elements reports whether the policy has any robots meta tags for pages, whoever they
-// are for.
+// elements reports whether the policy has any robots meta tags for pages, for any crawler.
 func (e *explanation) elements() bool {
 	return slices.ContainsFunc(e.page().Sends, func(s string) bool {
 		m := elementShown.FindStringSubmatch(s)
@@ -100,7 +99,7 @@ func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
 	return e, nil
 }
 
-// explained holds what explain says of the policy to the policy.
+// explained compares the answer of explain with the policy.
 func (x *exam) explained(q question, e *explanation) {
 	if c, known := x.p.info(q.token); !known || !c.RobotsOnly {
 		q.token = x.p.visitor(q.token)
@@ -174,7 +173,7 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 		same(x, "explain: robots.txt", q, c.silent(), true)
 		return
 	}
-	file := x.files[q.host].own // which is what explain knows
+	file := x.files[q.host].own // which is the answer that explain has
 	path := crawlertest.NormalPath(q.path)
 	token, reached := x.readsAs(&robotsFile{read: file}, q.token)
 	if token == "" {
@@ -225,8 +224,7 @@ func (x *exam) explainedPage(q question, e *explanation) {
 	}
 }
 
-// refusedBy reads what explain says of the edge: "" for nothing, "close", or the
-// status.
+// refusedBy reads explain's text about blocking: "" for none, "close", or the status.
 func refusedBy(e *explanation) string {
 	summary := e.channel(site.ChannelEdge).Summary
 	if strings.Contains(summary, "connection is dropped") {

@@ -24,7 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// client is where a request comes from.
+// client is the source of a request.
 type client struct {
 	address  string          // "": this machine
 	identity policy.Identity // that the server must find out
@@ -75,8 +75,8 @@ func clientOf(r *rand.Rand, token string) client {
 	}
 	i, named := operated[strings.ToLower(token)]
 	if !named {
-		// Nothing is known against it: of real operators' lists only those of the last
-		// days say no, and of the others' crawlers nothing is published.
+		// Nothing is known against it. The lists of real operators say no only if they are from
+		// the last days, and nothing is published about the other crawlers.
 		if slices.Contains(policytest.RealTokens, token) {
 			return client{}
 		}
@@ -84,7 +84,7 @@ func clientOf(r *rand.Rand, token string) client {
 	}
 	c := client{byName: true, identity: policy.Impostor}
 	switch n := 1 + r.IntN(4); r.IntN(4) {
-	case 0: // that nobody has given a name
+	case 0: // that has no name
 		c.address = fmt.Sprintf("20.0.9.%d", n)
 	case 1: // of another operator
 		c.address = fmt.Sprintf("20.0.%d.%d", 2-i, n)
@@ -125,9 +125,9 @@ var addresses = sync.OnceValue(func() map[string][]string {
 // resolve has the process ask a name server within itself, and no other.
 func resolve() { net.DefaultResolver = ownResolver() }
 
-// ownResolver knows the names of the operators' addresses, and one of those that a
-// verifier looks up to find out whether a resolver works: without it, who is verified
-// first would decide whether an impostor is one.
+// ownResolver knows the names of the operators' addresses, and a name that a verifier looks up
+// to test whether a resolver works. Without that name, the first verified client would decide
+// whether an impostor is one.
 func ownResolver() *net.Resolver {
 	zone := caddytest.Zone{"8.8.8.8.in-addr.arpa.": caddytest.Name{PTR: []string{"dns.google."}}, "dns.google.": caddytest.Name{A: "8.8.8.8"}}
 	for i, operator := range operators {

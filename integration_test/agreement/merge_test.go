@@ -63,7 +63,7 @@ func theirExtensions(r *rand.Rand, kind policytest.PatternKind) string {
 	return text + pick(r, "", "", "App-Directives: theirs;x=1\n", "App-Directives: theirs\nApp-Directives: "+strings.Trim(theirPattern(r, policytest.PlainPatterns), "*$")+" other;y\n")
 }
 
-// merged is what a file that is merged adds to a policy.
+// merged holds the lines that a merged file adds to a policy.
 type merged struct {
 	read                    *crawlertest.RobotsTxt // the site's own, by RFC 9309
 	preferences, directives bool                   // the policy states some itself
@@ -99,7 +99,7 @@ func (x *exam) obeyed(token string) (string, bool) {
 	return "*", !info.IgnoresStar
 }
 
-// theyAllow is what the site's file says, where the policy says nothing.
+// theyAllow is the decision of the site's file where the policy is silent.
 func (x *exam) theyAllow(token, path string) bool {
 	if x.theirs == nil {
 		return true
@@ -131,8 +131,8 @@ func (x *exam) theirLine(key, token, path string) string {
 	return value
 }
 
-// theyRefuse reports whether the site's file disallows a preference on all paths, which
-// stands beside the preferences that the policy states.
+// theyRefuse reports whether the site's file disallows a preference on all paths, in addition
+// to the preferences in the policy.
 func (x *exam) theyRefuse(key, token, no string) bool {
 	if x.theirs == nil || !x.theirs.preferences {
 		return false
@@ -189,8 +189,8 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 	}
 }
 
-// publishesACAP is docs/reference/policy-file.md, "publish". What auto publishes may be for some
-// hosts only.
+// publishesACAP implements docs/reference/policy-file.md, "publish". The records that auto
+// publishes may be for some hosts only.
 func (x *exam) publishesACAP() bool {
 	if x.p.spec.Publish.ACAP != policy.Auto {
 		return x.p.spec.Publish.ACAP == policy.Full

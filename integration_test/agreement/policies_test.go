@@ -56,7 +56,7 @@ func (p *loaded) again() *loaded {
 // askedTokens are the crawlers of which questions are.
 var askedTokens = slices.Concat(policytest.Tokens[:len(policytest.Tokens)-1], policytest.RealTokens, []string{"ThetaBot", "ZetaBot", "SiteBot"})
 
-// info is what the policy's author or the catalog says of a crawler.
+// info is the information about a crawler from the policy's author or the catalog.
 func (p *loaded) info(token string) (policy.Crawler, bool) {
 	for _, c := range p.spec.Crawlers {
 		if strings.EqualFold(c.Token, token) {
@@ -73,8 +73,8 @@ func (p *loaded) info(token string) (policy.Crawler, bool) {
 	return policy.Crawler{}, false
 }
 
-// visitor is the crawler that the server must take a question for, or "": a
-// control token is in no User-Agent, and what nobody names is nobody.
+// visitor is the crawler that the server must recognize in a question, or "". A control token
+// does not occur in a User-Agent, and an unlisted client is not a crawler.
 func (p *loaded) visitor(token string) string {
 	if c, known := p.info(token); known && !c.RobotsOnly {
 		return token

@@ -12,10 +12,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// purposes holds the User-Agent-Purpose lines of a file to the policy: which there
-// are, and that crawlers with such purposes that no group names read what the policy
-// says to them. What a crawler reads that is named is said to that name, whatever
-// purpose it has at the time.
+// purposes compares the User-Agent-Purpose lines of a file with the policy: which lines exist,
+// and that crawlers with such purposes that no group names read the policy's decisions for
+// them. A crawler that a group names reads the group of its name, whatever purpose it has at
+// the time.
 func (x *exam) purposes(f *robotsFile, qs []question) {
 	read := crawlertest.ReadWithPurposes(f.body)
 	var lines []string

@@ -37,7 +37,7 @@ func (q question) of(token string) question {
 // Full.
 func randomQuestions(r *rand.Rand, p *loaded) (qs []question) {
 	for range 3 {
-		host := policytest.Hosts[r.IntN(len(policytest.Hosts)-1)] // the last is no host that a request can name
+		host := policytest.Hosts[r.IntN(len(policytest.Hosts)-1)] // a request cannot name the last host
 		for range 6 {
 			path := policytest.PathFor(r, p.kind)
 			for range 6 {

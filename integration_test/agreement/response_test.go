@@ -92,8 +92,7 @@ func (x *exam) model(q question) {
 	}
 }
 
-// edge is what is done about a visit by the policy: "" for nothing, "close", or
-// the status of the block.
+// edge is the policy's effect on a request: "" for none, "close", or the status of the block.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {
@@ -132,8 +131,8 @@ func (x *exam) edge(q question, who policy.Identity) string {
 	return fmt.Sprint(e.Status)
 }
 
-// open reports whether nobody is blocked, in whichever way a path is read: see
-// "Who is blocked" in docs/concepts/asking-and-blocking.md.
+// open reports whether the path blocks no crawler in any of its readings: see "Who is blocked"
+// in docs/concepts/asking-and-blocking.md.
 func (x *exam) open(host string, paths []string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		name, _, _ := strings.Cut(path, "?")
@@ -142,7 +141,7 @@ func (x *exam) open(host string, paths []string) bool {
 	})
 }
 
-// blocked holds a block to what docs/concepts/asking-and-blocking.md says of it.
+// blocked compares a block with its description in docs/concepts/asking-and-blocking.md.
 func (x *exam) refused(q question, a answer, want string) {
 	x.count("edge: blocked")
 	if want == "close" {
@@ -165,8 +164,8 @@ func (x *exam) refused(q question, a answer, want string) {
 	}
 }
 
-// rights is what the policy leaves a crawler of a page: what it says to it and to
-// everyone, in whichever way the path is read, together.
+// rights are the rights to a page that the policy leaves to a crawler: its own rules and those
+// for everyone together, for each reading of the path.
 func (x *exam) rights(q question, token string, alone bool) crawlertest.Rights {
 	return cached(x.p, fmt.Sprint("rights ", token, " ", q.host, " ", q.path, alone), func() crawlertest.Rights {
 		r := crawlertest.AllRights()
@@ -215,7 +214,7 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
 			if field == "Robots-Tag" && x.speaks(q, token, why, a.header["Robots-Tag"], page.header["Robots-Tag"]) {
-				// Who reads it may not look at the older name then.
+				// A crawler that reads it may not look at the older name then.
 				want = want.And(crawlertest.EvaluateFor(theirs["X-Robots-Tag"], name))
 			}
 			if want != stated {
@@ -287,7 +286,7 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 	for _, u := range preferences {
 		want := preference(theirs, u)
 		for _, at := range x.readings(q.path) {
-			// What is said of a path in other letter case only ever restricts.
+			// Rules for a path in other letter case can only restrict.
 			if says := x.preferred(q, at, u); !at.anyCase || says == "n" {
 				want = stricter(want, says)
 			}
@@ -296,8 +295,8 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 	}
 }
 
-// preferred is what the header should say of a usage: everyone's preference, or
-// the visitor's own where it is tailored; nothing where it is not to be published.
+// preferred is the preference that the header should have for a usage: everyone's, or the
+// visitor's own where it is tailored. It is empty where it is not to be published.
 func (x *exam) preferred(q question, at reading, u policy.Usage) string {
 	if x.p.spec.Publish.ContentUsage == policy.Off {
 		return ""
@@ -390,7 +389,7 @@ type reading struct {
 	anyCase bool
 }
 
-// readings are those of a path that was sent.
+// readings are the readings of a path that was sent.
 func (x *exam) readings(sent string) (all []reading) {
 	folded := cached(x.p, "folded", func() *policy.Spec { return foldedSpec(x.p.spec) })
 	for _, path := range crawlertest.ServedPaths(sent) {

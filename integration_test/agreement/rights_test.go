@@ -41,16 +41,16 @@ func (t *tally) countRegisters(p *policy.Publish) {
 	}
 }
 
-// controlsTraining reports whether a token stands for what an operator may train AI
-// with, and the policy publishes what it says of that under the token.
+// controlsTraining reports whether a token controls the AI training of an operator, and the
+// policy publishes its decision under the token.
 func (x *exam) controlsTraining(token string) bool {
 	return x.p.spec.Publish.ControlTokens == policy.On && slices.ContainsFunc(x.p.spec.Crawlers, func(c policy.Crawler) bool {
 		return c.RobotsOnly && c.Category == "ai-training" && strings.EqualFold(c.Token, token)
 	})
 }
 
-// The registers that speak to everyone say what the policy disallows for anyone, and
-// what it allows for everyone.
+// The rights documents for everyone contain what the policy disallows for anyone, and what it
+// allows for everyone.
 func (x *exam) everyone(host, path string, u policy.Usage) policy.Verdict {
 	return x.everyoneReading(host, reading{path: path}, u)
 }
@@ -168,8 +168,8 @@ func (x *exam) document(q question, path, kind string) (body string, ok bool, er
 	return a.body, true, nil
 }
 
-// isUpstreamsPage reports whether a body is that of the upstream's page in JSON, which it
-// serves for any path where the policy has no document.
+// isUpstreamsPage reports whether a body is the upstream's page in JSON, which it serves for
+// any path without a document of the policy.
 func isUpstreamsPage(body string) bool { return strings.HasPrefix(body, `{"a":`) }
 
 func (x *exam) tdmrep(host string, q question, paths []string) error {

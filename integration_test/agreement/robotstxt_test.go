@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// disagreement is where a channel says something else than the policy decides.
+// disagreement is a place where a channel differs from the policy's decision.
 type disagreement struct {
 	channel   string
 	q         question
@@ -131,9 +131,9 @@ func (x *exam) rendered(host string) *robotsFile {
 	return &robotsFile{host: host, body: string(f.Body), own: own, losses: f.Losses, problems: problems}
 }
 
-// mayCrawl is what robots.txt should say: it speaks to every client of a name,
-// whoever it is, and knows no purposes but those of the catalog. What the policy
-// leaves open the upstream may close.
+// mayCrawl is the answer that robots.txt should give. It addresses every client of a name,
+// whatever its identity, and knows no purposes but those of the catalog. The upstream may
+// disallow paths that the policy leaves open.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
 	if x.controlsTraining(q.token) && x.p.naive(x.asked(q, policy.TrainAI)).Verdict == policy.Disallowed {
@@ -147,10 +147,10 @@ func (x *exam) asked(q question, u policy.Usage) policytest.Question {
 	return policytest.Question{Token: q.token, Identity: policy.Verified, Host: q.host, Path: q.path, Usage: u}
 }
 
-// readsAs is the name by which a crawler finds its group in a file: its own token,
-// that of the crawler whose group its operator says that it follows, or one that is
-// in no group. It is false for a crawler that ignores the group of "*" where no other
-// is for it: robots.txt does not address it.
+// readsAs is the name by which a crawler finds its group in a file: its own token, the token of
+// the crawler whose group it follows according to its operator, or one that is in no group. It
+// is false for a crawler that ignores the group of "*" and has no other group: robots.txt does
+// not address it.
 func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	info, _ := x.p.info(token)
 	for _, t := range append([]string{token}, info.Follows...) {
@@ -173,8 +173,8 @@ func (x *exam) ofAnotherFamily(token, as string) bool {
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
-// leftOut reports whether the file does not name a crawler of which nobody documents that it
-// reads it, and the server blocks it here, whoever it proves to be.
+// leftOut reports whether the file omits a crawler that is not documented to read it and that
+// the server blocks here, whatever its identity.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
 	if !x.at.short() || !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
@@ -306,7 +306,7 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	return nil
 }
 
-// extensions holds the lines beside Allow and Disallow to the policy.
+// extensions compares the lines other than Allow and Disallow with the policy.
 func (x *exam) extensions(f *robotsFile, q question, as string) {
 	if x.ofAnotherFamily(q.token, as) || x.leftOut(f, q) {
 		return

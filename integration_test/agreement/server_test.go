@@ -95,7 +95,7 @@ type server struct {
 	up    upstream
 }
 
-// emptyPolicy is what a site serves until it takes a policy.
+// emptyPolicy is the policy that a site serves until it takes another.
 const emptyPolicy = "version: 1\nrules:\n  - for: everyone\n    allow:\n      crawl: /\n"
 
 // startServer serves the sites through the doors that the run asks through, before an

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// page is what the upstream has.
+// page is a page of the upstream.
 type page struct {
 	name   string
 	status int
@@ -31,7 +31,7 @@ func htmlPage(head string) string {
 		"</head><body><p>Some words. <!-- <meta name=robots content=none> --></p></body></html>\n"
 }
 
-// pages are those of the upstream, by the number that a request gives.
+// pages are the pages of the upstream, by the number in a request.
 var pages = []page{
 	{name: "a page", kind: "text/html; charset=utf-8", body: htmlPage(""), tag: `"a-page"`},
 	{name: "a page with a long head", kind: "text/html; charset=utf-8", body: htmlPage(strings.Repeat("<link rel=preload href=/x>", 40)), tag: `W/"long"`},

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// again is what is asked after a page was got.
+// again holds the requests that follow after a page was received.
 type again int
 
 const (
@@ -30,9 +30,9 @@ func (x *exam) twice(q question, a answer, page *page, why *explanation) error {
 	return nil
 }
 
-// head holds the answer to HEAD to that to GET. That of a page has no entity tag, and no
-// body by which to tell whether the page says everything already: it then has the header
-// of a page that is changed (metainject).
+// head compares the answer to HEAD with the answer to GET. A HEAD response for a page has no
+// entity tag, and no body that shows whether the page already has all rules. It therefore has
+// the header of a changed page (metainject).
 func (x *exam) head(q question, a answer, page *page) error {
 	h, err := x.at.ask(http.MethodHead, q)
 	if err != nil {
@@ -70,13 +70,14 @@ func fieldsOf(a answer, without []string) string {
 	return b.String()
 }
 
-// match asks under the condition that the entity tag is another: than the one that
-// was given, which it is not; than one that was given under another policy, which it
-// is; and than the one that the upstream gave, by which clients know the page from before
-// there was a policy for it (metainject).
+// match asks under the condition that the entity tag differs from another one. The first is the
+// tag that was given, which does not differ. The second was given under another policy, so it
+// differs. The third is the upstream's tag, by which clients know the page from the time before
+// it had a policy (metainject).
 //
-// What is no page has its own tag always. Where a page would get elements, only a browser
-// that says that it fetches no document is believed to have no page under such a tag.
+// A response that is not a page always has its own tag. Where a page would get meta tags, the
+// server believes only a browser that says it fetches a subresource that it has no page under
+// such a tag.
 func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 	tag := a.header.Get("Etag")
 	if tag == "" {

@@ -44,7 +44,7 @@ rules:
       - {paths: /news/, rules: "max-image-preview:large"}
 `
 
-// pages are what the server has: three pages, of which the sitemap lists two.
+// pages are the pages of the server: three pages, two of them in the sitemap.
 var pages = map[string]string{
 	"index.html":       "<!doctype html><html><head><title>Home</title></head><body>Home</body></html>",
 	"news/index.html":  "<!doctype html><html><head><title>News</title></head><body>News</body></html>",

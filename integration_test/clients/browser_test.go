@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// seen is what a browser sees of a page.
+// seen holds the parts of a page that a browser sees.
 type seen struct {
 	URL    string
 	Status int
@@ -149,8 +149,7 @@ func checkByHand(t *testing.T, s scene, path string, says map[string][]string) (
 	return checked
 }
 
-// sayings are the rules of meta tags by their names, sorted. Each name stands
-// once.
+// sayings are the rules of meta tags by their names, sorted. Each name occurs once.
 func sayings(t *testing.T, metas [][2]string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// What a crawler obeys is the channel and nothing else: where a channel is off, it
-// goes where the others let it.
+// A crawler obeys its channel alone: where that channel is off, it goes wherever the others let
+// it.
 func TestEachChannelIsObeyed(t *testing.T) {
 	testkit.Nightly(t)
 	staging := scene{policy: "policies/staging.yaml", host: "staging.example.com"}

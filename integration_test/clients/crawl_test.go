@@ -47,7 +47,7 @@ func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()
 	return all, stop
 }
 
-// job is what the crawler is asked to do.
+// job is the task of the crawler.
 func (v *visit) job() job {
 	j := job{}
 	switch {
@@ -163,9 +163,9 @@ func (v *visit) says(path string, u policy.Usage) bool {
 	return v.decide(path, u).Verdict == policy.Disallowed
 }
 
-// Every crawler asks for what the policy allows (under every third of the policies and
-// hosts, unless ROBOTSPOLICY_LONG is set), as far as allowed links lead
-// there, and for nothing else; first of all for robots.txt.
+// Every crawler asks for all allowed pages that allowed links lead to, and for nothing else,
+// and first of all for robots.txt. Without ROBOTSPOLICY_LONG this is tested under every third
+// policy and host.
 func TestCrawlersObey(t *testing.T) {
 	testkit.Slow(t)
 	links := linksOf(t)
@@ -255,8 +255,8 @@ func (v *visit) count(may, asked map[string]bool, peculiar map[string]int) {
 	}
 }
 
-// The six policies speak of the site: each allows some of it and disallows some
-// to a crawler that nobody knows.
+// The six policies are about the site. Each allows some of it and disallows some of it for an
+// unlisted crawler.
 func TestPoliciesSpeakOfTheSite(t *testing.T) {
 	links := linksOf(t)
 	found := map[string][2]int{}

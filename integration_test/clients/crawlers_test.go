@@ -31,10 +31,10 @@ type crawler struct {
 
 	// onlyAs is the only product token that it looks for in robots.txt.
 	onlyAs string
-	// browserLike is how it sends its name: inside a User-Agent like a browser's.
+	// browserLike means that it sends its name inside a User-Agent like a browser's.
 	browserLike bool
 
-	// What it reads beside the lines of robots.txt.
+	// The lines of robots.txt that it reads, and more.
 	sitemaps bool // it fetches those that robots.txt names
 	nofollow bool // it follows no links of pages that say so
 
@@ -89,7 +89,7 @@ func find(t *testing.T, c *crawler) {
 	t.Logf("%s: %s", c.name, first)
 }
 
-// environment is that of this process without proxies.
+// environment returns the environment of this process without proxies.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

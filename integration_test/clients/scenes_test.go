@@ -18,11 +18,11 @@ import (
 type scene struct {
 	policy string   // of the examples
 	host   string   // that is asked; empty for a policy that is the same on all: its address
-	agent  string   // the crawler's product token; empty for one that nobody knows
-	seeds  []string // where it begins, beside the front page
+	agent  string   // the crawler's product token; empty for an unlisted one
+	seeds  []string // where it begins, besides the front page
 	block  string   // settings of the directive
 
-	// What it asks for and what it does not, written by hand: some of it.
+	// Some of the paths that it requests and some that it does not, written by hand.
 	asks, shuns []string
 	behind      []string // what it asks for unless it reads nofollow in pages
 }
@@ -140,7 +140,7 @@ func loadPolicy(t *testing.T, name, text string) *policyfile.File {
 	return f
 }
 
-// inPlaceOf gives a policy that speaks of a crawler as it did of another one.
+// inPlaceOf returns a policy that names one crawler instead of another.
 func inPlaceOf(t *testing.T, text, other, crawler string) string {
 	t.Helper()
 	f := loadPolicy(t, other, text)

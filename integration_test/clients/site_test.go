@@ -45,7 +45,7 @@ type setting struct {
 	block  string // lines of the directive's block
 }
 
-// serve runs the example site once for each setting. What it returns stops Caddy,
+// serve runs the example site once for each setting. The function that it returns stops Caddy,
 // after which the logs are complete.
 func serve(t *testing.T, settings []setting) (sites []served, stop func()) {
 	t.Helper()
@@ -120,7 +120,7 @@ func (s served) read(t *testing.T) (entries []entry) {
 	return entries
 }
 
-// graph is what every page of the site links to, read without a policy.
+// graph holds the links of every page of the site, read without a policy.
 var graph struct {
 	once  sync.Once
 	links map[string][]string // of every resource, by its path with the query

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// reader is what somebody does in a browser.
+// reader is a person who uses a browser.
 type reader struct {
 	t *testing.T
 	*browser.Browser

@@ -22,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
-// differs is what differs between two requests for the same page.
+// differs describes the difference between two requests for the same page.
 var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce-[A-Za-z0-9+/=_-]+|\d\d:\d\d(:\d\d)?|\d+ (seconds?|minutes?) ago`)
 
 // The pages show the same from ClickHouse as from the store of the server, and say who is in

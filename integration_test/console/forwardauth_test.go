@@ -19,7 +19,7 @@ import (
 )
 
 // TestForwardAuth signs people in by the recipe of docs/get-started/console-tour.md, with a server that knows
-// who has a cookie: whoever sends the header of somebody else is not them.
+// which cookie belongs to whom. A client that sends another person's header is not signed in as that person.
 func TestForwardAuth(t *testing.T) {
 	page, err := os.ReadFile("../../docs/get-started/console-tour.md")
 	if err != nil {

@@ -32,7 +32,7 @@ func keyboard(t *testing.T) (*typist, *browser.Browser) {
 	return &typist{&reader{t, b}, axeCore(t)}, b
 }
 
-// signIn sends the name of somebody from now on, "" for nobody's.
+// signIn sends a person's name from now on, or none for "".
 func (y *typist) signIn(name string) {
 	headers := map[string]string{}
 	if name != "" {
@@ -52,8 +52,8 @@ func (y *typist) key(name string, code int, text string) {
 	}
 }
 
-// before is what the keyboard reaches before an element, in the order of the page; it has no
-// other order, as nothing has a tabindex above 0.
+// before returns the elements that the keyboard reaches before an element, in the order of the
+// page. There is no other order, because no element has a tabindex above 0.
 const before = `((e) => {
 	if (document.querySelector("[tabindex]:not([tabindex='0']):not([tabindex='-1'])")) return null;
 	const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
@@ -126,8 +126,8 @@ func named(name string) string { return `document.querySelector("[name=` + name 
 
 func button(value string) string { return `document.querySelector("button[value=` + value + `]")` }
 
-// TestPeople lets an editor save a draft on the pages of a site and a publisher publish it,
-// and nobody else do either.
+// TestPeople lets an editor save a draft on the pages of a site and a publisher publish it, and
+// lets no other person do either.
 func TestPeople(t *testing.T) {
 	testkit.Slow(t)
 	y, _ := keyboard(t)
@@ -140,7 +140,7 @@ func TestPeople(t *testing.T) {
 	y.sees("You may not see these pages.")
 	y.signIn("")
 	y.Visit(n.site + "/open/change")
-	y.sees("You may not see these pages.") // nobody is signed in, and no role is for everybody
+	y.sees("You may not see these pages.") // no person is signed in, and no role is for everyone
 
 	y.signIn("vera")
 	y.Visit(pages + "change?who=SemrushBot&choose=block")

@@ -30,7 +30,7 @@ var screens = []struct{ name, path string }{
 	{"health", "health"},
 }
 
-// shapes are how the pages are looked at.
+// shapes are the windows and settings in which the pages are viewed.
 var shapes = []struct {
 	name   string
 	width  int
@@ -48,8 +48,8 @@ var shapes = []struct {
 	{"no-script", 1280, 900, false, false, true},
 }
 
-// wrong is what a page must not have: parts that are wider than the window, and text
-// that is cut off without a way to scroll to it.
+// wrong lists problems that a page must not have: parts that are wider than the window, and
+// text that is cut off without a way to scroll to it.
 const wrong = `(() => {
 	const found = [];
 	const root = document.documentElement;
@@ -77,11 +77,11 @@ const wrong = `(() => {
 	return found.slice(0, 10);
 })()`
 
-// TestScreens looks at every screen on a desktop and a phone, light and dark, and
-// without JavaScript (a narrow dark one, and a wide light one without JavaScript, unless
-// ROBOTSPOLICY_LONG is set). Nothing may be cut off, overlap or be blocked by the
-// Content-Security-Policy, and axe-core finds nothing that keeps somebody out. With
-// ROBOTSPOLICY_SHOTS each is saved as a picture in that folder.
+// TestScreens looks at every screen on a desktop and a phone, light and dark, and without
+// JavaScript. Without ROBOTSPOLICY_LONG it looks at a narrow dark one, and a wide light one
+// without JavaScript. Nothing may be cut off, overlap or be blocked by the
+// Content-Security-Policy, and axe-core must find no barrier. With ROBOTSPOLICY_SHOTS each is
+// saved as a picture in that folder.
 func TestScreens(t *testing.T) {
 	testkit.Slow(t)
 	b := chromium(t)
@@ -180,7 +180,7 @@ func checkAxe(t *testing.T, b *browser.Browser, axe string) {
 	}
 }
 
-// save writes the page as a picture, if somebody wants to look at it.
+// save writes the page as a picture, if a folder for pictures is set.
 func save(t *testing.T, b *browser.Browser, name string) {
 	t.Helper()
 	dir := os.Getenv("ROBOTSPOLICY_SHOTS")

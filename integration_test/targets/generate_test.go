@@ -119,8 +119,8 @@ func (g generator) reference(path string) string {
 	return slashes + authority + "/" + path
 }
 
-// escape writes a place as a target: what cannot stand in one is encoded, and some
-// of the rest.
+// escape writes a place as a target. It encodes the bytes that are not allowed in a target, and
+// some of the rest.
 func (g generator) escape(place string) string {
 	var b strings.Builder
 	often := g.r.IntN(3) * 4

@@ -36,8 +36,8 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// logTargets answers each request over HTTP with the target in its first line, byte for
-// byte. What forward_auth asks about is in X-Forwarded-Uri; it is denied with that.
+// logTargets answers each request over HTTP with the target in its first line, byte for byte.
+// forward_auth sends its target in X-Forwarded-Uri, and the answer denies it with that.
 func logTargets(conn net.Conn) {
 	for in := bufio.NewReader(conn); ; {
 		line, err := in.ReadString('\n')

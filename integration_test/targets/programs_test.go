@@ -51,7 +51,7 @@ func programs(t *testing.T, dir string) map[string]string {
 	}
 	if otherservers.Installed("gunicorn") {
 		addrs["GUNICORN"] = caddytest.FreeAddr(t)
-		copyTo(t, dir, "upstream.py", "testdata/upstream.py") // beside which Python writes
+		copyTo(t, dir, "upstream.py", "testdata/upstream.py") // where Python also writes
 		otherservers.Run(t, "", []string{addrs["GUNICORN"]}, "gunicorn", "-b", addrs["GUNICORN"], "-k", "gthread", "--threads", "4",
 			"--worker-tmp-dir", t.TempDir(), "--chdir", dir, "-e", "CLOSED="+list, "upstream:app")
 	}

@@ -91,8 +91,8 @@ type fleet struct {
 	quic          map[string]string // addresses for HTTP/3, by these; nil: HTTP/1.1 only
 }
 
-// files are the files of a site and, beside their directory, files, policy.yaml and a list
-// of the closed places, closed.json.
+// files returns the files of a site and, in the same directory, files, policy.yaml and a list
+// of the disallowed places, closed.json.
 func files(t *testing.T, policy string) string {
 	t.Helper()
 	dir := t.TempDir()

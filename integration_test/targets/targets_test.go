@@ -61,7 +61,7 @@ func TestNothingClosedIsUnmarked(t *testing.T) {
 	f := start(t, policyOf("index", "")).without(func(s site) bool { return s.noFields })
 	compare(t, f, browser, whereClosed(func(q request, r response) string {
 		switch {
-		case q.method == http.MethodConnect: // whose answer is no page
+		case q.method == http.MethodConnect: // whose answer is not a page
 		case q.isOpaque() && r.status == http.StatusBadRequest:
 		case !strings.Contains(r.header.Get("X-Robots-Tag"), "noindex"):
 			return "no header"
@@ -207,7 +207,7 @@ func (c *comparer) next() error {
 	return nil
 }
 
-// ask sends a request, once more if the connection was closed meanwhile.
+// ask sends a request, and sends it again if the connection was closed.
 func ask(w *wire, r request) (response, error) {
 	resp, err := w.do(r)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// request is what goes over the wire, byte for byte.
+// request holds the bytes of a request on the wire.
 type request struct {
 	method, target, host, agent, mode string
 	proto                             int // the version of HTTP
@@ -142,8 +142,8 @@ func dialFramed(addr string) (*framed, error) {
 	return f, f.framer.WriteWindowUpdate(0, 1<<30)
 }
 
-// maxStreams is how many requests a connection is used for, whose window then
-// still has room.
+// maxStreams is the number of requests for which a connection is used. Its window then still
+// has room.
 const maxStreams = 20_000
 
 func (w *wire) two(r request) (response, error) {

@@ -24,9 +24,8 @@ func Nightly(t testing.TB) {
 // Thorough reports whether ROBOTSPOLICY_SLOW is set, as .ci/run does, or ROBOTSPOLICY_LONG.
 func Thorough() bool { return os.Getenv("ROBOTSPOLICY_SLOW") != "" || Long() }
 
-// Rounds returns the number of rounds of a random test, or the number of cases that a test
-// tries. It is n for tests of a changed package, in Thorough runs and with the race detector,
-// and few otherwise.
+// Rounds returns the number of rounds of a random test, or of cases that a test tries: n in Thorough
+// runs and with the race detector, and few otherwise.
 func Rounds(few, n int) int {
 	if Thorough() || raceEnabled {
 		return n

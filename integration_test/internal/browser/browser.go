@@ -86,7 +86,7 @@ func Start(t testing.TB, program string) *Browser {
 	return b
 }
 
-// Call carries out a method. Events that come meanwhile go to On.
+// Call carries out a method. Events that come in between go to On.
 func (b *Browser) Call(method string, params, result any) {
 	b.t.Helper()
 	b.id++

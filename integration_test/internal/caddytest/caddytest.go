@@ -31,8 +31,8 @@ func FreeAddr(t testing.TB) string {
 	return FreeAddrs(t, 1)[0]
 }
 
-// FreeAddrs are n different ones. Their ports are not among those that systems give
-// to whoever connects, which anybody could get before they are listened on.
+// FreeAddrs returns n different addresses. Their ports are outside the range that systems use
+// for outgoing connections, where any program could take them before they are listened on.
 func FreeAddrs(t testing.TB, n int) (addrs []string) {
 	t.Helper()
 	for tries := 0; len(addrs) < n; tries++ {
@@ -65,9 +65,8 @@ func Adapt(caddyfile string) ([]byte, []caddyconfig.Warning, error) {
 // ownStorage says that Main has set the storage.
 var ownStorage bool
 
-// Load runs a Caddyfile, in place of the one before. There is one Caddy in a
-// process, so tests that use it do not run in parallel. A warning is an error. The
-// package's TestMain must call Main.
+// Load runs a Caddyfile instead of the previous one. A process has one Caddy, so tests that use
+// it do not run in parallel. A warning is an error. The package's TestMain must call Main.
 func Load(caddyfile string) error {
 	if !ownStorage {
 		return errors.New("the package has no TestMain that calls caddytest.Main")
@@ -85,15 +84,14 @@ func Load(caddyfile string) error {
 // asCaddy in its environment makes a test program Caddy's command.
 const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 
-// Main runs the tests of a package, or Caddy's command where Command started the
-// program, so that no test has to build one. setup is called first, with its name.
-// Configurations that set no storage get an empty one: what a developer's Caddy has in
-// its own, such as a catalog of crawlers, changes no test, and no test changes the
-// configuration that a developer's Caddy saved.
+// Main runs the tests of a package, or Caddy's command if Command started the program, so that
+// no test has to build one. setup is called first, with its name. Configurations without a
+// storage get an empty one. So a developer's own Caddy storage, for example with a catalog of
+// crawlers, does not affect a test, and no test changes the saved configuration.
 func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	command := os.Getenv(asCaddy) != ""
 	os.Unsetenv(asCaddy)
-	verify.SetSnapshotDate(time.Now().AddDate(0, -2, 0)) // they verify, and deny nobody
+	verify.SetSnapshotDate(time.Now().AddDate(0, -2, 0)) // they verify, and deny no one
 	setup(command)
 	if command {
 		caddycmd.Main()

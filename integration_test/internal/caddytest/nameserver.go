@@ -12,15 +12,15 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Zone is what a name server knows, by name in lower case with its final dot. Names
-// of addresses are under in-addr.arpa.
+// Zone holds the data of a name server, by name in lower case with its final dot. Names of
+// addresses are under in-addr.arpa.
 type Zone map[string]Name
 
-// Name is what a Zone has of a name.
+// Name holds a Zone's data for a name.
 type Name struct {
 	PTR []string // names of an address
 	A   string   // an address
-	// Broken is what comes instead of an answer: hang, garbage, servfail, another.
+	// Broken is the kind of response instead of an answer: hang, garbage, servfail, another.
 	Broken string
 }
 

@@ -86,7 +86,7 @@ func (s *Site) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Explain is what the site says about a request.
+// Explain returns the site's explanation of a request.
 func (s *Site) Explain(q site.Question) (*site.Explanation, error) {
 	if s.policies == nil {
 		return nil, errors.New("the site has no policy")
@@ -113,7 +113,7 @@ type parser struct {
 	onlyCaddy string
 }
 
-// onlyCaddy says of directives why a site that has one needs Caddy.
+// onlyCaddy lists directives with the reason why a site with one needs Caddy.
 var onlyCaddy = map[string]string{
 	"encode":               "encode: net/http does not compress",
 	"templates":            "templates: net/http has none",
@@ -181,7 +181,7 @@ func (p *parser) directive(t testing.TB, d *caddyfile.Dispenser) {
 	}
 }
 
-// lines are those of a block and of the blocks in it.
+// lines are the lines of a block and of the blocks in it.
 func lines(d *caddyfile.Dispenser, nesting int) (all [][]string) {
 	for d.NextBlock(nesting) {
 		all = append(all, append([]string{d.Val()}, d.RemainingArgs()...))

@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
-// Recipe is the text of a file of examples/other-servers, as it stands there. root is the
-// way to the root of the repository.
+// Recipe returns the text of a file of examples/other-servers. root is the path to the root of
+// the repository.
 func Recipe(t testing.TB, root, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "examples", "other-servers", name))
