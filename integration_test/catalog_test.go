@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// catalogStatus is what the admin API says of the catalog.
+// catalogStatus is the admin API's report about the catalog.
 type catalogStatus struct {
 	Catalog struct {
 		AsOf     string `json:"as_of"`

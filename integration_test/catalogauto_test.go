@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 )
 
-// A running server takes the released catalog by itself, and blocks one that is not what
-// was signed; without the key in the program, asking for it is an error.
+// A running server takes the released catalog automatically, and rejects one that differs from
+// the signed one. Without the key in the program, asking for it is an error.
 func TestCatalogAuto(t *testing.T) {
 	private, public, err := catalogstore.NewKey()
 	if err != nil {

@@ -117,8 +117,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// What is written to anything but a terminal has no colors, and neither
-// setting of NO_COLOR breaks that.
+// Output to anything but a terminal has no colors, and neither setting of NO_COLOR changes
+// that.
 func TestCommandsWithoutColor(t *testing.T) {
 	t.Parallel()
 	for _, env := range []string{"NO_COLOR=1", "NO_COLOR="} {

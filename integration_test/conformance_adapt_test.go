@@ -89,7 +89,7 @@ func TestExampleIsFormatted(t *testing.T) {
 	}
 }
 
-// behavior is what clients see of a site, in words.
+// behavior describes in words how a site behaves for clients.
 func (s *server) behavior() string {
 	var b strings.Builder
 	for _, agent := range []string{firefox, gptBot, "LogBot/1.0"} {

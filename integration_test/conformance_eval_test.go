@@ -17,8 +17,8 @@ import (
 // This file reads what responses say to crawlers the way the documents tell a
 // crawler to, and adds it up. It shares no code with the packages that write it.
 
-// effect is what one audience is denied. The numbers are ranks: the higher, the
-// stricter, and 0 where nothing is said.
+// effect holds the rules against one audience. The numbers are ranks: the higher, the stricter,
+// and 0 without a rule.
 type effect struct {
 	words                         string // bare rules, sorted, each between spaces
 	snippet, video, image, expiry int64
@@ -26,7 +26,7 @@ type effect struct {
 
 const never = int64(1) << 50 // above every number that a rule can hold
 
-// reading is what a field says, by audience in lower case; "*" is everyone.
+// reading holds the rules in a field, by audience in lower case; "*" is everyone.
 type reading map[string]effect
 
 var imageRank = map[string]int64{"large": 1, "standard": 2, "none": 3}
@@ -93,7 +93,7 @@ func (e effect) and(f effect) effect {
 
 func (r reading) add(audience string, e effect) { r[audience] = r[audience].and(e) }
 
-// to is what the headers say to a crawler: everyone's rules and its own together.
+// to returns the rules of the headers for a crawler: everyone's rules and its own together.
 func (r reading) to(crawler string) effect { return r["*"].and(r[crawler]) }
 
 func (r reading) and(s reading) reading {
@@ -136,7 +136,7 @@ func rulesOf(list string) (e effect) {
 	return e
 }
 
-// readX reads X-Robots-Tag: a line speaks to everyone until "agent:" turns it.
+// readX reads X-Robots-Tag: a line addresses everyone until "agent:" changes that.
 func readX(lines []string) reading {
 	r := reading{}
 	for _, line := range lines {
@@ -201,9 +201,8 @@ func params(p *httpsfv.Params) (e effect) {
 	return e
 }
 
-// readUpstream reads Robots-Tag lines that somebody wrote: those in the syntax
-// of X-Robots-Tag as they were meant, and without those that cannot be read,
-// which sure tells.
+// readUpstream reads Robots-Tag lines of other authors. It reads those in the syntax of
+// X-Robots-Tag as they were meant, and skips those that cannot be read, which sure reports.
 func readUpstream(lines []string) (r reading, sure bool) {
 	r, sure = reading{}, true
 	for _, line := range lines {
@@ -223,8 +222,8 @@ func readUpstream(lines []string) (r reading, sure bool) {
 
 var preference = regexp.MustCompile(`^\s*([a-z*][a-z0-9_.*-]*)=([yn])\s*$`)
 
-// readUsage reads the y and n of Content-Usage: any n is n (AIPREF vocabulary
-// §5.1). A line that is no Dictionary counts for nothing.
+// readUsage reads the y and n of Content-Usage: any n is n (AIPREF vocabulary §5.1). It ignores
+// a line that is not a Dictionary.
 func readUsage(lines []string) map[string]string {
 	found := map[string]string{}
 	for _, line := range lines {

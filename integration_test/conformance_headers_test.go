@@ -82,9 +82,9 @@ var (
 	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/byte-stream"}
 )
 
-// A route is what is configured for one site, and what it makes of the fields:
-// eager stands in the header before the upstream's, after is what an outer
-// handler makes of the result.
+// A route is the configuration of one site, and its effect on the fields: eager is in the
+// header before the upstream's fields, and after is the change that an outer handler makes to
+// the result.
 type route struct {
 	body       string
 	eager      fields
@@ -139,7 +139,7 @@ func siteName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "-") + ".test"
 }
 
-// expected is what stands in the header when the policy's is merged into it.
+// expected returns the header after the policy's rules are merged into it.
 func (rt route) expected(upstream fields) fields {
 	if rt.noUpstream {
 		upstream = fields{}
@@ -202,9 +202,8 @@ func testHeaderConformance(t *testing.T, d door) {
 	}
 }
 
-// headerCells asks with every method for every status, or with one for each
-// where that would take long: what the fields say is checked, and that it is the
-// same for all of them.
+// headerCells asks with every method for every status, or with one for each where that would
+// take long. It checks the fields, and that they are equal for all of them.
 func (s *server) headerCells(t *testing.T, name string, rt route, say int, kind, path string) {
 	t.Helper()
 	statuses := rt.statuses

@@ -107,8 +107,8 @@ func wireRequest(t *testing.T, method string, header ...string) *http.Request {
 
 const draftElements = `<meta name="robots" content="noindex, max-snippet:50"><meta name="ExampleBot" content="nofollow">`
 
-// A changed page is the same over each wire: its text, its header, its
-// validators, and what HEAD says of it.
+// A changed page is the same over each wire: its text, its header, its validators, and its
+// answer to HEAD.
 func TestPageOverEachWire(t *testing.T) { bothDoors(t, testPageOverEachWire) }
 
 func testPageOverEachWire(t *testing.T, d door) {

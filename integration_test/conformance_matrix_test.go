@@ -17,7 +17,7 @@ import (
 // PADDING in pageHeads on the sites that do.
 var padding = "<!--" + strings.Repeat(" much to say ", 60) + "-->"
 
-// pageHeads are what stands in a page's head.
+// pageHeads are the contents of a page's head.
 var pageHeads = []string{
 	"",
 	`PADDING`,

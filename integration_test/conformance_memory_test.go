@@ -65,8 +65,8 @@ func testMemoryOfSlowClients(t *testing.T, d door) {
 	}
 }
 
-// stalled is how much memory is in use while n clients have begun to read a page
-// of 10 MB and wait.
+// stalled returns the memory in use while n clients have begun to read a page of 10 MB and
+// wait.
 func (s *server) stalled(n int, host, begin string) int64 {
 	s.t.Helper()
 	before := liveHeap()

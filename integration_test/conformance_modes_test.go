@@ -15,7 +15,7 @@ const (
 	firefox     = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
 )
 
-// exemptPolicy exempts one crawler from what holds for everyone.
+// exemptPolicy exempts one crawler from the rules for everyone.
 const exemptPolicy = `version: 1
 rules:
   - for: everyone
@@ -30,8 +30,8 @@ rules:
     robots-tag: notranslate
 `
 
-// An exemption that headers cannot tell to everybody at once goes to each
-// crawler alone, in the headers and in the page, and caches know.
+// An exemption that headers cannot express for everyone at once goes to each crawler alone, in
+// the headers and in the page, and caches are told.
 func TestTailored(t *testing.T) { bothDoors(t, testTailored) }
 
 func testTailored(t *testing.T, d door) {
@@ -50,7 +50,8 @@ func testTailored(t *testing.T, d door) {
 		{"each.test", firefox, "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
 		{"some.test", googleAgent, "", "nofollow, notranslate", ""},
 		{"some.test", firefox, "", "noindex", ""},
-		// Crawlers that follow Googlebot's group are named beside it in headers: no document says that they read its name there, nor that they read elements with their own.
+		// Headers name crawlers that follow Googlebot's group in addition to Googlebot. No document says that
+		// they read its name there, nor that they read meta tags with their own.
 		{
 			"shared.test", googleAgent, "*;noindex, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
 			`<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate">`,
@@ -73,8 +74,8 @@ func testTailored(t *testing.T, d door) {
 			}
 		}
 	}
-	// A path of which the policy says nothing varies all the same: a cache must
-	// not learn from one answer that all are alike.
+	// A path without a rule still varies: a cache must not learn from one answer that all are
+	// alike.
 	if r := s.get("/open/x", "Host", "each.test"); r.Header.Get("Vary") != "Cookie, User-Agent" && !slices.Contains(r.Header.Values("Vary"), "User-Agent") {
 		t.Errorf("Vary: %q", r.Header.Values("Vary"))
 	}
@@ -172,8 +173,8 @@ crawlers:
 	}
 }
 
-// A block is not a page of the site: it must not be indexed, nor stored by caches
-// that would show it to people, whoever writes its body.
+// A block is not a page of the site. It must not be indexed, nor stored by caches that would
+// show it to people, even if another handler writes its body.
 func TestRefusal(t *testing.T) { bothDoors(t, testRefusal) }
 
 func testRefusal(t *testing.T, d door) {

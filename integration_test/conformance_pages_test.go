@@ -17,9 +17,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// pageUpstream answers with a page, as the request's headers ask: Status, Coding,
-// Chunks (whole; bytes, for the first of them; slow), Head for what stands in the head, and the rest of
-// the names for what they are in the response.
+// pageUpstream answers with a page, as the request's headers ask. Status, Coding and Chunks (whole;
+// bytes, for the first of them; slow) describe the response, and Head the contents of the head. Other
+// names become fields of the response.
 func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -141,7 +141,7 @@ func unpacking(t *testing.T, coding string, r io.Reader) io.Reader {
 	return r
 }
 
-// decoded is what encoded was given.
+// decoded reverses encoded.
 func decoded(t *testing.T, coding, body string) string {
 	t.Helper()
 	text, err := io.ReadAll(unpacking(t, coding, strings.NewReader(body)))

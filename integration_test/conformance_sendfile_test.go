@@ -18,8 +18,8 @@ import (
 
 func init() { caddy.RegisterModule(countedListener{}) }
 
-// countedListener counts what net/http hands to a connection as a whole reader,
-// which is what the kernel sends from a file by itself.
+// countedListener counts the bytes that net/http passes to a connection as a whole reader. The
+// kernel sends these from a file without a copy.
 type countedListener struct{}
 
 var handedOver, handingOver atomic.Int64
@@ -52,8 +52,8 @@ func (c countingConn) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// handed is what was handed over for an answer that the client has got whole: the
-// last of it may not be counted yet.
+// handed returns the number of bytes that were passed for an answer that the client has
+// received whole. The last bytes may not be counted yet.
 func handed() int64 {
 	for handingOver.Load() > 0 {
 		time.Sleep(time.Millisecond)
@@ -61,8 +61,8 @@ func handed() int64 {
 	return handedOver.Load()
 }
 
-// What is not changed, and a long page behind its head, goes from the file to the
-// connection as it does without the directive.
+// Unchanged responses, and the rest of a long page after its head, go from the file to the
+// connection as they do without the directive.
 func TestFilesAreHandedOver(t *testing.T) { bothDoors(t, testFilesAreHandedOver) }
 
 func testFilesAreHandedOver(t *testing.T, d door) {

@@ -184,8 +184,8 @@ func testLongPage(t *testing.T, d door) {
 	}
 }
 
-// liveHeap is what is held: the least that is found in several looks, for between
-// the collection and the look others allocate, and go on to where the machine is busy.
+// liveHeap returns the memory in use: the smallest value of several looks. Between the
+// collection and the look others allocate, and continue where the machine is busy.
 func liveHeap() uint64 {
 	least := uint64(math.MaxUint64)
 	for range 3 {

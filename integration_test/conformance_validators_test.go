@@ -60,8 +60,8 @@ func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	}
 }
 
-// What a client was given an entity tag for is fresh when it asks with it, until
-// the policy changes.
+// A client's copy with an entity tag is confirmed when it asks with the tag, until the policy
+// changes.
 func TestEntityTags(t *testing.T) { bothDoors(t, testEntityTags) }
 
 func testEntityTags(t *testing.T, d door) {
@@ -104,8 +104,8 @@ func testEntityTags(t *testing.T, d door) {
 	}
 }
 
-// conformanceTold is what a page says by conformancePolicy, or to a crawler that
-// it does not know alone.
+// conformanceTold holds the rules of a page by conformancePolicy, or those for an unlisted
+// crawler alone.
 func conformanceTold(host string) reading {
 	says := conformanceSays["/drafts/x"].rules
 	if host == "caps.test" {
@@ -215,7 +215,7 @@ func testRanges(t *testing.T, d door) {
 	}
 }
 
-// A condition on the state that a client has seen holds for the tag it was given.
+// A condition on the state that a client has seen applies to the tag it was given.
 func TestIfMatch(t *testing.T) { bothDoors(t, testIfMatch) }
 
 func testIfMatch(t *testing.T, d door) {
@@ -252,7 +252,7 @@ func TestTemplates(t *testing.T) {
 		if r := s.get("/drafts/part.html", "Host", host); r.body != "<p>a part</p>" {
 			t.Errorf("%s: a part became %q", host, r.body)
 		}
-		// What is taken in speaks for no page, whoever asks for the one that it is in.
+		// A subresource is never treated as a page, for any client that requests the page around it.
 		for _, agent := range []string{"", gptBot} {
 			if r := s.get("/takes.html", "Host", host, "User-Agent", agent); r.StatusCode != 200 || r.body != "<p>"+page("<!--whole-->") {
 				t.Errorf("%s: %q: %s %q", host, agent, r.Status, r.body)

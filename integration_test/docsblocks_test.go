@@ -80,8 +80,8 @@ func shownBlocks(t *testing.T) (blocks []shownBlock) {
 // aligned is space by which pages put columns below each other.
 var aligned = regexp.MustCompile(`(\S)  +`)
 
-// TestBlocksOfThePages: configurations are right and, but for columns, as caddy fmt writes them;
-// policies load; and a block of another kind has a test of its own.
+// TestBlocksOfThePages checks each block: configurations are valid and, but for columns, written
+// like caddy fmt, and policies load. A block of another kind has its own test.
 func TestBlocksOfThePages(t *testing.T) {
 	elsewhere := map[string]string{
 		"text": "what commands print: the page's own test", "yaml wrong": "TestDocumentedExamples", "go": "examples/nethttp", "html": "read by nobody",
@@ -251,7 +251,7 @@ func copyOf(t *testing.T, dir string) string {
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"Caddyfile", "etc/caddy/Caddyfile"} { // they name folders, such as that of the storage
+	for _, name := range []string{"Caddyfile", "etc/caddy/Caddyfile"} { // they name folders, such as the folder of the storage
 		config, err := os.ReadFile(filepath.Join(to, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, name), bytes.ReplaceAll(config, []byte(dir), []byte(to)), 0o600)
@@ -263,8 +263,8 @@ func copyOf(t *testing.T, dir string) string {
 	return to
 }
 
-// runBlock runs the commands of a block in a folder, with names of the page replaced by
-// those of the test.
+// runBlock runs the commands of a block in a folder, with the page's names replaced by the
+// test's names.
 func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
@@ -348,9 +348,9 @@ func timeless(text string) string {
 	return regexp.MustCompile(`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?|\b[0-9a-f]{12,}\b|SHA256:[\w+/]+`).ReplaceAllString(text, "…")
 }
 
-// startDocumented runs a site as the pages describe it, with the policy of the example, and
-// lets crawlers visit it; and one with nothing but a robots.txt. Its files are in dir; so are the
-// new policy that pages speak of, and keys.
+// startDocumented runs a site as the pages describe it, with the policy of the example, and lets
+// crawlers visit it. It also runs a site that has only a robots.txt. Its files are in dir, with
+// the new policy of the pages, and keys.
 func startDocumented(t *testing.T, dir string) (site, plain, admin string) {
 	t.Helper()
 	site, plain, admin = freeAddr(t), freeAddr(t), freeAddr(t)

@@ -201,7 +201,7 @@ type doorTally struct {
 	tests map[string]*doorCount
 }
 
-// doorCount is what one test asked for.
+// doorCount counts the requests of one test.
 type doorCount struct {
 	sites    map[door]map[string]bool
 	requests map[door]int

@@ -23,7 +23,7 @@ func (s *server) counts() counts {
 	return c
 }
 
-// counted is how far a counter has come since before.
+// counted returns the increase of a counter since before.
 func (s *server) counted(before counts, line string) float64 {
 	s.t.Helper()
 	return s.counts()[line] - before[line]
@@ -56,8 +56,8 @@ rules:
     enforce: log
 `
 
-// What crawlers do is counted, and counting goes on when Caddy loads its
-// configuration anew.
+// Requests of crawlers are counted, and counting continues when Caddy loads its configuration
+// again.
 func TestEdgeMetrics(t *testing.T) {
 	s := startLogged(t, observedPolicy, htmlUpstream(page("")), observedBody)
 	before := s.counts()
@@ -126,7 +126,7 @@ func TestEdgeViolations(t *testing.T) {
 		!strings.HasSuffix(lines[0]["policy"].(string), "policy.yaml:15") {
 		t.Errorf("%v", lines)
 	}
-	// Who has read what is known also when Caddy has loaded its configuration anew.
+	// The crawlers that have read a file are still known after Caddy has loaded its configuration again.
 	s.load(s.logged(strings.ReplaceAll(observedBody, "UPSTREAM", "127.0.0.1:1")))
 	client.CloseIdleConnections() // the servers before are closing them
 	s.get("/closed/", "User-Agent", "RudeBot/1.0")

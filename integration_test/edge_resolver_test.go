@@ -27,8 +27,8 @@ func useTestResolver() {
 	}}
 }
 
-// startResolver runs a name server on loopback, over UDP and TCP, and has the
-// process ask it and nobody else, until the test ends.
+// startResolver runs a name server on loopback, over UDP and TCP, and has the process ask only
+// this server until the test ends.
 func startResolver(t *testing.T, z caddytest.Zone) {
 	t.Helper()
 	addr := freeAddr(t)

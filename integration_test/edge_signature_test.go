@@ -30,9 +30,9 @@ import (
 // directoryCert is a certificate for loopback that this process trusts.
 var directoryCert = trustedCert()
 
-// trustedCert makes a certificate for loopback and has the process trust it, beside
-// what it trusts already: the roots are read once, from files that the environment
-// names. They are gone when it returns.
+// trustedCert makes a certificate for loopback and has the process trust it in addition to its
+// other roots. The roots are read once, from files that the environment names. They are gone
+// when it returns.
 func trustedCert() tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -181,7 +181,7 @@ func TestEdgeSignatures(t *testing.T) {
 	ask := func(fields []string, more ...string) int {
 		return s.get("/members/", append(append([]string{"User-Agent", "SigningBot/1.0"}, fields...), more...)...).StatusCode
 	}
-	// The keys are fetched by the first signature; nobody waits for them.
+	// The keys are fetched by the first signature, without waiting for them.
 	first := 0
 	eventually(t, "the signature is verified", func() bool {
 		first++

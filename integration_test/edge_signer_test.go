@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// Who signs is judged by the rules for its host, behind the User-Agent of a browser too: one
-// whose operator is documented also as that crawler, a stranger by no other rule. A forgery
-// opens and closes nothing, and nothing is fetched from a host that the policy does not name.
+// A signer is judged by the rules for its host, also with the User-Agent of a browser. If its
+// operator is documented as the operator of that crawler, the crawler's rules apply too. No
+// other rule applies to an unlisted signer. A forgery has no effect, and no host is asked that
+// the policy does not name.
 func TestSigners(t *testing.T) {
 	agent, stranger, unnamed := newSigner(t), newSigner(t), newSigner(t)
 	known, host, other := startDirectory(t, agent.serveWith(`"purpose":["shopping"],"rate-expectation":"2 rps"`)), startDirectory(t, stranger.serve), startDirectory(t, unnamed.serve)
@@ -133,7 +134,7 @@ rules:
 		t.Errorf("published: %s", robots)
 	}
 	if !strings.Contains(metrics, `crawler="`+name(host)+`",identity="verified"`) || strings.Contains(metrics, strings.TrimPrefix(other.url, "https://")) ||
-		strings.Contains(metrics, `violations_total{crawler="signed`) { // it has read robots.txt, which cannot speak to it
+		strings.Contains(metrics, `violations_total{crawler="signed`) { // it has read robots.txt, which cannot address it
 		t.Errorf("metrics:\n%s", metrics)
 	}
 	if n := other.fetches.Load(); n != 0 {

@@ -39,8 +39,8 @@ func (s *server) asks(agent, addr string) (verified string, members int) {
 	return r.Header.Get("X-Verified"), members
 }
 
-// A resolver that hangs, fails, answers garbage, or answers something else makes
-// nobody an impostor, and no request waits for it.
+// A resolver that hangs, fails, answers garbage, or answers something else makes no client an
+// impostor, and no request waits for it.
 func TestEdgeDNS(t *testing.T) {
 	var many []string
 	for i := range 500 {
@@ -89,8 +89,8 @@ rules:
 	want := []string{
 		"verified", "impostor", "unverified", "unverified", "unverified", "unverified", "unverified", "verified", "impostor", "unverified", "impostor",
 	}
-	// Nobody waits, so an address is unknown at first; but an answer can be there before
-	// the request that has asked for it is evaluated, where that is not scheduled for so long.
+	// Requests do not wait, so an address is unknown at first. But an answer can be there
+	// before the request that asked for it is evaluated, if that request is scheduled late.
 	early, answered := 0, 0
 	for i, want := range want {
 		if want == "unverified" {

@@ -29,7 +29,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
-// fleetCounts is what a crawler did.
+// fleetCounts counts the requests of a crawler.
 type fleetCounts struct{ requests, violations int64 }
 
 // fleetTest is three servers behind a balancer, with one storage and one ClickHouse.
@@ -94,7 +94,7 @@ func (f *fleetTest) visit(node int, crawler, path string, violation bool) {
 	f.truth[crawler] = c
 }
 
-// traffic is what crawlers do for a while.
+// traffic sends the requests of crawlers for a while.
 func (f *fleetTest) traffic(d time.Duration) {
 	f.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

@@ -38,7 +38,7 @@ type server struct {
 	dir      string // for the test's files
 	upstream string // its address, or ""
 
-	// Of a server that is net/http and not Caddy: its sites, and why it lacks others.
+	// For a server that is net/http and not Caddy: its sites, and why it lacks others.
 	served map[string]*nethttptest.Site
 	absent map[string]string
 }
@@ -89,8 +89,8 @@ func start(t *testing.T, policy string, upstream http.Handler, body string) *ser
 	return s
 }
 
-// startSites runs Caddy with several sites by host, and its log in DIR/log. What
-// stands for the host "" are global options.
+// startSites runs Caddy with several sites by host, and its log in DIR/log. The text for the
+// host "" holds global options.
 func startSites(t *testing.T, policy string, upstream http.Handler, sites map[string]string) *server {
 	t.Helper()
 	s := newServer(t, t.TempDir(), policy, upstream)
@@ -267,8 +267,8 @@ func (s *server) log() string {
 	return string(text)
 }
 
-// lines returns the lines of a log with a message, as soon as there are so many;
-// an access log's message is "handled request".
+// lines returns the lines of a log with a message, as soon as the log has the given number of
+// them. An access log's message is "handled request".
 func (s *server) lines(file, message string, want int) (found []map[string]any) {
 	s.t.Helper()
 	for range 100 {

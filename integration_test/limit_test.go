@@ -134,8 +134,8 @@ rules:
 	}
 }
 
-// What is stored of a limited request has no query, whichever of the crawlers that it
-// names is over its limit.
+// The stored record of a limited request has no query, for each of its crawlers that is over
+// its limit.
 func TestLimitedVisitHasNoQuery(t *testing.T) {
 	s, _ := startRecordingWith(t, `version: 1
 rules:
@@ -159,7 +159,7 @@ rules:
 	}
 }
 
-// Of several handlers, each policy counts a request once.
+// With several handlers, each policy counts a request once.
 func TestLimitsOfSeveralHandlers(t *testing.T) {
 	s := newServer(t, t.TempDir(), limitPolicy, htmlUpstream(page("")))
 	s.write("other.yaml", "version: 1\nrules:\n  - for: GPTBot\n    limit: 80/h\n")

@@ -80,8 +80,8 @@ func (o *otlpReceiver) receive(r *http.Request) error {
 
 var countersRan atomic.Bool
 
-// The counters of visits, over Prometheus and OTLP, by host and bounded; the violations
-// in the admin API; and requests that name our own audit, which are told apart.
+// The counters of requests over Prometheus and OTLP are bounded and by host. The violations are
+// in the admin API. Requests that name our own audit are counted separately.
 func TestVisitCounters(t *testing.T) {
 	if countersRan.Swap(true) {
 		t.Skip("the counters belong to the process and go on from the first run")

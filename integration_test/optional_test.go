@@ -41,7 +41,7 @@ var partOptions = map[string]string{
 	"activity": "activity DIR/part", "evidence": "evidence DIR/part {\nkey DIR/key.pem\n}", "console": "console ADDRESS", "catalog": "",
 }
 
-// Of conditions.
+// Conditions.
 const (
 	socket  = "console unix/DIR/part/socket"
 	ownList = "crawlers:\n  OwnBot:\n    operator: Example\n    category: search\n    address-lists: [https://LISTENER/list.json]\n"
@@ -66,7 +66,7 @@ func startCases() []startCase {
 			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := syscall.Mkfifo(name, 0o600); err != nil { // whoever opens it to read waits
+			if err := syscall.Mkfifo(name, 0o600); err != nil { // a program that opens it to read waits
 				t.Fatal(err)
 			}
 		}
@@ -112,15 +112,15 @@ func startCases() []startCase {
 		{part: "console", condition: "socket in a missing directory", options: "console unix/DIR/none/socket", cause: "no such file or directory"},
 		{part: "console", condition: "socket on a read-only file system", options: socket, shell: readOnly, cause: "read-only file system"},
 
-		// What is fetched while the server runs has no state of its own as a part.
+		// Data fetched while the server runs has no state as a separate part.
 		{condition: "list hanging", site: "verify lists\nverify_from 127.0.0.0/8", policy: ownList},
 		{condition: "audit hanging", site: "audit 10m http://LISTENER/"},
 	}
 }
 
-// Whatever is wrong with an optional part, the sites are served as soon as without it, one
-// error says why, a metric shows it, and what can be known beforehand is reported by
-// `caddy validate`.
+// If an optional part fails in any way, the sites are served as soon as without it, one error
+// gives the reason, and a metric shows it. `caddy validate` reports the problems that can be
+// known beforehand.
 func TestOptionalPartsDoNotStopTheSites(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -187,7 +187,7 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 		return resp.Body.Close() == nil
 	})
 	took := time.Since(began)
-	// What hangs does so for ten seconds or for ever; a busy machine is not what is tested.
+	// A hanging part hangs for ten seconds or for ever. The test is not about a busy machine.
 	if usual > 0 && took > 2*usual+2*time.Second {
 		t.Errorf("the site answered after %s; usually after %s", took, usual)
 	}
@@ -241,7 +241,7 @@ func (c *startCase) checkLog(t *testing.T, log string) {
 	}
 }
 
-// syncedBuffer is written by a process and read meanwhile.
+// syncedBuffer is read while a process writes to it.
 type syncedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -332,7 +332,7 @@ func lockedEvidence(t *testing.T, dir string) {
 	t.Cleanup(func() { _ = l.Close() })
 }
 
-// staleSocket is what a killed server leaves.
+// staleSocket is the socket that a killed server leaves.
 func staleSocket(t *testing.T, dir string) {
 	t.Helper()
 	l := listenUnix(t, dir)

@@ -29,7 +29,7 @@ type pagesServer struct {
 	front, decider, plain, app string
 }
 
-// here replaces the paths and addresses of the recipes and of the distribution by those of the test.
+// here replaces the paths and addresses of the recipes and of the distribution by the test's.
 func (s *pagesServer) here(text string) string {
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 	text = strings.NewReplacer("/etc/"+s.kind, s.dir+"/etc/"+s.kind, "/etc/default", s.dir+"/etc/default", "/var/cache/", s.dir+"/",

@@ -171,7 +171,7 @@ func (a *asker) compareVisits() {
 	}
 }
 
-// What clients send is never taken for what the server says that asks.
+// A text from a client is never treated as a text from the server that asks.
 func TestOtherServersSetTheFields(t *testing.T) {
 	for kind, fields := range map[string][]string{
 		"nginx":   {"X-Original-Uri", "/", "X-Original-Method", "HEAD", "X-Forwarded-For", "66.249.66.1"},
@@ -246,7 +246,7 @@ func TestDecideRefusesOthers(t *testing.T) {
 	}
 }
 
-// A Caddy that trusts nobody says so at start.
+// A Caddy without trusted proxies says so at start.
 func TestDecideForNobody(t *testing.T) {
 	s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)
 	s.run(s.caddyfile("admin off\nlog {\noutput file DIR/log\n}", map[string]string{"": "robots_policy_decide POLICY {\nstyle nginx\n}"}))
@@ -303,7 +303,7 @@ func TestDecideForEnvoy(t *testing.T) {
 	}
 }
 
-// robots.txt names every crawler, since this server blocks nobody itself.
+// robots.txt names every crawler, because this server does not block any itself.
 func TestDecideNamesEveryCrawler(t *testing.T) {
 	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
 	s := newServer(t, t.TempDir(), policy, nil)
@@ -314,7 +314,7 @@ func TestDecideNamesEveryCrawler(t *testing.T) {
 	}
 }
 
-// render is what the command render prints of a policy.
+// render returns the output of the command render for a policy.
 func render(t *testing.T, policy string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "policy.yaml")

@@ -21,8 +21,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// What a release publishes is made from known bytes: its images start from nothing, or from
-// an image with its digest.
+// A release is made from known bytes: its images start from an empty image, or from one with
+// its digest.
 func TestReleaseImagesHaveDigests(t *testing.T) {
 	var release struct {
 		Images []struct{ Dockerfile string } `yaml:"dockers_v2"`

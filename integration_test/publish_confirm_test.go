@@ -49,8 +49,8 @@ func (s *reloading) publishes(storage string, args ...string) (string, int) {
 	}, args...)...)
 }
 
-// A page was opened by mistake, and search engines came. The undo is loaded although max_search_loss is 0; a second one
-// asks; and a new text that loses as much is not said to be published.
+// A page was allowed by mistake, and search engines came. The undo is loaded although max_search_loss is 0. A second
+// one asks. A new text with the same loss is not reported as published.
 func TestUndoCommand(t *testing.T) {
 	s := startStored(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\nmax_undecided 10\n}\n}", closedPolicy)
 	s.write("new.yaml", openPolicy)
@@ -118,7 +118,8 @@ func TestUndoCommand(t *testing.T) {
 	}
 }
 
-// What is written where no server looks is not said to be published, and the message says what to do.
+// A text written to a place that no server reads is not reported as published, and the message says what to
+// do.
 func TestPublishedWhereNoServerLooks(t *testing.T) {
 	s := startStored(t, "", disallowing("/a"))
 	s.write("new.yaml", disallowing("/b"))

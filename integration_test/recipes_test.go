@@ -61,8 +61,8 @@ func validated(t *testing.T, config string, files map[string]string) string {
 	return string(out)
 }
 
-// TestRecipesValidate: Caddy accepts the configurations of the recipes and warns of nothing; those
-// of a cluster and of compose have a console, and store what it shows.
+// TestRecipesValidate: Caddy accepts the configurations of the recipes without a warning. Those of
+// a cluster and of compose have a console, and store the data that it shows.
 func TestRecipesValidate(t *testing.T) {
 	cluster := kubernetesConfig(t)
 	read := func(name string) string {

@@ -19,7 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// policies is what the admin API says of what is served.
+// policies is the admin API's report about the policies in use.
 type policies struct {
 	Policies []struct {
 		Policy, SHA256, Since, Error, Reload string
@@ -214,7 +214,7 @@ func TestReloadMetrics(t *testing.T) {
 	}
 }
 
-// recorded is what the event handler below received.
+// recorded holds the events that the handler below received.
 var recorded struct {
 	sync.Mutex
 	events []caddy.Event
@@ -288,7 +288,7 @@ func TestEventThatReloads(t *testing.T) {
 	done := make(chan error, 2)
 	s := startReloading(t, recordEvents, disallowing("/a"), nil, quickReload)
 	var reloaded atomic.Bool
-	recorded.act = func(e caddy.Event) { // the file of the test before may be missed meanwhile
+	recorded.act = func(e caddy.Event) { // the file of the previous test may be missed in between
 		if e.Name() == "robots_policy.reloaded" && reloaded.CompareAndSwap(false, true) {
 			done <- s.reconfigure(s.body + "\nheader X y")
 			s.ask(http.MethodPost, "/robots_policy/reload", nil)
@@ -302,7 +302,7 @@ func TestEventThatReloads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The server of the configuration before can still take one connection.
+	// The server of the previous configuration can still take one connection.
 	eventually(t, "the configuration that the handler loaded", func() bool { return s.get("/", "Connection", "close").Header.Get("X") == "y" })
 	if !s.disallows("/b") {
 		t.Error(s.get("/robots.txt").body)

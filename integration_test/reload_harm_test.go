@@ -67,7 +67,7 @@ func fillDisk(t *testing.T, disk string) string {
 	return f.Name()
 }
 
-// damageStore overwrites the database that is in use, with what SQLite has beside it.
+// damageStore overwrites the database in use, including the files that SQLite keeps next to it.
 func (s *reloading) damageStore(t *testing.T) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-shm"} {

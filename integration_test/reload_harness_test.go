@@ -23,8 +23,8 @@ type reloading struct {
 	body   string // of the site
 }
 
-// startReloading is start for tests of what happens beside requests. global are
-// options that every configuration of the test needs.
+// startReloading is start for tests of events other than requests. global are options that
+// every configuration of the test needs.
 func startReloading(t *testing.T, global, policy string, upstream http.Handler, body string) *reloading {
 	t.Helper()
 	dir := busyDir(t)
@@ -53,7 +53,7 @@ func busyDir(t *testing.T) string {
 // reconfigure loads a configuration with the body of a site.
 func (s *reloading) reconfigure(body string) error {
 	err := load(s.caddyfile(body))
-	client.CloseIdleConnections() // those of the configuration before
+	client.CloseIdleConnections() // the hosts of the previous configuration
 	return err
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Fifty configurations, some of them blocked, some only validated, leave nothing
-// behind: no goroutine, and no policy that nobody uses.
+// Fifty configurations, some of them rejected, some only validated, leave no goroutine and no
+// unused policy behind.
 func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
 	for _, dir := range []string{"hosts", "storage"} {
@@ -70,8 +70,8 @@ func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 	eventually(t, "what is left still follows", func() bool { return s.disallows("/b") })
 }
 
-// Validating a configuration reads the policy and nothing else: no network when
-// a last good policy was stored, no goroutine runs and nobody is notified.
+// Validating a configuration only reads the policy. It uses no network when a last good policy
+// was stored, runs no goroutine and sends no notification.
 func TestValidateIsQuiet(t *testing.T) {
 	p := newPolicyServer(t, disallowing("/a"))
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
@@ -102,7 +102,7 @@ func TestValidateIsQuiet(t *testing.T) {
 	}
 }
 
-// What the Caddyfile can say, JSON can, and means the same; and JSON is strict.
+// Every option of the Caddyfile exists in JSON with the same meaning, and JSON is strict.
 func TestReloadInJSON(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
 	config := func(fields string) []byte {

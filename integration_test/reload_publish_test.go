@@ -87,7 +87,7 @@ func (f dyingFiles) Store(ctx context.Context, key string, value []byte) error {
 		if err := f.Lock(ctx, key); err != nil {
 			return err
 		}
-	case "half": // the storage in files writes beside the file, and then renames
+	case "half": // the storage in files writes to another file next to it, and then renames
 		half, err := os.CreateTemp(filepath.Dir(f.Filename(key)), "")
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (p *publishing) command(storage string) *exec.Cmd {
 		"--config", filepath.Join(p.dir, "publish.caddyfile"), "--adapter", "caddyfile")
 }
 
-// publish publishes the next version, and nobody dies.
+// publish publishes the next version without being killed.
 func (p *publishing) publish() {
 	p.t.Helper()
 	if out, err := p.command("file_system " + p.root).CombinedOutput(); !written(err) {
@@ -181,8 +181,8 @@ func (p *publishing) whole() {
 	eventually(p.t, fmt.Sprintf("version %d is served", p.version), func() bool { return served(p.version) })
 }
 
-// Whoever publishes a policy is killed, at each step of it: the servers go on with the last
-// good one or load the new one whole, and the next can be published.
+// The publishing process is killed, at each step of its work. The servers continue with the
+// last good version or load the new one whole, and the next can be published.
 func TestKillWhilePublishing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -232,7 +232,7 @@ func TestKillWhilePublishing(t *testing.T) {
 	}
 }
 
-// expireLocks makes the locks so old that nobody can hold them any more. Storages wait for
+// expireLocks makes the locks so old that no process can hold them any more. Storages wait for
 // ten seconds until they are.
 func (p *publishing) expireLocks() {
 	p.t.Helper()
@@ -285,7 +285,7 @@ func TestPublishingToAFullDisk(t *testing.T) {
 	p.whole()
 }
 
-// The same at moments that nobody chose.
+// The same at random moments.
 func TestKillWhilePublishingAtRandom(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()
@@ -319,8 +319,8 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 	p.whole()
 }
 
-// Whoever publishes over a version that came in the meantime gets an error, and the version
-// stays.
+// A process that publishes over a version that came in the meantime gets an error, and that
+// version stays.
 func TestPublishCommandIsOvertaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

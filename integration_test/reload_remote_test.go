@@ -186,7 +186,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	}
 	publish(disallowing("/b"))
 	eventually(t, "what was published", func() bool { return s.disallows("/b") })
-	// What the command does not publish, somebody may put there all the same.
+	// A text that the command refuses to publish may still be put there by hand.
 	s.write("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
 	eventually(t, "the error is logged", func() bool { return len(s.log("policy not reloaded")) == 1 })
 	if !s.disallows("/b") || s.policies().Policies[0].Policy != "storage:site/policy.yaml" {
@@ -245,7 +245,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// What was published can be listed. Without a server that has served a version, there is nothing to go back to.
+// The published versions can be listed. Without a server that has served a version, there is none to return
+// to.
 func TestHistoryCommand(t *testing.T) {
 	t.Parallel()
 	s := notRunning(t)

@@ -231,7 +231,7 @@ func (s *reloading) edit(t *testing.T, written int, d time.Duration) int {
 	return written
 }
 
-// resources are what the process holds.
+// resources are the resources that the process holds.
 type resources struct {
 	goroutines, descriptors int
 	heap                    uint64

@@ -38,7 +38,7 @@ var (
 
 const visitsPerPolicy = 50
 
-// visitor is who sends a request.
+// visitor is the sender of a request.
 type visitor struct{ agent, address string }
 
 func randomVisitor(r *rand.Rand) visitor {
@@ -61,14 +61,14 @@ func randomVisitor(r *rand.Rand) visitor {
 	return visitor{agent, pick("66.249.66.1", "157.55.39.1", "203.0.113.9", "2001:db8::1", "10.1.2.3")}
 }
 
-// loggedVisit is what Caddy's access log says of a request of a crawler.
+// loggedVisit is a crawler's request as Caddy's access log describes it.
 type loggedVisit struct {
 	Status  int
 	Request struct{ Host, URI string }
 	Policy  *struct{ Crawler, Identity, Decision, Action, Rule string } `json:"robots_policy"`
 }
 
-// decision is what Caddy did.
+// decision is Caddy's decision.
 func (l *loggedVisit) decision() activity.Decision {
 	switch l.Policy.Action {
 	case "block":
@@ -85,10 +85,9 @@ func (l *loggedVisit) String() string {
 	return fmt.Sprintf("%s %s %s %s", l.Policy.Crawler, l.Policy.Identity, l.decision(), l.Policy.Rule)
 }
 
-// TestReplayAgreesWithCaddy sends random visits to a Caddy under random policies, and
-// holds what replay says about each line of its access log, with and without our
-// fields, and about its store, against what Caddy did. 10,000 visits:
-// -replay.visits 10000.
+// TestReplayAgreesWithCaddy sends random requests to a Caddy under random policies. It compares
+// the answers of replay about each line of the access log, with and without our fields, and
+// about the database, with the decisions of Caddy. For 10,000 requests: -replay.visits 10000.
 func TestReplayAgreesWithCaddy(t *testing.T) {
 	testkit.Slow(t)
 	rnd := rand.New(rand.NewPCG(*replaySeed, 1))
@@ -249,8 +248,8 @@ func compareReplay(t *testing.T, what string, s *site.Site, dir string, lines []
 	}
 }
 
-// compareStore compares the sums of a replay of the store with those of the log. The
-// store does not have the purposes that User-Agents name.
+// compareStore compares the sums of a replay of the store with the sums of the log. The store
+// does not have the purposes that User-Agents name.
 func compareStore(t *testing.T, s *site.Site, dir string, logged []loggedVisit, policy []byte) {
 	t.Helper()
 	r, err := store.OpenReader(t.Context(), filepath.Join(dir, "activity"))

@@ -40,9 +40,9 @@ func reportTraffic() string {
 	return log.String() + "damaged\n"
 }
 
-// The report of replay is one page: it asks for nothing else, the browser has nothing to
-// complain of, and nothing is cut off on a desktop or a phone, light or dark. With
-// ROBOTSPOLICY_SHOTS each is saved as a picture in that folder.
+// The report of replay is one page. It requests no other file, the browser reports no problem,
+// and nothing is cut off on a desktop or a phone, light or dark. With ROBOTSPOLICY_SHOTS each
+// is saved as a picture in that folder.
 func TestReplayReportInABrowser(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

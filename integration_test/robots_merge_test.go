@@ -34,7 +34,7 @@ rules:
 
 const upstreamRobots = "# of the site\nUser-agent: *\nDisallow: /cart/\nAllow: /admin/\n\nUser-agent: SiteBot\nDisallow: /nothing-for-site-bot/\n\nSitemap: https://www.example.com/site.xml\n"
 
-// everybodys is the group of everybody, to the end of the paragraph.
+// everybodys is the group of "*", to the end of the paragraph.
 func everybodys(body string) string {
 	_, g, _ := strings.Cut(lines(body), "User-agent: *\n")
 	g, _, _ = strings.Cut(g, "\n\n")
@@ -146,8 +146,8 @@ func TestRobotsMerge(t *testing.T) {
 	}
 }
 
-// What is merged is served as any robots.txt: with an entity tag, HEAD, ranges,
-// conditions and gzip.
+// A merged file is served like any robots.txt: with an entity tag, HEAD, ranges, conditions and
+// gzip.
 func TestRobotsMergeIsServedLikeAnyOther(t *testing.T) {
 	s := start(t, mergePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.Header.Get("Range")+r.Header.Get("If-None-Match")+r.Header.Get("Cookie") != "" || r.URL.RawQuery != "" || r.Header.Get("Accept-Encoding") != "identity" {

@@ -83,8 +83,8 @@ rules:
     enforce: block
 `
 
-// What a client says of itself is never printed, and only a crawler that is
-// blocked gets another answer than everybody, which no cache may keep.
+// A client's own text is never printed. Only a blocked crawler gets another answer than
+// everyone else, and no cache may keep that answer.
 func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	for _, path := range []string{"/robots.txt", "/drafts/x", "/news/x", "/premium/x"} {
@@ -111,8 +111,7 @@ func TestAnswersDoNotDependOnTheClient(t *testing.T) {
 
 var authority = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,261}$`)
 
-// Whatever stands in Host is answered with the rules for no host in particular,
-// and not printed.
+// Any text in Host is answered with the rules for no host in particular, and not printed.
 func TestHostileHosts(t *testing.T) {
 	s := start(t, securityPolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	ask := func(host, target string) (int, http.Header, string) {
@@ -176,9 +175,8 @@ func TestLargeRequests(t *testing.T) {
 	}
 }
 
-// What one request leaves in the memory that is used again never gets into
-// another: pages of all lengths and codings, whose upstreams fail on the way and
-// whose clients leave.
+// Data that one request leaves in reused memory never gets into another response. The test uses
+// pages of all lengths and codings, with upstreams that fail on the way and clients that leave.
 func TestNothingLeaksBetweenRequests(t *testing.T) {
 	s := start(t, securityPolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.Atoi(r.URL.Query().Get("id"))

@@ -160,8 +160,8 @@ rules:
 	}
 }
 
-// A crawler that names a harmless one too, or puts its token in quotation marks, is
-// blocked all the same.
+// A crawler that also names a harmless one, or puts its token in quotation marks, is still
+// blocked.
 func TestEdgeSeveralTokens(t *testing.T) {
 	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n      index: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond ok")
 	for _, agent := range []string{

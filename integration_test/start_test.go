@@ -28,7 +28,7 @@ type faultyStorage struct {
 
 func init() { caddy.RegisterModule(new(faultyStorage)) }
 
-// faultNow is what is wrong with the storages of this process, if it is not what they say.
+// faultNow returns the failure of this process's storages, if it differs from their settings.
 var faultNow atomic.Pointer[string]
 
 func (*faultyStorage) CaddyModule() caddy.ModuleInfo {

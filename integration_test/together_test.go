@@ -30,10 +30,10 @@ import (
 
 var together = flag.Duration("together", 3*time.Second, "how long TestTogether takes")
 
-// TestTogether does at the same time what people and programs do with one server, for the
-// race detector: configurations are loaded, policies are published from two sides and
-// edited, half of them broken, the admin API and the console are used, visits are stored,
-// and robots.txt is merged with an upstream that changes.
+// TestTogether does at the same time what people and programs do with one server, for the race
+// detector. Configurations are loaded, and policies are published from two sides and edited,
+// half of them broken. The admin API and the console are used, requests are stored, and
+// robots.txt is merged with an upstream that changes.
 func TestTogether(t *testing.T) {
 	testkit.Slow(t)
 	if testing.Short() && !flagGiven("together") {
@@ -156,7 +156,7 @@ func (s *togetherServer) reconfigureAgain(version *atomic.Int64) bool {
 	return err == nil // POLICY may be broken
 }
 
-// togetherPolicy is a policy that differs from the one before, and is broken now and then.
+// togetherPolicy is a policy that differs from the previous one, and is broken now and then.
 func togetherPolicy(n int64) string {
 	text := soakPolicy(int(n))
 	if n%4 == 0 {

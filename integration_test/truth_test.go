@@ -30,8 +30,8 @@ var (
 	floodFor      = flag.Duration("flood", 2*time.Second, "for how long TestFloodBesideAVerifiedCrawler floods")
 )
 
-// truthPolicies are the three versions of a policy, and what each closes to whom: how a path
-// begins. What is closed is blocked, but for /quiet/.
+// truthPolicies are the three versions of a policy, and the beginnings of the paths that each
+// disallows, by crawler. Disallowed paths are blocked, except /quiet/.
 var truthPolicies = []struct {
 	rules  string
 	closed map[string][]string // of a crawler; of "" to everyone
@@ -61,7 +61,7 @@ var truthCrawlers = []struct {
 	{"CCBot", "CCBot/2.0 (https://commoncrawl.org/faq/)", "198.18.0.3", activity.Unverified},
 }
 
-// truth is what was sent and what must be said of it.
+// truth holds the requests sent and the correct statements about them.
 type truth struct {
 	requests, unread, violations, reads, bytes int64
 	by                                         map[string]int64 // host, crawler, identity, decision
@@ -112,9 +112,9 @@ func (tr *truth) send(s *server, version int, had map[string]int, host string, c
 	}
 }
 
-// Requests of known truth through two hosts and three publications: every number that the
-// console, the commands, the admin API, the evidence, the store and the metrics give is the
-// truth, and all call the publications alike.
+// Requests of known truth through two hosts and three versions of a policy. Every number in the
+// console, the commands, the admin API, the evidence, the database and the metrics must be the
+// truth, and all must call the versions by the same names.
 func TestKnownTruth(t *testing.T) {
 	s := newServer(t, t.TempDir(), truthBase, nil)
 	admin, console := freeAddr(t), strings.Replace(freeAddr(t), "127.0.0.1", "localhost", 1)
@@ -312,7 +312,7 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 			t.Errorf("%+v", v.Reader)
 		}
 	}
-	// A day has room for so many events of a claimed crawler: what is left out is counted.
+	// A day has room for a limited number of events of an unverified crawler. The omitted ones are counted.
 	if reads+violations+a.Omitted != tr.reads+tr.violations || a.Omitted != c.Omitted || reads != tr.reads || len(a.Published) != len(truthPolicies) || !maps.Equal(readers, tr.readers) {
 		t.Errorf("the evidence: %d reads, %d violations, %d left out, %d publications, %v; want %d, %d, %v", reads, violations, a.Omitted, len(a.Published), readers, tr.reads, tr.violations, tr.readers)
 	}
@@ -323,8 +323,8 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 	}
 }
 
-// What comes into force, and what ends, is in the evidence at once and without a request, with
-// the texts of all registers; and who reads one of them.
+// The beginning and the end of a version are in the evidence at once and without a request,
+// with the texts of all rights documents. So are the crawlers that read one of them.
 func TestPublicationsWithoutTraffic(t *testing.T) {
 	const registers = "publish: {tdmrep: on, rsl: /license.xml}\n"
 	rights := truthBase + "  - {for: everyone, disallow: {train-ai: /}}\n" + registers
@@ -382,7 +382,7 @@ robots_policy {
 			t.Errorf("%+v", r)
 		}
 	}
-	// A restart is no publication, and repeats no text.
+	// A restart does not publish a version, and repeats no text.
 	stopped = true
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)
@@ -407,8 +407,8 @@ robots_policy {
 	}
 }
 
-// A client that floods the server under the name of a crawler crowds out nothing of what a
-// verified one does, and the log says how much of the flood it left out.
+// A client that floods the server under the name of a crawler does not crowd out any record of
+// the verified crawler, and the log says how much of the flood it left out.
 func TestFloodBesideAVerifiedCrawler(t *testing.T) {
 	testkit.Slow(t)
 	s := newServer(t, t.TempDir(), truthBase, nil)

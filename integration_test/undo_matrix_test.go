@@ -196,9 +196,9 @@ func (m *matrixServer) ofOthers(name string) response {
 	return page
 }
 
-// TestUndoMatrix goes back to the version before, to an older one and to one that was never served, from each kind of
-// source, under each search-loss limit, as one person, where several people must agree, and as someone who may only
-// decide about another host. Nothing says that it is done and is not.
+// TestUndoMatrix returns to the previous version, to an older one and to one that was never served. It does so from
+// each kind of source, under each search-loss limit, as one person, where several people must agree, and as a person
+// who may only decide about another host. A success is never reported for a failure.
 func TestUndoMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Caddy nine times")
@@ -273,7 +273,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 		m.says(out.body, "search engines would lose 20 requests")
 	}
 
-	// Hosts of a site's pages hold for all of them.
+	// Hosts of a site's pages apply to all of them.
 	for _, name := range []string{"older", "before", "never"} {
 		out := m.ofOthers(name)
 		m.result(name, false, out)

@@ -132,8 +132,8 @@ func (x *exam) rendered(host string) *robotsFile {
 }
 
 // mayCrawl is the answer that robots.txt should give. It addresses every client of a name,
-// whatever its identity, and knows no purposes but those of the catalog. The upstream may
-// disallow paths that the policy leaves open.
+// whatever its identity, and knows only the catalog's purposes. The upstream may disallow paths
+// that the policy leaves open.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
 	if x.controlsTraining(q.token) && x.p.naive(x.asked(q, policy.TrainAI)).Verdict == policy.Disallowed {
@@ -147,10 +147,10 @@ func (x *exam) asked(q question, u policy.Usage) policytest.Question {
 	return policytest.Question{Token: q.token, Identity: policy.Verified, Host: q.host, Path: q.path, Usage: u}
 }
 
-// readsAs is the name by which a crawler finds its group in a file: its own token, the token of
-// the crawler whose group it follows according to its operator, or one that is in no group. It
-// is false for a crawler that ignores the group of "*" and has no other group: robots.txt does
-// not address it.
+// readsAs is the name by which a crawler finds its group in a file. That is its own token, the
+// token of the crawler whose group it follows according to its operator, or one that is in no
+// group. It is false for a crawler that ignores the group of "*" and has no other group,
+// because robots.txt does not address it.
 func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 	info, _ := x.p.info(token)
 	for _, t := range append([]string{token}, info.Follows...) {

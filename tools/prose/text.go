@@ -124,7 +124,7 @@ func fromGo(name, text string) (all []paragraph, err error) {
 }
 
 // fields of HTTP are not sentences.
-var fields = regexp.MustCompile(`^Mozilla/|; rel=|; charset=|^default-src|^SELECT |^INSERT |^CREATE |; x64$|; K$|^worker_processes|^import sys`)
+var fields = regexp.MustCompile(`^Mozilla/|; rel=|; charset=|^default-src|^SELECT |^INSERT |^CREATE |; x64$|; K$|^worker_processes|^daemon off|^\{ admin off|^import sys`)
 
 // literal is a string, or several that are added up, with "…" for what stands between them.
 func literal(e ast.Expr) (string, bool) {
