@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Automated reports whether a User-Agent looks like that of an automated client, and the name to count it by: the
+// Automated reports whether a User-Agent looks like an automated client's, and the name to count it by: the
 // product that gives it away. It goes by rules and not by the catalog:
 //
 //   - there is no User-Agent at all ("(none)");
@@ -60,7 +60,7 @@ func automated(ua string) (name string, ok bool) {
 	return automaton(ua)
 }
 
-// browserProduct is what the headers of browsers begin with.
+// browserProduct is the beginning of browsers' headers.
 const browserProduct = "Mozilla/"
 
 // clues are three letters of each word that saysAutomated looks for, that headers of browsers do not have.
@@ -77,8 +77,8 @@ var clueBits = func() (set [64]uint64) {
 // clueKey is a hash, below 4096, of three letters without case, five bits each.
 func clueKey(letters uint32) uint32 { return letters * 0x9e3779b1 >> 20 }
 
-// hasClue reports whether a User-Agent may be that of an automated client: it goes
-// through the header once, and looks up every three letters.
+// hasClue reports whether a User-Agent may belong to an automated client. It goes through the
+// header once, and looks up every three letters.
 func hasClue(ua string) bool {
 	if !strings.HasPrefix(ua, browserProduct) {
 		return true
@@ -143,7 +143,7 @@ func agentHost(agent string) string {
 // maxHost is the greatest length of the name of a host.
 const maxHost = 253
 
-// maxAutomated is how much of a User-Agent is looked at.
+// maxAutomated is the number of bytes of a User-Agent that are looked at.
 const maxAutomated = 512
 
 // isNameByte reports whether c can be part of a product's name.
@@ -261,8 +261,8 @@ func isPlatform(product string) bool {
 	return false
 }
 
-// automatons are names, one a line, of programs that say in no other way that they are automated: services that call
-// a site for their customers, tools, and crawlers of which nothing else is known.
+// automatons are names of automated programs that have no other sign of it, one for each line: services that call a
+// site for their customers, tools, and crawlers without further information.
 //
 //go:embed automatons.txt
 var automatons string
@@ -276,8 +276,8 @@ var recognizeAutomatons = sync.OnceValues(func() (*Recognizer, []string) {
 	return NewRecognizer(patterns), names
 })
 
-// automaton returns which of the automatons a User-Agent names, or its first product if
-// another word says that a program calls by itself.
+// automaton returns the automaton that a User-Agent names, or its first product if another word
+// says that a program sends the request.
 func automaton(ua string) (name string, ok bool) {
 	for _, word := range []string{"webhook", "-hook", "nutch-"} {
 		if strings.Contains(strings.ToLower(ua), word) {

@@ -95,7 +95,7 @@ func FuzzAutomated(f *testing.F) {
 	})
 }
 
-// TestCluesMissNothing: what is taken for a browser at a glance is one on a closer look.
+// TestCluesMissNothing: a header that is quickly judged a browser's is one on a closer look.
 func TestCluesMissNothing(t *testing.T) {
 	t.Parallel()
 	c, err := Default()

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// BenchmarkLoad is what the first call of Default costs a program's start.
+// BenchmarkLoad measures the cost of the first call of Default at a program's start.
 func BenchmarkLoad(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -22,8 +22,8 @@ var commonBrowsers = []string{
 	"Opera/9.80 (Windows NT 6.1; WOW64) Presto/2.12.388 Version/12.18",
 }
 
-// NamesBrowser reports whether a token would be found in the User-Agent of one of the
-// browsers that most people have, so that whoever is recognized by it is a person.
+// NamesBrowser reports whether a token would be found in the User-Agent of one of the most
+// common browsers, so that it would recognize people.
 func NamesBrowser(token string) bool {
 	r := NewRecognizer([]Pattern{{Token: token}})
 	return slices.ContainsFunc(commonBrowsers, func(ua string) bool {
@@ -32,13 +32,14 @@ func NamesBrowser(token string) bool {
 	})
 }
 
-// applePreview ends the User-Agent of Apple Messages, after that of Safari. It names
-// three crawlers whose previews sites already support.
+// applePreview ends the User-Agent of Apple Messages, after Safari's. It names three crawlers
+// whose previews sites already support.
 const applePreview = " facebookexternalhit/1.1 Facebot Twitterbot/1.0"
 
-// OnDevicePreview reports whether the User-Agent lines of a request are those of an app that fetches link previews
-// from its user's own device: Apple Messages, WhatsApp, and apps that call themselves WhatsApp to the same end. The
-// addresses of such requests are the users', so they prove nothing about the crawlers in the User-Agent.
+// OnDevicePreview reports whether the User-Agent lines of a request belong to an app that fetches link previews
+// from its user's own device. These are Apple Messages, WhatsApp, and apps that call themselves WhatsApp to the
+// same end. The addresses of such requests are the users', so they prove nothing about the crawlers in the
+// User-Agent.
 func OnDevicePreview(userAgents []string) bool {
 	if len(userAgents) != 1 {
 		return false

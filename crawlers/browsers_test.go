@@ -59,7 +59,7 @@ func TestNotCrawlers(t *testing.T) {
 	}
 }
 
-// What is recognised is the crawler itself and not one with a similar name.
+// The recognized crawler is the crawler itself and not one with a similar name.
 func TestLookAlikes(t *testing.T) {
 	c, err := Default()
 	if err != nil {

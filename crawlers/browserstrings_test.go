@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// browserStrings are headers of browsers and apps as their makers put them together:
-// systems and devices, engines, and what each product adds. They are made here, so
-// that a copy of this module by itself proves that people are not taken for crawlers.
+// browserStrings are headers of browsers and apps as their makers put them together: systems
+// and devices, engines, and the additions of each product. They are made here, so that a copy
+// of this module alone proves that people are not recognized as crawlers.
 func browserStrings() (all []string) {
 	const gecko = "Mozilla/5.0 (%s; rv:%d.0) Gecko/20100101 Firefox/%d.0"
 	const blink = "Mozilla/5.0 (%s) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 %sSafari/537.36%s"

@@ -48,7 +48,7 @@ func Default() (*Catalog, error) {
 // from the catalog before keeps that one.
 func Install(c *Catalog) { installed.Store(c) }
 
-// AsOf returns the date of the catalog, as YYYY-MM-DD: that of its newest file.
+// AsOf returns the date of the catalog's newest file, as YYYY-MM-DD.
 func (c *Catalog) AsOf() string { return c.asOf }
 
 // Addresses returns the text of the address lists that came with a catalog, which
@@ -109,8 +109,9 @@ func (c *Catalog) Operators() []string {
 	return slices.Compact(names)
 }
 
-// Search returns what a person may mean by a name: the crawler with that very token, or else every crawler of which
-// the token, the operator, a string in the User-Agent or a category contains it, in any letter case.
+// Search returns the crawlers that a person may mean by a name. It is the crawler with that very token. If there is
+// none, it is every crawler whose token, operator, category or a string in its User-Agent contains the name, in any
+// letter case.
 func (c *Catalog) Search(name string) []*Crawler {
 	if cr, ok := c.Lookup(name); ok {
 		return []*Crawler{cr}

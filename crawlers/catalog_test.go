@@ -125,8 +125,8 @@ func TestDefaultFacts(t *testing.T) {
 	}
 }
 
-// A word that other software uses as its name, or that stands in headers of
-// browsers, is no token of the catalog.
+// A word that other software uses as its name, or that occurs in headers of browsers, is not a
+// token of the catalog.
 func TestNoGenericWords(t *testing.T) {
 	for _, cr := range defaultCatalog(t).All() {
 		for _, p := range append(cr.Patterns(), cr.Token) {

@@ -25,12 +25,12 @@ const (
 	CategoryAcademic    Category = "academic"
 )
 
-// CategoryNone is the category of crawlers about which no source establishes what they fetch pages for. It is no
-// category: a policy can name such a crawler, and it is counted, but no rule for a category speaks to it.
+// CategoryNone marks crawlers about which no source establishes what they fetch pages for. A policy can name
+// such a crawler, and it is counted, but no rule for a category applies to it.
 const CategoryNone Category = "none"
 
 // CategoryOnDevice is a further category of link previews that an app fetches from its user's
-// own device, so that the address is that of a person. It is no category.
+// own device, so that the address belongs to a person. It is never a main category.
 const CategoryOnDevice Category = "on-device"
 
 var categoryTexts = []struct {
@@ -40,12 +40,12 @@ var categoryTexts = []struct {
 	{CategorySearch, "builds the index of a search engine"},
 	{CategoryAITraining, "collects text, images or other works to train AI models"},
 	{CategoryAIInput, "collects pages that AI products quote or answer from"},
-	{CategoryAIAssistant, "fetches a page because somebody asked an AI assistant about it"},
-	{CategoryAIAgent, "acts on websites for somebody, as a browser steered by AI"},
+	{CategoryAIAssistant, "fetches a page because a person asked an AI assistant about it"},
+	{CategoryAIAgent, "acts on websites for a person, like a browser steered by AI"},
 	{CategoryArchive, "keeps copies of pages for later"},
 	{CategorySEO, "measures links, rankings and brands, or sells such data"},
 	{CategoryAds, "looks at pages for placing or checking advertising"},
-	{CategoryPreview, "fetches a page that somebody shared, to show its title and image"},
+	{CategoryPreview, "fetches a page that a person shared, to show its title and image"},
 	{CategoryFeed, "reads feeds and the pages they name"},
 	{CategoryMonitoring, "checks that a site is up, fast and correct"},
 	{CategorySecurity, "looks for weak or harmful servers and pages"},
@@ -92,7 +92,8 @@ const (
 	HonorsNo Honors = "no"
 	// HonorsPartly: it follows some of it, or only in some cases.
 	HonorsPartly Honors = "partly"
-	// HonorsUserTriggered: somebody asks for each fetch, so the operator holds that robots.txt does not apply.
+	// HonorsUserTriggered: a person asks for each fetch, so the operator's position is that robots.txt does
+	// not apply.
 	HonorsUserTriggered Honors = "user-triggered"
 	// HonorsUnknown: the operator says nothing.
 	HonorsUnknown Honors = "unknown"

@@ -98,8 +98,8 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 	}
 }
 
-// checkHostPattern accepts ".example.com" and "proxy-*.example.com". The part
-// after the star must hold a dot, or anybody could own a name that fits.
+// checkHostPattern accepts ".example.com" and "proxy-*.example.com". The part after the star
+// must hold a dot, or anyone could own a name that fits.
 func checkHostPattern(s string) error {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.*") != "" {
 		return errors.New("holds more than lower-case letters, digits, hyphens, dots and a star")
@@ -132,8 +132,8 @@ func checkHTTPS(s string) error {
 	return nil
 }
 
-// checkDirectory accepts the address of a key directory: https, since anyone on the network path
-// could change the keys otherwise, and an address that a request can be sent to
+// checkDirectory accepts the address of a key directory. It must be https, because anyone on the
+// network path could change the keys otherwise, and an address that a request can be sent to
 // (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is part of it.
 func checkDirectory(s string) error {
 	if strings.Contains(s, "#") {
@@ -162,7 +162,7 @@ func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 			}
 		}
 		if t := c.TrainingControl; t != "" && (tokens[ascii.Lower(t)] == nil || !tokens[ascii.Lower(t)].RobotsOnly) {
-			add(c, "%s: training-control %s is no robots-only token of the catalog", c.Token, t)
+			add(c, "%s: training-control %s is not a robots-only token of the catalog", c.Token, t)
 		}
 		for _, p := range c.Patterns() {
 			if other := owner[ascii.Lower(p)]; other != nil {

@@ -3,11 +3,11 @@
 // Package crawlers knows the crawlers of the web: a curated catalog of their product tokens, operators and
 // purposes, and a recognizer that finds those tokens in a User-Agent header.
 //
-// The catalog says what an operator documents. It is only ever asked for exact names, so a crawler that is not in
-// it is simply not known: it is never recognized, never belongs to a category and is never blocked.
+// The catalog contains what operators document. It is only ever asked for exact names. A crawler that is not in
+// it is not known: it is never recognized, never belongs to a category and is never blocked.
 //
-// A token counts only where it stands by itself in the User-Agent, never as a
-// part of a longer word and never inside a URL. See [Recognizer].
+// A token is only found as a separate word in the User-Agent, never as a part of a longer word
+// and never inside a URL. See [Recognizer].
 package crawlers
 
 import "slices"
@@ -47,8 +47,8 @@ type Crawler struct {
 	FromPolicy      bool         `json:"-"`                          // true when the policy file added or changed the entry
 }
 
-// Verification is what an operator publishes about its requests. All of it may be
-// empty; no request can be verified then.
+// Verification holds what an operator publishes about its requests. If all of it is empty, no
+// request can be verified.
 type Verification struct {
 	AddressLists []string `json:"address_lists,omitempty"` // the URLs of published address lists
 	// ReverseDNS are the host names that the addresses resolve to: a suffix that begins with a dot
@@ -65,8 +65,8 @@ func (v Verification) IsEmpty() bool {
 // Is reports whether k is the primary or a further category of the crawler.
 func (c *Crawler) Is(k Category) bool { return c.Category == k || slices.Contains(c.Further, k) }
 
-// DualUse reports whether the crawler is said to collect for AI training without that being its primary category. A rule
-// for `category:ai-training` does not speak to it.
+// DualUse reports whether the crawler is said to collect for AI training although that is not its primary category. A
+// rule for `category:ai-training` does not include it.
 func (c *Crawler) DualUse() bool {
 	return c.Category != CategoryAITraining && (slices.Contains(c.Further, CategoryAITraining) || c.TrainingControl != "")
 }

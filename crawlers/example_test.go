@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// A crawler is recognized by its product token, which must stand alone.
+// A crawler is recognized by its product token, which must be a separate word.
 func ExampleRecognizer_Recognize() {
 	catalog, err := crawlers.Default()
 	if err != nil {

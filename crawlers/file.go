@@ -72,8 +72,8 @@ func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	return errs
 }
 
-// Export returns the embedded catalog and a text of address lists as one file, which
-// [Parse] reads. Its date is that of the newest of both.
+// Export returns the embedded catalog and a text of address lists as one file, which [Parse]
+// reads. Its date is the newer date of the two.
 func Export(addresses string) ([]byte, error) { return export(embedded, addresses) }
 
 func export(fsys fs.FS, addresses string) ([]byte, error) {

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Identities maps what operators publish about their crawlers' requests back to the
-// crawlers: a request that is signed, or that comes from an address on a list, can be
-// attributed to a crawler whatever its User-Agent says. It is immutable.
+// Identities maps the published addresses and keys of operators back to their crawlers. A
+// request that is signed, or that comes from an address on a list, can be attributed to a
+// crawler whatever its User-Agent says. Identities are immutable.
 type Identities struct {
 	catalogLists []string
 	ownLists     []string
@@ -20,8 +20,8 @@ type Identities struct {
 
 var sharedIdentities Derived[*Identities]
 
-// NewIdentities returns the identities of a catalog. Policies that change nothing about
-// them share those of the catalog in use.
+// NewIdentities returns the identities of a catalog. Policies that change nothing about them
+// share those in use.
 func NewIdentities(c *Catalog) *Identities {
 	base := c.withoutPolicy()
 	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {
@@ -34,7 +34,7 @@ func NewIdentities(c *Catalog) *Identities {
 	return collectIdentities(c, base)
 }
 
-// facts are those of a crawler, if the catalog has it.
+// facts returns the facts of a crawler, if the catalog has it.
 func (c *Catalog) facts(token string) (v Verification) {
 	if cr, ok := c.Lookup(token); ok {
 		v = cr.Verification

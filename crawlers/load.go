@@ -185,8 +185,8 @@ func (p *fileParser) verification(n *yaml.Node) (v Verification) {
 	return v
 }
 
-// mapping yields the keys and values of a mapping. A repeated key, a key that is
-// no plain word, or a node that is no mapping is reported and left out.
+// mapping yields the keys and values of a mapping. It reports and leaves out a repeated key, a
+// key that is not a plain word, and a node that is not a mapping.
 func (p *fileParser) mapping(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(_, _ *yaml.Node) bool) {
 		if n.Kind != yaml.MappingNode {

@@ -26,8 +26,8 @@ type Row struct {
 	IgnoresStar *bool
 	ReadsMeta   *bool
 	RobotsOnly  *bool
-	// AddressLists, ReverseDNS and WebBotAuth are left as they were when nil. What
-	// the catalog says of verification is written in https addresses.
+	// AddressLists, ReverseDNS and WebBotAuth are left as they were when nil. The catalog's
+	// verification consists of https addresses.
 	AddressLists []string
 	ReverseDNS   []string
 	WebBotAuth   *string

@@ -24,9 +24,9 @@ var (
 	naiveInside   = regexp.MustCompile(`^/(?:$|[^0-9])`)
 )
 
-// naivePlain is what somebody who looks at a header reads, from a list of code points.
+// naivePlain returns the text that a person reads in a header, from a list of code points.
 func naivePlain(header string) string {
-	text := naiveUnseen.ReplaceAllString(string([]rune(header)), "") // a byte that is no UTF-8 becomes U+FFFD
+	text := naiveUnseen.ReplaceAllString(string([]rune(header)), "") // an invalid byte of UTF-8 becomes U+FFFD
 	text = naiveWide.ReplaceAllStringFunc(text, func(c string) string { return string([]rune(c)[0] - 0xFEE0) })
 	for ascii, others := range naiveLooks {
 		text = regexp.MustCompile(others).ReplaceAllString(text, ascii)

@@ -4,7 +4,7 @@ package crawlers
 
 import "testing"
 
-// A name is found however it is dressed up, and nobody else's.
+// A name is found in any disguise, and the name of another crawler is not.
 func TestDisguisedNames(t *testing.T) {
 	t.Parallel()
 	c := defaultCatalog(t)

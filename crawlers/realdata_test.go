@@ -79,21 +79,20 @@ func expectedTokens(t *testing.T) map[[2]string][]string {
 	return expected
 }
 
-// oddHeaders are those for which the plain expectation of TestRealCrawlers is
-// wrong, with what is right. An empty string: nobody.
+// oddHeaders are those for which the plain expectation of TestRealCrawlers is wrong, with the
+// right answer. An empty string means none.
 var oddHeaders = map[string]string{
 	// The name is part of a longer one.
 	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)":    "",
 	"Mozilla/5.0 (compatible; Alexabot/1.0; +http://www.alexa.com/help/certifyscan; certifyscan@alexa.com)": "",
-	// The longer name is that of another, whom the crawler follows.
+	// The longer name belongs to another crawler, which this one follows.
 	"Mozilla/5.0 (compatible; MSIE or Firefox mutant; not on Windows server;) Daumoa/4.0 (Following Mediapartners-Google)": "Daumoa",
 }
 
-// TestRealCrawlers recognizes the headers of two collections. The expectation
-// is made in another way than recognition: of the tokens which
-// testdata/expected.tsv gives for the entry, it is the one whose string is the
-// longest that the header contains anywhere but in a URL. Headers of all
-// other entries are nobody's.
+// TestRealCrawlers recognizes the headers of two collections. The expectation does not use
+// recognition. Of the tokens which testdata/expected.tsv gives for the entry, it is the one
+// with the longest string that the header contains outside a URL. Headers of all other entries
+// match no crawler.
 func TestRealCrawlers(t *testing.T) {
 	all, expected := collections(t), expectedTokens(t)
 	c, err := Default()

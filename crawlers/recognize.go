@@ -12,7 +12,7 @@ import (
 
 // Pattern is a string to look for in a User-Agent header.
 type Pattern struct {
-	// Token is what to look for. It may hold spaces, slashes and dots; see [CheckPattern].
+	// Token is the text to look for. It may have spaces, slashes and dots; see [CheckPattern].
 	Token string
 	Index int // what to answer when it is found
 }
@@ -35,7 +35,7 @@ type Pattern struct {
 //   - it is not the name at the start of the header of an app on a system of Apple, as
 //     in "IFTTT/1.0 CFNetwork/1496.0.7 Darwin/23.5.0".
 //
-// A header that is not ASCII is also read as it looks to somebody, see [plain].
+// A header that is not ASCII is also read as it looks to a person, see [plain].
 //
 // A pattern that ends in a hyphen, underscore or dot and a star finds the names that
 // an operator derives from one: SemrushBot-* finds SemrushBot-XY, but neither
@@ -59,7 +59,7 @@ type Recognizer struct {
 // group holds the tokens that share their first word.
 type group []tail
 
-// tail is what follows the first word, in lower case. A group is sorted by it.
+// tail is the text after the first word, in lower case. A group is sorted by it.
 type tail struct {
 	text    string
 	derived bool // the rest of a word follows, which the pattern has as a star
@@ -291,7 +291,7 @@ func ends(ua string, begin, i int) bool {
 	return isVersion(ua, i) || beginsVersion(ua, i)
 }
 
-// comparisons are the words after which a header names somebody else.
+// comparisons are the words after which a header names another program.
 var comparisons = [...]string{"like", "with", "following"}
 
 // compared reports whether a word of comparison comes before i.

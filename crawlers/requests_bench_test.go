@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkRequests is what a request's User-Agent costs: those of browsers, a few hundred of
-// which most requests have, 10,000 different ones in turn, and crawlers.
+// BenchmarkRequests measures the cost of a request's User-Agent: a few hundred browsers that
+// most requests have, 10,000 different ones in turn, and crawlers.
 func BenchmarkRequests(b *testing.B) {
 	c, err := Default()
 	if err != nil {

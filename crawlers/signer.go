@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// SignerPrefix begins the name of whoever signs requests with the keys of a host, such as signed:browserbase.com.
+// SignerPrefix begins the name of a client that signs requests with the keys of a host, such as
+// signed:browserbase.com.
 const SignerPrefix = "signed:"
 
 // IsSigner reports whether a token names a signer.
@@ -25,7 +26,7 @@ func CheckSigner(token string) error {
 	host := token[len(SignerPrefix):]
 	u, err := url.Parse("https://" + host)
 	if err != nil || u.Host != host || u.Hostname() == "" || u.User != nil || strings.ContainsAny(host, "*_") {
-		return fmt.Errorf("%q is no host; write the host that publishes the keys, such as signed:browserbase.com", host)
+		return fmt.Errorf("%q is not a host; write the host that publishes the keys, such as signed:browserbase.com", host)
 	}
 	return nil
 }

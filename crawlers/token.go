@@ -12,7 +12,7 @@ import (
 // maxPattern is the greatest length of a [Pattern]'s token, in bytes.
 const maxPattern = 128
 
-// What a byte means while a User-Agent is read.
+// The meaning of a byte while a User-Agent is read.
 const (
 	isWord    = 1 << iota // part of a product token
 	isBefore              // may stand before a token
@@ -59,8 +59,9 @@ func byteTables() (class, fold [256]byte) {
 // letters, hyphens and underscores only.
 func ValidToken(s string) bool { return s != "" && ReadAs(s) == s }
 
-// ReadAs returns what a reader that follows RFC 9309 §2.2.1 to the letter makes of token: it stops at the first
-// character that is no letter, hyphen or underscore. AI2Bot becomes AI, which may be the name of another crawler.
+// ReadAs returns the token that a reader finds if it follows RFC 9309 §2.2.1 to the letter: it stops at the first
+// character that is not a letter, hyphen or underscore. AI2Bot becomes AI, which may be the name of another
+// crawler.
 func ReadAs(token string) string {
 	for i := range len(token) {
 		c := fold[token[i]]
@@ -104,8 +105,8 @@ var lookAlikes = func() map[rune]byte {
 	return m
 }()
 
-// plain returns what somebody who looks at a User-Agent reads: letters that look like those of ASCII become them,
-// what cannot be seen goes, and every other character that is not of ASCII, or a byte that is none, becomes a space.
+// plain returns the text that a person reads in a User-Agent. Letters that look like ASCII letters become those, and
+// invisible characters are removed. Every other character outside ASCII, and every invalid byte, becomes a space.
 func plain(ua string) string {
 	var b strings.Builder
 	for _, c := range ua {
@@ -124,8 +125,8 @@ func plain(ua string) string {
 	return b.String()
 }
 
-// isAppName reports whether the name at the beginning of a User-Agent is that of an app on
-// a phone or computer of Apple, which the system writes there: its user is a person.
+// isAppName reports whether the name at the beginning of a User-Agent belongs to an app on an
+// Apple phone or computer, which the system writes there. Its user is a person.
 func isAppName(ua string) bool {
 	_, rest, ok := strings.Cut(ua, " CFNetwork/")
 	return ok && strings.Contains(rest, " Darwin/")

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Most operators of AI crawlers publish nothing by which their requests could be verified. The
-// log lists those rows with what was looked at: the operator's page, which was read unless the
-// source says that it could not be, or the lists and reports that the row rests on.
+// Most operators of AI crawlers do not publish anything that could verify their requests. The
+// log lists those rows with the evidence. That is the operator's page, which was read unless
+// the source says that it could not be, or the lists and reports that the row rests on.
 func TestUnverifiable(t *testing.T) {
 	t.Parallel()
 	categories := []Category{CategoryAITraining, CategoryAIInput, CategoryAIAssistant, CategoryAIAgent}

@@ -44,7 +44,7 @@ const (
 const (
 	WriteFailed = "write"     // writing failed; Event.Count is how often until it worked again
 	ClockBack   = "clock"     // the clock went back
-	FileChanged = "file"      // somebody else changed the file that is being written
+	FileChanged = "file"      // another program changed the file while it was written
 	NotSigned   = "signature" // lines of an earlier run are not as they were signed, or not signed
 	Killed      = "killed"    // an earlier run did not end in order: its last second may be missing
 	Damaged     = "damaged"   // a damaged file was put aside
@@ -56,7 +56,7 @@ type Event struct {
 	Seq  uint64    `json:"seq"` // 1, 2, 3, … over all files
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`
-	// Prev is the SHA-256 of the line before, in hexadecimal; of the first line of a log it is empty.
+	// Prev is the SHA-256 of the previous line, in hexadecimal. It is empty for the first line of a log.
 	Prev string `json:"prev"`
 
 	Crawler  string            `json:"crawler,omitempty"`
@@ -73,7 +73,8 @@ type Event struct {
 	Status   int               `json:"status,omitempty"`
 	Bytes    int64             `json:"bytes,omitempty"`
 	// Line is the line of the robots.txt that disallows a violation, as a reader of RFC 9309
-	// finds it, and Says what it says; 0 if no line does, or the text is not in the log.
+	// finds it, and Says is its text. Line is 0 if there is no such line, or the text is not in
+	// the log.
 	Line   int    `json:"line,omitempty"`
 	Says   string `json:"says,omitempty"`
 	Count  int64  `json:"count,omitempty"`

@@ -425,8 +425,8 @@ func TestAnswersOfViolations(t *testing.T) {
 	}
 }
 
-// A clock that goes back neither opens an earlier file again nor ends the day, also not
-// when the program begins anew, and empty files between are no end of the chain.
+// A clock that goes back neither opens an earlier file again nor ends the day, even if the
+// program is started again. Empty files in between do not end the chain.
 func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -506,8 +506,8 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// A restart does not write the texts again that the day's file has, and the log's answers do
-// not change. What is in force when the file with its text is deleted is written again.
+// A restart does not write texts again that the day's file has, and the log's answers do not
+// change. A text in force is written again when the file with it is deleted.
 func TestTextsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), start

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child writes violations and says each second how many there were, until it is killed. With
-// EVIDENCE_LIMIT its files may have so many bytes, as on a full disk, for two seconds.
+// child writes violations and prints their number each second, until it is killed. With
+// EVIDENCE_LIMIT its files may only have that many bytes, as on a full disk, for two seconds.
 func child(dir string) {
 	var soft syscall.Rlimit
 	limited := os.Getenv("EVIDENCE_LIMIT") != ""
@@ -80,7 +80,7 @@ func startChild(t *testing.T, dir string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// count is how many violations a log has, and how many it says that it left out.
+// count returns the number of violations in a log, and the number that it says it left out.
 func count(t *testing.T, dir string) (violations, omitted int64, types string) {
 	t.Helper()
 	var all []string
@@ -240,8 +240,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A directory that cannot be written stops the log from opening, and what comes meanwhile is
-// counted by crawler.
+// A directory that cannot be written stops the log from opening, and events are then counted by
+// crawler.
 func TestWhileNotOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

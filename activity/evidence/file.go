@@ -39,8 +39,8 @@ func (e *DamagedError) Error() string {
 	return e.File + " is damaged: its last line is not an event, or of another version of this program"
 }
 
-// resume finds the end of the chain, and returns what is wrong there. Of the last day's file
-// it removes a line that was cut.
+// resume finds the end of the chain, and returns the damage there. It removes a cut line from
+// the last day's file.
 func (l *Log) resume() (found []*Event, err error) {
 	all, err := days(l.dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		lines, signedAs := 0, ""
 		end, err := eachLine(name, func(_ int, line []byte) error {
 			lines, last = lines+1, Event{}
-			_ = json.Unmarshal(line, &last) // what follows a line that is no event may be one
+			_ = json.Unmarshal(line, &last) // the text after an invalid line may be an event
 			if i == len(all)-1 {
 				l.used.add(l.options.quotas, &last, len(line))
 				l.relearn(&last)
@@ -167,7 +167,7 @@ func (l *Log) write() error {
 	return l.sign()
 }
 
-// openFile opens the day's file, unless it is open and nobody else has changed it.
+// openFile opens the day's file, unless it is open and no other program has changed it.
 func (l *Log) openFile() error {
 	name := filepath.Join(l.dir, fileName(l.day))
 	if l.file != nil {
@@ -194,7 +194,7 @@ func (l *Log) openFile() error {
 	if l.file = f; size == l.good {
 		return nil
 	}
-	// What others wrote stays: they answer for it.
+	// Lines of other programs stay, and those programs answer for them.
 	last := []byte{'\n'}
 	if size > 0 {
 		_, err = f.ReadAt(last, size-1)
@@ -204,7 +204,7 @@ func (l *Log) openFile() error {
 	}
 	was := l.good
 	l.good = size
-	l.trouble(&Event{Reason: FileChanged, Text: fmt.Sprintf("somebody else changed %s: it had %d bytes and has %d", fileName(l.day), was, size)})
+	l.trouble(&Event{Reason: FileChanged, Text: fmt.Sprintf("another program changed %s: it had %d bytes and has %d", fileName(l.day), was, size)})
 	return err
 }
 
@@ -242,8 +242,8 @@ func (l *Log) expire() {
 		return
 	}
 	l.append(&Event{Time: l.now(), Type: TypeExpired, Count: int64(first.Seq)})
-	// What is still in force is written again before the file with its text goes, and what
-	// crawlers get besides with their next read.
+	// A text in force is written again before its file is deleted. The other texts for crawlers
+	// are written at their next read.
 	clear(l.texts)
 	for _, name := range slices.Sorted(maps.Keys(l.inForce)) {
 		p := l.inForce[name]

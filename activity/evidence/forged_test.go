@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// forge writes the files of a log anew, with the events that change leaves, a chain that
-// fits and, with a key, signatures.
+// forge writes the files of a log again, with the events that change leaves, a matching chain
+// and, with a key, signatures.
 func forge(t *testing.T, dir string, by ed25519.PrivateKey, change func(events []*Event) []*Event) {
 	t.Helper()
 	all, err := days(dir)
@@ -73,8 +73,8 @@ func removeFiles(t *testing.T, dir, pattern string) {
 	}
 }
 
-// A log that is forged in many ways. Who lacks the key is found out; who has it is not, and
-// the command says that it proves nothing against them.
+// A log that is forged in many ways. Forgers without the key are found out. Forgers with the
+// key are not, and the command says that it proves nothing against them.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32))

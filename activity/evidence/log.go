@@ -143,7 +143,7 @@ func (l *Log) start() error {
 		l.trouble(e)
 	}
 	if l.options.Damaged != "" {
-		l.trouble(&Event{Reason: Damaged, Text: l.options.Damaged + " was damaged and put aside: what it holds is no part of the log any more"})
+		l.trouble(&Event{Reason: Damaged, Text: l.options.Damaged + " was damaged and put aside: its lines are no longer part of the log"})
 	}
 	return l.write()
 }
@@ -171,7 +171,7 @@ func (l *Log) Omit(o *Omissions) {
 	}
 }
 
-// Dropped is how many events were left out.
+// Dropped returns the number of events that were left out.
 func (l *Log) Dropped() uint64 { return l.omitted.Total() + l.refused.Load() }
 
 // Troubles says when something went wrong last since the log was opened, by reason.

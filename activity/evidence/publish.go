@@ -37,12 +37,12 @@ func (l *Log) End(p *activity.Publication) {
 	l.offer(&Event{Time: l.now(), Type: TypeEnded, Publication: p.ID[:12], Name: p.Name}, 0)
 }
 
-// Sign records what somebody did with a version of a policy, whose SHA-256 is policy.
+// Sign records an action of a person on a version of a policy, whose SHA-256 is policy.
 func (l *Log) Sign(action, by, note, name, policy string) {
 	l.offer(&Event{Time: l.now(), Type: TypeSigned, Reason: action, By: by, Note: note, Name: name, Policy: policy}, len(note))
 }
 
-// offer queues an event with so many bytes of text.
+// offer queues an event with the given number of bytes of text.
 func (l *Log) offer(e *Event, size int) {
 	if l.waiting.Add(int64(size)) <= maxWaiting && l.queue.Offer(item{published: e, size: size}) {
 		return

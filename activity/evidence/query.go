@@ -16,13 +16,13 @@ import (
 type Question struct {
 	Crawler string // its product token, in any case
 	Host    string
-	// Since and Until bound the time of what crawlers did. What was in force then counts
-	// even if it was published before.
+	// Since and Until bound the time of the crawlers' requests. Texts in force at that time are
+	// included even if they were published before.
 	Since, Until time.Time
 	Paths        int // how many paths to name for a violation; 0 is all
 }
 
-// Answer is what an evidence log says about a question.
+// Answer is the answer of an evidence log to a question.
 type Answer struct {
 	First      time.Time     `json:"first"` // of the log's events
 	Last       time.Time     `json:"last"`
@@ -34,7 +34,7 @@ type Answer struct {
 	Omitted    int64         `json:"omitted"`    // such events that were left out, on whatever host
 }
 
-// Publication is what was in force for some time.
+// Publication is a text that was in force for some time.
 type Publication struct {
 	*activity.Publication
 	By     string     `json:"by,omitempty"` // empty: it is not known
@@ -45,7 +45,7 @@ type Publication struct {
 	Log    string     `json:"log,omitempty"`  // of several, the one that says it
 }
 
-// Act is that somebody saved, approved or discarded a draft, published it, or went back.
+// Act records that a person saved, approved or discarded a draft, published it, or went back.
 type Act struct {
 	Time   time.Time `json:"time"`
 	What   string    `json:"what"` // draft, approval, discard, publication, undo or return

@@ -13,15 +13,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// room is what a day's file has for some events.
+// room is the space of a day's file for some events.
 type room struct {
 	events int
 	bytes  int64
 }
 
-// The quotas of a day. Anybody can send the name of a crawler: such clients share a half of
-// the room for violations, and each name has a part of it. Reads have room of their own, and
-// publications, which no client causes, are never left out for their number.
+// The quotas of a day. Any client can send the name of a crawler. Such clients share a half of
+// the room for violations, and each name has a part of it. Reads have separate room.
+// Publications, which clients cannot cause, are never left out for their number.
 var defaultQuotas = quotas{
 	violations: room{100_000, 64 << 20},
 	unverified: room{50_000, 32 << 20},
@@ -49,7 +49,7 @@ type share struct {
 	party
 }
 
-// usage is how much of a day's room is used.
+// usage is the used part of a day's room.
 type usage map[share]room
 
 // shares calls each with what an event takes a share of: what no client causes, of nothing.
@@ -78,7 +78,7 @@ func (u usage) admit(q *quotas, e *Event) bool {
 	return free
 }
 
-// add counts an event that is written as a line of so many bytes.
+// add counts an event that is written as a line of the given number of bytes.
 func (u usage) add(q *quotas, e *Event, bytes int) {
 	q.shares(e, func(s share, _ room) {
 		used := u[s]
@@ -118,11 +118,11 @@ func (o *Omissions) add(k omission, n int64) {
 	o.some.Store(true)
 }
 
-// Total is how many were ever counted.
+// Total returns the number of events ever counted.
 func (o *Omissions) Total() uint64 { return o.total.Load() }
 
-// maxOmitted is how many events about omissions are written in a minute: the names of
-// crawlers are many. Counts that are left wait for the next minute.
+// maxOmitted is the number of events about omissions that are written in a minute, because
+// crawlers have many names. The remaining counts wait for the next minute.
 const maxOmitted = 50
 
 // take returns events that say what was left out, at most limit, the most frequent first,

@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 )
 
-// Signature is the file beside a day's file. It signs what the file has up to a line; a later one replaces it.
+// Signature is the file next to a day's file. It signs the file up to a line. A later one replaces it.
 type Signature struct {
 	File      string `json:"file"`
 	Seq       uint64 `json:"seq"`  // of the line
@@ -25,7 +25,7 @@ type Signature struct {
 	Signature string `json:"signature"` // Ed25519, of SignedText
 }
 
-// SignedText is what a signature signs.
+// SignedText returns the signed text of a signature.
 func (s *Signature) SignedText() []byte {
 	return fmt.Appendf(nil, "caddy-robots-policy evidence 1\n%s\n%d\n%s\n", s.File, s.Seq, s.Hash)
 }
@@ -92,7 +92,8 @@ func ReadKey(name string) (ed25519.PrivateKey, error) {
 	return nil, errors.New(name + " is not an Ed25519 private key; make one with: openssl genpkey -algorithm ed25519 -out " + name)
 }
 
-// ReadPublicKey reads an Ed25519 public key, as `openssl pkey -pubout` writes it, or that of a private key.
+// ReadPublicKey reads an Ed25519 public key in the format of `openssl pkey -pubout`, or derives it from a
+// private key.
 func ReadPublicKey(name string) (ed25519.PublicKey, error) {
 	switch key, err := readPEM(name); key := key.(type) {
 	case ed25519.PublicKey:

@@ -106,7 +106,7 @@ func stampedLog(t *testing.T, url string) string {
 	return dir
 }
 
-// What an authority has stamped cannot be changed, nor be written later, even by who has the key.
+// Events that an authority has stamped cannot be changed, nor be written later, even with the key.
 func TestTimestamps(t *testing.T) {
 	t.Parallel()
 	url, roots := startAuthority(t)

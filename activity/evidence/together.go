@@ -15,8 +15,9 @@ type Checked struct {
 	Check  *Check
 }
 
-// Together joins the logs of several servers, in the order of time. Each was checked by
-// itself. What a crawler fetched from one server goes against what it read from any.
+// Together joins the logs of several servers, in the order of time. Each was checked
+// separately. A crawler's requests to one server are compared with the texts that it read from
+// any.
 func Together(logs []Checked) (*Answer, *Check) {
 	if len(logs) == 1 {
 		return logs[0].Answer, logs[0].Check

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
-// Result is what a check of a log comes to.
+// Result is the result of checking a log.
 type Result string
 
 // The results.
@@ -27,7 +27,7 @@ const (
 	Broken   Result = "broken"   // changed or damaged since it was written
 )
 
-// Check is what [Verify] found.
+// Check holds the findings of [Verify].
 type Check struct {
 	Files, Events int
 	First, Last   time.Time
@@ -50,7 +50,7 @@ type Stamped struct {
 	Authority string
 }
 
-// Result is what the check comes to.
+// Result is the result of the check.
 func (c *Check) Result() Result {
 	switch {
 	case len(c.Problems) > 0:
@@ -146,7 +146,7 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 	}
 	if len(c.Keys)+len(key) > 0 {
 		for _, file := range c.unsigned {
-			c.Gaps = append(c.Gaps, file+" is of a past day and is not signed to its end: whoever could write to it can have changed it")
+			c.Gaps = append(c.Gaps, file+" is of a past day and is not signed to its end: anyone with write access to it can have changed it")
 		}
 	}
 	if len(c.Stamps) > 0 || roots != nil {
@@ -193,7 +193,7 @@ func (c *checking) event(file string, e *Event, hash string) {
 	c.Last, c.seq, c.prev = e.Time, e.Seq, hash
 }
 
-// stamped checks the time stamp of an event, and its time by those of others.
+// stamped checks the time stamp of an event, and its time against the other time stamps.
 func (c *checking) stamped(e *Event, hash string) {
 	if n := len(c.Stamps); n > 0 && e.Time.Before(c.Stamps[n-1].Time.Add(-time.Minute)) && e.Type != TypeTrouble {
 		c.gap(e, "event %d has an earlier time than the time stamp of event %d, which came before it", e.Seq, c.Stamps[n-1].Seq)

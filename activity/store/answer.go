@@ -23,7 +23,7 @@ type answer struct {
 	order    []*Row
 }
 
-// answerKey is what tells the rows of an answer apart.
+// answerKey distinguishes the rows of an answer.
 type answerKey struct {
 	bucket int64 // of the time, if the query asks for one
 	values Values
@@ -78,7 +78,7 @@ func (a *answer) addTables(ctx context.Context, tx *sql.Tx) error {
 	return a.addNumbers(ctx, tx, &n)
 }
 
-// rowKey is what a row is about while tables are read: numbers of texts, or the bucket of a time, in the order of
+// rowKey identifies a row while tables are read: numbers of texts, or the bucket of a time, in the order of
 // Query.By. Paths are many, so SQLite looks their texts up.
 type rowKey struct {
 	numbers [ByDay + 1]number
@@ -104,7 +104,8 @@ func (q *Query) columnOf(d Dimension, s span) string {
 	return "t." + d.String()
 }
 
-// conditions are those of the query, with numbers in the place of texts: SQLite compares with one or two at once.
+// conditions are the query's conditions, with numbers instead of texts: SQLite compares with one or two at
+// once.
 func (a *answer) conditions(ctx context.Context, tx *sql.Tx) (string, error) {
 	var where strings.Builder
 	for d, values := range a.query.Only {
@@ -131,7 +132,7 @@ func (a *answer) conditions(ctx context.Context, tx *sql.Tx) (string, error) {
 }
 
 // addSpan adds the rows of a span. To group them SQLite would sort them, which takes longer than adding them up here.
-// Of paths there may be too many for that.
+// There may be too many paths for that.
 func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span, n *numbers) error {
 	var key rowKey
 	var c journal.Counts
@@ -327,8 +328,8 @@ func pathless(r *Row) int {
 	return 0
 }
 
-// rows is the answer in order: by time if the query asks for it, else by requests. Of
-// violations, those whose paths are not known come last.
+// rows is the answer in order: by time if the query asks for it, else by requests. Violations
+// with unknown paths come last.
 func (a *answer) rows() []Row {
 	slices.SortStableFunc(a.order, func(x, y *Row) int {
 		c := x.Start.Compare(y.Start)

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// boundsOf is what a store holds: its oldest rows, and the most rows of an hour and a day.
+// boundsOf returns the extremes of a database: its oldest rows, and the most rows of an hour and a day.
 type boundsOf struct {
 	size                           int64
 	pathHour, hour, pathDay, day   int64
@@ -43,9 +43,9 @@ func (s *Store) boundsOf(ctx context.Context, t *testing.T) (b boundsOf) {
 	return b
 }
 
-// Weeks with few paths, in which rows go for their age, alternate with weeks of many, in
-// which they go for the size: each bound is reached and holds, again and again, and no
-// request is missing in the totals by day.
+// Weeks with few paths, in which rows are deleted for their age, alternate with weeks of many,
+// in which they are deleted for the size. Each bound is reached and kept, again and again, and
+// no request is missing in the totals by day.
 func TestBoundsAreReachedAndHold(t *testing.T) {
 	testkit.Nightly(t)
 	t.Parallel()

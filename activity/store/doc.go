@@ -18,13 +18,13 @@ import (
 
 // Options bound what a store holds. A zero field has its default.
 type Options struct {
-	// RowsPerHour is how many rows with paths an hour has, 50,000. What is beyond is summed under [OtherPath]; the
-	// rows with the most requests stay. A day has as many.
+	// RowsPerHour is the number of rows with paths in an hour, 50,000. Further requests are summed under
+	// [OtherPath]. The rows with the most requests stay. A day has the same number.
 	RowsPerHour int
 	Hours       time.Duration // for how long hourly totals are stored, 90 days
 	Days        time.Duration // for how long daily totals are stored, 396 days
-	// MaxBytes is how large the database may become, 512 MiB. When it is reached, the oldest hours with paths go
-	// first, except those of the last week, then days with paths, then the other totals.
+	// MaxBytes limits the size of the database, 512 MiB. When it is reached, the oldest hours with paths are
+	// deleted first, except the last week, then days with paths, then the other totals.
 	MaxBytes int64
 	Queue    int              // how many requests may wait to be summed, 16,384
 	Now      func() time.Time // the clock, time.Now

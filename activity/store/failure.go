@@ -45,8 +45,8 @@ func explain(dir string, err error) error {
 	return err
 }
 
-// checkWritable creates a directory if need be and writes a file, whose error names the
-// cause that those of SQLite leave out.
+// checkWritable creates a directory if it is missing and writes a file. Its error names the
+// cause, which SQLite's errors leave out.
 func checkWritable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -35,7 +35,7 @@ func fleetIn(t *testing.T, server *clickhousetest.Server) *FleetReader {
 		t.Fatal(err)
 	}
 	c.URL = server.URL("robots")
-	for range 2 { // again changes nothing
+	for range 2 { // repeating it has no effect
 		for _, statement := range FleetSchema() {
 			if err := c.Exec(t.Context(), statement); err != nil {
 				t.Fatal(err)
@@ -245,7 +245,7 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	closeStore(t, s)
 }
 
-// What is forgotten or dropped is gone, and nothing else.
+// Forgotten or dropped rows are gone, and all others stay.
 func TestForgetAndPrune(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))

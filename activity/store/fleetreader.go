@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// Queries are what pages, commands and the API ask: a [Reader] answers for one server, a
-// [FleetReader] for all servers of a fleet.
+// Queries are the questions of pages, commands and the API. A [Reader] answers for one server,
+// a [FleetReader] for all servers of a fleet.
 type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
 	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error)
@@ -56,8 +56,8 @@ func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	return all, err
 }
 
-// where begins a condition that a server or all servers meet, and others. What a server sent
-// under another name is its own.
+// where begins a condition that one server or all servers meet. Rows that a server sent under
+// another name are its own.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
 		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)
@@ -231,7 +231,7 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 	return pathless, nil
 }
 
-// rowsOf calls request with rows of a table, those of all servers together.
+// rowsOf calls request with rows of a table from all servers together.
 func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]string, visit func(activity.Totals) error, where ...string) error {
 	where = append(where, "requests > 0", "identity <> "+clickhouse.Quote(string(activity.Audit)))
 	var failed error
@@ -248,7 +248,7 @@ func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]stri
 	return cmp.Or(failed, err)
 }
 
-// Lost is how many requests between two times were not recorded.
+// Lost returns the number of requests between two times that were not recorded.
 func (r *FleetReader) Lost(ctx context.Context, from, to time.Time) (lost int64, err error) {
 	err = r.query(ctx, "SELECT sum(requests) FROM not_recorded FINAL"+r.where(fmt.Sprintf("hour >= %d AND hour < %d", from.Unix()/3600, (to.Unix()+3599)/3600)), 1, func(_ []string, n []int64) { lost = n[0] })
 	return lost, err
@@ -293,8 +293,8 @@ func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
 	return all, err
 }
 
-// Publications lists those of a source, the newest first; of an empty name all. A publication
-// is as old as on the server where it came into force first.
+// Publications lists the publications of a source, the newest first, or all for an empty name.
+// The time of a publication is the time at which the first server loaded it.
 func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publication, err error) {
 	var where []string
 	if name != "" {

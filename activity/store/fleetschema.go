@@ -12,9 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// FleetSchema are the statements that create the tables of a fleet in ClickHouse, where they
-// are not there yet. A table says of its rows by a revision which of those with the same key
-// holds.
+// FleetSchema are the statements that create the missing tables of a fleet in ClickHouse. In a
+// table the row with the highest revision wins among those with the same key.
 func FleetSchema() []string {
 	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS servers (server_name String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
 ENGINE = ReplacingMergeTree(revision) ORDER BY store`)

@@ -124,7 +124,7 @@ type seenCrawler struct{ kind, first, last int64 }
 func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, error) {
 	m := &merging{ctx: ctx, revision: revision, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*journal.Counts{}, seen: map[int64]*seenCrawler{}, touched: map[touched]bool{}}
 	for stmt, text := range map[**sql.Stmt]string{
-		// The update that changes nothing makes RETURNING answer for a text that is there.
+		// The update without an effect makes RETURNING answer for an existing text.
 		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
 		&m.path:    pathHourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
 		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
@@ -229,9 +229,9 @@ const otherPath = "(SELECT id FROM strings WHERE text = '" + OtherPath + "')"
 const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verified') AND crawler IN" +
 	" (SELECT crawler FROM crawlers WHERE category = (SELECT id FROM strings WHERE text = 'search')))"
 
-// fold sums up, without their paths, the rows of one hour or day beyond keep, the ones with the fewest requests, once
-// there are more than limit. What was sent to a fleet's database, whole, stays there as it is. Of what was sent in
-// part, the rows that are summed up stay as rows of nothing until those have been sent, too.
+// fold sums up, without their paths, the rows of one hour or day beyond keep, those with the fewest requests, once
+// there are more than limit. Rows that were sent whole to a fleet's database stay there as they are. If they were
+// sent in part, the summed rows stay as empty rows until those have been sent, too.
 func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, revision int64) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests > 0", at).Scan(&n); err != nil || n <= limit {

@@ -4,8 +4,8 @@ package store
 
 import "github.com/robotspolicy/caddy-robots-policy/activity"
 
-// maxNames is how many pairs of a host and a crawler have rows in an hour. Clients can make
-// up both: each would be a row in the totals that are kept for a year.
+// maxNames is the number of pairs of a host and a crawler that have rows in an hour. Clients
+// can make up both, and each would be a row in the totals that are kept for a year.
 const maxNames = 10_000
 
 // other stands for the hosts, and for the names of clients of unknown kind, that have no rows of their own.

@@ -46,7 +46,8 @@ func columnList(s string) []string {
 
 func (t *outgoingTable) texts() []string { return append(columnList(t.keys), columnList(t.others)...) }
 
-// columns are those of a row as it is sent. A change of the key, or of what a column means, needs another table.
+// columns are the columns of a row as it is sent. A change of the key, or of a column's meaning, needs
+// another table.
 func (t *outgoingTable) columns() []string {
 	all := append([]string{"server_name", "store", "row_key", "revision"}, t.texts()...)
 	if t.bucket != "" {
@@ -80,14 +81,14 @@ func (t *outgoingTable) end(ctx context.Context, db querier, p pendingBucket) er
 	return err
 }
 
-// origin is where rows come from. Databases of one server have different numbers: a new one
-// adds to what those before it have sent, and does not replace it.
+// origin identifies the source of rows. Databases of one server have different numbers. A new
+// one adds to the rows that earlier ones have sent, and does not replace them.
 type origin struct {
 	node  string
 	store int64
 }
 
-// originOf is that of a database. Its number is chosen when it is asked for first.
+// originOf returns the origin of a database. Its number is chosen at the first call.
 func originOf(ctx context.Context, db querier, node string) (origin, error) {
 	n, err := meta(ctx, db, metaStore)
 	if err == nil && n == 0 {

@@ -26,7 +26,7 @@ type Publication struct {
 	Text   string
 }
 
-// Label is what people call it.
+// Label is the name that people use.
 func (p *Publication) Label() string { return activity.Label(p.ID, p.Number) }
 
 // Document is a robots.txt that a crawler got under a publication.
@@ -56,7 +56,7 @@ func (s *Store) insertNew(ctx context.Context, name string, values ...any) error
 	})
 }
 
-// Publications lists those of a source, the newest first; of an empty name all.
+// Publications lists the publications of a source, the newest first, or all for an empty name.
 func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, error) {
 	return list(ctx, r.db, func(p *Publication) []any {
 		return []any{&p.ID, &p.Number, &p.Name, &p.Policy, (*seconds)(&p.First), &p.Text}
@@ -86,8 +86,8 @@ func versionsOf(all []Publication) []string {
 	return versions
 }
 
-// Lost is how many requests between two times were not recorded: they came faster than they
-// could be written, or the store was not open.
+// Lost returns the number of requests between two times that were not recorded, because they
+// came faster than they could be written, or because the database was not open.
 func (r *Reader) Lost(ctx context.Context, from, to time.Time) (n int64, err error) {
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
 	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
@@ -104,14 +104,15 @@ func (r *Reader) Lost(ctx context.Context, from, to time.Time) (n int64, err err
 	return n, err
 }
 
-// Read is that a crawler read a version of a host's robots.txt.
+// Read records that a crawler read a version of a host's robots.txt.
 type Read struct {
 	journal.Read
 	First, Last time.Time
 	Requests    int64
 }
 
-// Label is what people call the publication that was in force then or, if that is not known, the version of the text.
+// Label is the name of the publication that was in force then or, if that is not known, the version of the
+// text.
 func (r *Read) Label() string {
 	if r.Publication == "" {
 		return fmt.Sprintf("%.8s", r.Version)
@@ -201,7 +202,7 @@ func (s *Store) Delete(ctx context.Context, crawler, host string) error {
 	if err := s.sweep(ctx); err != nil {
 		return err
 	}
-	// Freed pages still hold what was deleted: the file is written anew without them.
+	// Freed pages still contain the deleted data, so the file is rewritten without them.
 	_, err := s.db.ExecContext(ctx, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
 	return err
 }

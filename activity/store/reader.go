@@ -37,7 +37,7 @@ func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 // Close closes the database.
 func (r *Reader) Close() error { return r.db.Close() }
 
-// Dimension is what the rows of an answer can differ in.
+// A Dimension is a column in which the rows of an answer can differ.
 type Dimension int
 
 // The dimensions.
@@ -59,10 +59,10 @@ var columnNames = [...]string{"host", "crawler", "category", "identity", "decisi
 // String is the name of its column.
 func (d Dimension) String() string { return columnNames[d] }
 
-// Values are those of a row in the dimensions but the times, empty where it was not asked for.
+// Values are a row's values in the dimensions other than the times, empty for those that were not asked for.
 type Values [ByPath + 1]string
 
-// hours is how many hours a bucket of a dimension has, 0 if it is not one of time.
+// hours returns the number of hours in a bucket of a dimension, or 0 if it is not a dimension of time.
 func (d Dimension) hours() int64 { return [...]int64{ByHour: 1, ByDay: 24}[d] }
 
 // Query asks for totals of a span of time.
@@ -73,10 +73,10 @@ type Query struct {
 	Only       map[Dimension][]string
 	PathPrefix string      // selects the rows whose path begins with it
 	By         []Dimension // the dimensions of the answer's rows
-	// Days is how many days, from the day of From, a row of ByDay has; 0 is one.
+	// Days is the number of days, from the day of From, in a row of ByDay; 0 is one.
 	Days int
-	// Limit is how many rows to return, those with the most requests; 0 is all. Where By has one of time, rows come
-	// in the order of time, and Limit is not looked at.
+	// Limit is the number of rows to return, those with the most requests; 0 is all. If By has a dimension of time,
+	// rows come in the order of time, and Limit is ignored.
 	Limit int
 	// Violating leaves out rows without violations. Rows come by the number of violations then.
 	Violating bool
@@ -98,7 +98,7 @@ func (q *Query) paths() bool {
 	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
 }
 
-// bucket is how many hours a row of a dimension of time has, and with which hour the first begins.
+// bucket returns the number of hours in a row of a dimension of time, and the hour that begins the first.
 func (q *Query) bucket(d Dimension) (hours, first int64) {
 	if d == ByDay && q.Days > 1 {
 		return 24 * int64(q.Days), q.From.Unix() / 86400 * 24
@@ -121,7 +121,7 @@ func (q *Query) Key() string {
 	return fmt.Sprintf("%d %d %q %q %q %d %d %v %v", q.From.Unix()/3600, (q.To.Unix()+3599)/3600, only, q.PathPrefix, q.By, q.Days, q.Limit, q.Violating, q.Rough)
 }
 
-// Totals answers a query. What the journals hold is in the answer.
+// Totals answers a query. The answer includes the journals.
 func (r *Reader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	answer := newAnswer(q)
 	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {

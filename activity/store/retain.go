@@ -200,8 +200,8 @@ func (s *Store) isSmall(ctx context.Context) (bool, error) {
 	return size <= s.options().MaxBytes*9/10, err
 }
 
-// deleteOldest deletes a tenth of a table, as sweep reads all of what is left, but not so many
-// of its last buckets, and reports whether there was any.
+// deleteOldest deletes a tenth of a table, because sweep reads all remaining rows. It keeps the
+// given number of the last buckets, and reports whether it deleted any.
 func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bool, err error) {
 	r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
 		" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), spare)
@@ -212,7 +212,7 @@ func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bo
 	return n > 0, err
 }
 
-// foldOlder makes the buckets of a table coarser, except so many of the last, all at once.
+// foldOlder makes the buckets of a table coarser, except the given number of the last, all at once.
 func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool, err error) {
 	keep := max(1, s.options().RowsPerHour/coarser)
 	return false, s.change(ctx, func(tx *sql.Tx, revision int64) error {
@@ -245,7 +245,7 @@ func (s *Store) noteShrinking(ctx context.Context, size int64) error {
 	})
 }
 
-// sizeOf is how much of a database is in use. Freed pages are used again.
+// sizeOf returns the number of bytes of a database in use. Freed pages are used again.
 func sizeOf(ctx context.Context, db *sql.DB) (int64, error) {
 	var pages, free, each int64
 	for pragma, into := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &each} {

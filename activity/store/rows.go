@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// EachRow calls request with every row with a path between from and to, except those of
-// audits: by the hour where hours are stored, else by the day. pathless is the number of requests whose
+// EachRow calls request with every row with a path between from and to, except the rows of audits. Rows
+// are by the hour where hours are stored, else by the day. pathless is the number of requests whose
 // rows with paths were deleted for their age or size.
 func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error) {
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600

@@ -14,7 +14,8 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// schemaVersion is PRAGMA user_version: the format of the database and of the journals beside it. Others are not opened.
+// schemaVersion is PRAGMA user_version: the format of the database and of the journals next to it. Others are
+// not opened.
 const schemaVersion = 7
 
 // table is one of the four tables of totals. Its rows name their texts by the number that strings gives them. The
@@ -68,8 +69,9 @@ CREATE TABLE documents (
 	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (version_hash, host, etag));
 CREATE TABLE not_recorded (hour INTEGER PRIMARY KEY, requests INTEGER NOT NULL, ` + changedColumn + `);
 `
-	// The outbox says of each hour or day of a table, or of a whole table under 0, which revision changed it last and
-	// up to which it was sent; begun is 1 from when sending it begins, as some of it may have arrived.
+	// For each hour or day of a table, or for a whole table under 0, the outbox has the revision that changed it last
+	// and the revision up to which it was sent. begun is 1 from the beginning of sending it, because some of it may
+	// have arrived.
 	outboxTable = `
 CREATE TABLE outbox (
 	name TEXT NOT NULL, bucket INTEGER NOT NULL, changed INTEGER NOT NULL, begun INTEGER NOT NULL, sent INTEGER NOT NULL,
@@ -92,14 +94,14 @@ func (t table) insert() string {
 	return fmt.Sprintf("INSERT INTO %s (%s, %s, %s, changed)", t.name, t.bucket, t.texts, countColumns)
 }
 
-// addExcluded ends a statement that inserts rows: their counts are added to those of the rows that are there.
+// addExcluded ends a statement that inserts rows: their counts are added to the existing rows.
 const addExcluded = " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
 	" violations = violations + excluded.violations, queries = queries + excluded.queries, unread = unread + excluded.unread," +
 	" changed = max(changed, excluded.changed)"
 
 const databaseName = "activity.db"
 
-// openDatabase opens the database of a directory. A writer creates it if need be.
+// openDatabase opens the database of a directory. A writer creates it if it is missing.
 func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) {
 	name := filepath.Join(dir, databaseName)
 	connections, pragmas := 4, url.Values{"_pragma": {"busy_timeout(10000)", "query_only(1)", "cache_size(-8192)"}}
@@ -129,7 +131,7 @@ func prepare(ctx context.Context, db *sql.DB, name string) error {
 	case version == schemaVersion:
 		return nil
 	case version > schemaVersion:
-		return fmt.Errorf("%s has format %d, of a newer version of this program, while this one reads format %d: open it with that version, or move its directory away, and a new one begins", name, version, schemaVersion)
+		return fmt.Errorf("%s has format %d of a newer version of this program, and this version reads format %d. Open it with the newer version, or move its directory away to begin a new one", name, version, schemaVersion)
 	case version > 0:
 		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and a new one begins", name, version)
 	}

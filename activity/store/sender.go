@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// Fleet says where a store sends its totals, beside storing them.
+// Fleet describes where a database also sends its totals.
 type Fleet struct {
 	Client clickhouse.Client // without an address nothing is sent
 	Node   string            // what this server is called
@@ -41,7 +41,7 @@ const (
 	insertBytes  = 4 << 20 // of rows in one statement
 	insertPause  = 200 * time.Millisecond
 	insertLimit  = 2 * time.Minute // for one statement
-	roundInserts = 50              // after so many, nodes says how far this server is
+	roundInserts = 50              // after this many, nodes says how far this server is
 )
 
 // SendTo sets where totals are sent. It does not wait.
@@ -128,7 +128,7 @@ func (d *sender) round(ctx context.Context, f *Fleet) (more bool, err error) {
 	return more, d.sendNode(ctx, f, o)
 }
 
-// sendTable sends the rows of a table that changed, by at most so many statements.
+// sendTable sends the changed rows of a table, by at most the given number of statements.
 func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingTable, most int) (inserts int, err error) {
 	var rows bytes.Buffer
 	var read []pendingBucket // of which all rows are in rows or were sent
@@ -198,7 +198,7 @@ func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin) error {
 	return insert(ctx, f, "servers", []string{"server_name", "store", "revision", "rolled", "last", "behind"}, []byte(line))
 }
 
-// behind is how long ago all was sent, 0 if nothing is left to send.
+// behind returns the time since all was sent, or 0 if nothing is left to send.
 func (d *sender) behind(ctx context.Context) (time.Duration, error) {
 	var first int64
 	err := d.db.QueryRowContext(ctx, "SELECT CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE changed > sent)"+
@@ -209,8 +209,8 @@ func (d *sender) behind(ctx context.Context) (time.Duration, error) {
 	return max(0, d.store.options().Now().Sub(time.Unix(first, 0))), nil
 }
 
-// Behind is how long ago all totals had been sent to the fleet, 0 if nothing is left to send.
-// ok is false for a store that sends nothing.
+// Behind returns the time since all totals had been sent to the fleet, or 0 if nothing is left
+// to send. ok is false for a database that sends nothing.
 func (s *Store) Behind(ctx context.Context) (behind time.Duration, ok bool, err error) {
 	if f := s.sender.fleet.Load(); f == nil || f.Client.URL == "" {
 		return 0, false, nil

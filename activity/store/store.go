@@ -38,7 +38,7 @@ type Store struct {
 	missed         atomic.Int64 // requests that were lost, and are not in the totals yet
 }
 
-// mergeResult is how a merge ended. Sums that are not in the totals are in unmerged.
+// mergeResult is the result of a merge. Sums that are not in the totals are in unmerged.
 type mergeResult struct {
 	unmerged *journal.Sums
 	err      error
@@ -142,7 +142,7 @@ func (s *Store) Record(v activity.Request) {
 // Missed says that requests were lost before they came here.
 func (s *Store) Missed(n int64) { s.missed.Add(n) }
 
-// Dropped is how many requests found the queue full.
+// Dropped returns the number of requests that found the queue full.
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 
 // Close writes what is in memory, and closes the files.

@@ -133,8 +133,8 @@ func randomVisit(rnd *rand.Rand, at time.Time) activity.Request {
 }
 
 // TestTotalsAgainstModel records random requests of two servers over four days, with merges,
-// days that end and stores that are opened again in between, and compares the answers of
-// random queries with sums made one by one: those of each server, and of the fleet.
+// days that end and databases that are opened again in between. It compares the answers of
+// random queries with sums made one by one, for each server and for the fleet.
 func TestTotalsAgainstModel(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -505,7 +505,7 @@ func TestTextsAreSweptOnceADay(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ hour, texts int }{{2, 7}, {4, 7}, {23, 7}, {24, 0}} {
-		// Days have not been rolled up, so the texts are those of the hours that are left.
+		// Days have not been rolled up, so the texts are those in the remaining hours.
 		if err := s.expire(t.Context(), midnight.Add(time.Duration(tt.hour)*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -548,7 +548,7 @@ func TestReadsAndPublications(t *testing.T) {
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
-	// What came back is another publication with the same ID; what is said again is none.
+	// A text that came back is another publication with the same ID. A repeated text is not.
 	for i, number := range []string{"1", "2", "1"} {
 		p := published("1", number)
 		p.Time = start.Add(time.Duration(i) * time.Hour)
@@ -659,7 +659,7 @@ func TestViolationsWithoutAPathComeLast(t *testing.T) {
 	}
 }
 
-// What cannot be judged and what was lost is in every answer.
+// Every answer has the requests that cannot be judged and those that were not recorded.
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

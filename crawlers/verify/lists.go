@@ -251,8 +251,8 @@ func (l *Lists) Status() []ListStatus {
 	return all
 }
 
-// ask looks an address up in lists. The answer is no if and only if each list rules the address
-// out.
+// ask looks an address up in lists. The answer is negative if and only if each list rules the
+// address out.
 func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	now, ruledOut := l.options.Now(), true
 	for _, url := range urls {

@@ -183,8 +183,9 @@ func blocks(a netip.Addr) [2]block {
 	return [2]block{{network, maxLookups / 16}, {around, maxLookups / 4}}
 }
 
-// reserve reserves a lookup. It fails if too many are in flight in total, or if too many are in flight or began
-// recently for the address's networks: one network must not use up the lookups of all.
+// reserve reserves a lookup. It fails if too many lookups are in flight in total. It also fails if too many are
+// in flight or began recently for the address's networks, because one network must not use up the lookups of
+// all.
 func (n *names) reserve(a netip.Addr) bool {
 	if n.inFlight >= maxLookups {
 		return false

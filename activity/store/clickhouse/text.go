@@ -10,8 +10,8 @@ var (
 	unescaper = strings.NewReplacer(`\\`, `\`, `\'`, "'", `\t`, "\t", `\n`, "\n", `\r`, "\r", `\b`, "\b", `\f`, "\f", `\0`, "\x00")
 )
 
-// Escape writes a text so that it is one field of a row, and can stand between the quotes of
-// a literal.
+// Escape writes a text as one field of a row, which is also valid between the quotes of a
+// literal.
 func Escape(s string) string { return escaper.Replace(s) }
 
 // Quote writes a text as a literal.

@@ -18,9 +18,9 @@ import (
 	"strings"
 )
 
-// A journal is a file of batches: the length of the batch's body and its CRC-32C,
-// four bytes each in little-endian order, then the body, a batch as encoding/gob writes
-// it. What follows the first batch that is not whole is not read.
+// A journal is a file of batches. A batch has the length of its body and the body's CRC-32C,
+// four bytes each in little-endian order, and then the body as encoding/gob writes it. Bytes
+// after the first incomplete batch are not read.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -52,7 +52,7 @@ func List(dir string) ([]int64, error) {
 	return seqs, nil
 }
 
-// File is what a journal is written to: an [os.File].
+// File is the file of a journal: an [os.File].
 type File interface {
 	io.WriterAt
 	Truncate(size int64) error

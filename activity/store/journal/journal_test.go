@@ -19,7 +19,7 @@ import (
 
 var start = time.Date(2026, 11, 20, 22, 30, 0, 0, time.UTC)
 
-// fullFile is a file on a disk that has room for so many bytes.
+// fullFile is a file on a disk that has room for the given number of bytes.
 type fullFile struct {
 	b    []byte
 	room int
@@ -166,8 +166,9 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// BenchmarkAddVisit is what a request costs the store: 10,000 a second may cost a hundredth
-// of a core, so 1,000 ns each. Every second of requests has 2,000 different rows here.
+// BenchmarkAddVisit measures the cost of a request for the database. 10,000 a second may cost a
+// hundredth of a core, so 1,000 ns each. Every second of requests has 2,000 different rows
+// here.
 func BenchmarkAddVisit(b *testing.B) {
 	paths := make([]string, 2000)
 	for i := range paths {

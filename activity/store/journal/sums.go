@@ -15,7 +15,7 @@ import (
 // OtherPath stands for all paths that have no row of their own.
 const OtherPath = activity.OtherPath
 
-// Key is what a row sums up.
+// Key identifies the requests that a row sums up.
 type Key struct {
 	Hour                                    int64 // hours since 1970, UTC
 	Host, Crawler, Kind, Identity, Decision string
@@ -41,7 +41,7 @@ func (k Key) clone() Key {
 type Counts struct {
 	Requests, Bytes, Violations int64
 	Queries                     int64 // how many of the requests had a query that the path does not have
-	// Unread is how many were by crawlers of which no robots.txt was known that they had read: whether they obeyed
+	// Unread counts the requests by crawlers that are not known to have read any robots.txt. Their obedience
 	// cannot be judged.
 	Unread int64
 }
@@ -159,8 +159,8 @@ func (s *Sums) AddAll(other *Sums) {
 	}
 }
 
-// foldOrder is 0 for rows of verified search crawlers and 1 for the others, which are
-// folded before them: whoever asks for many paths cannot hide what search engines read.
+// foldOrder is 0 for rows of verified search crawlers and 1 for the others, which are folded
+// before them. A client that asks for many paths cannot hide the requests of search engines.
 func (k *Key) foldOrder() int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {
 		return 0
