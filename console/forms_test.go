@@ -44,7 +44,7 @@ func TestForms(t *testing.T) {
 		},
 		{
 			name: "a limit that is none", form: map[string]string{"do": "decide", "who": "AhrefsBot", "choose": "slow", "much": "fast"},
-			says: "“fast” is no rate; write the requests",
+			says: "“fast” is not a valid rate; write requests",
 		},
 		{
 			name: "a limit of a section", form: map[string]string{"do": "decide", "who": "AhrefsBot", "choose": "slow", "place": "/news/", "much": "10/m"},
@@ -56,7 +56,7 @@ func TestForms(t *testing.T) {
 		},
 		{
 			name: "a length that is none", form: map[string]string{"do": "decide", "who": "everyone", "choose": "snippet", "much": "short"},
-			says: "“short” is no length of a snippet",
+			says: "“short” is not a valid length of a snippet",
 		},
 		{
 			name: "reserve rights", form: map[string]string{"do": "rights", "train-ai": "1", "tdmrep": "1", "rsl": "1"},

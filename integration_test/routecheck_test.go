@@ -82,9 +82,9 @@ func TestForgedAddressesWarning(t *testing.T) {
 // and line, when Caddy starts and by caddy validate.
 func TestUnreachedPolicies(t *testing.T) {
 	const (
-		noRoute  = "no request for /robots.txt gets to robots_policy"
+		noRoute  = "requests for /robots.txt do not reach robots_policy"
 		answered = "another handler answers /robots.txt before robots_policy"
-		pages    = "requests for pages do not get to robots_policy"
+		pages    = "requests for pages do not reach robots_policy"
 	)
 	const auth = "basic_auth {\nann $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}\n"
 	for name, c := range map[string]struct{ body, want, handler string }{

@@ -20,8 +20,7 @@ var (
 	seed       = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
-// What the headers say to a crawler is what the policy decides for it and for
-// everyone, together.
+// The headers tell a crawler the policy's decisions for it and for everyone together.
 func TestHeadersAgreeWithPolicy(t *testing.T) {
 	n := *agreements
 	if testing.Short() {

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Anywhere returns what rules say about any path, as if they said it about every path: the strictest robots control
-// rules, the preferences that disallow, and when these next change because a date passes (zero for never).
+// Anywhere returns the rules for any path, as if each applied to every path. These are the strictest robots control
+// rules, the preferences that disallow, and the time when these next change because a date passes (zero for never).
 func Anywhere(rules []*policy.Rule, now time.Time) (all robotsrule.Set, disallowed Usage, until time.Time) {
 	for _, r := range rules {
 		for i := range r.Statements {

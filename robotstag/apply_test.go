@@ -193,7 +193,7 @@ func TestMergeLimits(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		upstream []string
-		want     string // what must stand in the result
+		want     string // the text that the result must have
 		problem  Kind
 	}{
 		{"300 lines", slices.Repeat([]string{"*;nosnippet"}, 300), "*;noindex;nosnippet, ourbot;nofollow", ""},
@@ -215,11 +215,11 @@ func TestMergeLimits(t *testing.T) {
 	if got, problems := apply(ours, Usage{}, RobotsTagField, append(slices.Repeat([]string{"*;a=\"" + strings.Repeat("x", 200) + `"`}, 300), "*;nosnippet")...); strings.Contains(got[0], "nosnippet") || !slices.Contains(problems, Unread) {
 		t.Errorf("more than %d bytes are read: %q, %v", readLimit, got, problems)
 	}
-	// What everyone's member has no spelling for is not taken for said.
+	// A rule that everyone's member cannot spell is not assumed to be there.
 	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;foo=2, *;noindex;foo=1"}) || problems != nil {
 		t.Errorf("%q, %v", got, problems)
 	}
-	// What the upstream says to everyone can leave no room for a crawler of the policy.
+	// The upstream's rules for everyone can leave no room for a crawler of the policy.
 	var full []Member
 	for i := range (Limit - 20) / len("crawler-0000;noindex, ") {
 		full = append(full, Member{fmt.Sprintf("crawler-%04d", i), robotsrule.Of("noindex")})
@@ -250,7 +250,7 @@ func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	for theirs, want := range map[string]string{
 		"max-snippet:z:1, z=1": "noarchive, max-snippet:z:1, z=1",
 		`"z=1;nosnippet`:       `noarchive, "z=1;nosnippet`,
-		// What follows the comma is a part of the date.
+		// The text after the comma is a part of the date.
 		"unavailable_after:0000000, 00!a:1": "noarchive, unavailable_after:0000000, 00!a:1",
 	} {
 		h := http.Header{XRobotsTagField: {theirs}}
@@ -268,8 +268,8 @@ func preferences(letters string) (u Usage) {
 	return u
 }
 
-// A preference of either stands, for each usage by itself; draft-ietf-aipref-vocab
-// section 5.1.
+// A preference of either applies, for each usage separately; draft-ietf-aipref-vocab section
+// 5.1.
 func TestCombine(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"nny", "   ", "nny"}, {"   ", "nny", "nny"}, {"n  ", " n ", "nn "}, {"yyy", "n n", "nyn"}, {"  y", "  n", "  n"}, {" y ", "   ", " y "},
@@ -280,9 +280,9 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// A reader of the new name finds there what the upstream says under the old one, if the
-// policy makes the response have the new one: it supports both (draft-illyes-repext-02,
-// Application Layer Response Header).
+// A reader of the new name finds there the upstream's rules under the old one, if the policy
+// adds the new one to the response: it supports both (draft-illyes-repext-02, Application Layer
+// Response Header).
 func TestOldNameInTheNewOne(t *testing.T) {
 	ours, _ := Build(list("*", "nofollow"), Usage{}, testNow)
 	for name, tt := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// separator stands between the members of a field, whoever joins them (RFC 9110 §5.2).
+// separator is the text between the members of a field, as in RFC 9110 §5.2.
 const separator = ", "
 
 // audiences are rules by token, in lowercase; everyone's stand under Everyone.
@@ -99,13 +99,14 @@ type member struct {
 }
 
 // compose writes the field for v's members and the upstream's: everyone's first, then v's by token, then the
-// upstream's. What does not fit in Limit is reported: a member of v's is then said to everyone instead, and one
-// of the upstream's is left out.
+// upstream's. Members that do not fit in Limit are reported. A member of v's is then written for everyone
+// instead, and one of the upstream's is left out.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)
 	if star.Has("indexifembedded") && (plainNoindex(ours) || plainNoindex(theirs)) {
-		// A reader who adds the lines up would find the exception of one beside the noindex of the other.
+		// A reader who adds the lines up would find the exception of one together with the noindex of the
+		// other.
 		star = star.WithoutEmbedding()
 	}
 	w := f.write(&star, ours)
@@ -261,11 +262,11 @@ const (
 // Apply puts v into the header h of a response, just before it is sent. h has the names as http.Header.Set
 // writes them.
 //
-// It merges what an upstream or another handler has set: the result is never weaker than v and, except for
-// what the problems name, never weaker than h. It does not depend on the order in which values are applied,
-// nor on how often. Words that only allow (all, index, follow, …) are dropped. Each field is merged with
-// itself, as its readers may not read the others, except that Robots-Tag in v also says what h has in
-// X-Robots-Tag: readers of the new name may ignore the old one then.
+// It merges the fields that an upstream or another handler has set. The result is never weaker than v and,
+// except for the named problems, never weaker than h. It does not depend on the order in which values are
+// applied, nor on how often. Words that only allow (all, index, follow, …) are dropped. Each field is
+// merged with itself, because its readers may not read the others. There is one exception: Robots-Tag in v
+// also has the rules of X-Robots-Tag in h, because readers of the new name may ignore the old one then.
 //
 // The problems, at most 32 a field, are usually nil.
 func Apply(h http.Header, v *Values, channels Channels) []Problem {
@@ -339,7 +340,7 @@ func isUnknown(rule string) bool {
 	return !robotsrule.IsRule(name)
 }
 
-// olderName is what Robots-Tag must repeat from the response's X-Robots-Tag, or nil.
+// olderName returns the rules that Robots-Tag must repeat from the response's X-Robots-Tag, or nil.
 func (a *applier) olderName(f *field) audiences {
 	lines := a.header[XRobotsTagField]
 	if f != &robotsTag || len(lines) == 0 || slices.Equal(lines, a.values.XRobotsTag) {

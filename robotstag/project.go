@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// spelling is how headers and meta tags disallow a usage, by the nearest stricter rule if there is no
-// exact one. Other usages only stand in robots.txt.
+// spelling is the text with which headers and meta tags disallow a usage: the nearest stricter rule
+// if there is no exact one. Other usages only appear in robots.txt.
 var spelling = map[policy.Usage]robotsrule.Set{
 	policy.Follow:              robotsrule.Of("nofollow"),
 	policy.Index:               robotsrule.Of("noindex"),
@@ -26,9 +26,9 @@ var spelling = map[policy.Usage]robotsrule.Set{
 	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
 }
 
-// Members returns what the policy says to each audience about the query's host and path, everyone first, and
-// when that next changes (zero for never). Crawler and usage of the query are ignored. The others have what is
-// said to them beyond everyone's. Control tokens, which read no page, are left out.
+// Members returns the policy's rules for each audience about the query's host and path, everyone first, and
+// the time when they next change (zero for never). Crawler and usage of the query are ignored. The other
+// members have only rules beyond everyone's. Control tokens, which read no page, are left out.
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
 	everyone, until := Rules(p, q)

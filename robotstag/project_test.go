@@ -43,7 +43,7 @@ func compile(t *testing.T, rules ...policy.Rule) *policy.Policy {
 	return p
 }
 
-// What each decision is spelled as, and what has no words.
+// The spelling of each decision, and decisions without one.
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -53,9 +53,9 @@ func (p Problem) String() string {
 	case Unread:
 		return fmt.Sprintf("%s: the upstream sent more than %d bytes; the rest, from %q on, was left out", p.Field, readLimit, p.Text)
 	case BadToken:
-		return fmt.Sprintf("the name %q cannot stand in a header field; its rules were left out", p.Text)
+		return fmt.Sprintf("the name %q is not valid in a header field; its rules were left out", p.Text)
 	case NoRobotsTag:
-		return fmt.Sprintf("%s cannot name %q; its rules stand in %s only", p.Field, p.Text, XRobotsTagField)
+		return fmt.Sprintf("%s cannot name %q; its rules are in %s only", p.Field, p.Text, XRobotsTagField)
 	case RuleLost:
 		return fmt.Sprintf("%s has no spelling for the rule %q", p.Field, p.Text)
 	}

@@ -13,19 +13,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// reading is how a line or member of Robots-Tag was understood, from the best to the worst.
+// reading says how a line or member of Robots-Tag was understood, from the best to the worst.
 type reading int
 
 const (
 	asWritten reading = iota
 	repaired
-	guessed // it is no structured field
+	guessed // it is not a structured field
 )
 
-// readRobotsTag reads an upstream's lines of Robots-Tag, each by itself, because one malformed line voids all.
-// Besides the List of draft -03 it reads the Dictionary of -02, as its text (*=(noindex nosnippet)) and as its
-// examples have it, and X-Robots-Tag syntax, which is a List of product tokens without rules. An odd member or
-// parameter does not void the others, because some readers just split the field at commas and semicolons.
+// readRobotsTag reads an upstream's lines of Robots-Tag, each separately, because one malformed line voids
+// all. Besides the List of draft -03 it reads the Dictionary of -02, in the form of its text (*=(noindex
+// nosnippet)) and of its examples. It also reads X-Robots-Tag syntax, which is a List of product tokens
+// without rules. An odd member or parameter does not void the others, because some readers just split the
+// field at commas and semicolons.
 func readRobotsTag(lines []string) (audiences, []Problem) {
 	said := map[string][]robotsrule.Set{}
 	problems := eachLine(lines, RobotsTagField, lastMemberEnd, func(line string, p []Problem) []Problem {
@@ -221,7 +222,7 @@ func readList(text string) ([]Member, reading) {
 		case httpsfv.Token:
 			m, how = readToken(strings.ToLower(string(value)), rules)
 		case string:
-			// A token of RFC 9309 that is no Token could be a String.
+			// A token of RFC 9309 that is not a Token could be a String.
 			m, _ = readToken(strings.ToLower(value), rules)
 		default:
 			return nil, guessed

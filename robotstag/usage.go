@@ -44,9 +44,9 @@ func (u Usage) String() string { return u.ContentUsage() }
 // on, because the vocabulary is growing, and so are values that are not preferences.
 type upstreamUsage map[string]httpsfv.Member
 
-// readUsage reads each line by itself, because a malformed one voids all, and combines equal keys by §5.1,
-// where a reader of the joined lines would take the last. In a malformed line it reads each member by itself, but
-// only what disallows: to readers of the whole field such a line allows nothing.
+// readUsage reads each line separately, because a malformed one voids all. It combines equal keys by §5.1, where
+// a reader of the joined lines would take the last. In a malformed line it reads each member separately, but only
+// the disallowing ones, because such a line does not allow anything to readers of the whole field.
 func readUsage(lines []string) (upstreamUsage, []Problem) {
 	up := upstreamUsage{}
 	problems := eachLine(lines, ContentUsageField, lastMemberEnd, func(line string, p []Problem) []Problem {
@@ -62,7 +62,7 @@ func readUsage(lines []string) (upstreamUsage, []Problem) {
 		if err == nil && len(texts) == len(whole.Names()) {
 			return p
 		}
-		// A key stands there twice, and the Dictionary has only the last; or the line is malformed.
+		// The key occurs twice, and the Dictionary has only the last; or the line is malformed.
 		least := unstated
 		if err != nil {
 			least = odd
@@ -133,7 +133,8 @@ func usageValue(m httpsfv.Member) strictness {
 // maxUsage bounds what is kept of an upstream's member for a label of ours, in bytes.
 const maxUsage = 1 << 10
 
-// member returns the stricter of what u and the upstream say of a usage, as the upstream has it if both say the same.
+// member returns the stricter preference of u and the upstream for a usage, in the upstream's spelling if
+// both are equal.
 func (up upstreamUsage) member(name string, u policy.Verdict) string {
 	ours := [...]strictness{policy.Unstated: unstated, policy.Allowed: allowed, policy.Disallowed: disallowed}[u]
 	theirs := unstated

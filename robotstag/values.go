@@ -32,11 +32,11 @@ const (
 	// Limit bounds the value written for one field, in bytes, all lines of X-Robots-Tag together: readers
 	// may stop there (draft-illyes-repext-03).
 	Limit = 8 << 10
-	// readLimit is how much of an upstream's lines of one field is read.
+	// readLimit is the number of bytes of an upstream's lines of one field that are read.
 	readLimit = 16 << 10
 )
 
-// Everyone is the token of the member that speaks to all crawlers.
+// Everyone is the token of the member for all crawlers.
 const Everyone = "*"
 
 // Member is the rules for one audience: a product token in any case, or Everyone.
@@ -109,8 +109,9 @@ const (
 	letters  = "abcdefghijklmnopqrstuvwxyz"
 )
 
-// isAgent reports whether a lower-case name can stand before the colon in X-Robots-Tag as a user agent:
-// letters, hyphen and underscore (RFC 9309 §2.2.1), and characters of crawlers in use, but not a rule's name.
+// isAgent reports whether a lower-case name is valid before the colon in X-Robots-Tag as a user agent. Valid
+// are letters, hyphen and underscore (RFC 9309 §2.2.1), and characters of crawlers in use, but not a rule's
+// name.
 func isAgent(name string) bool {
 	return len(name) <= maxToken && strings.Trim(name, letters+"0123456789-_.!+/") == "" && strings.ContainsAny(name, letters) &&
 		!robotsrule.IsRule(name)

@@ -196,5 +196,5 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// length is what lines take up once an intermediary has joined them.
+// length is the size of lines once an intermediary has joined them.
 func length(lines []string) int { return len(strings.Join(lines, separator)) }

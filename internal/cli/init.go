@@ -150,9 +150,9 @@ func writeContradictions(w io.Writer, b *firstpolicy.Built) {
 	writeNotes(w, "robots.txt", b.Notes)
 	for _, c := range b.Contradictions {
 		if c.Answered {
-			fmt.Fprintf(w, "note: robots.txt says otherwise, and stays as it is: %s. So this does not hold: %s\n", c.Instead, c.Test)
+			fmt.Fprintf(w, "note: robots.txt says otherwise, and stays as it is: %s. So this is not the case: %s\n", c.Instead, c.Test)
 		} else {
-			fmt.Fprintf(w, "note: your answers override robots.txt: %s. So this does not hold any more: %s\n", c.Instead, c.Test)
+			fmt.Fprintf(w, "note: your answers override robots.txt: %s. So this is no longer the case: %s\n", c.Instead, c.Test)
 		}
 	}
 }

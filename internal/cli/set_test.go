@@ -32,8 +32,8 @@ func TestSet(t *testing.T) {
 		"against a test": {file: tested, args: "GPTBot ask --write", fails: true, has: []string{"expectation-failed", "nothing was written"}},
 		"no edit known":  {file: before + "  - {for: [category:ai-training], disallow: {crawl: /}}\n", args: "operator:OpenAI allow --write", fails: true, has: []string{"stays disallowed for GPTBot, by the rule on line 7"}},
 		"a wrong word":   {args: "GPTBot forbid", fails: true, has: []string{"must be allow, ask, block, slow, or snippet"}},
-		"no rate":        {args: "GPTBot slow 60", fails: true, has: []string{`"60" is no rate`, "such as 60/m"}},
-		"no path":        {args: "GPTBot ask news", fails: true, has: []string{`"news" is no path`}},
+		"no rate":        {args: "GPTBot slow 60", fails: true, has: []string{`"60" is not a valid rate`, "such as 60/m"}},
+		"no path":        {args: "GPTBot ask news", fails: true, has: []string{`"news" is not a valid path`}},
 		"a broken file":  {file: "version: 1\nrulez: []\n", args: "GPTBot ask", fails: true, has: []string{"rulez"}},
 		"few arguments":  {args: "GPTBot", fails: true, has: []string{"expected FILE, WHO"}},
 	} {

@@ -149,7 +149,7 @@ func (e *editor) closings(text string, add func(string, bool)) {
 // rule that says nothing else.
 func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
 
-// without are the edits that take out what says the opposite in so many words.
+// without are the edits that remove entries which say exactly the opposite.
 func (e *editor) without(d *document, verb string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok {

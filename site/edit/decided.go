@@ -15,15 +15,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet is crawlers for which a choice does not hold on a host.
+// Unmet lists crawlers that a choice does not reach on a host.
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for crawlers that are not known
 	Host     string       // "" for any that the policy does not name
-	Stays    string       // what holds instead, such as "allowed"
+	Stays    string       // the actual decision, such as "allowed"
 	Rule     *policy.Rule // that decides; nil for none
 }
 
-// count is for how many crawlers and hosts a choice does not hold.
+// count returns the number of crawlers and hosts that a choice does not reach.
 func count(all []Unmet) (n int) {
 	for _, u := range all {
 		n += len(u.Crawlers)
@@ -31,7 +31,7 @@ func count(all []Unmet) (n int) {
 	return n
 }
 
-// String says for which crawlers the choice does not hold, what does, and by which rule.
+// String names the crawlers that the choice does not reach, the actual decision, and its rule.
 func (u *Unmet) String() string {
 	names := slices.Clone(u.Crawlers)
 	if i := slices.Index(names, ""); i >= 0 {
@@ -81,8 +81,8 @@ func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	return all
 }
 
-// unmet finds where the choice does not hold, and counts the crawlers and hosts that
-// were asked about. Those are asked together to which the same rules apply.
+// unmet finds where the choice has no effect, and counts the crawlers and hosts asked about.
+// Those with the same rules are asked together.
 func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	identities := []policy.Identity{policy.Verified}
 	if p.DemandsIdentity() {
@@ -125,8 +125,8 @@ func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	return members
 }
 
-// instead is what holds for a crawler instead of the choice, "" if that does, and the
-// rule that decides.
+// instead returns the actual decision for a crawler and the deciding rule, or "" if the choice
+// decides.
 func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *policy.Rule) {
 	if e.choice.Do == Slow {
 		rule, found := p.Limit(q), "none"

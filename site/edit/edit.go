@@ -3,10 +3,9 @@
 // Package edit changes one decision of a policy file by the smallest edit of its
 // text: the author's comments, order and layout stay.
 //
-// It tries the few edits by which an author would make the decision: take out what
-// says the opposite, add the path to a rule that is there, add a rule. Each is loaded
-// as a file and compared with the one before; the one is taken that makes the
-// decision and changes the least beside it.
+// It tries the few edits by which an author would make the decision: remove an opposite entry,
+// add the path to an existing rule, or add a rule. Each is loaded as a file and compared with
+// the previous file. The edit is taken that makes the decision and changes the least besides.
 package edit
 
 import (
@@ -27,7 +26,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Action is what a Choice decides about crawling.
+// Action is the decision of a Choice about crawling.
 type Action string
 
 // The actions.
@@ -35,8 +34,8 @@ const (
 	Allow   Action = "allow"   // may crawl
 	Ask     Action = "ask"     // is asked not to, by robots.txt; the server answers
 	Refuse  Action = "block"   // is asked not to, and the server blocks
-	Slow    Action = "slow"    // may make so many requests
-	Snippet Action = "snippet" // may show so many characters of a page
+	Slow    Action = "slow"    // may make a number of requests in a time
+	Snippet Action = "snippet" // may show a number of characters of a page
 )
 
 // Actions lists all actions.
@@ -46,41 +45,42 @@ func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow, Snippet} }
 type Choice struct {
 	Who policy.Audience // everyone, a crawler, a category, an operator or a purpose
 	Do  Action
-	// Usage is what Allow and Ask are about, crawling by default. Ask is said to all who read
-	// what a site publishes about it.
+	// Usage is the usage for Allow and Ask, crawling by default. Ask addresses everyone who
+	// reads the site's signals about it.
 	Usage policy.Usage
 	Path  pathpattern.Pattern // "/" for the whole site, as for Slow
 	Host  policy.Host         // "" for every host
-	// Rate is that of Slow, as a policy file writes it: "60/m", or "none"; or the characters of Snippet, or "none".
+	// Rate is the rate of Slow in the spelling of a policy file: "60/m", or "none". For Snippet it is the
+	// number of characters, or "none".
 	Rate string
 	// Intended waives the guard for search engines and link previews.
 	Intended bool
 }
 
-// NewChoice reads a choice as people write it: who is "GPTBot" or "category:seo", place is a path
-// or, for Slow, a rate; do may name a usage or a number, as in "ask train-ai" and "snippet 160". An
-// empty place is the whole site; an empty host every host.
+// NewChoice reads a choice in people's words. who is "GPTBot" or "category:seo". place is a path
+// or, for Slow, a rate. do may name a usage or a number, as in "ask train-ai" and "snippet 160". An
+// empty place is the whole site, and an empty host every host.
 func NewChoice(who string, do Action, place, host string, intended bool) (c Choice, err error) {
 	c = Choice{Who: policy.ParseAudience(who), Do: do, Path: pathpattern.MustParse("/"), Intended: intended}
 	if who == "" {
-		return c, errors.New("nobody is named; write everyone, the name of a crawler, or category:NAME")
+		return c, errors.New("the crawler is missing; write everyone, the name of a crawler, or category:NAME")
 	}
 	switch {
 	case (!slices.Contains(Actions(), do) || do == Snippet) && !strings.Contains(string(do), " "):
 		return c, fmt.Errorf("unknown action %q: must be allow, ask, block, slow, or snippet and a number of characters%s", do, renamed.Arguments.Hint(string(do)))
 	case do == Slow && place != "none" && !rate.MatchString(place):
-		return c, fmt.Errorf("%q is no rate; write the requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
+		return c, fmt.Errorf("%q is not a valid rate; write requests per second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
 	case do == Slow:
 		c.Rate = place
 	case place != "":
 		if c.Path, err = pathpattern.Parse(place); err != nil {
-			return c, fmt.Errorf("%q is no path: %w", place, err)
+			return c, fmt.Errorf("%q is not a valid path: %w", place, err)
 		}
 	}
 	switch what, usage, ok := strings.Cut(string(do), " "); {
 	case ok && Action(what) == Snippet:
 		if c.Do, c.Rate = Snippet, usage; !characters.MatchString(usage) {
-			return c, fmt.Errorf("%q is no length of a snippet; write a number of characters, such as 160, or none for no limit", usage)
+			return c, fmt.Errorf("%q is not a valid length of a snippet; write a number of characters, such as 160, or none for no limit", usage)
 		}
 	case ok:
 		c.Do = Action(what)
@@ -90,7 +90,7 @@ func NewChoice(who string, do Action, place, host string, intended bool) (c Choi
 	}
 	if host != "" {
 		if c.Host, err = policy.ParseHost(host); err != nil {
-			return c, fmt.Errorf("%q is no host: %w", host, err)
+			return c, fmt.Errorf("%q is not a valid host: %w", host, err)
 		}
 	}
 	return c, nil
@@ -104,7 +104,7 @@ var (
 // Result is a policy file after an edit.
 type Result struct {
 	Text string
-	// Site is what the text says.
+	// Site is the parsed text.
 	Site *site.Site
 	// Diagnostics are those that the file did not have before.
 	Diagnostics policyfile.Diagnostics
@@ -155,7 +155,7 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 type editor struct {
 	name     string
 	before   *site.Site
-	known    policyfile.Diagnostics // of the file before
+	known    policyfile.Diagnostics // of the previous file
 	choice   Choice
 	now      time.Time
 	intended []string // guards to waive
@@ -248,7 +248,7 @@ func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
 	})
 }
 
-// differing counts the lines of two texts beside their common start and end.
+// differing counts the lines of two texts without their common start and end.
 func differing(a, b string) (int, int) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {

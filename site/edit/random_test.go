@@ -25,8 +25,8 @@ import (
 )
 
 // TestEditsMakeTheChoiceAndNoOther edits random policies with comments. An evaluator that
-// shares no code with the edit or the comparison is asked before and after: the choice
-// must hold for those chosen, and nothing else may differ that the result does not list.
+// shares no code with the edit or the comparison is asked before and after. The choice must
+// apply to the chosen crawlers, and every other difference must be listed in the result.
 func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
 	rounds := testkit.Rounds(16, 60)
 	switch {
@@ -164,7 +164,7 @@ type pair struct {
 	asked         int
 }
 
-// beside are the changes that are not only about crawling what was chosen.
+// beside are the changes other than those to the chosen crawling.
 func (p *pair) beside() (usages []string) {
 	for _, c := range p.result.Diff.Changes {
 		for _, u := range c.Usages {
@@ -269,7 +269,7 @@ func (p *pair) holds(token string) bool {
 	a := policytest.Decide(p.after, q)
 	closed := a.Verdict == policy.Disallowed
 	refused := closed && a.Mode == policy.ModeBlock
-	if p.choice.Usage != policy.Crawl { // silence is no permission, and nothing is blocked
+	if p.choice.Usage != policy.Crawl { // without a rule a path is not called allowed, and no request is blocked
 		closed, refused = closed || p.choice.Do == edit.Allow && a.Verdict == policy.Unstated, false
 	}
 	ok := map[edit.Action]bool{edit.Allow: !closed, edit.Ask: closed && !refused, edit.Refuse: refused}[p.choice.Do]
@@ -280,7 +280,7 @@ func (p *pair) holds(token string) bool {
 	return false
 }
 
-// snippet is the shortest length of a snippet that holds for a question, or that there is
+// snippet returns the shortest length of a snippet that applies to a question, or that there is
 // none; "" for no limit.
 func snippet(spec *policy.Spec, q policytest.Question) string {
 	text, least := "", 1<<30

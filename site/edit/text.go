@@ -41,7 +41,7 @@ func parse(text string) (*document, bool) {
 	return d, true
 }
 
-// start is where the text of a node begins.
+// start is the position where the text of a node begins.
 func (d *document) start(n *yaml.Node) int {
 	at := d.starts[n.Line-1]
 	if n.Line == 1 && strings.HasPrefix(d.text, bom) {
@@ -56,7 +56,7 @@ func (d *document) start(n *yaml.Node) int {
 
 const bom = "\ufeff"
 
-// end is where the text of a node ends; false for texts of several lines.
+// end is the position where the text of a node ends; false for texts of several lines.
 func (d *document) end(n *yaml.Node) (int, bool) {
 	at := d.start(n)
 	switch {
@@ -73,7 +73,7 @@ func (d *document) end(n *yaml.Node) (int, bool) {
 	return 0, false
 }
 
-// quoted is where a text in quotation marks ends.
+// quoted returns the position where a text in quotation marks ends.
 func (d *document) quoted(at int) int {
 	mark := d.text[at]
 	for i := at + 1; i < len(d.text); i++ {
@@ -239,9 +239,8 @@ func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 	return d.insertLines(end, []string{strings.Repeat(" ", n.Column-1) + "- " + text}), true
 }
 
-// remove takes entries out of a list or a map; without any left, the list or map is
-// no longer valid, so the caller removes that instead. Of comments only those on the
-// same lines go.
+// remove removes entries from a list or a map. Without any left, the list or map is no longer
+// valid, so the caller removes that instead. Only comments on the same lines are removed.
 func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	first, last := n.Content[i], n.Content[i+size-1]
 	end, ok := d.end(last)

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Config is when and where a server audits itself.
+// Config holds when and where a server audits itself.
 type Config struct {
 	// How often to audit the site, at least `10m`.
 	Interval caddy.Duration `json:"interval,omitempty"`
@@ -86,7 +86,7 @@ type auditor struct {
 	wait    func(context.Context, time.Duration) error
 	run     func(context.Context, *url.URL, audit.Options) (*audit.Report, error)
 
-	last string // what was found the time before; empty before the first audit
+	last string // the previous findings; empty before the first audit
 }
 
 // Start audits as configured until the configuration is replaced. policy returns the
@@ -123,8 +123,8 @@ func (a *auditor) loop(ctx context.Context) {
 	forget(a.config.URL)
 }
 
-// report sets the metrics and, if other things were found than the time before, logs
-// them and emits an event. The first audit without a fault is not news.
+// report sets the metrics. If the findings differ from the previous ones, it logs them and
+// emits an event. A first audit without findings is not news.
 func (a *auditor) report(r *audit.Report, err error) {
 	audited.WithLabelValues(a.config.URL).SetToCurrentTime()
 	n, findings, failure := -1, []string{}, ""

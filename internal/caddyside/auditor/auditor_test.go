@@ -40,8 +40,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestReportsChanges runs six audits and expects a log line and an event for each result
-// that is not that of the time before.
+// TestReportsChanges runs six audits and expects a log line and an event for each result that
+// differs from the previous one.
 func TestReportsChanges(t *testing.T) {
 	fault := func(code string) *audit.Report {
 		return &audit.Report{Findings: []audit.Finding{{Severity: audit.Error, Code: code, Message: "m"}, {Severity: audit.Hint, Code: "n"}}}

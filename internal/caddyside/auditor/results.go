@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/audit"
 )
 
-// Result is what the last audit of an address found.
+// Result holds the findings of the last audit of an address.
 type Result struct {
 	URL   string
 	Time  time.Time
@@ -37,7 +37,7 @@ func Results() []Result {
 	return all
 }
 
-// remember stores a result; same says that it is that of the time before.
+// remember stores a result. same says that it equals the previous one.
 func remember(r Result, same bool) {
 	results.Lock()
 	defer results.Unlock()

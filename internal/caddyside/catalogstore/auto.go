@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// autoInterval is how often a server fetches the released catalog.
+// autoInterval is the time between fetches of the released catalog.
 const autoInterval = 24 * time.Hour
 
 // update fetches the released catalog and takes it if it is newer and nothing speaks
@@ -92,7 +92,7 @@ func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effec
 	for _, s := range running {
 		name := s.Site.File.Name
 		if pin := s.Site.File.Spec.Catalog; pin != "" && pin != after.AsOf() {
-			problems = append(problems, fmt.Errorf("%s is for the catalog of %s; write catalog: %s in it, or delete that line; %s", name, pin, after.AsOf(), byHand))
+			problems = append(problems, fmt.Errorf("%s is for the catalog of %s. Write catalog: %s in it, or delete that line; %s", name, pin, after.AsOf(), byHand))
 			continue
 		}
 		d, err := Compare(name, []byte(s.Text), before, after)

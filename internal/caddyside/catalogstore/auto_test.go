@@ -43,9 +43,9 @@ func without(t *testing.T, data []byte, gone func(token string, i int) bool) []b
 	return bytes.Join([][]byte{head, kept.Bytes()}, []byte("\ncrawlers:\n"))
 }
 
-// The released catalog is taken if it is signed, newer and plausible, and if it opens
-// nothing and takes nothing from search under a policy that runs; otherwise the one in use
-// stays, and it is said why.
+// The released catalog is taken if it is signed, newer and plausible, and if under no running
+// policy it allows more or takes anything from search. Otherwise the one in use stays, and the
+// reason is reported.
 func TestReleasedCatalog(t *testing.T) {
 	private, public, err := note.GenerateKey(nil, "test")
 	if err != nil {
@@ -149,8 +149,8 @@ rules:
 		"cut off in the signature":      {signed[:len(signed)-9], "cut off"},
 		"changed":                       {bytes.Replace(signed, []byte("GPTBot"), []byte("GPTBut"), 1), "changed"},
 		"more after it was signed":      {append(bytes.Clone(signed), "  MoreBot: {}\n"...), "changed"},
-		"by another key of that name":   {by(good, other), "not that of the releases"},
-		"a signature of another text":   {append(row("# another"), signed[bytes.Index(signed, []byte("\n— ")):]...), "not that of the releases"},
+		"by another key of that name":   {by(good, other), "not signed with the key of the releases"},
+		"a signature of another text":   {append(row("# another"), signed[bytes.Index(signed, []byte("\n— ")):]...), "not signed with the key of the releases"},
 		"older":                         {sign(released("2026-01-01")), "is older"},
 		"of the future":                 {sign(released("2999-01-01")), "is after today"},
 		"too large":                     {sign(append(bytes.Clone(good), bytes.Repeat([]byte("# x\n"), crawlers.MaxFile/4)...)), "it is not signed"},

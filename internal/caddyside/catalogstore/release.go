@@ -81,7 +81,7 @@ func Open(data []byte) ([]byte, error) {
 	}
 	n, err := note.Open(data, note.VerifierList(verifier))
 	if err != nil {
-		return nil, fmt.Errorf("its signature is not that of the releases, or it was changed or cut off; get it again: %w", err)
+		return nil, fmt.Errorf("it was not signed with the key of the releases, or it was changed or cut off; get it again: %w", err)
 	}
 	return []byte(n.Text), nil
 }

@@ -25,12 +25,12 @@ func CheckDate(c *crawlers.Catalog, now time.Time) error {
 // latestDate is the date where the day begins first.
 func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format(time.DateOnly) }
 
-// Guard returns why a new catalog should not replace the one before: it is older, it has
-// lost search engines, or much of the rest. Policies that name categories would then mean
-// less than they did. One before whose date is in the future is older than any other.
+// Guard returns the reason why a new catalog should not replace the previous one: it is older,
+// or it has lost search engines, or much of the rest. Policies that name categories would then
+// include fewer crawlers. A previous one with a date in the future is older than any other.
 func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
-		problems = append(problems, fmt.Errorf("its date, as-of %s, is older than that of the catalog in use, %s; get a newer one", after.AsOf(), before.AsOf()))
+		problems = append(problems, fmt.Errorf("its date, as-of %s, is older than the date of the catalog in use, %s; get a newer one", after.AsOf(), before.AsOf()))
 	}
 	var lost []string
 	for _, c := range before.OfCategory(crawlers.CategorySearch) {
@@ -60,7 +60,7 @@ func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	return lacking(after, before), lacking(before, after)
 }
 
-// maxAge is how old a catalog may be before that is a warning: new crawlers are not in it.
+// maxAge is the age at which a catalog leads to a warning, because new crawlers are not in it.
 const maxAge = 90 * 24 * time.Hour
 
 // Aged returns a warning about an old catalog, "" for none.
@@ -69,5 +69,5 @@ func Aged(c *crawlers.Catalog, now time.Time) string {
 	if err != nil || now.Sub(date) <= maxAge {
 		return ""
 	}
-	return fmt.Sprintf("the catalog of crawlers is of %s, more than 90 days ago, so that newer crawlers are unknown; run `caddy robots-policy crawlers update %s`, or install a newer program", c.AsOf(), Released)
+	return fmt.Sprintf("the catalog of crawlers is of %s, more than 90 days ago, and newer crawlers are not in it; run `caddy robots-policy crawlers update %s`, or install a newer program", c.AsOf(), Released)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalogstore has the catalog of crawlers in Caddy's storage, for all servers
-// that share it: `caddy robots-policy crawlers update` writes it, and each server installs
-// it when it loads a configuration and when it changes.
+// Package catalogstore keeps the catalog of crawlers in Caddy's storage, for all servers that
+// share it. `caddy robots-policy crawlers update` writes it. Each server installs it when it
+// loads a configuration and when it changes.
 package catalogstore
 
 import (
@@ -28,8 +28,8 @@ const (
 // storageTimeout bounds writing to the storage.
 const storageTimeout = 10 * time.Second
 
-// InUse returns the catalog that servers with a storage use: that of the storage, or
-// the embedded one where the storage has none or an older one.
+// InUse returns the catalog that servers with a storage use: the one in the storage, or the
+// embedded one if the storage has none or an older one.
 func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalog, from string, err error) {
 	data, err := source.NewReader(storage, source.Catalog)(ctx)
 	if err == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// interval is how often a server looks for a newer catalog.
+// interval is the time between two looks for a newer catalog.
 const interval = time.Minute
 
 // Watcher installs the catalog of one configuration's storage, and each newer one.
@@ -40,7 +40,7 @@ type Watcher struct {
 	seen     bool   // the storage was read
 	data     []byte // that was read last; nil for none
 	invalid  error  // why data is not used
-	good     bool   // current is what the storage had last without an error
+	good     bool   // current is the last catalog that was read from the storage without an error
 	current  *crawlers.Catalog
 }
 
@@ -107,7 +107,7 @@ func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher
 	return w
 }
 
-// startWait is how long a configuration waits for the storage.
+// startWait is the time that a configuration waits for the storage.
 const startWait = time.Second
 
 // Start watches the storage until Stop.
@@ -154,7 +154,7 @@ func (w *Watcher) Stop() {
 	}
 }
 
-// reloadWait is how long a reload waits for the released catalog.
+// reloadWait is the time that a reload waits for the released catalog.
 const reloadWait = 5 * time.Second
 
 // Check looks for a newer catalog now.

@@ -50,7 +50,7 @@ func newExchange(settings func() *Fleet) *exchange {
 	return x
 }
 
-// lastWrite is how long the last message may take, when a server ends.
+// lastWrite is the time that the last message may take when a server ends.
 const lastWrite = 2 * time.Second
 
 // close writes once more, for the next start, and does not wait for a storage that hangs.
@@ -102,7 +102,7 @@ func (x *exchange) run(ctx context.Context) {
 	}
 }
 
-// storageTimeout is how long one operation of the storage may take.
+// storageTimeout is the time that one operation of the storage may take.
 const storageTimeout = 10 * time.Second
 
 var errHangs = errors.New("the storage does not answer")
@@ -199,7 +199,7 @@ func (x *exchange) read(ctx context.Context, f *Fleet) error {
 	}
 	for _, node := range slices.Collect(maps.Keys(x.peers)) { // which only this goroutine changes
 		if !there[node] && x.heard(node, nil) >= missingAfter {
-			x.remove(node) // another server, or somebody, has deleted its key
+			x.remove(node) // another server, or a person, has deleted its key
 		}
 	}
 	return errors.Join(failed...)

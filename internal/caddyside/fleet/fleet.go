@@ -23,13 +23,11 @@ import (
 
 func init() { caddy.RegisterModule(new(Fleet)) }
 
-// Fleet is the option `fleet` of the global option `robots_policy`: this server and those
-// with the same storage tell each other which crawlers have read which robots.txt, so that
-// what a crawler fetches against it counts on whatever server it happens, and after a
-// restart.
+// Fleet is the option `fleet` of the global option `robots_policy`. Servers with the same
+// storage tell each other which crawlers have read which robots.txt. A crawler's violation is
+// then found on any server, and after a restart.
 type Fleet struct {
-	// What this server is called. Each server needs a name of its own. Default: the name of
-	// the host.
+	// The server's name in the fleet, which must be unique. Default: the name of the host.
 	Node string `json:"name,omitempty"`
 
 	// How often this server writes what it knows. It reads what the others know half as often

@@ -35,8 +35,8 @@ func reading(crawler string, at int64, verified bool) handler.Reading {
 	return handler.Reading{Crawler: crawler, Host: "www.example.com", Version: "v", Policy: "p", At: at, Verified: verified}
 }
 
-// What a server writes is what the others read, and what it has itself after a restart. A
-// damaged message hides none of the others.
+// A message of one server is read by the others, and by the server itself after a restart. A
+// damaged message does not hide any other.
 func TestServersReadEachOther(t *testing.T) {
 	t.Parallel()
 	ctx, storage := t.Context(), &certmagic.FileStorage{Path: t.TempDir()}
@@ -88,8 +88,9 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// The key of a server that has written nothing for a week is deleted, by the clock of the
-// storage, once it was seen to be silent; one that writes seldom, or came back, keeps its own.
+// The key of a server that has written nothing for a week, by the clock of the storage, is
+// deleted once it was seen to be silent. A server that writes seldom, or that came back, keeps
+// its key.
 func TestKeysOfServersThatAreGone(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
@@ -141,8 +142,8 @@ func TestKeysOfServersThatAreGone(t *testing.T) {
 	}
 }
 
-// Whoever makes up names and hosts fills no more than a part of a message, and takes no place
-// of a verified crawler.
+// A client that makes up names and hosts fills only a part of a message, and takes no place of
+// a verified crawler.
 func TestUnverifiedReadingsAreCapped(t *testing.T) {
 	t.Parallel()
 	x := idle(t)
@@ -202,7 +203,7 @@ func TestStorageThatHangs(t *testing.T) {
 	close(h.end)
 }
 
-// What a storage that works does in time is never taken for a failure.
+// Timely answers of a working storage are never treated as a failure.
 func TestStorageThatWorks(t *testing.T) {
 	t.Parallel()
 	x, f := idle(t), &Fleet{Node: "a", storage: &certmagic.FileStorage{Path: t.TempDir()}}
@@ -255,8 +256,7 @@ func (s *late) Load(ctx context.Context, key string) ([]byte, error) {
 	return s.FileStorage.Load(context.Background(), key)
 }
 
-// What a storage says too late changes nothing that is in use, and nothing that is cut off
-// counts as a message.
+// An answer that a storage gives too late has no effect, and a truncated message is ignored.
 func TestAnswersThatCome(t *testing.T) {
 	t.Parallel()
 	x, storage := idle(t), &late{FileStorage: certmagic.FileStorage{Path: t.TempDir()}, answered: make(chan struct{})}

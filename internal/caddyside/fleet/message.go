@@ -24,8 +24,8 @@ const (
 	maxOlder      = 32      // versions of policies that this server does not serve
 )
 
-// message is what a server writes to its key. Sequence differs each time: it shows that the
-// server is alive, whatever the clocks say.
+// message is the text that a server writes to its key. Sequence differs each time, which shows
+// that the server is alive, whatever the clocks say.
 type message struct {
 	Sequence int64             `json:"sequence"`
 	Policies map[string]string `json:"policies,omitempty"` // the SHA-256 of each policy that it serves, by name

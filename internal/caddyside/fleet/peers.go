@@ -13,9 +13,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// missingAfter is after how many reads without a new message a server is missing, and
-// forgetAfter how long it has written nothing when its key is deleted: servers in containers
-// may have a new name each time. It is looked up once in forgetEvery reads.
+// missingAfter is the number of reads without a new message after which a server is missing.
+// forgetAfter is the time without a message after which its key is deleted, because servers in
+// containers may have a new name each time. It is looked up once in forgetEvery reads.
 const (
 	missingAfter = 3
 	forgetAfter  = 7 * 24 * time.Hour
@@ -83,7 +83,7 @@ func (x *exchange) heard(node string, m *message) (silent int) {
 	return p.silent
 }
 
-// count is how many servers are alive, this one included, and how many were.
+// count returns the number of servers that are alive, this one included, and the number that were.
 func (x *exchange) count() (alive, missing int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

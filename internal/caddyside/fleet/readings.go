@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// own is what crawlers have read here, the newest of each crawler and host.
+// own holds the texts that crawlers have read here, the newest of each crawler and host.
 func (x *exchange) own() []handler.Reading {
 	all := slices.Clone(x.restored)
 	for _, d := range policies.Pool.Loaded() {

@@ -32,9 +32,9 @@ func init() {
 // App holds what all `robots_policy` handlers of a server share: the catalog of crawlers, and the recorders of what
 // crawlers do. It is configured by the global option `robots_policy`.
 type App struct {
-	// The recorders of requests, by name: `crawler_log` writes one line per request to the log
-	// `http.robots_policy.crawler_log`, `evidence` writes an event log that shows when it was changed, `metrics` counts
-	// for Prometheus, and `activity` stores totals in a database (in builds with the console).
+	// The recorders of requests, by name. `crawler_log` writes one line per request to the log
+	// `http.robots_policy.crawler_log`. `evidence` writes a tamper-evident event log. `metrics` counts for Prometheus.
+	// `activity` stores totals in a database (in builds with the console).
 	RecordersRaw caddy.ModuleMap `json:"recorders,omitempty" caddy:"namespace=robots_policy.recorders"`
 
 	// What other packages add to the global option, by name: `fleet` tells servers with the same storage what
@@ -42,7 +42,7 @@ type App struct {
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
 	// `auto` fetches the released catalog of crawlers once a day, checks its signature and what it changes, and
-	// stores it for all servers with this storage. Default: the catalog is that of the program or of the storage.
+	// stores it for all servers with this storage. Default: the catalog in the program or in the storage.
 	Catalog string `json:"catalog,omitempty"`
 
 	// Where the released catalog is fetched from. Default: the releases of this module.
@@ -122,7 +122,7 @@ func (a *App) Start() error {
 	return nil
 }
 
-// startWait is how long the sites wait for what they can be served without.
+// startWait is the time that the sites wait for parts that they can be served without.
 const startWait = time.Second
 
 func start(module any) error {

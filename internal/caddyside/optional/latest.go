@@ -8,7 +8,8 @@ import (
 )
 
 // Latest holds the settings of the configurations that have started, the newest last. There are two while one
-// replaces the other; if the newer fails to start, those of the older apply again. The zero value is ready to use.
+// replaces the other. If the newer one fails to start, the settings of the older one apply again. The zero value
+// is ready to use.
 type Latest[T any] struct {
 	mu  sync.Mutex
 	all []*T

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package optional opens what sites can be served without: stores, logs, the console. They are opened in the
-// background. What fails, hangs or stops working is reported once and tried again, at intervals that grow.
+// Package optional opens parts that sites can be served without: databases, logs, the console. They are
+// opened in the background. If a part fails, hangs or stops working, this is reported once and tried again,
+// at intervals that grow.
 package optional
 
 import (
@@ -35,7 +36,7 @@ type Part[T io.Closer] struct {
 	opening atomic.Bool
 }
 
-// Funcs are what a part is made of.
+// Funcs are the functions of a part.
 type Funcs[T io.Closer] struct {
 	// Open opens it. before is why it did not work before, nil at first.
 	Open func(o *Opening, before error) (T, error)
@@ -45,14 +46,14 @@ type Funcs[T io.Closer] struct {
 	Configure func(T) error
 }
 
-// Opening is one opening of a part. What was opened reports to it until it is closed.
+// Opening is one opening of a part. The opened part reports to it until it is closed.
 type Opening struct {
 	*State
 	broken chan error
 }
 
-// Broken says that what was opened stopped working and must be opened again. Of what is closed already it says
-// nothing, and nothing of its successor.
+// Broken says that the opened part stopped working and must be opened again. It has no effect on a part that
+// is closed already, nor on its successor.
 func (o *Opening) Broken(err error) {
 	select {
 	case o.broken <- err:

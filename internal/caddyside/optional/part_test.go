@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// thing is what a part of a test opens.
+// thing is opened by a part of a test.
 type thing struct{ closed *bool }
 
 func (t thing) Close() error { *t.closed = true; return nil }
 
-// What cannot be opened is tried again, at intervals that grow to five minutes, and works
-// once it can.
+// A part that cannot be opened is tried again, at intervals that grow to five minutes, and
+// works once it can.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Duration
@@ -88,7 +88,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// Nobody waits for what hangs while it is opened, and it is closed when it opens after all.
+// Sites do not wait for a part that hangs while it is opened. It is closed when it opens later.
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, closed := make(chan struct{}), false

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// State is whether a part works. It is logged when that changes, and shown by [Failing]
-// and [Metric] from NewState to Remove.
+// State tells whether a part works. It is logged when that changes, and shown by [Failing] and
+// [Metric] from NewState to Remove.
 type State struct {
 	name  string
 	tried chan struct{} // closed after the first attempt; nil if there is none to wait for

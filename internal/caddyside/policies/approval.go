@@ -8,10 +8,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 )
 
-// Approvals has how many people must stand behind a version, by the configurations that run.
+// Approvals holds the number of people who must approve a version, by the configurations that run.
 var Approvals optional.Latest[int]
 
-// Approval returns how many people must stand behind a version before it is published, 1 at least.
+// Approval returns the number of people, at least 1, who must approve a version before it is published.
 func Approval() int {
 	if n := Approvals.Get(); n != nil {
 		return max(*n, 1)
@@ -22,5 +22,5 @@ func Approval() int {
 // AdminAuthor ends the names of authors that were given to the admin API, where nothing proves them.
 const AdminAuthor = "through the admin API"
 
-// Proven reports whether the name of an author is that of a person who was signed in.
+// Proven reports whether an author's name belongs to a person who was signed in.
 func Proven(author string) bool { return !strings.HasSuffix(author, AdminAuthor) }

@@ -94,8 +94,8 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	}
 	o.Storage = ctx.Storage()
 	o.LastGood = filepath.Join(caddy.AppDataDir(), source.LastGood)
-	// A broken policy must be reported by caddy validate although there is a last good one,
-	// and nothing is saved: the user who validates is often not the one that Caddy runs as.
+	// caddy validate must report a broken policy although there is a last good one. Nothing is
+	// saved, because the user who validates is often not the user that Caddy runs as.
 	o.ReadOnly = optional.Validating()
 	o.Strict = o.ReadOnly || caddy.ActiveContext().Context != nil
 	o.Guard = recorders.CheckReload

@@ -91,7 +91,7 @@ func docBlocks(t *testing.T, heading string) []string {
 	return blocks
 }
 
-// pageQueries are those of the page.
+// pageQueries are the queries of the page.
 func pageQueries(t *testing.T) []string {
 	t.Helper()
 	queries := strings.Split(strings.TrimSuffix(strings.TrimSpace(docBlocks(t, "Queries for both")[0]), ";"), ";\n")

@@ -21,8 +21,8 @@ type Module interface {
 
 func init() { caddy.RegisterModule(new(CrawlerLog)) }
 
-// CrawlerLog writes each request as one line to the log `http.robots_policy.crawler_log`.
-// The fields are those of activity.Request; docs/reference/crawler-log.md lists them.
+// CrawlerLog writes each request as one line to the log `http.robots_policy.crawler_log`. Its
+// fields are the fields of activity.Request; docs/reference/crawler-log.md lists them.
 type CrawlerLog struct {
 	logger *zap.Logger
 	queue  *activity.Queue[activity.Request]
@@ -32,7 +32,7 @@ func (*CrawlerLog) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.crawler_log", New: func() caddy.Module { return new(CrawlerLog) }}
 }
 
-// visitsQueue is how many requests may wait for the log's writer.
+// visitsQueue is the number of requests that may wait for the log's writer.
 const visitsQueue = 1 << 13
 
 // Provision starts the queue.
@@ -45,7 +45,7 @@ func (l *CrawlerLog) Provision(ctx caddy.Context) error {
 // crawlerLogger stands for the name of the log, which users include in a log of their own.
 type crawlerLogger struct{}
 
-// CaddyModule returns the name as that of a module.
+// CaddyModule returns the name as a module's.
 func (crawlerLogger) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.robots_policy.crawler_log", New: func() caddy.Module { return crawlerLogger{} }}
 }
@@ -71,7 +71,7 @@ func (*CrawlerLog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 func (l *CrawlerLog) Record(v activity.Request) { l.queue.Record(v) }
 
-// Dropped is how many requests found the queue full.
+// Dropped returns the number of requests that found the queue full.
 func (l *CrawlerLog) Dropped() uint64 { return l.queue.Dropped() }
 
 func (l *CrawlerLog) write(v activity.Request) {

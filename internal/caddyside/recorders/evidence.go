@@ -176,7 +176,7 @@ func (e *Evidence) Record(v activity.Request) {
 	}
 }
 
-// Dropped is how many events were left out.
+// Dropped returns the number of events that were left out.
 func (e *Evidence) Dropped() uint64 {
 	if l, ok := e.log.Get(); ok {
 		l.Omit(&e.lost)
@@ -195,7 +195,7 @@ func (e *Evidence) Troubles() map[string]time.Time {
 
 func (*Evidence) Ordered() {}
 
-// Publish implements activity.Publisher. What comes while the log is not open comes again when it is.
+// Publish implements activity.Publisher. Texts that come while the log is not open come again when it is.
 func (e *Evidence) Publish(p *activity.Publication) {
 	e.log.With(func(l *evidence.Log) { l.Publish(p) })
 }
@@ -208,7 +208,7 @@ func (e *Evidence) End(p *activity.Publication) {
 	e.log.With(func(l *evidence.Log) { l.End(p) })
 }
 
-// Sign records what somebody did with a version of a policy.
+// Sign records an action of a person on a version of a policy.
 func (e *Evidence) Sign(action, by, note, name, policy string) {
 	e.log.With(func(l *evidence.Log) { l.Sign(action, by, note, name, policy) })
 }

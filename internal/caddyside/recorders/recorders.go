@@ -38,13 +38,14 @@ func RunningStore() ActivityStore {
 type ActivityStore interface {
 	// Violations returns the violations since a time, the most frequent first.
 	Violations(ctx context.Context, since time.Time, limit int) (*Violations, error)
-	// CheckReload returns an error if the version of a policy that is served must not be replaced: a
-	// source.UndecidedError if this is not known now, and may be later. name is that of the policy's source. The
-	// losses of the search engines in accepted are no reason.
+	// CheckReload returns an error if the served version of a policy must not be replaced. It is a
+	// source.UndecidedError if this is not known now, and may be later. name is the name of the policy's source.
+	// Losses of the search engines in accepted do not count.
 	CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error
 }
 
-// Violations are what crawlers fetched against what they had read, and what is not known.
+// Violations are the requests of crawlers that violate a robots.txt they had read, and the requests that
+// cannot be judged.
 type Violations struct {
 	Violations []Violation `json:"violations"`
 	Requests   int64       `json:"requests"`     // of crawlers in all
@@ -52,7 +53,7 @@ type Violations struct {
 	Lost       int64       `json:"not_recorded"` // requests that were not recorded
 }
 
-// Violation is what a crawler fetched although the robots.txt that it had read disallows it.
+// Violation is a request that the robots.txt which the crawler had read disallows.
 type Violation struct {
 	Crawler  string `json:"crawler"`
 	Identity string `json:"identity"`
@@ -76,11 +77,11 @@ var Metric prometheus.Collector = dropped{}
 type dropped struct{}
 
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_records_lost_total",
-	"Requests that a recorder did not record because its queue was full or it did not work, and events that evidence left out over the quota of a crawler.", []string{"recorder"}, nil)
+	"Requests that a recorder did not record because its queue was full or it failed, and events over a crawler's quota that evidence left out.", []string{"recorder"}, nil)
 
 // A restart is part of what goes wrong, so that a counter would begin with what it counts.
 var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timestamp_seconds",
-	"When something last went wrong with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp; 0 if it did not since the log was opened.", []string{"reason"}, nil)
+	"Time of the last problem with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if there was none since the log was opened.", []string{"reason"}, nil)
 
 var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_seconds",
 	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)

@@ -183,6 +183,6 @@ func hostsOf(policies []found) (hosts []string) {
 
 const (
 	answered = "another handler answers /robots.txt before robots_policy, so crawlers do not get the policy; put robots_policy before that handler"
-	noRoute  = "no request for /robots.txt gets to robots_policy, so crawlers do not get the policy; take robots_policy out of the matcher, handle or handle_path that lets only other requests in"
-	noPages  = "requests for pages do not get to robots_policy, so they have no headers of the policy and nobody is blocked; put robots_policy before what answers them"
+	noRoute  = "requests for /robots.txt do not reach robots_policy, so crawlers do not get the policy; move robots_policy out of the matcher, handle or handle_path that excludes them"
+	noPages  = "requests for pages do not reach robots_policy, so it adds no headers and blocks no crawler; put robots_policy before the handler that answers them"
 )

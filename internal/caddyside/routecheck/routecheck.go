@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routecheck warns of routes in which the robots_policy handler does not do what their author expects:
-// because requests for /robots.txt or for pages do not get to it, because two handlers apply to one request, or
-// because templates executes what the handler writes.
+// Package routecheck warns of routes in which the robots_policy handler does not do what their author expects.
+// Requests for /robots.txt or for pages may not reach it, two handlers may apply to one request, or templates
+// may execute the handler's output.
 package routecheck
 
 import (
@@ -167,7 +167,7 @@ type walker struct {
 // Described is a robots_policy handler.
 type Described interface{ Describe() Description }
 
-// Description is what a robots_policy handler says about itself.
+// Description describes a robots_policy handler.
 type Description struct {
 	Place    string // in a Caddyfile, "" if it is not known
 	Robots   bool   // it answers /robots.txt
@@ -322,13 +322,13 @@ func trustsProxies(s *caddyhttp.Server) bool {
 const (
 	nobody   = "robots_policy_decide answers only trusted proxies, and there are none, so every server that asks gets 403; list its address in trusted_proxies, under servers in the global options"
 	forged   = "trusted_proxies is set without trusted_proxies_strict: where a proxy appends to X-Forwarded-For, a client can write an address of Googlebot in front and be verified as Googlebot; add trusted_proxies_strict"
-	twice    = "robots_policy applies twice to one request: the first one answers robots.txt, and headers and meta tags come from both; remove one, or give them matchers that exclude each other"
+	twice    = "robots_policy applies twice to one request: the first answers robots.txt, and both add headers and meta tags. Remove one, or give them matchers that exclude each other"
 	executed = "templates comes before robots_policy, so it executes what the policy writes: {{…}} in a comment or address of robots.txt would run as a template; put robots_policy before templates"
 	after    = "robots_policy answers /robots.txt before another route for it, which is never used; remove that route, or set robots_txt to merge or off"
 )
 
-// diverge returns the steps of two paths from where they part, and whether a request that takes the first cannot take
-// the second: after a terminal route, and in a group, of whose routes only one is taken.
+// diverge returns the steps of two paths after they part, and whether a request that takes the first cannot take the
+// second. That is so after a terminal route, and in a group, which takes only one of its routes.
 func diverge(a, b []step) (restA, restB []step, exclusive bool) {
 	n := 0
 	for n < len(a) && n < len(b) && a[n].list == b[n].list && a[n].index == b[n].index {

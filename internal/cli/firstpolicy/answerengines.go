@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// answerEngines are the search engines of the built-in catalog that feed AI answers, the
-// best known first: without those, such as Googlebot, that feed AI training as well, which
-// a site loses only with their search.
+// answerEngines are the search engines of the built-in catalog that feed AI answers, the best
+// known first. Those that feed AI training as well, such as Googlebot, are left out, because a
+// site can only lose them together with their search.
 func answerEngines() []string {
 	return searchers(func(c *crawlers.Crawler) bool {
 		return c.Is(crawlers.CategoryAIInput) && !c.Is(crawlers.CategoryAITraining)

@@ -30,7 +30,7 @@ const (
 
 func (a Answer) String() string { return [...]string{"", "yes", "no"}[a] }
 
-// Topic is what a yes-or-no question is about.
+// Topic is the subject of a yes-or-no question.
 type Topic uint8
 
 // The topics, in the order in which they are asked about.
@@ -64,7 +64,7 @@ var Topics = [topicCount]struct {
 	Previews:  {"previews", "May messengers and social networks show previews of its pages?", Yes, Previews},
 }
 
-// Answers are what a policy is made from.
+// Answers are the inputs of a policy.
 type Answers struct {
 	From    string // where Robots is from, or empty
 	Robots  []byte // an existing robots.txt
@@ -99,8 +99,8 @@ func (a Answers) complete() (Answers, error) {
 	return a, nil
 }
 
-// siteHost is a host name for tests and tables: the site's own or, where staging hosts
-// are known, one beside them. It is empty if no host is known.
+// siteHost returns a host name for tests and tables: the site's own or, if staging hosts are
+// known, a host next to them. It is empty if no host is known.
 func (a Answers) siteHost() string {
 	if a.Host != "" || len(a.Staging) == 0 {
 		return a.Host
@@ -128,8 +128,8 @@ func ParseAnswer(s string) (Answer, error) {
 	return Unanswered, fmt.Errorf("invalid answer %q: must be yes or no", s)
 }
 
-// splitAnswers splits an answer with several values, separated by commas or spaces.
-// "none" and the like are no values.
+// splitAnswers splits an answer with several values, separated by commas or spaces. "none" and
+// similar words are not values.
 func splitAnswers(s string) []string {
 	words := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' || r == ' ' || r == '\t' })
 	if len(words) == 1 {
@@ -204,7 +204,7 @@ func (a *Answers) AddStaging(s string) error {
 }
 
 // SetFrom starts from a robots.txt: a file or its URL, or the site's address or host, which
-// open reads; without a robots.txt there it returns nothing. The site's host becomes that
+// open reads. If there is no robots.txt, it returns nothing. The site's host becomes the host
 // of the URL.
 func (a *Answers) SetFrom(s string, open func(name string) ([]byte, error)) (err error) {
 	name, host := s, ""

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Terminal is where questions are asked.
+// Terminal is the place where questions are asked.
 type Terminal struct {
 	In  io.Reader
 	Out io.Writer

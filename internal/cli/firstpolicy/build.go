@@ -59,7 +59,7 @@ func Build(a Answers) (*Built, error) {
 	case err != nil:
 		return b, err
 	case len(b.Contradictions) > 0:
-		return b, fmt.Errorf("%w: with all of them, this does not hold: %s; leave out the path or host that prevents it", ErrContradictory, b.Contradictions[0].Test)
+		return b, fmt.Errorf("%w: together they do not have this effect: %s; leave out the path or host that prevents it", ErrContradictory, b.Contradictions[0].Test)
 	case a.Robots == nil:
 		return b, nil
 	}
@@ -118,8 +118,8 @@ func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
 	}
 }
 
-// failedTest is the index of the first test that fails, and what holds instead. It is -1 if
-// there are only other errors.
+// failedTest returns the index of the first test that fails, and the actual decision. The index
+// is -1 if there are only other errors.
 func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) {
 	for _, d := range ds {
 		for i, e := range b.spec.Expect {

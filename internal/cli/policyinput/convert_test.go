@@ -65,7 +65,7 @@ func TestConvert(t *testing.T) {
 			name:   "paths that match nothing",
 			robots: "User-agent: *\nDisallow: /a /b /c /d\nDisallow: wp-admin\nDisallow: https://other.example/\nDisallow: /e\n",
 			asks:   []ask{{"nobody", "/a", true}, {"nobody", "/wp-admin", true}, {"nobody", "/", true}, {"nobody", "/e", false}},
-			notes:  []string{"write each path on a line of its own", `"wp-admin" does not start with /`, `"https://other.example/" is a URL`},
+			notes:  []string{"Write each path on its own line", `"wp-admin" does not start with /`, `"https://other.example/" is a URL`},
 		},
 		{
 			name:   "comments stay with their lines",

@@ -84,7 +84,7 @@ func TestReadFromServer(t *testing.T) {
 		{path: "/robots.txt"},
 		{path: "/robots.txt#part"},
 		{path: "/moved"},
-		{path: "/loop", fails: "more than 10 redirects"},
+		{path: "/loop", fails: "more than 5 redirects"},
 		{path: "/bom"},
 		{path: "/utf16"},
 		{path: "/gzip"},

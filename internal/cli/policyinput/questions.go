@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Questions are what two robots.txt files answer to an independent reader.
+// Questions are the answers of two robots.txt files to the questions of an independent reader.
 type Questions struct {
 	*rfc9309.Comparison
 

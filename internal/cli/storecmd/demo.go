@@ -137,7 +137,7 @@ type demoVersion struct {
 	robots      map[string]*robotsserve.File // by host
 }
 
-// reading is that a crawler read the robots.txt of a version.
+// reading records that a crawler read the robots.txt of a version.
 type reading struct {
 	at      time.Time
 	version *demoVersion

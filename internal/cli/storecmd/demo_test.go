@@ -53,7 +53,7 @@ func TestDemoFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var taken []string
 	for _, port := range []string{"2020", "2021", "8080"} {
-		if l, err := net.Listen("tcp", ":"+port); err == nil { // else somebody else has it
+		if l, err := net.Listen("tcp", ":"+port); err == nil { // otherwise another program has it
 			defer l.Close()
 		}
 		taken = append(taken, ":"+port)

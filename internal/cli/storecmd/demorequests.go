@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// demoClient is who visits in the demo. The numbers are invented.
+// demoClient is a client in the demo. The numbers are invented.
 type demoClient struct {
 	name, kind string
 	identity   activity.Identity
@@ -165,7 +165,7 @@ func (d *demo) record(v activity.Request) {
 	d.visits++
 }
 
-// size is that of a page: most are of some 40 kB.
+// size returns the size of a page: most have about 40 kB.
 func (d *demo) size() int64 { return int64(math.Exp(10.3 + 0.6*d.rnd.NormFloat64())) }
 
 // path is one that a client asks for: few pages get most requests.

@@ -35,8 +35,8 @@ func execute(cmd *cobra.Command, args ...string) string {
 	return out.String()
 }
 
-// The commands do with a fleet in ClickHouse what they do with the store of a server: its
-// tables are made, a replay finds the same, and what is forgotten is gone in both.
+// The commands do the same with a fleet in ClickHouse and with the database of a server: its
+// tables are made, a replay has the same result, and forgotten rows are gone in both.
 func TestCommandsOnBothEngines(t *testing.T) {
 	t.Parallel()
 	server := clickhousetest.Start(t)

@@ -58,8 +58,8 @@ func forgetCommand() *cobra.Command {
 		})
 	cmd.Long = `
 Deletes all totals of a crawler, of a host, or of a crawler on a host from the activity
-store in a directory. Caddy must not be running with it. Of a server that sends totals to
-ClickHouse, the statements that delete them there are printed or, with --clickhouse, run.`
+database in a directory. Caddy must not be running with it. If the server sends totals to
+ClickHouse, it prints the statements that delete them there or, with --clickhouse, runs them.`
 	cmd.Flags().StringVar(&crawler, "crawler", "", "the crawler, by its product token")
 	cmd.Flags().StringVar(&host, "host", "", "the host")
 	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "delete it in this ClickHouse, too, for all servers of the fleet: "+clickHouseAddress)

@@ -20,7 +20,7 @@ func init() {
 	cli.Register(demoCommand)
 }
 
-// openStore opens the store of a directory, or that of a fleet at an address.
+// openStore opens the database of a directory, or a fleet's database at an address.
 func openStore(ctx context.Context, name string) (cli.Store, error) {
 	if !strings.Contains(name, "://") {
 		return store.OpenReader(ctx, name)

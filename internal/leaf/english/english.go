@@ -46,8 +46,8 @@ func List[S ~string](words []S, last string) string {
 	return b.String()
 }
 
-// OneLine is a text that somebody wrote as it can stand within a line: characters that end the line, command a
-// terminal or change the direction of writing are spaces.
+// OneLine returns a text in a form that is safe within a line: characters that end the line, command a
+// terminal or change the direction of writing become spaces.
 func OneLine(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' {

@@ -19,7 +19,7 @@ type Set struct {
 	labels map[string]string // by name
 }
 
-// NewSet returns an empty set, for at most limit names. A label has at most so many bytes.
+// NewSet returns an empty set, for at most limit names. A label has at most the given number of bytes.
 func NewSet(limit, bytes int) *Set {
 	return &Set{limit: limit, bytes: bytes, labels: map[string]string{}}
 }

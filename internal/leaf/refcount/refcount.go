@@ -16,7 +16,7 @@ type counted[T any] struct {
 	users int
 }
 
-// Acquire returns the value of a key, which create makes if nobody uses it yet. Release it when done.
+// Acquire returns the value of a key, which create makes if it is not in use yet. Release it when done.
 func (p *Pool[T]) Acquire(key string, create func() T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,8 +15,8 @@ type Clash struct {
 	Choice               string // mine, theirs or empty
 }
 
-// Merge makes both changes of a text. Where they clash, it takes what choice says of the clash: mine or
-// theirs. It returns false for texts that are too long.
+// Merge makes both changes of a text. Where they clash, choice decides: mine or theirs. It returns
+// false for texts that are too long.
 func Merge(base, mine, theirs string, choice func(name string) string) (string, []Clash, bool) {
 	b, m, t := lines(base), lines(mine), lines(theirs)
 	inMine, ok := matches(base, mine)

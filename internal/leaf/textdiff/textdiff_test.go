@@ -36,7 +36,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What somebody sends cannot cost much memory.
+// A text from a client cannot cost much memory.
 func TestTooLong(t *testing.T) {
 	long := strings.Repeat("a\nb\n", 2_000)
 	other := strings.Repeat("c\nd\n", 2_000)
