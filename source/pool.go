@@ -138,7 +138,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 			zap.String("policy", d.Name), zap.Error(err))
 		return
 	}
-	s.Since, s.PerHost = before.Since, before.PerHost
+	s.Since = before.Since
 	s.Publication().Time = time.Now()
 	if u, _ := d.active(); u != nil {
 		o.saveLastGood(u.src, s)
