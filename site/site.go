@@ -88,6 +88,28 @@ func (s *Site) Tailored(crawler policy.CrawlerID, t *Target, now time.Time) *Pag
 	return s.pages.page(true, crawler, t, now)
 }
 
+// NextDate is when the next date in the policy after now passes; zero for never.
+func (s *Site) NextDate(now time.Time) (next time.Time) {
+	add := func(last time.Time) {
+		if end := last.Add(time.Second); end.After(now) {
+			next = earlier(next, end)
+		}
+	}
+	for _, r := range s.File.Spec.Rules {
+		for _, st := range r.Statements {
+			if st.Qualifiers != nil && st.Qualifiers.TimeLimit.Kind == policy.UntilDate {
+				add(st.Qualifiers.TimeLimit.Last)
+			}
+		}
+		for _, e := range r.EngineRules {
+			if last, ok := e.Rule.UnavailableAfter(); ok {
+				add(last)
+			}
+		}
+	}
+	return next
+}
+
 // Place is a place in the policy file, as FILE:LINE.
 func (s *Site) Place(at policy.Pos) string { return fmt.Sprintf("%s:%d", s.File.Name, at.Line) }
 

@@ -195,6 +195,7 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 		d.unmarked = markTries
 	}
 	d.publish(s, all)
+	o.pool.watchDates(s)
 	out := Outcome{Before: before, Now: s, news: loaded}
 	if before != nil {
 		out.Changes = compare.Policies(before.Site.Policy, s.Site.Policy, compare.Options{})

@@ -205,6 +205,7 @@ func (d *Document) startLastGood(u *user) bool {
 	defer d.mu.Unlock()
 	d.previous = before
 	d.setCurrent(s)
+	u.pool.watchDates(s)
 	return true
 }
 

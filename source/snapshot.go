@@ -30,6 +30,7 @@ type Snapshot struct {
 
 	catalog     atomic.Pointer[crawlers.Catalog] // it was compiled with
 	publication func() *activity.Publication
+	until       time.Time // when a date in it passes; zero for never
 }
 
 var serials atomic.Uint64
@@ -57,6 +58,7 @@ func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) 
 		Site: s, ETagSuffix: "-rp" + sum[:12], Text: string(data), SHA256: sum, Since: time.Now(), Warnings: ds.Summed(),
 		Serial: serials.Add(1), Memory: site.NewMemory(false),
 	}
+	v.until = s.NextDate(v.Since)
 	v.publication = sync.OnceValue(v.publish)
 	v.catalog.Store(catalog)
 	return v, nil
