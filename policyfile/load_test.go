@@ -54,6 +54,34 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// What takes too much work to compile is an error with its line, and a warning of a text
+// that was served before: a limit never changes what a policy in force says.
+func TestWorkOfAcceptedPolicies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for seconds")
+	}
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("version: 1\nrules:\n")
+	for _, rule := range []string{"everyone\n    disallow", "Googlebot\n    allow"} {
+		b.WriteString("  - for: " + rule + ":\n      crawl:\n")
+		for i := range 20_000 {
+			fmt.Fprintf(&b, "        - /*a*%d*b\n", i)
+		}
+	}
+	f, ds := Load("work.yaml", []byte(b.String()))
+	if f != nil || len(ds) != 1 || ds[0].Code != "too-many-rules" || ds[0].Pos.Line < 20_000 {
+		t.Fatalf("new: %v", ds.Error())
+	}
+	f, ds = LoadWith("work.yaml", []byte(b.String()), Options{Accepted: true})
+	if f == nil || !strings.Contains(ds.Error(), "[more-than-allowed]") {
+		t.Fatalf("accepted: %v", ds.Error())
+	}
+	if d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Path: "/xa/y19999zb"}); d.Verdict != policy.Allowed {
+		t.Errorf("what is allowed became %v", d.Verdict)
+	}
+}
+
 func TestTooManyCombinationsOfCrawlersAndHosts(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for:\n")
@@ -118,7 +146,7 @@ func TestEveryCodeIsShownAndExplained(t *testing.T) {
 			explained[code] = true
 		}
 	}
-	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "expectation-no-longer-holds": true} // TestLimits, TestExpectations
+	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "more-than-allowed": true, "expectation-no-longer-holds": true} // TestLimits, TestExpectations
 	mark := regexp.MustCompile(`(?m)^[^ ].*: (error|warning|hint): .* \[([a-z-]+)\]$`)
 	for _, path := range filesOf(t, "testdata/bad/*.txt") {
 		data, err := os.ReadFile(path)
@@ -156,7 +184,7 @@ func TestEveryCodeIsShownAndExplained(t *testing.T) {
 var channelCodes = map[string]bool{
 	"other-spelling": true, "acap-not-ready": true, "acap-modification": true, "acap-crawler-name": true, "acap-resource-disallowed": true, "acap-circular": true, "app-directives-named": true,
 	"not-flattenable": true, "content-usage-cross": true, "app-directives-cross": true, "robots-txt-too-large": true, "hosts-not-rendered": true,
-	"line-too-long": true, "patterns-not-compared": true, "many-meta-tags": true, "header-too-large": true, "not-in-headers": true, "app-directive-hash": true,
+	"line-too-long": true, "many-meta-tags": true, "header-too-large": true, "not-in-headers": true, "app-directive-hash": true,
 	"acap-undecidable": true, "acap-cross": true, "acap-case": true, "acap-purpose": true, "purpose-groups-differ": true, "purpose-not-published": true,
 	"token-group-disallowed": true, "rights-stricter": true, "rights-crossed": true, "rights-differ": true,
 }

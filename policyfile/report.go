@@ -142,6 +142,7 @@ var codeTable = []codeInfo{
 	{"bad-expectation", policy.Error, "A test that cannot be read"},
 	{"expectation-failed", policy.Error, "A test of the policy fails"},
 
+	{"more-than-allowed", policy.Warning, "More rules than a new policy may have"},
 	{"expectation-no-longer-holds", policy.Warning, "A test of the policy no longer passes"},
 	{"listed-twice", policy.Warning, "The same thing is listed twice"},
 	{"another-catalog", policy.Warning, "Another catalog of crawlers"},
