@@ -23,6 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 func init() {
@@ -202,44 +203,51 @@ func (m *MatchCrawler) MatchWithError(r *http.Request) (bool, error) { return m.
 // Match reports whether a request is by one of the clients.
 func (m *MatchCrawler) Match(r *http.Request) bool {
 	var buf [4]int
-	found := m.recognize(buf[:0], r)
-	for _, i := range found {
-		if m.wanted[i] && m.identified(r, i) {
+	var clientBuf [4]identity.Client[int]
+	var target string
+	if m.verifier != nil {
+		target, _ = site.PathOf(server{}.Original(r))
+	}
+	named := m.recognizer.RecognizeEach(buf[:0], r.Header["User-Agent"])
+	clients, _ := identity.Ask[int](m.verifier, identity.Request{Request: r, Server: server{}, Target: target}, knownTo{m}, named, clientBuf[:0])
+	for _, c := range clients {
+		if m.wanted[c.Crawler] && m.accepts(c.Identity) {
 			return true
 		}
 	}
-	if !m.unknown || len(found) > 0 {
+	if !m.unknown || len(clients) > 0 {
 		return false
 	}
 	_, automated := crawlers.AutomatedRequest(r.Header)
 	return automated
 }
 
-// identified reports whether the client has the identity that the matcher asks for, as the crawler of a number.
-func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
-	if m.Identity == anyIdentity {
-		return true
+// knownTo are the crawlers that a matcher knows, by their numbers in its catalog.
+type knownTo struct{ *MatchCrawler }
+
+func (m knownTo) Identities() *crawlers.Identities { return m.identities }
+
+func (m knownTo) CrawlerOf(c *crawlers.Crawler) (int, bool) { return m.catalog.Index(c.Token) }
+
+// Verification is empty where nothing depends on it.
+func (m knownTo) Verification(crawler int) crawlers.Verification {
+	if m.Identity == anyIdentity || !m.wanted[crawler] {
+		return crawlers.Verification{}
 	}
-	who := m.verifier.Identify(server{}, r, m.identities, m.catalog.At(crawler).Verification)
+	return m.catalog.At(crawler).Verification
+}
+
+// accepts reports whether an identity is one that the matcher asks for.
+func (m *MatchCrawler) accepts(who policy.Identity) bool {
 	switch m.Identity {
 	case "verified":
 		return who == policy.Verified
 	case "impostor":
 		return who == policy.Impostor
+	case "not-impostor":
+		return who != policy.Impostor
 	}
-	return who != policy.Impostor
-}
-
-// recognize appends to found the indices of the crawlers that a request is from, see [identity.Judged].
-func (m *MatchCrawler) recognize(found []int, r *http.Request) []int {
-	named := m.recognizer.RecognizeEach(found, r.Header["User-Agent"])
-	proof := m.verifier.Recognize(server{}, r, m.identities, len(named) > 0, func(c *crawlers.Crawler) bool {
-		return slices.ContainsFunc(named, func(i int) bool { return m.catalog.At(i) == c })
-	})
-	if proof == (identity.Proof{}) {
-		return named
-	}
-	return identity.Judged(proof, named, func(c *crawlers.Crawler) (int, bool) { return m.catalog.Index(c.Token) })
+	return true
 }
 
 // CELLibrary makes the matcher a function of expressions:

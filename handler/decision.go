@@ -11,26 +11,28 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
-	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // class is what all requests have in common that are counted and logged alike.
 type class struct {
+	version  uint64 // the Serial of the policy's Snapshot
 	crawler  policy.CrawlerID
 	identity policy.Identity
 	verdict  policy.Verdict
-	impostor bool         // enforcement.impostors decided, not a rule
-	limited  bool         // it is allowed, and over the limit of rule
-	action   policy.Mode  // if blocked: the policy's mode, limited by the handler's
-	rule     *policy.Rule // that decided; nil if none did
+	impostor bool        // enforcement.impostors decided, not a rule
+	limited  bool        // it is allowed, and over the limit of rule
+	action   policy.Mode // if blocked: the policy's mode, limited by the handler's
+	rule     policy.Pos  // of the rule that decided; zero if none did
 }
 
-// classify returns the class of a request, on a handler that enforces at most
-// maxMode.
-func classify(identity policy.Identity, v site.Verdict, maxMode policy.Mode) class {
-	c := class{crawler: v.Crawler, identity: identity, verdict: v.Decision.Verdict, impostor: v.Impostor, rule: v.Decision.Rule}
+// classify returns the class of a request that is over no limit.
+func (q *request) classify(v site.Verdict) class {
+	c := class{version: q.snapshot.Serial, crawler: v.Crawler, identity: q.query.Identity, verdict: v.Decision.Verdict, impostor: v.Impostor}
+	if v.Decision.Rule != nil {
+		c.rule = v.Decision.Rule.Pos
+	}
 	if v.Blocked() {
-		c.action = min(v.Mode, maxMode)
+		c.action = min(v.Mode, q.h.mode())
 	}
 	return c
 }
@@ -59,15 +61,14 @@ func (c *class) done() activity.Decision {
 }
 
 // Decision is what is counted, logged and published about a class of requests by a known
-// crawler. The requests share it: but for its counters it does not change.
+// crawler. The requests share it: but for its counters it does not change. It holds nothing
+// of the policy.
 type Decision struct {
 	class
-	site    *site.Site
-	info    policy.Crawler
-	fetcher fetchingCrawler
-	publish func(*http.Request)
-	server  any // the handler's serverKey, as publish is the server's
-	metrics *Metrics
+	ruleName string
+	info     policy.Crawler
+	token    site.Token
+	publish  func(*http.Request)
 
 	robots, edge, headers, page series
 }
@@ -79,12 +80,7 @@ func (d *Decision) Crawler() policy.Crawler { return d.info }
 func (d *Decision) Identity() policy.Identity { return d.identity }
 
 // Rule is the name of the rule, or of the setting, that decided; empty if none did.
-func (d *Decision) Rule() string {
-	if d.impostor {
-		return "enforcement.impostors"
-	}
-	return d.site.RuleName(d.rule)
-}
+func (d *Decision) Rule() string { return d.ruleName }
 
 // Verdict is "allowed", "disallowed" or "unstated"; of a request that is over a limit
 // "limited" or "would_limit".
@@ -104,20 +100,23 @@ func (d *Decision) Action() string {
 	return d.action.String()
 }
 
-// decisions caches the decisions of one policy, the most recent one in each slot, so
+// decisions caches the decisions of a handler, the most recent one in each slot, so
 // that its size is fixed.
 type decisions [decisionSlots]atomic.Pointer[Decision]
 
-const decisionSlots = 64
+const decisionSlots = 256
 
-// decisionOf returns the decision of a class, cached until the policy is replaced.
-func (h *Handler) decisionOf(s *source.Snapshot, c class) *Decision {
-	slot := &s.Attached(func() any { return new(decisions) }).(*decisions)[c.slot()]
-	if d := slot.Load(); d != nil && d.class == c && d.metrics == h.Metrics && d.server == h.serverKey {
+// decisionOf returns the decision of a class of requests under a policy, by a rule or nil.
+func (h *Handler) decisionOf(s *site.Site, c class, rule *policy.Rule) *Decision {
+	slot := &h.decisions[c.slot()]
+	if d := slot.Load(); d != nil && d.class == c {
 		return d
 	}
-	d := &Decision{class: c, site: s.Site, info: s.Site.Policy.CrawlerInfo(c.crawler), server: h.serverKey, metrics: h.Metrics}
-	d.fetcher = newFetchingCrawler(d.info.Token)
+	d := &Decision{class: c, ruleName: s.RuleName(rule), info: s.Policy.CrawlerInfo(c.crawler)}
+	if c.impostor {
+		d.ruleName = "enforcement.impostors"
+	}
+	d.token = site.NewToken(d.info.Token)
 	d.publish = h.Server.Publisher(d)
 	slot.Store(d)
 	return d
@@ -126,39 +125,37 @@ func (h *Handler) decisionOf(s *source.Snapshot, c class) *Decision {
 // slot returns the slot of a class. Crawlers next to each other in the catalog
 // have different ones.
 func (c *class) slot() uint {
-	h := uint(c.crawler) + 16*uint(c.verdict) + 8*uint(c.identity)
-	if c.rule != nil {
-		h += 5 * uint(c.rule.Pos.Line)
-	}
-	return h % decisionSlots
+	return (uint(c.crawler) + 16*uint(c.verdict) + 8*uint(c.identity) + 5*uint(c.rule.Line) + 31*uint(c.version)) % decisionSlots
 }
 
-func (d *Decision) countEdge() {
+func (h *Handler) countEdge(d *Decision) {
 	d.edge.inc(func() []prometheus.Counter {
-		crawler, rule := d.metrics.crawler(d.info.Token), d.Rule()
+		crawler, rule := h.Metrics.crawler(d.info.Token), d.ruleName
 		if !d.impostor {
-			rule = d.metrics.rule(d.site, d.rule)
+			rule = h.Metrics.rule(rule)
 		}
 		return []prometheus.Counter{
-			d.metrics.requests.WithLabelValues(crawler, channelEdge, string(d.done()), rule),
-			d.metrics.identities.WithLabelValues(crawler, d.identity.String()),
+			h.Metrics.requests.WithLabelValues(crawler, channelEdge, string(d.done()), rule),
+			h.Metrics.identities.WithLabelValues(crawler, d.identity.String()),
 		}
 	})
 }
 
-func (d *Decision) countRobotsTxt() { d.countSent(&d.robots, channelRobotsTxt, decisionServed) }
+func (h *Handler) countRobotsTxt(d *Decision) {
+	h.countSent(d, &d.robots, channelRobotsTxt, decisionServed)
+}
 
-func (d *Decision) countPage(headers, elements bool) {
+func (h *Handler) countPage(d *Decision, headers, elements bool) {
 	if headers {
-		d.countSent(&d.headers, channelHeaders, decisionSent)
+		h.countSent(d, &d.headers, channelHeaders, decisionSent)
 	}
 	if elements {
-		d.countSent(&d.page, channelPage, decisionSent)
+		h.countSent(d, &d.page, channelPage, decisionSent)
 	}
 }
 
-func (d *Decision) countSent(s *series, channel, decision string) {
+func (h *Handler) countSent(d *Decision, s *series, channel, decision string) {
 	s.inc(func() []prometheus.Counter {
-		return []prometheus.Counter{d.metrics.requests.WithLabelValues(d.metrics.crawler(d.info.Token), channel, decision, "")}
+		return []prometheus.Counter{h.Metrics.requests.WithLabelValues(h.Metrics.crawler(d.info.Token), channel, decision, "")}
 	})
 }

@@ -22,9 +22,9 @@ import (
 
 // classesOf returns all classes of requests that there could be under a policy.
 func classesOf(s *site.Site) (all []class) {
-	rules := []*policy.Rule{nil}
-	for i := range s.Policy.Spec().Rules {
-		rules = append(rules, &s.Policy.Spec().Rules[i])
+	rules := []policy.Pos{{}}
+	for _, r := range s.Policy.Spec().Rules {
+		rules = append(rules, r.Pos)
 	}
 	for id := range s.Policy.Crawlers {
 		for _, r := range rules {
@@ -53,8 +53,8 @@ func TestDecisionsAreOfTheirClass(t *testing.T) {
 		wait.Go(func() {
 			for i := range 20_000 {
 				k := classes[(i*(2*n+1)+n)%len(classes)]
-				f := h.decisionOf(l, k)
-				if f.class != k || f.info.Token != l.Site.Policy.CrawlerInfo(k.crawler).Token || f.site != l.Site {
+				f := h.decisionOf(l.Site, k, nil)
+				if f.class != k || f.info.Token != l.Site.Policy.CrawlerInfo(k.crawler).Token {
 					t.Errorf("%+v: got %+v", k, f.class)
 					return
 				}
@@ -62,7 +62,7 @@ func TestDecisionsAreOfTheirClass(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if first := h.decisionOf(l, classes[0]); h.decisionOf(l, classes[0]) != first {
+	if first := h.decisionOf(l.Site, classes[0], nil); h.decisionOf(l.Site, classes[0], nil) != first {
 		t.Error("nothing is cached")
 	}
 }
@@ -198,8 +198,7 @@ func TestMetricLabelsAreUTF8(t *testing.T) {
 			if err := h.Serve(httptest.NewRecorder(), newRequest("GPTBot/1.0"), nil); err != nil {
 				t.Fatal(err)
 			}
-			s := snapshotOf(t, h).Site
-			if l := h.Metrics.rule(s, &s.Policy.Spec().Rules[0]); !strings.HasPrefix(name, l) || len(l) <= maxLabelBytes-len(letter) || len(l) > maxLabelBytes {
+			if l := h.Metrics.rule(name); !strings.HasPrefix(name, l) || len(l) <= maxLabelBytes-len(letter) || len(l) > maxLabelBytes {
 				t.Errorf("%s: label %q", name, l)
 			}
 		}

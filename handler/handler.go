@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -103,7 +103,7 @@ type Handler struct {
 	warned    logsample.Once
 	robots    *wellKnown[robotstxt.File] // nil: RobotsTxtOff
 	tdmrep    wellKnown[upstream.TDMRepFile]
-	serverKey any                 // what handlers of the same Server have in common
+	decisions decisions
 	unknown   func(*http.Request) // publishes a request by anyone but a known crawler
 	longHead  func(*http.Request) // called for pages whose head is longer than MaxHead
 }
@@ -130,12 +130,9 @@ func New(o Options) *Handler {
 		o.Server = NetHTTP{}
 	}
 	if o.Decide != "" {
-		o.Server, o.Meta = decider{o.Server}, metainject.Off
+		o.Meta = metainject.Off
 	}
 	h := &Handler{Options: o, unknown: o.Server.Publisher(nil)}
-	if h.serverKey = h; reflect.ValueOf(o.Server).Comparable() {
-		h.serverKey = o.Server
-	}
 	h.longHead = h.warnOfLongHead
 	h.everyPage.Store(o.EveryPage)
 	h.provisionWellKnown()
@@ -146,50 +143,41 @@ func New(o Options) *Handler {
 // the request target as the client sent it, before any rewrite. An [*Error] is for the
 // server's error routes.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Next) error {
-	target, ok := pathOf(h.Server.Original(r))
+	target, ok := site.PathOf(h.Server.Original(r))
 	if !ok {
 		answerOpaque(w)
 		return nil
 	}
-	return h.serve(w, r, next, target, false)
+	return h.serve(w, r, next, target, nil)
 }
 
 // serve is Serve for a target. A check is a request that another server has received.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Next, target string, check bool) (err error) {
-	robots := h.robots != nil && !check && r.Method != http.MethodConnect && isRobotsTxt(target)
-	s, err := h.Policies.Get(r.Context(), r.Host)
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Next, target string, check *check) (err error) {
+	q := request{Request: r, h: h, w: w, next: next, check: check, target: site.NewTarget(r.Host, target)}
+	q.snapshot, err = h.Policies.Get(r.Context(), r.Host)
 	if _, ok := errors.AsType[source.UnavailableError](err); ok {
-		return serveUnavailable(w, r, next, robots)
+		return q.answerUnavailable()
 	}
 	if err != nil {
 		return &Error{http.StatusServiceUnavailable, err}
 	}
-	if s == nil {
+	if q.snapshot == nil || check == nil && h.Server.IsInclude(r) && !q.isRobots() {
 		return next.ServeHTTP(w, r)
 	}
 	if h.Server.Vars(r) == nil {
-		r = withVars(r)
+		q.Request = withVars(r)
 	}
-	if check {
-		h.Server.Vars(r)[checkVar] = true
-	}
-	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: target, check: check, robots: robots}
-	if !q.robots && h.Server.IsInclude(r) {
-		return next.ServeHTTP(w, r)
-	}
-	if q.evaluate(); q.decision != nil {
-		q.decision.publish(r)
+	if q.judge(); q.decision != nil {
+		q.decision.publish(q.Request)
 	} else {
-		h.unknown(r)
+		h.unknown(q.Request)
 	}
-	if h.Recorders.Active() {
-		if rec := q.record(); rec != nil {
-			defer func() { rec.end(&q, err) }()
-			q.w = rec
-			err = q.answer()
-			rec.returned = true
-			return err
-		}
+	if rec := q.record(); rec != nil {
+		defer func() { rec.end(&q, err) }()
+		q.w = rec
+		err = q.answer()
+		rec.returned = true
+		return err
 	}
 	return q.answer()
 }

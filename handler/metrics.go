@@ -8,8 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/labels"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Values of the label channel.
@@ -81,12 +79,12 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 // crawler returns the label of a crawler: its token in the catalog or the policy.
 func (m *Metrics) crawler(token string) string { return m.bots.Label(token) }
 
-// rule returns the label of a rule, empty for nil.
-func (m *Metrics) rule(s *site.Site, r *policy.Rule) string {
-	if r == nil {
+// rule returns the label of a rule by its name, which is empty if none decided.
+func (m *Metrics) rule(name string) string {
+	if name == "" {
 		return ""
 	}
-	return m.rules.Label(s.RuleName(r))
+	return m.rules.Label(name)
 }
 
 // series is a set of counters that are looked up when they are first incremented:

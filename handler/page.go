@@ -29,7 +29,7 @@ func (h *Handler) warnOfLongHead(r *http.Request) {
 func (q *request) servePage(count bool) error {
 	page, etag := q.page()
 	if count {
-		q.decision.countPage(q.h.Headers != 0 && page.Values != nil, page.Elements != nil)
+		q.h.countPage(q.decision, q.h.Headers != 0 && page.Values != nil, page.Elements != nil)
 	}
 	if page.Values == nil && page.Elements == nil && page.Rights == nil && !q.h.Tailored {
 		return q.next.ServeHTTP(q.w, q.Request)
@@ -57,16 +57,16 @@ func (q *request) page() (*site.Page, string) {
 	var now time.Time // site.Page asks the clock only if the policy has dates
 	s, suffix := q.snapshot.Site, q.snapshot.ETagSuffix
 	if !q.h.Tailored {
-		return s.Page(q.Host, q.target, now), suffix
+		return s.PageOf(&q.target, now), suffix
 	}
 	if q.several { // what everyone reads has the restrictions of each
-		return s.Page(q.Host, q.target, now), suffix + "-all"
+		return s.PageOf(&q.target, now), suffix + "-all"
 	}
 	crawler := policy.CrawlerID(0)
 	if q.decision != nil {
 		crawler = q.decision.crawler
 	}
-	return s.Tailored(crawler, q.Host, q.target, now), suffix + "-" + strconv.Itoa(int(crawler))
+	return s.Tailored(crawler, &q.target, now), suffix + "-" + strconv.Itoa(int(crawler))
 }
 
 // addHeaders adds what the policy says about the path to the header of a response that

@@ -18,20 +18,23 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// recording records one request. It stands between the handler and the client to
-// count what is sent.
+// recording stands between the handler and the client to count what is sent, and records the request when it was
+// answered.
 type recording struct {
 	http.ResponseWriter
-	visit    activity.Request
-	returned bool // the handlers did: they panic to end a connection
+	status   int
+	bytes    int64
+	began    time.Time
+	unlisted string // the name of an automated client that the policy does not know
+	returned bool   // the handlers did: they panic to end a connection
 }
 
 var recordings = sync.Pool{New: func() any { return new(recording) }}
 
-// record begins to record a request. It returns nil unless the request is by a
-// crawler, or by a client that looks automated.
+// record begins to record a request. It returns nil if there are no recorders, and unless the request is by a crawler, or
+// by a client that looks automated.
 func (q *request) record() *recording {
-	if q.h.Server.Vars(q.Request)[recordedVar] != nil {
+	if !q.h.Recorders.Active() || q.h.Server.Vars(q.Request)[recordedVar] != nil {
 		return nil // error routes do not record it again
 	}
 	var name string
@@ -42,19 +45,30 @@ func (q *request) record() *recording {
 		}
 	}
 	q.note(recordedVar)
+	q.publication()
 	rec := recordings.Get().(*recording)
-	rec.ResponseWriter = q.w
-	p := q.publication()
-	rec.visit = activity.Request{
-		Host: policy.NormalizeHost(q.Host), RobotsTxt: q.robots && q.Method == http.MethodGet,
-		Policy: p.SHA256[:12], Publication: p.ID[:12], Number: p.Number,
-	}
-	v := &rec.visit
+	rec.ResponseWriter, rec.unlisted, rec.began = q.w, name, time.Now()
+	return rec
+}
+
+// end passes the request on. err is what the handlers returned.
+func (rec *recording) end(q *request, err error) {
+	v := rec.visit(q)
+	rec.describe(&v, q, err)
+	q.h.Recorders.Record(v)
+	*rec = recording{}
+	recordings.Put(rec)
+}
+
+// visit is what was asked, and what was decided about it.
+func (rec *recording) visit(q *request) activity.Request {
+	p := q.snapshot.Publication()
+	v := activity.Request{Host: policy.NormalizeHost(q.Host), Policy: p.SHA256[:12], Publication: p.ID[:12], Number: p.Number}
 	if q.decision == nil {
-		v.Time, v.Crawler, v.Category = time.Now(), name, activity.CategoryUnlisted
+		v.Time, v.Crawler, v.Category = rec.began, rec.unlisted, activity.CategoryUnlisted
 		v.Identity, v.Decision = activity.Unverified, activity.Allowed
-		v.Path, _, v.QueryOmitted = strings.Cut(pathpattern.EncodeBeyondASCII(q.target), "?")
-		return rec
+		v.Path, _, v.QueryOmitted = strings.Cut(pathpattern.EncodeBeyondASCII(q.target.Path), "?")
+		return v
 	}
 	d := q.decision
 	v.Time, v.Crawler, v.Category = q.query.Now, d.info.Token, d.info.Category
@@ -63,10 +77,36 @@ func (q *request) record() *recording {
 		v.Identity = activity.Audit
 	}
 	v.Path, v.QueryOmitted = q.recordedPath()
-	if version, ok := sharedOf(q.snapshot).fetches.last(d.fetcher, q.Host); ok {
-		v.Robots = version.ETag
+	v.Robots, v.Violation = q.read.Version, q.violation
+	return v
+}
+
+// describe adds to what was decided what was answered.
+func (rec *recording) describe(v *activity.Request, q *request, err error) {
+	v.Status, v.Bytes = rec.status, rec.bytes
+	if q.Method == http.MethodHead {
+		v.Bytes = 0 // what handlers write is not sent
 	}
-	return rec
+	switch {
+	case q.check.hasPassed():
+		v.Status, v.Bytes = 0, 0 // only the server that asked knows
+	case v.Status != 0 || !rec.returned:
+	case err != nil:
+		v.Status = q.h.Server.ErrorStatus(err)
+	default:
+		v.Status = http.StatusOK
+	}
+	if q.Method == http.MethodGet && v.Status < http.StatusBadRequest {
+		switch version := robotsserve.Version(rec.Header().Get("Etag")); {
+		case q.isRobots():
+			v.RobotsTxt, v.Robots = true, version
+		case q.document != "":
+			v.Document, v.DocumentVersion = q.document, version
+		}
+	}
+	if v.Identity == activity.Verified && (v.Violation || v.RobotsTxt || v.Document != "") {
+		v.Proof = q.client.Proof(q.h.Verifier, q.snapshot.Site.Verification(q.client.Crawler))
+	}
 }
 
 var identities = map[policy.Identity]activity.Identity{
@@ -76,17 +116,16 @@ var identities = map[policy.Identity]activity.Identity{
 // recordedPath leaves out a query that did not matter to the decision. Queries can
 // hold what should not be stored.
 func (q *request) recordedPath() (recorded string, omitted bool) {
-	target := pathpattern.EncodeBeyondASCII(q.target)
+	target := pathpattern.EncodeBeyondASCII(q.target.Path)
 	plain, _, ok := strings.Cut(target, "?")
 	if !ok {
 		return target, false
 	}
-	query := q.query
-	query.Path = plain
-	without := q.snapshot.Site.Edge(query)
-	matters := without.Decision.Statement != q.statement
+	without := q.target.WithoutQuery()
+	verdict := q.snapshot.Site.EdgeOf(&without, q.query)
+	matters := verdict.Decision.Statement != q.statement
 	if q.decision.limited { // the statement may be about another crawler than the one that is limited
-		matters = without.Blocked()
+		matters = verdict.Blocked()
 	}
 	if matters {
 		return target, false
@@ -94,43 +133,10 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 	return plain, true
 }
 
-// end passes the request on. err is what the handlers returned.
-func (rec *recording) end(q *request, err error) {
-	rec.visit.Violation = q.violation
-	if q.Method == http.MethodHead {
-		rec.visit.Bytes = 0 // what handlers write is not sent
-	}
-	a, _ := rec.ResponseWriter.(*checkAnswer)
-	switch {
-	case a != nil && a.passed:
-		rec.visit.Status, rec.visit.Bytes = 0, 0 // only the server that asked knows
-	case rec.visit.Status != 0 || !rec.returned:
-	case err != nil:
-		rec.visit.Status = q.h.Server.ErrorStatus(err)
-	default:
-		rec.visit.Status = http.StatusOK
-	}
-	version := robotsserve.Version(rec.Header().Get("Etag"))
-	switch {
-	case rec.visit.Status >= http.StatusBadRequest:
-		rec.visit.RobotsTxt = false
-	case rec.visit.RobotsTxt:
-		rec.visit.Robots = version
-	case q.document != "" && q.Method == http.MethodGet:
-		rec.visit.Document, rec.visit.DocumentVersion = q.document, version
-	}
-	if v := &rec.visit; v.Identity == activity.Verified && (v.Violation || v.RobotsTxt || v.Document != "") {
-		v.Proof = q.h.Verifier.Proof(q.h.Server, q.Request, q.snapshot.Site.Verification(q.decision.crawler))
-	}
-	q.h.Recorders.Record(rec.visit)
-	*rec = recording{}
-	recordings.Put(rec)
-}
-
 // WriteHeader notes the status.
 func (rec *recording) WriteHeader(status int) {
-	if rec.visit.Status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
-		rec.visit.Status = status
+	if rec.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
+		rec.status = status
 	}
 	rec.ResponseWriter.WriteHeader(status)
 }
@@ -138,14 +144,14 @@ func (rec *recording) WriteHeader(status int) {
 // Write counts what is sent.
 func (rec *recording) Write(b []byte) (int, error) {
 	n, err := rec.ResponseWriter.Write(b)
-	rec.visit.Bytes += int64(n)
+	rec.bytes += int64(n)
 	return n, err
 }
 
 // ReadFrom counts what is sent.
 func (rec *recording) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(rec.ResponseWriter, r)
-	rec.visit.Bytes += n
+	rec.bytes += n
 	return n, err
 }
 
@@ -160,8 +166,8 @@ func (rec *recording) Push(target string, opts *http.PushOptions) error {
 // Hijack implements http.Hijacker, and notes that the connection has another protocol.
 func (rec *recording) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, b, err := http.NewResponseController(rec.ResponseWriter).Hijack()
-	if err == nil && rec.visit.Status == 0 {
-		rec.visit.Status = http.StatusSwitchingProtocols
+	if err == nil && rec.status == 0 {
+		rec.status = http.StatusSwitchingProtocols
 	}
 	return c, b, err
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
 // Server is what a handler asks of, and tells, the server around it. Without one, a
@@ -44,24 +43,6 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// pathOf returns the path and query of a request target, which pathpattern.Readings takes
-// apart; u is the target as a URL. Of a target in absolute form, and of one of CONNECT, the scheme and
-// the host are dropped; without a path it is "/". It is not ok if it has an opaque part,
-// such as "x:http://host/path": net/http passes that on as it is, and a server that is sent
-// it may read any host and path in it.
-func pathOf(target string, u *url.URL) (path string, ok bool) {
-	if strings.HasPrefix(target, "/") {
-		return target, true
-	}
-	return pathpattern.Target(u), u.Opaque == ""
-}
-
-// answerOpaque answers a request whose target has an opaque part, as nginx does. It is no
-// error: the error routes of a server could forward the request.
-func answerOpaque(w http.ResponseWriter) {
-	http.Error(w, "the request target has a scheme, but no host", http.StatusBadRequest)
-}
 
 // NetHTTP is the Server of programs that have no other. Embed it to change what it knows.
 type NetHTTP struct{}

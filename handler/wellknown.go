@@ -4,19 +4,18 @@ package handler
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // wellKnown is a file at a place that a standard sets, merged with the upstream's file
@@ -63,16 +62,6 @@ func (h *Handler) provisionWellKnown() {
 	}
 }
 
-// isRobotsTxt reports whether a request target is that of robots.txt, however it is
-// encoded.
-func isRobotsTxt(path string) bool {
-	if strings.IndexByte(path, '%') >= 0 {
-		path = pathpattern.NormalizePath(path)
-	}
-	rest, ok := strings.CutPrefix(path, "/robots.txt")
-	return ok && (rest == "" || rest[0] == '?')
-}
-
 func (q *request) serveRobots() {
 	answer := q.robotsAnswer()
 	if !q.snapshot.Site.ServeRobots(q.w, q.Request, answer) {
@@ -81,7 +70,7 @@ func (q *request) serveRobots() {
 	if q.decision == nil || q.Method != http.MethodGet {
 		return
 	}
-	q.decision.countRobotsTxt()
+	q.h.countRobotsTxt(q.decision)
 	if q.audit {
 		return
 	}
@@ -89,8 +78,9 @@ func (q *request) serveRobots() {
 	if version == "" || q.query.Identity == policy.Impostor {
 		return
 	}
-	fetched := fetchedVersion{ETag: version, Site: q.snapshot.Site, At: q.query.Now, Short: answer.Short, policy: q.snapshot.SHA256, verified: q.query.Identity == policy.Verified}
-	sharedOf(q.snapshot).fetches.add(q.decision.fetcher, q.query.Host, fetched)
+	q.snapshot.Memory.Readings.Add(q.decision.token, q.Host, site.Reading{
+		Version: version, Policy: q.snapshot.SHA256, At: q.query.Now.Unix(), Verified: q.query.Identity == policy.Verified, Short: answer.Short, Site: q.snapshot.Site,
+	})
 	if q.h.Recorders.Active() {
 		q.publishRobots(version, answer)
 	}
@@ -112,7 +102,7 @@ func (q *request) robotsAnswer() robotsserve.Answer {
 func (q *request) serveRegister() bool {
 	var doc *rights.Document
 	cacheControl := q.h.tdmrep.cacheControl
-	path := q.snapshot.Site.RegisterPath(q.target)
+	path := q.snapshot.Site.RegisterPath(&q.target)
 	switch path {
 	case "":
 		return false
@@ -124,7 +114,7 @@ func (q *request) serveRegister() bool {
 	if doc == nil {
 		return false
 	}
-	if q.check { // the other server requests it from here
+	if q.check != nil { // the other server requests it from here
 		_ = q.next.ServeHTTP(q.w, q.Request)
 		return true
 	}

@@ -233,13 +233,13 @@ func (p Pattern) Within(q Pattern) bool {
 const compareCost = 8
 
 // Containers finds, for each of inner, the places of the patterns of outer that it lies within. None of outer is
-// plain. budget bounds the work, in about as many nanoseconds; compared is how many of inner have a list.
-func Containers(inner, outer []Pattern, budget int) (lists [][]int32, compared int) {
+// plain. budget bounds the work, in about as many nanoseconds, and is spent; compared is how many of inner have a list.
+func Containers(inner, outer []Pattern, budget *int) (lists [][]int32, compared int) {
 	c := newContainers(outer)
 	lists = make([][]int32, len(inner))
 	for i, p := range inner {
 		var ok bool
-		if lists[i], ok = c.of(p, &budget); !ok {
+		if lists[i], ok = c.of(p, budget); !ok {
 			lists[i] = nil
 			return lists, i
 		}

@@ -61,7 +61,8 @@ func TestContainersAgreesWithWithin(t *testing.T) {
 				outer = append(outer, q)
 			}
 		}
-		lists, compared := Containers(inner, outer, 1<<20)
+		budget := 1 << 20
+		lists, compared := Containers(inner, outer, &budget)
 		if compared != len(inner) {
 			t.Fatalf("%d of %d compared", compared, len(inner))
 		}
@@ -76,7 +77,8 @@ func TestContainersAgreesWithWithin(t *testing.T) {
 				}
 			}
 		}
-		if _, compared := Containers(inner, outer, 50); compared == len(inner) {
+		budget = 50
+		if _, compared := Containers(inner, outer, &budget); compared == len(inner) {
 			t.Fatal("a budget of 50 was enough")
 		}
 	}

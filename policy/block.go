@@ -53,8 +53,7 @@ type block struct {
 }
 
 // place gives each audience its blocks, then builds the blocks.
-func (c *compiler) place() error {
-	cells := 0
+func (c *compiler) place() *TooLargeError {
 	var all []*cell
 	c.p.atomsOn = make([][]*atom, max(1, len(c.p.hosts.ranks)))
 	at := func(m *atom, host int32, b *blockSource) {
@@ -69,9 +68,8 @@ func (c *compiler) place() error {
 		cl.rules = append(cl.rules, b.rules...)
 	}
 	for _, b := range c.order {
-		cells += len(b.audiences) * max(1, len(b.hosts))
-		if cells > maxCells {
-			return ErrTooLarge
+		if c.work -= cellWork * len(b.audiences) * max(1, len(b.hosts)); c.work < 0 {
+			return tooManyCells(c.p.spec.Rules[b.rules[0]].Pos)
 		}
 		for _, a := range b.audiences {
 			m := c.atom(a)
@@ -89,6 +87,10 @@ func (c *compiler) place() error {
 		cl.sources = nil
 	}
 	return nil
+}
+
+func tooManyCells(at Pos) *TooLargeError {
+	return &TooLargeError{at, "the rules up to this one name too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each"}
 }
 
 // build makes the blocks of a cell. Sources with the same condition are joined, so that a decision looks once, while
@@ -127,8 +129,8 @@ func (c *compiler) join(same []*blockSource, size int) []*block {
 		if b := c.joined[key]; b != nil {
 			return []*block{b}
 		}
-		if size <= c.budget {
-			c.budget -= size
+		if size <= c.copies {
+			c.copies -= size
 			var all facets
 			for _, s := range same {
 				all.add(&s.entries)

@@ -4,8 +4,8 @@ package policy
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,19 +13,44 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// ErrTooLarge is the error of a policy that exceeds the limits of Compile.
-var ErrTooLarge = errors.New("the rules name too many different combinations of crawlers and hosts")
+// TooLargeError says that a policy takes more work than Compile does, and where the work ended.
+type TooLargeError struct {
+	Pos  Pos
+	What string // what takes it, and what to do
+}
+
+func (e *TooLargeError) Error() string { return e.What }
 
 const (
-	maxCells = 1 << 20 // pairs of an audience and a host that have rules
+	// compileWork bounds what compiling a policy takes, in about as many nanoseconds.
+	compileWork = 400_000_000
+	cellWork    = 380 // of a pair of an audience and a host that have rules
 	// Joining blocks may copy so many times the statements of the rules, and some more.
 	joinFactor = 4
 	joinSpare  = 1 << 16
 )
 
-// Compile builds the policy that spec states, which must not be changed afterwards. Its only error is ErrTooLarge: the
-// reader of the policy file checks everything else.
+// Compile builds the policy that spec states, which must not be changed afterwards. Its only error is a [TooLargeError]:
+// the reader of the policy file checks everything else.
 func Compile(spec *Spec) (*Policy, error) {
+	p, over := compile(spec, compileWork)
+	if over != nil {
+		return nil, over
+	}
+	return p, nil
+}
+
+// CompileAccepted is Compile for a policy that was served before. It takes as long as it takes, and fails only if the rules
+// name more crawlers than can be numbered.
+func CompileAccepted(spec *Spec) (*Policy, error) {
+	p, over := compile(spec, math.MaxInt)
+	if over != nil {
+		return nil, over
+	}
+	return p, nil
+}
+
+func compile(spec *Spec, work int) (*Policy, *TooLargeError) {
 	table := spec.Table
 	if table == nil || !table.lists(spec.Crawlers) {
 		table = NewCrawlerTable(spec.Crawlers)
@@ -35,15 +60,18 @@ func Compile(spec *Spec) (*Policy, error) {
 		atoms:  map[Audience]*atom{},
 		blocks: map[string]*blockSource{},
 		joined: map[string]*block{},
+		work:   work,
 	}
 	c.group()
 	c.p.hosts.link(c.p.ruleHosts)
-	c.compareWilds()
-	if err := c.place(); err != nil {
-		return nil, err
+	if over := c.compareWilds(); over != nil {
+		return nil, over
 	}
-	if err := c.crawlers(); err != nil {
-		return nil, err
+	if over := c.place(); over != nil {
+		return nil, over
+	}
+	if over := c.crawlers(); over != nil {
+		return nil, over
 	}
 	return c.p, nil
 }
@@ -54,7 +82,8 @@ type compiler struct {
 	blocks map[string]*blockSource // by audiences, hosts and condition
 	order  []*blockSource
 	joined map[string]*block // by the blocks that were joined
-	budget int               // statements that joining may still copy
+	copies int               // statements that joining may still copy
+	work   int               // that compiling may still take
 	scopes int               // pairs of an audience and a host that rules name
 }
 
@@ -101,7 +130,7 @@ func (c *compiler) group() {
 		f.size += len(r.Statements) + len(r.EngineRules)
 	}
 	p.narrower = narrowerRules(p.spec)
-	c.budget = (joinFactor-1)*len(p.statements) + joinSpare
+	c.copies = (joinFactor-1)*len(p.statements) + joinSpare
 }
 
 func (c *compiler) source(r *Rule) *blockSource {
@@ -171,10 +200,7 @@ func (p *Policy) Folded() *Policy {
 	if !changed {
 		return p
 	}
-	folded, err := Compile(&spec)
-	if err != nil {
-		return p // cannot happen: p has as many crawlers and hosts
-	}
+	folded, _ := compile(&spec, math.MaxInt)
 	folded.statements, folded.ruleOf, folded.limits = p.statements, p.ruleOf, p.limits
 	return folded
 }

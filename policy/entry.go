@@ -3,7 +3,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -151,11 +150,8 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// compareBudget bounds the comparisons of patterns in Compile, in about as many nanoseconds.
-const compareBudget = 200_000_000
-
 // compareWilds finds which patterns of permissions lie within restricting patterns with "*" or "$".
-func (c *compiler) compareWilds() {
+func (c *compiler) compareWilds() *TooLargeError {
 	p := c.p
 	p.wilds = map[pathpattern.Pattern]int32{}
 	p.containers = map[pathpattern.Pattern][]int32{}
@@ -175,22 +171,14 @@ func (c *compiler) compareWilds() {
 			places = append(places, p.statements[i].Pos)
 		}
 	}
-	lists, compared := pathpattern.Containers(inner, outer, compareBudget)
+	lists, compared := pathpattern.Containers(inner, outer, &c.work)
+	if compared < len(inner) {
+		return &TooLargeError{places[compared], "the policy has too many patterns with * or $ to compare them with what is allowed from here on; write paths without * and $ where you can"}
+	}
 	for i, pattern := range inner {
 		p.containers[pattern] = lists[i]
 	}
-	if compared == len(inner) {
-		return
-	}
-	p.uncompared = map[pathpattern.Pattern]bool{}
-	for _, pattern := range inner[compared:] {
-		p.uncompared[pattern] = true
-	}
-	p.problems = append(p.problems, Problem{
-		Severity: Warning, Code: "patterns-not-compared", Pos: places[compared],
-		Message: fmt.Sprintf("the policy has too many patterns with * or $ to compare them all: what is allowed here, and in %d patterns further down, "+
-			"does not allow what such a pattern disallows in a rule for more crawlers or hosts; write paths without * and $ where you can", len(inner)-compared-1),
-	})
+	return nil
 }
 
 // meetsOthers reports whether other scopes may have statements about the same usage; within one, lengths decide.

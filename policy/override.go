@@ -45,7 +45,6 @@ const (
 	ElseOnly                      // a permission for everyone-else, a prohibition for everyone
 	Shorter                       // of the same audience, host and usage, with a shorter pattern
 	NotWithin                     // some paths of the permission lie outside the prohibition's pattern
-	NotCompared                   // Compile's budget ended before the patterns were compared, see Problems
 )
 
 // Overrides reports whether permission a opens what prohibition d closes, wherever both match.
@@ -88,8 +87,6 @@ func (p *Policy) within(inner, outer pathpattern.Pattern) Obstacle {
 	list, listed := p.containers[inner]
 	id, numbered := p.wilds[outer]
 	switch {
-	case numbered && p.uncompared[inner]:
-		return NotCompared
 	case numbered && listed:
 		_, ok = slices.BinarySearch(list, id)
 	default:

@@ -41,8 +41,6 @@ type Policy struct {
 
 	wilds      map[pathpattern.Pattern]int32   // numbers of the patterns with "*" or "$" of prohibitions and limited permissions
 	containers map[pathpattern.Pattern][]int32 // which of wilds the pattern of a permission lies within
-	uncompared map[pathpattern.Pattern]bool    // the patterns of permissions for which the budget was too small
-	problems   []Problem
 }
 
 type reach struct {
@@ -72,9 +70,6 @@ func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
 // reachesOf returns the audiences of rules that name a crawler, the closest first.
 func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf[id]] }
-
-// Problems lists what Compile could not do for the policy.
-func (p *Policy) Problems() []Problem { return p.problems }
 
 // Crawlers calls yield with every known crawler: the catalog's, then those that only rules name.
 func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {

@@ -46,7 +46,7 @@ func (a *atom) setCell(host int32, c *cell) {
 }
 
 // crawlers adds the crawlers that only rules name, and links each to its audiences.
-func (c *compiler) crawlers() error {
+func (c *compiler) crawlers() *TooLargeError {
 	p := c.p
 	for i := range p.spec.Rules {
 		for _, a := range p.spec.Rules[i].For {
@@ -86,7 +86,7 @@ func (c *compiler) crawlers() error {
 		}
 	}
 	if len(p.reaches) > math.MaxUint16 {
-		return ErrTooLarge
+		return tooManyCells(p.spec.Rules[0].Pos)
 	}
 	for a, m := range c.atoms {
 		if a.Kind == ForPurpose {

@@ -155,7 +155,11 @@ func (p *parser) checkExpectations(compiled *policy.Policy, o Options) {
 		e := &p.spec.Expect[i]
 		f := x.evaluate(e)
 		if x.spent > maxDecisions {
-			p.report(e.Pos, "too-many-rules", "", "the tests from this one on ask about too many crawlers and hosts; write an address with a host instead of a path")
+			limit := "too-many-rules"
+			if o.Accepted {
+				limit = "more-than-allowed"
+			}
+			p.report(e.Pos, limit, "", "the tests from this one on ask about too many crawlers and hosts, and are not run; write an address with a host instead of a path")
 			return
 		}
 		if f != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -35,6 +36,27 @@ expect:
 	f, ds = LoadWith("dates.yaml", data, Options{Now: after, Accepted: true})
 	if f == nil || !strings.Contains(ds.Error(), "warning: this test fails") || !strings.Contains(ds.Error(), "[expectation-no-longer-holds]") {
 		t.Errorf("accepted before the date: %v", ds.Error())
+	}
+}
+
+// Tests that take too long to run do not stop a policy that was served before.
+func TestExpectationsThatTakeTooLong(t *testing.T) {
+	testkit.Nightly(t)
+	var b strings.Builder
+	b.WriteString("version: 1\nrules:\n")
+	for i := range 700 {
+		name := strings.Repeat("x", 1+i/26) + string(rune('a'+i%26))
+		fmt.Fprintf(&b, "  - {for: %sBot, disallow: {crawl: /b%d/}}\n  - {for: everyone, hosts: h%d.example.com, disallow: {crawl: /h%d/}}\n", name, i, i, i)
+	}
+	b.WriteString("expect:\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "  - everyone may crawl /%d\n", i)
+	}
+	if f, ds := Load("tests.yaml", []byte(b.String())); f != nil || !strings.Contains(ds.Error(), "[too-many-rules]") {
+		t.Errorf("new: %v", ds.Error())
+	}
+	if f, ds := LoadWith("tests.yaml", []byte(b.String()), Options{Accepted: true}); f == nil || !strings.Contains(ds.Error(), "[more-than-allowed]") {
+		t.Errorf("accepted: %v", ds.Error())
 	}
 }
 

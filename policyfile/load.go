@@ -8,6 +8,7 @@
 package policyfile
 
 import (
+	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -34,7 +35,7 @@ type File struct {
 type Options struct {
 	Now      time.Time         // decides which time limits have passed; the zero value is the time of the call
 	Catalog  *crawlers.Catalog // extended by the file's own crawlers; nil means the built-in one
-	Accepted bool              // says that these bytes were accepted before: a failing test of the file is a warning
+	Accepted bool              // says that these bytes were accepted before: a failing test of the file and a limit are warnings
 	Stored   bool              // says that they were stored as a policy, so names that changed since are understood
 }
 
@@ -83,9 +84,8 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	if p.errors > 0 {
 		return nil
 	}
-	compiled, err := policy.Compile(p.spec)
-	if err != nil {
-		p.report(policy.Pos{Line: 1, Column: 1}, "too-many-rules", "", "%v; use categories of crawlers and wildcards for hosts instead of listing each", err)
+	compiled, ok := p.compile(o.Accepted)
+	if !ok {
 		return nil
 	}
 	p.lint(compiled, o.Now)
@@ -94,6 +94,23 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 		return nil
 	}
 	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalog: p.catalog, lines: p.lines}
+}
+
+// compile compiles the rules. That they take too much work is an error, for accepted bytes a warning.
+func (p *parser) compile(accepted bool) (*policy.Policy, bool) {
+	compiled, err := policy.Compile(p.spec)
+	over, ok := errors.AsType[*policy.TooLargeError](err)
+	switch {
+	case !ok:
+		return compiled, true
+	case accepted:
+		if compiled, err = policy.CompileAccepted(p.spec); err == nil {
+			p.report(over.Pos, "more-than-allowed", "", "%s; this policy is served because it was accepted before", over.What)
+			return compiled, true
+		}
+	}
+	p.report(over.Pos, "too-many-rules", "", "%s", over.What)
+	return nil, false
 }
 
 func (p *parser) lint(compiled *policy.Policy, now time.Time) {

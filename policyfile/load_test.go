@@ -54,6 +54,34 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// What takes too much work to compile is an error with its line, and a warning of a text
+// that was served before: a limit never changes what a policy in force says.
+func TestWorkOfAcceptedPolicies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for seconds")
+	}
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("version: 1\nrules:\n")
+	for _, rule := range []string{"everyone\n    disallow", "Googlebot\n    allow"} {
+		b.WriteString("  - for: " + rule + ":\n      crawl:\n")
+		for i := range 20_000 {
+			fmt.Fprintf(&b, "        - /*a*%d*b\n", i)
+		}
+	}
+	f, ds := Load("work.yaml", []byte(b.String()))
+	if f != nil || len(ds) != 1 || ds[0].Code != "too-many-rules" || ds[0].Pos.Line < 20_000 {
+		t.Fatalf("new: %v", ds.Error())
+	}
+	f, ds = LoadWith("work.yaml", []byte(b.String()), Options{Accepted: true})
+	if f == nil || !strings.Contains(ds.Error(), "[more-than-allowed]") {
+		t.Fatalf("accepted: %v", ds.Error())
+	}
+	if d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Path: "/xa/y19999zb"}); d.Verdict != policy.Allowed {
+		t.Errorf("what is allowed became %v", d.Verdict)
+	}
+}
+
 func TestTooManyCombinationsOfCrawlersAndHosts(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for:\n")
@@ -108,7 +136,7 @@ func TestErrorsAmongManyWarnings(t *testing.T) {
 // TestEveryCodeIsShown: each code is in a golden file, or made above. TestMessagesPage of package
 // site compares the codes with the page that explains them.
 func TestEveryCodeIsShown(t *testing.T) {
-	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "expectation-no-longer-holds": true} // TestLimits, TestExpectations
+	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "more-than-allowed": true, "expectation-no-longer-holds": true} // TestLimits, TestExpectations
 	mark := regexp.MustCompile(`(?m)^[^ ].*: (error|warning|hint): .* \[([a-z-]+)\]$`)
 	for _, path := range filesOf(t, "testdata/bad/*.txt") {
 		data, err := os.ReadFile(path)

@@ -143,6 +143,7 @@ var codeTable = []Code{
 	{"bad-expectation", policy.Error, "A test that cannot be read"},
 	{"expectation-failed", policy.Error, "A test of the policy fails"},
 
+	{"more-than-allowed", policy.Warning, "More rules than a new policy may have"},
 	{"expectation-no-longer-holds", policy.Warning, "A test of the policy no longer passes"},
 	{"listed-twice", policy.Warning, "The same thing is listed twice"},
 	{"another-catalog", policy.Warning, "Another catalog of crawlers"},

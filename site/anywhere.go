@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -66,10 +67,11 @@ func reaching(p *policy.Policy, c *policy.Class) []*policy.Rule {
 // declaredAnywhere is what a policy declares about any path of a host, whoever a rule is for.
 func declaredAnywhere(p *policy.Policy, host string) tdmrep.Declaration {
 	_, disallowed, _ := robotstag.Anywhere(p.RulesOn(host), time.Time{})
-	if disallowed.Verdicts[0] == policy.Disallowed || disallowed.Verdicts[1] == policy.Disallowed {
-		return tdmrep.Declaration{Reservation: tdmrep.Reserved, Policy: p.Spec().Rights.TDMPolicy}
+	var prefs rights.Preferences
+	for i, v := range disallowed.Verdicts {
+		prefs[i].Verdict = v
 	}
-	return tdmrep.Declaration{}
+	return tdmrep.Of(prefs, p.Spec().Rights.TDMPolicy)
 }
 
 // earlier is the earlier of two times; zero is never.

@@ -112,7 +112,8 @@ func TestUnreadTargetsAreStrictest(t *testing.T) {
 					if token == "" {
 						return fieldsOf(s.Page(host, target, june))
 					}
-					return fieldsOf(s.Tailored(s.Policy.Crawler(token), host, target, june))
+					at := site.NewTarget(host, target)
+					return fieldsOf(s.Tailored(s.Policy.Crawler(token), &at, june))
 				}
 				unread := page(unread[r.IntN(len(unread))])
 				for range 20 {

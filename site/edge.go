@@ -33,22 +33,28 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 	return found
 }
 
-// Edge decides about a request of a crawler; the query has the host and the target as the client sent them, and its
-// usage is not looked at. They are evaluated in every way in which servers may read them (see policy.OtherHost and
+// Edge is EdgeOf for a target that was not read yet: the query's host and path, as a client sends them.
+func (s *Site) Edge(q policy.Query) Verdict {
+	t := NewTarget(q.Host, q.Path)
+	return s.EdgeOf(&t, q)
+}
+
+// EdgeOf decides about a request of a crawler for a target; the host, path and usage of the query are not looked at.
+// The target is evaluated in every way in which servers may read them (see policy.OtherHost and
 // pathpattern.Readings) and with and without letter case: crawling is disallowed if it is for one of them, and of
 // several the one with the strictest mode decides. Only crawlers that the policy knows are ever blocked, and never
 // /robots.txt, /.well-known/ and the license, from which they learn the rules. An impostor gets the mode for
 // impostors where that is stricter.
-func (s *Site) Edge(q policy.Query) Verdict {
+func (s *Site) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
 	if q.Crawler == 0 {
 		return v
 	}
-	t := s.targetOf(q.Host, q.Path)
+	t := s.read(sent)
 	if s.open(t) {
 		return v
 	}
-	q.Usage, q.Path = policy.Crawl, t.path
+	q.Usage, q.Host, q.Path = policy.Crawl, t.Host, t.path
 	v.Decision = s.Policy.Decide(q)
 	if v.Decision.Verdict == policy.Disallowed {
 		v.Mode = s.Policy.Mode(v.Decision)
@@ -126,15 +132,20 @@ func (s *Site) whoAsks(agent string) []policy.CrawlerID {
 	return s.RecognizeAll(nil, []string{agent})
 }
 
-// EdgeOfAll decides about a request that names several crawlers: the strictest of the decisions about each, and the
-// first of equally strict ones. It returns the query that led to it, or q for no crawler. identify verifies the
-// client as one of them.
-func (s *Site) EdgeOfAll(ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) (policy.Query, Verdict) {
+// Client is a crawler that a request may be from, and what is known of its identity.
+type Client struct {
+	Crawler  policy.CrawlerID
+	Identity policy.Identity
+}
+
+// EdgeOfAll decides about a request that several crawlers may have sent: the strictest of the decisions about each, and
+// the first of equally strict ones. It returns the query that led to it, or q for no crawler.
+func (s *Site) EdgeOfAll(t *Target, clients []Client, q policy.Query) (policy.Query, Verdict) {
 	var strictest Verdict
 	by := q
-	for i, id := range ids {
-		q.Crawler, q.Identity = id, identify(id)
-		if v := s.Edge(q); i == 0 || v.Blocked() && (!strictest.Blocked() || v.Mode > strictest.Mode) {
+	for i, c := range clients {
+		q.Crawler, q.Identity = c.Crawler, c.Identity
+		if v := s.EdgeOf(t, q); i == 0 || v.Blocked() && (!strictest.Blocked() || v.Mode > strictest.Mode) {
 			strictest, by = v, q
 		}
 	}

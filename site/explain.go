@@ -98,18 +98,19 @@ const (
 // Explain answers a question about a client of the identity that Verify finds,
 // and says what happens to clients of other identities.
 func (s *Site) Explain(q Question) *Explanation {
-	path := pathpattern.Target(q.URL)
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
-	evidence, identities := map[policy.CrawlerID]string{}, map[policy.CrawlerID]policy.Identity{}
 	ids := s.whoAsks(q.Agent)
-	query, _ := s.EdgeOfAll(ids, policy.Query{
-		Purposes: s.Purposes([]string{q.Agent}), Host: sentHost(q.URL.Host), Path: path, Now: q.Now,
-	}, func(id policy.CrawlerID) (identity policy.Identity) {
+	evidence := map[policy.CrawlerID]string{}
+	clients := make([]Client, len(ids))
+	for i, id := range ids {
+		clients[i].Crawler = id
 		if q.Verify != nil {
-			identity, evidence[id] = q.Verify(s.Verification(id))
+			clients[i].Identity, evidence[id] = q.Verify(s.Verification(id))
 		}
-		identities[id] = identity
-		return identity
+	}
+	target := NewTarget(sentHost(q.URL.Host), pathpattern.Target(q.URL))
+	query, _ := s.EdgeOfAll(&target, clients, policy.Query{
+		Purposes: s.Purposes([]string{q.Agent}), Host: target.Host, Path: target.Path, Now: q.Now,
 	})
 	e.who(s, ids, query.Crawler)
 	e.Usages = s.answers(query)
@@ -124,7 +125,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	if q.Merges {
 		robots.Differs = append(robots.Differs, "robots_txt merge: the lines of the site's own robots.txt are added when it is served, and decide where the policy says nothing")
 	}
-	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, ids, identities)}
+	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, &target, clients)}
 	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {
 		e.Rights = s.explainRights(query)
 	}
@@ -274,7 +275,7 @@ func (s *Site) reason(d policy.Decision) Reason {
 }
 
 // explainEdge says what the server does about a query. The other crawlers that its request names may limit it, too.
-func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities map[policy.CrawlerID]policy.Identity) Channel {
+func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {
 		c.Summary = "the request passes: only crawlers that are recognized are ever blocked"
@@ -284,17 +285,16 @@ func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities 
 		c.Summary = "no request carries this token"
 		return c
 	}
-	if s.open(s.targetOf(q.Host, q.Path)) {
+	if s.open(s.read(t)) {
 		c.Summary = "the request passes: this is always allowed, as crawlers learn the rules from it"
 		return c
 	}
-	v := s.Edge(q)
+	v := s.EdgeOf(t, q)
 	if v.Decision.Rule != nil && !v.Impostor {
 		c.add(s.reason(v.Decision))
 	}
 	if !v.Blocked() {
-		limits := s.LimitsOfAll(nil, named, q, func(id policy.CrawlerID) policy.Identity { return identities[id] })
-		s.explainLimits(&c, limits, q.Crawler)
+		s.explainLimits(&c, s.LimitsOfAll(nil, t, named, q), q.Crawler)
 		return c
 	}
 	status := cmp.Or(s.File.Spec.Enforcement.Status, http.StatusForbidden)

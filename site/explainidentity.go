@@ -49,10 +49,11 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 		possible = []policy.Identity{policy.Unknown}
 	}
 	var demands Channel
+	t := NewTarget(q.Host, q.Path)
 	for _, identity := range possible {
 		q.Identity = identity
-		c := s.explainEdge(q, []policy.CrawlerID{q.Crawler}, map[policy.CrawlerID]policy.Identity{q.Crawler: identity})
-		v := s.Edge(q)
+		c := s.explainEdge(q, &t, []Client{{q.Crawler, identity}})
+		v := s.EdgeOf(&t, q)
 		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Blocked: v.Blocked() && v.Mode == policy.ModeBlock, Summary: c.Summary})
 		if v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.DemandAny {
 			r := s.reason(v.Decision)

@@ -174,8 +174,6 @@ func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 		return fmt.Sprintf("the pattern of line %s is longer", line(d))
 	case policy.NotWithin:
 		return fmt.Sprintf("%s also covers paths outside %s", a.Statement.Pattern, d.Statement.Pattern)
-	case policy.NotCompared:
-		return "the policy has too many patterns with * or $ to compare these two"
 	case policy.NoObstacle:
 	}
 	return ""

@@ -32,7 +32,12 @@ type Limit struct {
 // and a crawl-delay whose rule says `enforce`. What is always open is not limited, and
 // search engines are by rules only that say so (intended: [limits-search]).
 func (s *Site) Limits(dst []Limit, q policy.Query) []Limit {
-	if !s.limits || q.Crawler == 0 || s.open(s.targetOf(q.Host, q.Path)) {
+	t := NewTarget(q.Host, q.Path)
+	return s.limitsAt(dst, &t, q)
+}
+
+func (s *Site) limitsAt(dst []Limit, t *Target, q policy.Query) []Limit {
+	if !s.limits || q.Crawler == 0 || s.open(s.read(t)) {
 		return dst
 	}
 	// An impostor of a search engine is none.
@@ -48,14 +53,12 @@ func (s *Site) Limits(dst []Limit, q policy.Query) []Limit {
 	return dst
 }
 
-// LimitsOfAll appends to dst the limits of each crawler that a request names, as EdgeOfAll decides about all of them.
-func (s *Site) LimitsOfAll(dst []Limit, ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) []Limit {
-	if !s.limits {
-		return dst
-	}
-	for _, id := range ids {
-		q.Crawler, q.Identity = id, identify(id)
-		dst = s.Limits(dst, q)
+// LimitsOfAll appends to dst the limits of each crawler that may have sent a request, as EdgeOfAll decides about all of
+// them.
+func (s *Site) LimitsOfAll(dst []Limit, t *Target, clients []Client, q policy.Query) []Limit {
+	for _, c := range clients {
+		q.Crawler, q.Identity = c.Crawler, c.Identity
+		dst = s.limitsAt(dst, t, q)
 	}
 	return dst
 }

@@ -56,7 +56,8 @@ func TestLimits(t *testing.T) {
 		"Googlebot": "the request passes",
 	} {
 		id := s.Policy.Crawler(crawler)
-		e := s.explainEdge(policy.Query{Crawler: id, Host: "www.example.com", Path: "/x", Now: time.Now()}, []policy.CrawlerID{id}, nil)
+		at := NewTarget("www.example.com", "/x")
+		e := s.explainEdge(policy.Query{Crawler: id, Host: "www.example.com", Path: "/x", Now: time.Now()}, &at, []Client{{Crawler: id}})
 		if !strings.Contains(e.Summary, want) || (crawler == "Bingbot") != strings.Contains(strings.Join(texts(e.Reasons), " "), "up to 50 at once") {
 			t.Errorf("%s: %+v", crawler, e)
 		}
@@ -70,9 +71,13 @@ func TestLimitsOfSeveralCrawlers(t *testing.T) {
 	if s == nil {
 		t.Fatal(ds.Text())
 	}
-	ids := s.RecognizeAll(nil, []string{"Googlebot/2.1 GPTBot/1.2 Bingbot/2.0"})
+	var clients []Client
+	for _, id := range s.RecognizeAll(nil, []string{"Googlebot/2.1 GPTBot/1.2 Bingbot/2.0"}) {
+		clients = append(clients, Client{id, policy.Verified})
+	}
+	at := NewTarget("www.example.com", "/x")
 	var got []string
-	for _, l := range s.LimitsOfAll(nil, ids, policy.Query{Host: "www.example.com", Path: "/x"}, func(policy.CrawlerID) policy.Identity { return policy.Verified }) {
+	for _, l := range s.LimitsOfAll(nil, &at, clients, policy.Query{Now: time.Now()}) {
 		got = append(got, s.Policy.CrawlerInfo(l.Crawler).Token+" "+l.Identity.String()+" "+l.String())
 	}
 	if text := strings.Join(got, "; "); text != "GPTBot verified 60/m; Bingbot verified 5/s" {

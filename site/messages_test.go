@@ -19,7 +19,7 @@ import (
 // withoutExample are the codes of which the page shows no file, and the reason.
 var withoutExample = map[string]string{
 	"file-too-large": "a file of more than 1 MiB", "too-many-rules": "thousands of rules", "robots-txt-too-large": "500 KiB of paths",
-	"line-too-long": "a path of 16 KiB", "hosts-not-rendered": "hundreds of hosts", "patterns-not-compared": "thousands of wildcards",
+	"line-too-long": "a path of 16 KiB", "hosts-not-rendered": "hundreds of hosts", "more-than-allowed": "needs a policy that was served before",
 	"many-meta-tags": "a rule for each of 20 crawlers", "header-too-large": "hundreds of crawlers", "not-text": "no page can show it",
 	"expectation-no-longer-holds": "needs a later day",
 	"content-usage-cross":         "dozens of paths that cross", "app-directives-cross": "the same", "acap-cross": "the same", "rights-crossed": "the same",
@@ -34,8 +34,8 @@ var channelCodes = map[string]string{
 	"content-usage-cross": "warning: Paths of usages cross in too many ways", "app-directives-cross": "warning: Paths of application directives cross in too many ways",
 	"app-directive-hash": "error: A hash in an application directive", "app-directives-named": "hint: Application directives for one crawler",
 	"robots-txt-too-large": "error: The robots.txt is too large", "line-too-long": "error: A line of robots.txt is too long",
-	"hosts-not-rendered": "warning: Too many hosts to check all", "patterns-not-compared": "warning: Too many paths to compare all",
-	"many-meta-tags": "warning: Pages have many meta tags", "header-too-large": "error: The headers are too large",
+	"hosts-not-rendered": "warning: Too many hosts to check all",
+	"many-meta-tags":     "warning: Pages have many meta tags", "header-too-large": "error: The headers are too large",
 	"not-in-headers": "hint: A crawler's name that headers cannot have", "token-group-disallowed": "warning: Groups for tokens disallow everything",
 	"rights-crossed": "warning: A rights document disallows more", "rights-stricter": "hint: A rights document speaks to everyone",
 	"rights-differ": "warning: Content-Signal contradicts the rules", "purpose-groups-differ": "hint: Groups of two purposes differ",

@@ -110,20 +110,20 @@ func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
-// page returns the page of a host and a target, as sent, at a time, or now for the
-// zero time: what is sent to everybody, or what is tailored to one crawler.
-func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string, now time.Time) *Page {
+// page returns the page of a target at a time, or now for the zero time: what is sent to
+// everybody, or what is tailored to one crawler.
+func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now time.Time) *Page {
 	if ps.index.Len() == 0 {
 		return ps.plain
 	}
-	t := ps.targetOf(host, path)
+	t := ps.read(sent)
 	var buf [128]byte
 	reader := uint64(0)
 	if tailored {
 		reader = 1 + uint64(crawler)
 	}
 	key := binary.AppendUvarint(buf[:0], reader)
-	key = binary.AppendUvarint(key, uint64(ps.exact.HostKey(t.host)))
+	key = binary.AppendUvarint(key, uint64(ps.exact.HostKey(t.Host)))
 	other := uint64(0)
 	if t.other != "" {
 		other = 1 + uint64(ps.exact.HostKey(t.other))
@@ -160,7 +160,7 @@ func (ps *pages) appendTarget(key []byte, t *target) []byte {
 	more := t.more
 	key, t.more = ps.appendMore(key, begin, more, &work)
 	if t.folds {
-		if key, t.folds = ps.appendFolded(key, begin, t.path, more, &work); t.folds {
+		if key, t.folds = ps.appendFolded(key, begin, t.fold, more, &work); t.folds {
 			t.more = more
 		}
 	}
@@ -178,15 +178,15 @@ func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, wo
 
 // appendFolded appends a section for each reading of a target without letter case,
 // and reports whether they can add anything to those from begin on.
-func (ps *pages) appendFolded(key []byte, begin int, path string, more []string, work *pathpattern.Work) (_ []byte, adds bool) {
+func (ps *pages) appendFolded(key []byte, begin int, folded string, more []string, work *pathpattern.Work) (_ []byte, adds bool) {
 	exact := len(key)
 	key = append(key, 0x80, 0) // no end of a section: the last byte of a longer number is not 0
 	for i := -1; i < len(more); i++ {
 		if i >= 0 {
-			path = more[i]
+			folded = pathpattern.Fold(more[i])
 		}
 		end := len(key)
-		key = appendMatches(key, ps.foldedIndex, pathpattern.Fold(path), work)
+		key = appendMatches(key, ps.foldedIndex, folded, work)
 		if ps.exact == ps.folded && hasSection(key[begin:exact], key[end:]) {
 			key = key[:end]
 			continue

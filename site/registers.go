@@ -4,10 +4,8 @@ package site
 
 import (
 	"net/http"
-	"strings"
 	"sync"
 
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
@@ -67,15 +65,11 @@ func (s *Site) RSL(host string) *rights.Document { return s.registers.of(host).r
 
 // RegisterPath returns the path of a register's document that a request target is for,
 // however it is encoded; "" for none. Such a document need not exist.
-func (s *Site) RegisterPath(target string) string {
+func (s *Site) RegisterPath(t *Target) string {
 	publish := &s.File.Spec.Publish
-	path, _, _ := strings.Cut(target, "?")
-	if strings.IndexByte(path, '%') >= 0 {
-		path = pathpattern.NormalizePath(path)
-	}
-	switch {
-	case publish.TDMRep != policy.Off && path == tdmrep.Path, publish.RSL != "" && path == publish.RSL:
-		return path
+	switch name := t.name; {
+	case publish.TDMRep != policy.Off && name == tdmrep.Path, publish.RSL != "" && name == publish.RSL:
+		return name
 	}
 	return ""
 }
@@ -106,7 +100,7 @@ func (r *registers) rightsOf(t target) *Rights {
 	if r.exact.Spec().Publish.TDMRep != policy.Off {
 		all.TDMRep = r.declared(t)
 	}
-	all.Link = r.link(t.host)
+	all.Link = r.link(t.Host)
 	if all == (Rights{}) {
 		return nil
 	}

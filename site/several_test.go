@@ -51,7 +51,12 @@ rules:
 			if len(ids) == 0 {
 				t.Fatal("not recognized")
 			}
-			q, v := s.EdgeOfAll(ids, policy.Query{Host: "example.com", Path: "/premium/x", Now: june}, func(policy.CrawlerID) policy.Identity { return policy.Unknown })
+			var clients []site.Client
+			for _, id := range ids {
+				clients = append(clients, site.Client{Crawler: id})
+			}
+			at := site.NewTarget("example.com", "/premium/x")
+			q, v := s.EdgeOfAll(&at, clients, policy.Query{Now: june})
 			if got := s.Policy.CrawlerInfo(v.Crawler).Token; got != c.token || v.Mode != c.mode || q.Crawler != v.Crawler {
 				t.Errorf("%s, mode %v; want %s, %v", got, v.Mode, c.token, c.mode)
 			}

@@ -73,16 +73,41 @@ func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request, a robotsserve
 	return s.http.Serve(w, r, a)
 }
 
-// Page returns what a response for a path, as sent, of a host carries for
-// everybody to read, at a time; the zero time is now.
+// Page is PageOf for a target that was not read yet.
 func (s *Site) Page(host, path string, now time.Time) *Page {
-	return s.pages.page(false, 0, host, path, now)
+	t := NewTarget(host, path)
+	return s.PageOf(&t, now)
 }
+
+// PageOf returns what a response for a target carries for everybody to read, at a time; the zero time is now.
+func (s *Site) PageOf(t *Target, now time.Time) *Page { return s.pages.page(false, 0, t, now) }
 
 // Tailored returns what a response carries that is for one crawler alone (0 for any that the policy does not know):
 // only what the policy says to it, so that exemptions show. Such responses vary by User-Agent.
-func (s *Site) Tailored(crawler policy.CrawlerID, host, path string, now time.Time) *Page {
-	return s.pages.page(true, crawler, host, path, now)
+func (s *Site) Tailored(crawler policy.CrawlerID, t *Target, now time.Time) *Page {
+	return s.pages.page(true, crawler, t, now)
+}
+
+// NextDate is when the next date in the policy after now passes; zero for never.
+func (s *Site) NextDate(now time.Time) (next time.Time) {
+	add := func(last time.Time) {
+		if end := last.Add(time.Second); end.After(now) {
+			next = earlier(next, end)
+		}
+	}
+	for _, r := range s.File.Spec.Rules {
+		for _, st := range r.Statements {
+			if st.Qualifiers != nil && st.Qualifiers.TimeLimit.Kind == policy.UntilDate {
+				add(st.Qualifiers.TimeLimit.Last)
+			}
+		}
+		for _, e := range r.EngineRules {
+			if last, ok := e.Rule.UnavailableAfter(); ok {
+				add(last)
+			}
+		}
+	}
+	return next
 }
 
 // Place is a place in the policy file, as FILE:LINE.
@@ -105,6 +130,12 @@ func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 		return crawlers.Verification{}
 	}
 	return s.facts[id-1]
+}
+
+// CrawlerOf returns the crawler of the policy that is one of the catalog.
+func (s *Site) CrawlerOf(c *crawlers.Crawler) (policy.CrawlerID, bool) {
+	id := s.Policy.Crawler(c.Token)
+	return id, id != 0
 }
 
 // Identities are what requests prove about the crawlers of the policy.

@@ -339,10 +339,11 @@ rules:
       train-ai: /
 `)
 	google := recognize(s, "Googlebot/2.1")
-	if p := s.Tailored(google, "example.com", "/", june); p.Values.XRobotsTag != nil || p.Elements != nil || p.Values.ContentUsage[0] != "train-ai=y" {
+	root := site.NewTarget("example.com", "/")
+	if p := s.Tailored(google, &root, june); p.Values.XRobotsTag != nil || p.Elements != nil || p.Values.ContentUsage[0] != "train-ai=y" {
 		t.Errorf("the exempted crawler: %+v", p.Values)
 	}
-	if p := s.Tailored(0, "example.com", "/", june); p.Values.XRobotsTag[0] != "noindex" || p.Values.ContentUsage[0] != "train-ai=n" {
+	if p := s.Tailored(0, &root, june); p.Values.XRobotsTag[0] != "noindex" || p.Values.ContentUsage[0] != "train-ai=n" {
 		t.Errorf("everybody else: %+v", p.Values)
 	}
 	if p := s.Page("example.com", "/", june); p.Values.XRobotsTag[0] != "noindex" {

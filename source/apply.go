@@ -183,7 +183,6 @@ func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Out
 // adopt makes a new version, compiled from found, the current one.
 func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, all bool) Outcome {
 	before := d.Current()
-	s.PerHost = d.file != nil
 	d.serves(found)
 	saved := o.saveLastGood(src, s) // before it is served, so that it is served after a crash too
 	if before != nil && before.SHA256 != s.SHA256 {
@@ -196,6 +195,7 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 		d.unmarked = markTries
 	}
 	d.publish(s, all)
+	o.pool.watchDates(s)
 	out := Outcome{Before: before, Now: s, news: loaded}
 	if before != nil {
 		out.Changes = compare.Policies(before.Site.Policy, s.Site.Policy, compare.Options{})
@@ -242,7 +242,7 @@ func (d *Document) publish(s *Snapshot, all bool) {
 // setCurrent is called with mu held, before anybody else has s.
 func (d *Document) setCurrent(s *Snapshot) {
 	if d.Current() != s {
-		s.shared = &d.shared
+		s.Memory = d.memory
 	}
 	d.current.Store(s)
 }

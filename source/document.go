@@ -14,6 +14,8 @@ import (
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Document is a policy with its source, which it watches for those stores that want it.
@@ -50,11 +52,11 @@ type Document struct {
 	cost      string // what search engines lose by the undo that is served; "" for nothing
 	costSince time.Time
 
-	shared attachment // see Snapshot.Shared
+	memory *site.Memory // of all its versions
 }
 
 func newDocument(name string) *Document {
-	return &Document{Name: name, loading: semaphore.NewWeighted(1), counts: new(counters)}
+	return &Document{Name: name, loading: semaphore.NewWeighted(1), counts: new(counters), memory: site.NewMemory(false)}
 }
 
 // Current returns the version that is served, nil before the first one.
@@ -203,6 +205,7 @@ func (d *Document) startLastGood(u *user) bool {
 	defer d.mu.Unlock()
 	d.previous = before
 	d.setCurrent(s)
+	u.pool.watchDates(s)
 	return true
 }
 

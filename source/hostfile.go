@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // rootKey is the context key of the *os.Root of the directory.
@@ -17,6 +19,7 @@ type rootKey struct{}
 // not leave, whatever symbolic links there are.
 func newHostDocument(h *Hosts, name string) *Document {
 	d := newDocument(h.template.dir + name)
+	d.memory = site.NewMemory(true)
 	d.counts = &h.counts
 	d.file = &source{name: d.Name, settle: fileSettle, read: func(ctx context.Context, last any) (content, error) {
 		root := ctx.Value(rootKey{}).(*os.Root)

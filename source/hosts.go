@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Bounds of a Hosts. A client can make up hosts, so all that it can grow is bounded.
@@ -70,7 +72,7 @@ func newHosts(t *hostTemplate) *Hosts {
 		reads:   semaphore.NewWeighted(maxReads), sweeping: semaphore.NewWeighted(1),
 		closed: sync.OnceValue(func() *Snapshot {
 			s, _ := Compile(t.name, []byte(closedText))
-			s.PerHost = true
+			s.Memory = site.NewMemory(true)
 			s.catalog.Store(nil) // it names no crawlers
 			return s
 		}),

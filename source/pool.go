@@ -20,6 +20,7 @@ import (
 type Pool struct {
 	documents refcount.Pool[*Document] // by key of the source
 	hosts     refcount.Pool[*Hosts]    // by template
+	dates     dates
 }
 
 // Documents returns the documents that are loaded, in the order of their names. If there are two of one name, while a
@@ -101,7 +102,7 @@ func (p *Pool) Loaded() []*Document {
 const recompileTimeout = 30 * time.Second
 
 // Recompile compiles once more the policies that were compiled with another catalog of
-// crawlers than the one in use. A policy that has an error with it stays as it is. What is
+// crawlers than the one in use, or before a date in them passed. A policy that has an error now stays as it is. What is
 // not done when ctx ends, or after half a minute, is left to the next call.
 func (p *Pool) Recompile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, recompileTimeout)
@@ -134,11 +135,16 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	s, err := compileAccepted(d.Name, []byte(before.Text))
 	if err != nil {
 		before.catalog.Store(used) // so that it is said once
-		o.Logger.Error("a policy has an error with the new catalog of crawlers; it is served with the previous one",
+		o.Logger.Error("a policy has an error with the new catalog of crawlers, or after a date; it is served as it was compiled before",
 			zap.String("policy", d.Name), zap.Error(err))
 		return
 	}
-	s.Since, s.PerHost = before.Since, before.PerHost
+	s.Since = before.Since
+	for _, w := range s.Warnings {
+		if w.Code == failsNow && !slices.Contains(before.Warnings, w) {
+			o.Logger.Warn("policy file: "+w.Message, zap.String("policy", d.Name), zap.String("code", w.Code))
+		}
+	}
 	s.Publication().Time = time.Now()
 	if u, _ := d.active(); u != nil {
 		o.saveLastGood(u.src, s)
@@ -146,6 +152,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.setCurrent(s)
+	o.pool.watchDates(s)
 	for _, u := range d.all {
 		if u.snapshot == before {
 			u.set(s)
@@ -153,7 +160,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
-// outdated reports whether another catalog than that of the version is in use. The
+// outdated reports whether another catalog than that of the version is in use, or a date in it has passed. The
 // closed policy of a host without a usable file names no crawlers, and never is.
 func (s *Snapshot) outdated() bool {
 	if s == nil {
@@ -161,5 +168,6 @@ func (s *Snapshot) outdated() bool {
 	}
 	used, err := crawlers.Default()
 	with := s.catalog.Load()
-	return err == nil && with != nil && used != with
+	passed := !s.until.IsZero() && !time.Now().Before(s.until)
+	return err == nil && with != nil && (used != with || passed)
 }

@@ -86,13 +86,13 @@ var program = sync.OnceValue(func() string {
 })
 
 // Publication is what this version publishes. It is worked out once.
-func (s *Snapshot) Publication() *activity.Publication {
-	return s.publication.get(func() any {
-		p := &activity.Publication{Name: s.Site.File.Name, Time: s.Since, SHA256: s.SHA256, Program: program(), Catalog: s.Site.File.Catalog.AsOf(), Text: s.Text}
-		p.Documents, p.LeftOut = s.Site.Documents()
-		p.Identify()
-		return p
-	}).(*activity.Publication)
+func (s *Snapshot) Publication() *activity.Publication { return s.publication() }
+
+func (s *Snapshot) publish() *activity.Publication {
+	p := &activity.Publication{Name: s.Site.File.Name, Time: s.Since, SHA256: s.SHA256, Program: program(), Catalog: s.Site.File.Catalog.AsOf(), Text: s.Text}
+	p.Documents, p.LeftOut = s.Site.Documents()
+	p.Identify()
+	return p
 }
 
 // Running are the policies that configurations which run apply now, those of hosts that are loaded too.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -23,25 +24,16 @@ type Snapshot struct {
 	SHA256     string    // of the text, in hexadecimal digits
 	Since      time.Time // when it was loaded; of a last good policy, when it was saved
 	Warnings   policyfile.Diagnostics
-	PerHost    bool // loaded from the file of one host (see Hosts)
+	Serial     uint64 // another one for every Snapshot of the process
+	Memory     *site.Memory
+	Given      activity.Given // of this version
 
-	catalog atomic.Pointer[crawlers.Catalog] // it was compiled with
-
-	own, record, publication attachment
-
-	shared *attachment // with the other versions of the policy
+	catalog     atomic.Pointer[crawlers.Catalog] // it was compiled with
+	publication func() *activity.Publication
+	until       time.Time // when a date in it passes; zero for never
 }
 
-// attachment is a value that is created once.
-type attachment struct {
-	once  sync.Once
-	value any
-}
-
-func (a *attachment) get(create func() any) any {
-	a.once.Do(func() { a.value = create() })
-	return a.value
-}
+var serials atomic.Uint64
 
 // Compile checks and compiles the text of a policy. name is the file name in
 // diagnostics. The error is a policyfile.Diagnostics.
@@ -64,22 +56,13 @@ func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) 
 	sum := sumOf(data)
 	v := &Snapshot{
 		Site: s, ETagSuffix: "-rp" + sum[:12], Text: string(data), SHA256: sum, Since: time.Now(), Warnings: ds.Summed(),
-		shared: new(attachment),
+		Serial: serials.Add(1), Memory: site.NewMemory(false),
 	}
+	v.until = s.NextDate(v.Since)
+	v.publication = sync.OnceValue(v.publish)
 	v.catalog.Store(catalog)
 	return v, nil
 }
-
-// Attached returns what create returned in the first call. It is for caches that
-// are derived from this version and must go when it does.
-func (s *Snapshot) Attached(create func() any) any { return s.own.get(create) }
-
-// Recorded is Attached for what recorders were given of this version.
-func (s *Snapshot) Recorded(create func() any) any { return s.record.get(create) }
-
-// Shared returns what create returned in the first call for any version of the
-// policy. It goes when the policy is no longer used.
-func (s *Snapshot) Shared(create func() any) any { return s.shared.get(create) }
 
 func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)

@@ -392,6 +392,38 @@ func TestQueriesThatMatterAreShown(t *testing.T) {
 	}
 }
 
+// A target is judged as the server judges it: without the scheme and the host of its
+// absolute form, and not at all if it has an opaque part, which the server does not pass on.
+func TestTargetsAreJudgedAsTheServerDoes(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "access.log")
+	var log strings.Builder
+	for _, target := range []string{
+		"/closed/1", "http://h/closed/2", "http://u@h:80/closed/%33?a=/b", "/x/../closed/4", "//h/closed/5", "x:/closed/6", // disallowed
+		"http://h", "http://h/?/closed/", "example.com:443", "*", // allowed
+		"x:http://h/closed/7", "x:closed/8", "http:closed/9",
+	} {
+		fmt.Fprintf(&log, `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET %s HTTP/1.1" 200 9 "-" "CCBot/2.0"`+"\n", target)
+	}
+	if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), Options{New: load(t, "new.yaml", "version: 1\nrules:\n  - for: CCBot\n    disallow: {crawl: /closed/}\n    enforce: block\n"), Files: []string{name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[activity.Decision]int64{}
+	for _, v := range r.Verdicts {
+		got[v.Decision] = v.Requests
+	}
+	if r.Requests != 13 || got[activity.Blocked] != 6 || got[activity.Allowed] != 4 {
+		t.Errorf("%d requests, %v", r.Requests, got)
+	}
+	if notes := fmt.Sprint(r.NotReplayed); !strings.Contains(notes, "{3 crawler requests with a scheme, but no host, in the target") {
+		t.Error(notes)
+	}
+}
+
 func TestHTMLEscapesWhatStrangersChoose(t *testing.T) {
 	t.Parallel()
 	const evil = `<img src=x onerror=alert(1)>"'&`

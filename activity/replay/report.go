@@ -175,6 +175,7 @@ func (r *Report) notes(o *Options, read accesslog.Result, t *tally) {
 		r.NotReplayed = append(r.NotReplayed, Note{n, what + " " + fmt.Sprintf(format, args...)})
 	}
 	note(read.Other, "line", "of no request: of other loggers and programs, or of clients that did not send HTTP")
+	note(t.opaque, "crawler request", "with a scheme, but no host, in the target: the server answers them with 400, whatever the policy says")
 	note(t.hostless, "crawler request", "without a host in the log: only rules for every host were applied; name the host with --host")
 	note(t.pathless, "request", "whose paths are no longer stored, because of their age or the size of the activity database: not decided")
 	note(t.other, "request", "summed up under the path %s: not decided", activity.OtherPath)

@@ -27,7 +27,8 @@ type key struct {
 
 // tally counts for one worker, without locks.
 type tally struct {
-	requests, hostless, liveOnly       int64
+	requests, opaque                   int64
+	hostless, liveOnly                 int64
 	gaps                               []accesslog.Gap
 	limited                            int64 // allowed, and a limit applies that is not replayed
 	pathless, other, queries, purposes int64 // of a store: what its rows do not say
@@ -166,6 +167,7 @@ func (t *tally) merge(o *tally) {
 	maps.Copy(t.seen, o.seen)
 	t.folded = t.folded || o.folded
 	t.requests += o.requests
+	t.opaque += o.opaque
 	t.hostless += o.hostless
 	t.liveOnly += o.liveOnly
 	t.limited += o.limited

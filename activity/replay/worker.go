@@ -5,14 +5,15 @@ package replay
 import (
 	"context"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -95,9 +96,10 @@ func (w *worker) record(r *accesslog.Record) {
 		}
 		return
 	}
-	target := string(r.Target)
-	if len(target) == 0 || target[0] != '/' {
-		target = pathOf(target)
+	target, ok := pathOf(string(r.Target))
+	if !ok {
+		t.opaque++
+		return
 	}
 	host, hostless := string(r.Host), false
 	if host == "" {
@@ -106,20 +108,20 @@ func (w *worker) record(r *accesslog.Record) {
 			hostless = true
 		}
 	}
-	q := policy.Query{Host: host, Path: target, Now: r.Time}
+	at := site.NewTarget(host, target)
 	addr := clientAddress(r.ClientIP)
 	identify := func(s *site.Site, id policy.CrawlerID) identity { return w.ids.identify(r, addr, c, s, id) }
-	d := w.decide(q, named, before, c.purposes, identify)
+	d := w.decide(&at, r.Time, named, before, c.purposes, identify)
 	if d.liveOnly {
 		t.liveOnly++
 	}
-	limits := [2][]site.Limit{w.new.limits(q, named, c.purposes[0], identify, d.new), w.old.limits(q, before, c.purposes[1], identify, d.old)}
+	limits := [2][]site.Limit{w.new.limits(&at, r.Time, named, c.purposes[0], identify, d.new), w.old.limits(&at, r.Time, before, c.purposes[1], identify, d.old)}
 	if hostless && d.lost.Loss == 0 && d.site != nil && w.options.losses().OnHosts(d.info().Token) {
 		t.unsaid[unsaid{d.info().Token, d.identity, "without a host in the log"}]++
 	}
 	if plain, _, ok := strings.Cut(target, "?"); ok && d.interesting() {
-		q.Path = plain
-		if w.decide(q, named, before, c.purposes, identify).key == d.key {
+		without := at.WithoutQuery()
+		if w.decide(&without, r.Time, named, before, c.purposes, identify).key == d.key {
 			target = plain // the query does not matter
 		}
 	}
@@ -146,7 +148,7 @@ func (d *decided) verdict() Verdict {
 
 // decide asks both policies. The request counts for the crawler by which the new policy decides, or if
 // it knows none, the old one.
-func (w *worker) decide(q policy.Query, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
+func (w *worker) decide(t *site.Target, now time.Time, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {
 		found := identify(j.site, id)
@@ -154,15 +156,15 @@ func (w *worker) decide(q policy.Query, named, before []policy.CrawlerID, purpos
 	}
 	var id policy.CrawlerID
 	if w.old != nil {
-		if id, d.old = w.old.decide(q, before, purposes[1], identify); id != 0 {
+		if id, d.old = w.old.decide(t, now, before, purposes[1], identify); id != 0 {
 			by(w.old, id)
 		}
 	}
-	if id, d.new = w.new.decide(q, named, purposes[0], identify); id != 0 {
+	if id, d.new = w.new.decide(t, now, named, purposes[0], identify); id != 0 {
 		by(w.new, id)
 	}
 	if d.site != nil {
-		d.lost = w.lost(q, &d.key, purposes)
+		d.lost = w.lost(policy.Query{Host: t.Host, Path: t.Path, Now: now}, &d.key, purposes)
 		d.unproven = d.unproven && d.lost != site.Lost{}
 	}
 	return d
@@ -242,10 +244,10 @@ func (w *worker) visits(v *activity.Totals) {
 	if w.new.purposes || w.old != nil && w.old.purposes {
 		t.purposes += v.Requests
 	}
-	q := policy.Query{Host: v.Host, Path: v.Path, Now: v.Start}
+	at := site.NewTarget(v.Host, v.Path)
 	identify := func(*site.Site, policy.CrawlerID) identity { return stored }
-	d := w.decide(q, c.new, c.old, [2][]string{}, identify)
-	if w.new.limits(q, c.new, nil, identify, d.new) != nil || w.old.limits(q, c.old, nil, identify, d.old) != nil {
+	d := w.decide(&at, v.Start, c.new, c.old, [2][]string{}, identify)
+	if w.new.limits(&at, v.Start, c.new, nil, identify, d.new) != nil || w.old.limits(&at, v.Start, c.old, nil, identify, d.old) != nil {
 		t.limited += v.Requests
 	}
 	if v.Queries > 0 && d.lost.Loss == 0 && w.options.losses().WithQuery(v.Crawler, v.Host, v.Path) {
@@ -254,16 +256,19 @@ func (w *worker) visits(v *activity.Totals) {
 	t.add(v.Start, v.Requests, v.Bytes, d.key, v.Path)
 }
 
-// pathOf is the path and query of a target in absolute form.
-func pathOf(target string) string {
-	_, rest, ok := strings.Cut(target, "://")
-	if !ok {
-		return "/"
+// pathOf is the path and query of a target, as [site.PathOf]. The host and port of CONNECT have none.
+func pathOf(target string) (path string, ok bool) {
+	if strings.HasPrefix(target, "/") {
+		return target, true
 	}
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		return pathpattern.NormalizePath(rest[i:])
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		u = &url.URL{} // which no server takes
 	}
-	return "/"
+	if port, err := strconv.Atoi(u.Opaque); err == nil && port > 0 {
+		return "/", true
+	}
+	return site.PathOf(target, u)
 }
 
 type decider struct {
@@ -285,23 +290,29 @@ type verdict struct {
 }
 
 // decide decides about a request as the edge does, and returns the crawler that it goes by.
-func (j *decider) decide(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) (policy.CrawlerID, verdict) {
+func (j *decider) decide(t *site.Target, now time.Time, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) (policy.CrawlerID, verdict) {
 	if len(ids) == 0 {
 		return 0, verdict{decision: activity.Allowed}
 	}
-	q.Purposes = purposes
-	by, v := j.site.EdgeOfAll(ids, q, func(id policy.CrawlerID) policy.Identity { return identify(j.site, id).Identity })
+	by, v := j.site.EdgeOfAll(t, j.clients(ids, identify), policy.Query{Now: now, Purposes: purposes})
 	return by.Crawler, verdict{Decision(v), v.Decision.Rule, v.Impostor}
 }
 
 // limits returns the limits of a request whose verdict is v: none if the policy disallows it, whether it is blocked or
 // not.
-func (d *decider) limits(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity, v verdict) []site.Limit {
+func (d *decider) limits(t *site.Target, now time.Time, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity, v verdict) []site.Limit {
 	if d == nil || v.decision != activity.Allowed {
 		return nil
 	}
-	q.Purposes = purposes
-	return d.site.LimitsOfAll(nil, ids, q, func(id policy.CrawlerID) policy.Identity { return identify(d.site, id).Identity })
+	return d.site.LimitsOfAll(nil, t, d.clients(ids, identify), policy.Query{Host: t.Host, Path: t.Path, Now: now, Purposes: purposes})
+}
+
+func (d *decider) clients(ids []policy.CrawlerID, identify func(*site.Site, policy.CrawlerID) identity) []site.Client {
+	clients := make([]site.Client, len(ids))
+	for i, id := range ids {
+		clients[i] = site.Client{Crawler: id, Identity: identify(d.site, id).Identity}
+	}
+	return clients
 }
 
 // Decision is what the edge does about a request, if the server enforces the policy.

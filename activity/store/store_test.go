@@ -64,7 +64,7 @@ func (m model) add(q Query, v activity.Request) {
 	if v.Time.Before(q.From) || !v.Time.Before(q.To) {
 		return
 	}
-	k := journal.KeyOf(&v)
+	k, _ := journal.RowOf(&v)
 	for d, values := range q.Only {
 		if !slices.Contains(values, valuesOf(&k)[d]) {
 			return

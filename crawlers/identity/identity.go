@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -20,7 +19,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -30,8 +28,6 @@ type Server interface {
 	ClientIP(r *http.Request) string
 	// TrustsProxy reports whether the headers of a request tell what a proxy saw.
 	TrustsProxy(r *http.Request) bool
-	// Original returns the request target and URL as the client sent them.
-	Original(r *http.Request) (target string, u *url.URL)
 	// Vars returns what is noted about a request until it ends, nil if there is no place for it.
 	Vars(r *http.Request) map[string]any
 }
@@ -90,11 +86,82 @@ func (v *Verifier) Close() {
 	})
 }
 
-// Identify returns whether a request comes from the crawler with these facts, which are those of a policy or
-// catalog with these identities. What is not cached is looked up in the background, for the next request.
-func (v *Verifier) Identify(s Server, r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
-	if v == nil || facts.IsEmpty() {
-		return policy.Unknown
+// Request is a request whose client is to be found out.
+type Request struct {
+	*http.Request
+	Server Server
+	Target string // path and query, as the client sent them
+}
+
+// Known are the crawlers that a policy or a matcher knows, and what it calls them.
+type Known[T comparable] interface {
+	Identities() *crawlers.Identities
+	// CrawlerOf returns what a crawler of the catalog is called here; it is not ok if it is not known.
+	CrawlerOf(c *crawlers.Crawler) (id T, ok bool)
+	// Verification returns that by which the crawler can be verified.
+	Verification(id T) crawlers.Verification
+}
+
+// Client is a crawler that a request may be from, and whether it is.
+type Client[T comparable] struct {
+	Crawler  T
+	Identity policy.Identity
+	proof    proof
+}
+
+// proof is what verified a client: by is that of [verify.Result], or bySignature for the key that evidence is.
+type proof struct{ by, evidence string }
+
+const bySignature = "signature"
+
+// Ask finds out who the client of a request is: it appends to clients the crawlers whose rules hold for it, and returns
+// them with the card of the one who signed the request. These are the crawlers that its User-Agent names, unless it
+// proves which one it is from, and the signer, if the policy names it (signed:HOST). A signer that is documented to be
+// the proven one stands for both. What is not cached is looked up in the background, for the next request.
+func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
+	var p proven
+	if v != nil {
+		p = v.recognize(r, known.Identities(), len(named) > 0, func(c *crawlers.Crawler) bool {
+			id, ok := known.CrawlerOf(c)
+			return ok && slices.Contains(named, id)
+		})
+	}
+	crawler, isProven := ofProven(known, p.crawler)
+	signer, isSigned := ofProven(known, p.signer)
+	switch {
+	case isSigned && p.crawler != nil && slices.Contains(p.signer.Follows, p.crawler.Token):
+	case isProven:
+		clients = append(clients, Client[T]{Crawler: crawler})
+	default:
+		for _, c := range named {
+			clients = append(clients, Client[T]{Crawler: c})
+		}
+	}
+	if isSigned {
+		clients = append(clients, Client[T]{Crawler: signer})
+	}
+	if v == nil || len(clients) == 0 {
+		return clients, p.card
+	}
+	addr, _ := netip.ParseAddr(r.Server.ClientIP(r.Request))
+	for i := range clients {
+		clients[i].Identity, clients[i].proof = v.identify(r, addr, known.Identities(), known.Verification(clients[i].Crawler))
+	}
+	return clients, p.card
+}
+
+func ofProven[T comparable](known Known[T], c *crawlers.Crawler) (id T, ok bool) {
+	if c == nil {
+		return id, false
+	}
+	return known.CrawlerOf(c)
+}
+
+// identify returns whether a request comes from the crawler with these facts, which are those of a policy or catalog
+// with these identities. The address is that of the client, invalid if it is not known.
+func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities, facts crawlers.Verification) (policy.Identity, proof) {
+	if facts.IsEmpty() {
+		return policy.Unknown, proof{}
 	}
 	e := v.engine
 	e.start()
@@ -103,82 +170,55 @@ func (v *Verifier) Identify(s Server, r *http.Request, id *crawlers.Identities, 
 	if facts.WebBotAuth != "" && webbotauth.Signed(r.Header) {
 		undecided = e.signatures == nil
 		if !undecided {
-			result := v.checkSignature(s, r, facts.WebBotAuth)
+			result := v.checkSignature(r, facts.WebBotAuth)
 			if result.Status == webbotauth.Verified {
-				return policy.Verified
+				return policy.Verified, proof{bySignature, result.KeyID}
 			}
 			undecided = result.Undecided
 		}
 	}
-	addr, err := netip.ParseAddr(s.ClientIP(r))
-	if err != nil {
-		return policy.Unknown
+	if !addr.IsValid() {
+		return policy.Unknown, proof{}
 	}
 	asked, all := v.methods.askable(facts)
-	switch e.verifier.Check(canceledCtx, asked, addr).Status {
+	switch result := e.verifier.Check(canceledCtx, asked, addr); result.Status {
 	case verify.Verified:
-		return policy.Verified
+		return policy.Verified, proof{result.By, result.Evidence}
 	case verify.Impostor:
 		if all && !undecided && !crawlers.OnDevicePreview(r.Header["User-Agent"]) {
-			return policy.Impostor
+			return policy.Impostor, proof{}
 		}
 	case verify.Unknown:
 	}
-	return policy.Unknown
+	return policy.Unknown, proof{}
 }
 
-// Proof is who a request proves to be from, whatever its User-Agent says. Both are nil if it
-// proves nothing; [Verifier.Identify] decides about the crawlers that it names then.
-type Proof struct {
-	// Crawler is the one whose operator signed the request, or that alone comes from its
+// proven is who a request proves to be from, whatever its User-Agent says. Nothing is set if it proves nothing.
+type proven struct {
+	// crawler is the one whose operator signed the request, or that alone comes from its
 	// address. If several crawlers share the keys it is the one that the User-Agent names.
-	Crawler *crawlers.Crawler
-	Signer  *crawlers.Crawler // the signer, if the policy names it (signed:HOST)
-	Card    webbotauth.Card   // what the one who signed says of itself
+	crawler *crawlers.Crawler
+	signer  *crawlers.Crawler // the signer, if the policy names it (signed:HOST)
+	card    webbotauth.Card   // what the one who signed says of itself
 }
 
-// Judged returns the crawlers whose rules hold for a request, by whatever of returns for
-// one: those that its User-Agent names, unless it is proven which one it is from, and the
-// signer. A signer that is documented to be the proven one stands for both.
-func Judged[T any](p Proof, named []T, of func(*crawlers.Crawler) (T, bool)) []T {
-	if p.Crawler != nil {
-		if proven, ok := of(p.Crawler); ok {
-			named = []T{proven}
-		}
-	}
-	if p.Signer == nil {
-		return named
-	}
-	signer, ok := of(p.Signer)
-	switch {
-	case !ok:
-		return named
-	case p.Crawler != nil && slices.Contains(p.Signer.Follows, p.Crawler.Token):
-		return []T{signer}
-	}
-	return append(slices.Clip(named), signer)
-}
-
-// Recognize returns what a request proves: by a signature of an operator, or by an address on a list that an operator
+// recognize returns what a request proves: by a signature of an operator, or by an address on a list that an operator
 // publishes for one crawler alone. named says whether the User-Agent names a crawler, and isNamed which.
-func (v *Verifier) Recognize(s Server, r *http.Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p Proof) {
-	if v == nil {
-		return p
-	}
+func (v *Verifier) recognize(r Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p proven) {
 	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
-		if p = v.recognizeSigner(s, r, id, isNamed); p != (Proof{}) {
+		if p = v.recognizeSigner(r, id, isNamed); p != (proven{}) {
 			return p
 		}
 	}
 	if !named && v.methods.Lists {
-		p.Crawler = v.recognizeAddress(s, r, id)
+		p.crawler = v.recognizeAddress(r, id)
 	}
 	return p
 }
 
-func (v *Verifier) recognizeSigner(s Server, r *http.Request, id *crawlers.Identities, isNamed func(*crawlers.Crawler) bool) (p Proof) {
+func (v *Verifier) recognizeSigner(r Request, id *crawlers.Identities, isNamed func(*crawlers.Crawler) bool) (p proven) {
 	for _, directory := range webbotauth.NamedDirectories(r.Header, id.Directories()) {
-		result := v.checkSignature(s, r, directory)
+		result := v.checkSignature(r, directory)
 		if result.Status != webbotauth.Verified {
 			continue
 		}
@@ -186,23 +226,23 @@ func (v *Verifier) recognizeSigner(s Server, r *http.Request, id *crawlers.Ident
 		operators := slices.DeleteFunc(slices.Clone(signers), (*crawlers.Crawler).IsSigner)
 		for _, c := range operators {
 			if len(operators) == 1 || isNamed(c) {
-				p.Crawler = c
+				p.crawler = c
 				break
 			}
 		}
 		if i := slices.IndexFunc(signers, (*crawlers.Crawler).IsSigner); i >= 0 {
-			p.Signer = signers[i]
+			p.signer = signers[i]
 		}
-		if p != (Proof{}) {
-			p.Card = result.Card
+		if p != (proven{}) {
+			p.card = result.Card
 			return p
 		}
 	}
 	return p
 }
 
-func (v *Verifier) recognizeAddress(s Server, r *http.Request, id *crawlers.Identities) (found *crawlers.Crawler) {
-	addr, err := netip.ParseAddr(s.ClientIP(r))
+func (v *Verifier) recognizeAddress(r Request, id *crawlers.Identities) (found *crawlers.Crawler) {
+	addr, err := netip.ParseAddr(r.Server.ClientIP(r.Request))
 	if err != nil {
 		return nil
 	}
@@ -221,20 +261,16 @@ func (v *Verifier) recognizeAddress(s Server, r *http.Request, id *crawlers.Iden
 	return found
 }
 
-// checkSignature checks the signature of a request, once per request however often
-// it is called: a nonce is accepted only once.
-func (v *Verifier) checkSignature(s Server, r *http.Request, directory string) webbotauth.Result {
+// checkSignature checks the signature of a request, once per request however many handlers and matchers ask: a nonce is
+// accepted only once.
+func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result {
 	key := "robots_policy.signature " + directory
-	vars := s.Vars(r)
+	vars := r.Server.Vars(r.Request)
 	if known, ok := vars[key].(webbotauth.Result); ok {
 		return known
 	}
-	target, u := s.Original(r)
-	if !strings.HasPrefix(target, "/") {
-		target = pathpattern.Target(u)
-	}
 	result := v.engine.signatures.Check(canceledCtx, webbotauth.Request{
-		Method: r.Method, Scheme: clientScheme(s, r), Host: r.Host, Target: target, Header: r.Header,
+		Method: r.Method, Scheme: clientScheme(r.Server, r.Request), Host: r.Host, Target: r.Target, Header: r.Header,
 	}, directory)
 	if vars != nil {
 		vars[key] = result
@@ -250,29 +286,18 @@ func clientScheme(s Server, r *http.Request) string {
 	return "http"
 }
 
-// Proof says by what [Verifier.Identify] verified a request, so that others can check it: a
-// key, an address list and its date, or the suffix of the host name, which as a whole would
-// contain the address. It is empty if that is not known any more.
-func (v *Verifier) Proof(s Server, r *http.Request, facts crawlers.Verification) string {
-	if v == nil {
-		return ""
-	}
-	if facts.WebBotAuth != "" && v.engine.signatures != nil && webbotauth.Signed(r.Header) {
-		if result := v.checkSignature(s, r, facts.WebBotAuth); result.Status == webbotauth.Verified {
-			return "signed by the key " + result.KeyID + " of " + facts.WebBotAuth
-		}
-	}
-	addr, err := netip.ParseAddr(s.ClientIP(r))
-	if err != nil {
-		return ""
-	}
-	asked, _ := v.methods.askable(facts)
-	switch result := v.engine.verifier.Check(canceledCtx, asked, addr); result.By {
+// Proof says by what a client was verified as the crawler with these facts, so that others can check it: a key, an
+// address list and its date, or the suffix of the host name, which as a whole would contain the address. It is empty of a
+// client that is not verified.
+func (c *Client[T]) Proof(v *Verifier, facts crawlers.Verification) string {
+	switch c.proof.by {
+	case bySignature:
+		return "signed by the key " + c.proof.evidence + " of " + facts.WebBotAuth
 	case "address-list":
-		return "address on the list " + result.Evidence + asOf(result.Evidence, v.engine.lists.Status())
+		return "address on the list " + c.proof.evidence + asOf(c.proof.evidence, v.engine.lists.Status())
 	case "reverse-dns":
 		for _, pattern := range facts.ReverseDNS {
-			if ok, _ := path.Match("*"+pattern, "."+result.Evidence); ok {
+			if ok, _ := path.Match("*"+pattern, "."+c.proof.evidence); ok {
 				return "host name under " + strings.TrimPrefix(pattern, ".") + ", which resolves back"
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -41,9 +40,26 @@ func (server) ClientIP(r *http.Request) string {
 
 func (server) TrustsProxy(*http.Request) bool { return false }
 
-func (server) Original(r *http.Request) (string, *url.URL) { return r.RequestURI, r.URL }
-
 func (s server) Vars(*http.Request) map[string]any { return s.vars }
+
+// identify returns whether a request comes from a crawler with these facts, which its User-Agent names.
+func identify(v *Verifier, r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
+	known := oneCrawler{id, facts}
+	clients, _ := Ask[int](v, Request{r, server{}, r.RequestURI}, known, []int{1}, nil)
+	return clients[0].Identity
+}
+
+// oneCrawler is known, as 1.
+type oneCrawler struct {
+	identities *crawlers.Identities
+	facts      crawlers.Verification
+}
+
+func (c oneCrawler) Identities() *crawlers.Identities { return c.identities }
+
+func (oneCrawler) CrawlerOf(*crawlers.Crawler) (int, bool) { return 0, false }
+
+func (c oneCrawler) Verification(int) crawlers.Verification { return c.facts }
 
 // newTestVerifier returns a verifier that shares nothing.
 func newTestVerifier(m Methods, dns verify.DNSOptions) *Verifier {
@@ -97,13 +113,13 @@ func TestIdentifyByDNS(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := newTestVerifier(Methods{Enabled: true, DNS: true}, verify.DNSOptions{Resolver: &c.dns})
 				before := time.Now()
-				first := v.Identify(server{}, from(addr), new(crawlers.Identities), crawlFacts)
+				first := identify(v, from(addr), new(crawlers.Identities), crawlFacts)
 				if time.Since(before) != 0 || first != policy.Unknown {
 					t.Errorf("first request: %s, after %s", first, time.Since(before))
 				}
 				time.Sleep(5 * time.Second)
 				before = time.Now()
-				if got := v.Identify(server{}, from(addr), new(crawlers.Identities), crawlFacts); got != c.want || time.Since(before) != 0 {
+				if got := identify(v, from(addr), new(crawlers.Identities), crawlFacts); got != c.want || time.Since(before) != 0 {
 					t.Errorf("second request: %s", got)
 				}
 				v.engine.close()
@@ -147,7 +163,7 @@ func TestIdentifyBySignatureAndAddress(t *testing.T) {
 						r.Header.Set("Signature-Input", fmt.Sprintf("%s;created=%d;expires=%d", c.input, time.Now().Unix(), time.Now().Unix()+60))
 						r.Header.Set("Signature", c.signature)
 					}
-					got = v.Identify(server{}, r, new(crawlers.Identities), facts)
+					got = identify(v, r, new(crawlers.Identities), facts)
 					time.Sleep(time.Second)
 				}
 				if got != c.want {
@@ -179,11 +195,11 @@ func TestIdentifyUnknown(t *testing.T) {
 		"":             policy.Unknown,
 		"no address":   policy.Unknown,
 	} {
-		if got := v.Identify(server{}, from(addr), none, google.Verification); got != want {
+		if got := identify(v, from(addr), none, google.Verification); got != want {
 			t.Errorf("%q: %s", addr, got)
 		}
 	}
-	if got := v.Identify(server{}, from("66.249.66.1"), none, crawlers.Verification{}); got != policy.Unknown {
+	if got := identify(v, from("66.249.66.1"), none, crawlers.Verification{}); got != policy.Unknown {
 		t.Errorf("nothing published: %s", got)
 	}
 	if v.engine.started.Load() {
@@ -229,7 +245,7 @@ func TestEnginesAreShared(t *testing.T) {
 	before.Close()
 	before.Close()
 	facts, id := googleFacts(t)
-	if got := after.Identify(server{}, from("66.249.66.1"), id, facts); got != policy.Verified {
+	if got := identify(after, from("66.249.66.1"), id, facts); got != policy.Verified {
 		t.Errorf("after a reload: %s", got)
 	}
 	after.Close()
@@ -242,7 +258,7 @@ func TestEnginesAreShared(t *testing.T) {
 		t.Errorf("closed: %v, %d lists", e.closed, len(e.lists.Status()))
 	}
 	off := New(Methods{}, nil)
-	if off.Identify(server{}, from("66.249.66.1"), id, facts) != policy.Unknown || off.Recognize(server{}, from("66.249.66.1"), id, false, nil) != (Proof{}) || off.DetectsImpostors() {
+	if identify(off, from("66.249.66.1"), id, facts) != policy.Unknown || off.DetectsImpostors() {
 		t.Error("verification is off")
 	}
 	off.Close()
@@ -287,7 +303,7 @@ func TestPoliciesWithManyLists(t *testing.T) {
 		e.use(id)
 	}
 	for _, id := range []*crawlers.Identities{builtin, greedy, rest[len(rest)-1]} {
-		if got := v.Identify(server{}, from("66.249.66.1"), id, facts); got != policy.Verified {
+		if got := identify(v, from("66.249.66.1"), id, facts); got != policy.Verified {
 			t.Errorf("Googlebot, when the bound is reached: %s", got)
 		}
 	}
@@ -346,7 +362,7 @@ func TestNoRoomForTheCatalog(t *testing.T) {
 	defer v.Close()
 	facts, id := googleFacts(t)
 	for _, address := range []string{"66.249.66.1", "198.51.100.1"} {
-		if got := v.Identify(server{}, from(address), id, facts); got != policy.Unknown {
+		if got := identify(v, from(address), id, facts); got != policy.Unknown {
 			t.Errorf("%s: %s", address, got)
 		}
 	}
@@ -423,7 +439,7 @@ func TestOnDevicePreviewsAreNeverImpostors(t *testing.T) {
 		for range 100 {
 			r := from("20.0.0.1")
 			r.Header.Set("User-Agent", agent)
-			if got = v.Identify(server{}, r, new(crawlers.Identities), crawlFacts); got == policy.Impostor {
+			if got = identify(v, r, new(crawlers.Identities), crawlFacts); got == policy.Impostor {
 				break
 			}
 			time.Sleep(time.Millisecond)
@@ -477,14 +493,15 @@ func TestSignatureIsCheckedOncePerRequest(t *testing.T) {
 	defer v.engine.close()
 	const directory = "https://keys.example"
 	s := server{vars: map[string]any{}}
-	v.checkSignature(s, from("20.0.0.1"), directory)
+	by := func(s server) Request { return Request{from("20.0.0.1"), s, "/"} }
+	v.checkSignature(by(s), directory)
 	for key := range s.vars {
 		s.vars[key] = webbotauth.Result{Status: webbotauth.Verified}
 	}
-	if got := v.checkSignature(s, from("20.0.0.1"), directory); got.Status != webbotauth.Verified {
+	if got := v.checkSignature(by(s), directory); got.Status != webbotauth.Verified {
 		t.Errorf("%+v", got)
 	}
-	if got := v.checkSignature(server{}, from("20.0.0.1"), directory); got.Status == webbotauth.Verified {
+	if got := v.checkSignature(by(server{}), directory); got.Status == webbotauth.Verified {
 		t.Errorf("a signature that proves nothing: %+v", got)
 	}
 }

@@ -23,12 +23,22 @@ type Key struct {
 	Path                                    string
 }
 
-// KeyOf returns the key of a request. Its strings may be parts of the request.
-func KeyOf(v *activity.Request) Key {
+// RowOf returns the row of a request. The strings of its key may be parts of the request.
+func RowOf(v *activity.Request) (Key, Counts) {
+	c := Counts{Requests: 1, Bytes: v.Bytes}
+	if v.Violation {
+		c.Violations = 1
+	}
+	if v.QueryOmitted {
+		c.Queries = 1
+	}
+	if v.Category != activity.CategoryUnlisted && v.Identity != activity.Impostor && v.Robots == "" && !v.RobotsTxt {
+		c.Unread = 1
+	}
 	return Key{
 		Hour: v.Time.Unix() / 3600, Host: v.Host, Crawler: v.Crawler, Kind: v.Category, Identity: string(v.Identity),
 		Decision: string(v.Decision), Rule: v.Rule, Policy: v.Policy, Path: v.Path,
-	}
+	}, c
 }
 
 // clone returns a key that does not refer to the request.
@@ -94,17 +104,7 @@ func (s *Sums) Empty() bool { return len(s.Rows) == 0 && len(s.Reads) == 0 && le
 
 // AddVisit adds a request.
 func (s *Sums) AddVisit(v *activity.Request) {
-	c := Counts{Requests: 1, Bytes: v.Bytes}
-	if v.Violation {
-		c.Violations = 1
-	}
-	if v.QueryOmitted {
-		c.Queries = 1
-	}
-	if v.Category != activity.CategoryUnlisted && v.Identity != activity.Impostor && v.Robots == "" && !v.RobotsTxt {
-		c.Unread = 1
-	}
-	s.Add(KeyOf(v), c)
+	s.Add(RowOf(v))
 	if v.RobotsTxt && v.Robots != "" && v.Identity != activity.Impostor && v.Identity != activity.Audit {
 		at := v.Time.Unix()
 		s.addRead(Read{v.Host, v.Crawler, v.Robots, v.Publication, v.Number}, Times{at, at, 1})

@@ -31,7 +31,7 @@ type exchange struct {
 	done     chan struct{}
 	busy     chan struct{} // holds a token while the storage works
 
-	restored []handler.Reading // what this server wrote before it was started; nil: not read yet
+	restored []site.Reading // what this server wrote before it was started; nil: not read yet
 	sequence int64
 	told     map[string]string     // which policies this server serves, as it wrote last
 	older    map[string]*site.Site // versions that this server does not serve, nil: not in the history
@@ -145,7 +145,7 @@ func (x *exchange) write(ctx context.Context, f *Fleet) error {
 		case err != nil:
 			return fmt.Errorf("reading what this server knew before: %w", err)
 		}
-		x.restored = append([]handler.Reading{}, m.Readings...)
+		x.restored = append([]site.Reading{}, m.Readings...)
 	}
 	x.sequence++
 	x.told = served()

@@ -18,7 +18,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/certmagic"
 
-	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -31,8 +30,8 @@ func idle(t *testing.T) *exchange {
 	return &exchange{state: state, busy: make(chan struct{}, 1), older: map[string]*site.Site{}, peers: map[string]*peer{}, sequence: time.Now().UnixNano()}
 }
 
-func reading(crawler string, at int64, verified bool) handler.Reading {
-	return handler.Reading{Crawler: crawler, Host: "www.example.com", Version: "v", Policy: "p", At: at, Verified: verified}
+func reading(crawler string, at int64, verified bool) site.Reading {
+	return site.Reading{Crawler: crawler, Host: "www.example.com", Version: "v", Policy: "p", At: at, Verified: verified}
 }
 
 // A message of one server is read by the others, and by the server itself after a restart. A
@@ -42,7 +41,7 @@ func TestServersReadEachOther(t *testing.T) {
 	ctx, storage := t.Context(), &certmagic.FileStorage{Path: t.TempDir()}
 	a, b := idle(t), idle(t)
 	atA, atB := &Fleet{Node: "a", storage: storage}, &Fleet{Node: "b", storage: storage}
-	a.restored = []handler.Reading{reading("gptbot", 100, true), reading("gptbot", 50, true)}
+	a.restored = []site.Reading{reading("gptbot", 100, true), reading("gptbot", 50, true)}
 	if err := b.read(ctx, atB); err != nil {
 		t.Errorf("before anybody wrote: %v", err)
 	}
@@ -55,7 +54,7 @@ func TestServersReadEachOther(t *testing.T) {
 	if err := b.read(ctx, atB); err == nil || !strings.Contains(err.Error(), "c.json.gz") {
 		t.Errorf("a damaged message: %v", err)
 	}
-	if got := fmt.Sprint(b.peers["a"].Readings); got != fmt.Sprint([]handler.Reading{reading("gptbot", 100, true)}) || len(b.peers) != 1 {
+	if got := fmt.Sprint(b.peers["a"].Readings); got != fmt.Sprint([]site.Reading{reading("gptbot", 100, true)}) || len(b.peers) != 1 {
 		t.Errorf("%s of %d servers", got, len(b.peers))
 	}
 	again := idle(t)
@@ -148,7 +147,7 @@ func TestUnverifiedReadingsAreCapped(t *testing.T) {
 	t.Parallel()
 	x := idle(t)
 	for i := range 20_000 {
-		x.restored = append(x.restored, handler.Reading{Crawler: "gptbot", Host: fmt.Sprintf("h%d.example.com", i), Version: strings.Repeat("0", 64), Policy: strings.Repeat("1", 64), At: int64(1e9 + i), Verified: i%10 == 0})
+		x.restored = append(x.restored, site.Reading{Crawler: "gptbot", Host: fmt.Sprintf("h%d.example.com", i), Version: strings.Repeat("0", 64), Policy: strings.Repeat("1", 64), At: int64(1e9 + i), Verified: i%10 == 0})
 	}
 	all := x.own()
 	verified := 0
@@ -260,7 +259,7 @@ func (s *late) Load(ctx context.Context, key string) ([]byte, error) {
 func TestAnswersThatCome(t *testing.T) {
 	t.Parallel()
 	x, storage := idle(t), &late{FileStorage: certmagic.FileStorage{Path: t.TempDir()}, answered: make(chan struct{})}
-	data, err := (&message{Sequence: 7, Readings: []handler.Reading{reading("gptbot", 1, true)}}).encode()
+	data, err := (&message{Sequence: 7, Readings: []site.Reading{reading("gptbot", 1, true)}}).encode()
 	if err == nil {
 		err = storage.Store(t.Context(), key("a"), data)
 	}

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/robotspolicy/caddy-robots-policy/handler"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // prefix begins the keys in the storage, one for each server.
@@ -29,7 +29,7 @@ const (
 type message struct {
 	Sequence int64             `json:"sequence"`
 	Policies map[string]string `json:"policies,omitempty"` // the SHA-256 of each policy that it serves, by name
-	Readings []handler.Reading `json:"readings"`
+	Readings []site.Reading    `json:"readings"`
 }
 
 func (m *message) encode() ([]byte, error) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -16,14 +15,14 @@ import (
 )
 
 // own holds the texts that crawlers have read here, the newest of each crawler and host.
-func (x *exchange) own() []handler.Reading {
+func (x *exchange) own() []site.Reading {
 	all := slices.Clone(x.restored)
 	for _, d := range policies.Pool.Loaded() {
-		all = append(all, handler.Readings(d.Current())...)
+		all = append(all, d.Current().Memory.Readings.All()...)
 	}
 	all = newest(all)
 	unverified := 0
-	all = slices.DeleteFunc(all, func(r handler.Reading) bool {
+	all = slices.DeleteFunc(all, func(r site.Reading) bool {
 		if !r.Verified {
 			unverified++
 		}
@@ -53,14 +52,14 @@ func served() map[string]string {
 
 // newest sorts readings, those of verified crawlers first and then the newest, and leaves the
 // newest of each crawler, host and policy.
-func newest(all []handler.Reading) []handler.Reading {
+func newest(all []site.Reading) []site.Reading {
 	rank := map[bool]int{true: 0, false: 1}
-	slices.SortFunc(all, func(a, b handler.Reading) int {
+	slices.SortFunc(all, func(a, b site.Reading) int {
 		return cmp.Or(rank[a.Verified]-rank[b.Verified], cmp.Compare(b.At, a.At), strings.Compare(a.Crawler, b.Crawler), strings.Compare(a.Host, b.Host))
 	})
 	type id struct{ crawler, host, policy string }
 	seen := map[id]bool{}
-	return slices.DeleteFunc(all, func(r handler.Reading) bool {
+	return slices.DeleteFunc(all, func(r site.Reading) bool {
 		k := id{r.Crawler, r.Host, r.Policy}
 		before := seen[k]
 		seen[k] = true
@@ -77,14 +76,16 @@ func (x *exchange) learn(ctx context.Context) {
 		all = append(all, p.Readings...)
 	}
 	x.mu.Unlock()
-	by, known := map[string][]handler.Reading{}, map[string]bool{}
+	by, known := map[string][]site.Reading{}, map[string]bool{}
 	for _, r := range newest(all) {
 		by[r.Policy] = append(by[r.Policy], r)
 	}
 	documents := policies.Pool.Loaded()
 	sites := make([]map[string]*site.Site, len(documents))
 	for i, d := range documents {
-		sites[i] = handler.KnownPolicies(d.Current())
+		now := d.Current()
+		sites[i] = now.Memory.Readings.Sites()
+		sites[i][now.SHA256] = now.Site
 		for sum := range sites[i] {
 			known[sum] = true
 		}
@@ -99,11 +100,11 @@ func (x *exchange) learn(ctx context.Context) {
 		if len(unknown) > 0 && d.Writable() {
 			x.addOlder(ctx, d, unknown, sites[i])
 		}
-		var readings []handler.Reading
+		var readings []site.Reading
 		for sum := range sites[i] {
 			readings = append(readings, by[sum]...)
 		}
-		handler.SetElsewhere(d.Current(), newest(readings), sites[i])
+		d.Current().Memory.Readings.SetElsewhere(newest(readings), sites[i])
 	}
 }
 

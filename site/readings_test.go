@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package handler
+package site
 
 import (
 	"fmt"
@@ -9,43 +9,52 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/site"
-	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-var bot = newFetchingCrawler("ExampleBot")
+var bot = NewToken("ExampleBot")
 
-func load(t *testing.T, text string) *site.Site {
+func loaded(t *testing.T, text string) *Site {
 	t.Helper()
-	s, ds := site.Load("policy.yaml", []byte(text))
+	s, ds := Load("policy.yaml", []byte(text))
 	if s == nil {
 		t.Fatal(ds.Text())
 	}
 	return s
 }
 
-func disallowing(t *testing.T, path, more string) *site.Site {
-	return load(t, "version: 1\nrules:\n  - for: ExampleBot\n"+more+"    disallow:\n      crawl: "+path+"\n")
+func disallowing(t *testing.T, path, more string) *Site {
+	return loaded(t, "version: 1\nrules:\n  - for: ExampleBot\n"+more+"    disallow:\n      crawl: "+path+"\n")
 }
 
-func query(s *site.Site, path string) policy.Query {
+func query(s *Site, path string) policy.Query {
 	return policy.Query{Crawler: s.Policy.Crawler("ExampleBot"), Host: "Example.com:80", Path: path, Now: time.Now()}
+}
+
+func newReadings(readers, sites int) *Readings {
+	return &Readings{maxReaders: readers, maxSites: sites}
+}
+
+// violates reports whether a query about s goes against what the crawler has read.
+func violates(l *Readings, c Token, s *Site, q policy.Query) (Reading, bool) {
+	r, t := l.Last(c, q.Host), NewTarget(q.Host, q.Path)
+	_, found := r.Violation(c, s, &t, q)
+	return r, found
 }
 
 // A crawler is held to the version that it has fetched, not to a newer one.
 func TestViolation(t *testing.T) {
 	t.Parallel()
 	first, second := disallowing(t, "/first/", ""), disallowing(t, "/second/", "")
-	l := newFetchLog(4096, 32)
-	check := func(s *site.Site, path, version string, want bool) {
+	l := newReadings(4096, 32)
+	check := func(s *Site, path, version string, want bool) {
 		t.Helper()
-		v, _, got := l.violation(bot, s, query(s, path))
-		if got != want || v.ETag != version {
-			t.Errorf("%s: %v, by version %q", path, got, v.ETag)
+		v, got := violates(l, bot, s, query(s, path))
+		if got != want || v.Version != version {
+			t.Errorf("%s: %v, by version %q", path, got, v.Version)
 		}
 	}
-	add := func(etag string, s *site.Site) {
-		l.add(bot, "example.com", fetchedVersion{ETag: etag, Site: s, At: time.Now()})
+	add := func(etag string, s *Site) {
+		l.Add(bot, "example.com", Reading{Version: etag, Site: s, At: time.Now().Unix()})
 	}
 	check(first, "/first/", "", false)
 	add("1", first)
@@ -59,13 +68,13 @@ func TestViolation(t *testing.T) {
 
 	impostor := query(second, "/second/x")
 	impostor.Identity = policy.Impostor
-	if _, _, got := l.violation(bot, second, impostor); got {
+	if _, got := violates(l, bot, second, impostor); got {
 		t.Error("a request of an impostor counts as the crawler's")
 	}
 	demanding := disallowing(t, "/third/", "    identity: verified\n")
 	add("3", demanding)
 	check(demanding, "/third/", "3", true)
-	add("4", load(t, "version: 1\nrules:\n  - for: OtherBot\n    disallow:\n      crawl: /\n"))
+	add("4", loaded(t, "version: 1\nrules:\n  - for: OtherBot\n    disallow:\n      crawl: /\n"))
 	check(second, "/second/x", "4", false)
 }
 
@@ -73,8 +82,8 @@ func TestViolation(t *testing.T) {
 // here, and if the policy is known.
 func TestFetchesElsewhere(t *testing.T) {
 	t.Parallel()
-	old, now := &source.Snapshot{Site: disallowing(t, "/old/", ""), SHA256: "old"}, testSnapshot(t, disallowing(t, "/new/", ""), "new")
-	l := sharedOf(now).fetches
+	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")
+	l := &NewMemory(false).Readings
 	crawler := bot.folded
 	at := time.Now().Truncate(time.Second)
 	read := func(policy string, after time.Duration) Reading {
@@ -82,61 +91,50 @@ func TestFetchesElsewhere(t *testing.T) {
 	}
 	check := func(when, path string, want bool) {
 		t.Helper()
-		if _, _, got := l.violation(bot, now.Site, query(now.Site, path)); got != want {
+		if _, got := violates(l, bot, now, query(now, path)); got != want {
 			t.Errorf("%s, %s: %v", when, path, got)
 		}
 	}
-	sites := KnownPolicies(now)
-	if len(sites) != 1 || sites["new"] != now.Site {
-		t.Errorf("%v", sites)
-	}
+	sites := map[string]*Site{"new": now}
 	check("before", "/new/", false)
-	SetElsewhere(now, []Reading{read("new", 0)}, sites)
+	l.SetElsewhere([]Reading{read("new", 0)}, sites)
 	check("elsewhere", "/new/", true)
-	SetElsewhere(now, []Reading{read("unknown", 0)}, sites)
+	l.SetElsewhere([]Reading{read("unknown", 0)}, sites)
 	check("under a policy that is not known", "/new/", false)
-	sites["old"] = old.Site
-	SetElsewhere(now, []Reading{read("old", 5*time.Second), read("new", 0)}, sites)
+	sites["old"] = old
+	l.SetElsewhere([]Reading{read("old", 5*time.Second), read("new", 0)}, sites)
 	check("newest elsewhere", "/old/", true)
 	check("newest elsewhere", "/new/", false)
-	l.add(bot, "example.com", fetchedVersion{ETag: "new", Site: now.Site, At: at.Add(10 * time.Second), policy: "new"})
+	l.Add(bot, "example.com", Reading{Version: "new", Site: now, At: at.Unix() + 10, Policy: "new"})
 	check("newer here", "/new/", true)
 	check("newer here", "/old/", false)
-	if all := Readings(now); len(all) != 1 || all[0] != (Reading{Crawler: crawler, Host: "example.com", Version: "new", Policy: "new", At: at.Unix() + 10}) {
+	if all := l.All(); len(all) != 1 || all[0] != (Reading{Crawler: crawler, Host: "example.com", Version: "new", Policy: "new", At: at.Unix() + 10, Site: now}) {
 		t.Errorf("%+v: what was fetched elsewhere is not passed on", all)
 	}
+	if known := l.Sites(); len(known) != 1 || known["new"] != now {
+		t.Errorf("%v", known)
+	}
 	var many []Reading
-	for i := range 3 * maxFetchers {
+	for i := range 3 * maxReaders {
 		r := read("new", 0)
 		r.Host = fmt.Sprint("h", i)
 		many = append(many, r)
 	}
-	SetElsewhere(now, many, sites)
-	if n := len(*l.elsewhere.Load()); n > maxFetchers {
+	l.SetElsewhere(many, sites)
+	if n := len(*l.elsewhere.Load()); n > maxReaders {
 		t.Errorf("%d fetches are stored", n)
 	}
-	SetElsewhere(now, nil, sites)
+	l.SetElsewhere(nil, sites)
 	if l.elsewhere.Load() != nil {
 		t.Error("what is gone stays")
 	}
-}
-
-// testSnapshot is a version of a policy.
-func testSnapshot(t *testing.T, s *site.Site, sum string) *source.Snapshot {
-	t.Helper()
-	v, err := source.Compile("site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /new/}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v.Site, v.SHA256 = s, sum
-	return v
 }
 
 // A crawler that its robots.txt leaves out violates nothing where the server blocks it, and
 // is held to what the file says to everyone.
 func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 	t.Parallel()
-	s := load(t, "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n")
+	s := loaded(t, "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n")
 	for _, c := range []struct {
 		token, path string
 		short, want bool
@@ -146,10 +144,10 @@ func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
 		{"AgencyAnalyticsBot", "/admin/", true, true},
 		{"AhrefsBot", "/", true, true},
 	} {
-		l, crawler := newFetchLog(4, 4), newFetchingCrawler(c.token)
-		l.add(crawler, "example.com", fetchedVersion{Site: s, At: time.Now(), Short: c.short})
+		l, crawler := newReadings(4, 4), NewToken(c.token)
+		l.Add(crawler, "example.com", Reading{Site: s, At: time.Now().Unix(), Short: c.short})
 		q := policy.Query{Crawler: s.Policy.Crawler(c.token), Host: "example.com", Path: c.path, Now: time.Now()}
-		if _, _, got := l.violation(crawler, s, q); got != c.want {
+		if _, got := violates(l, crawler, s, q); got != c.want {
 			t.Errorf("%s at %s, short %v: a violation %v", c.token, c.path, c.short, got)
 		}
 	}
@@ -160,29 +158,29 @@ func TestFetchLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := disallowing(t, "/", "")
 	const maxFetchers, maxPolicies = 4096, 32
-	l := newFetchLog(maxFetchers, maxPolicies)
+	l := newReadings(maxFetchers, maxPolicies)
 	for i := range 3 * maxFetchers {
-		l.add(bot, fmt.Sprint("h", i), fetchedVersion{Site: s})
+		l.Add(bot, fmt.Sprint("h", i), Reading{Site: s})
 		if n := len(l.recent) + len(l.earlier); n > maxFetchers {
 			t.Fatalf("%d fetches are remembered", n)
 		}
 	}
 	last := fmt.Sprint("h", 3*maxFetchers-1)
-	if _, ok := l.last(bot, last); !ok {
+	if l.Last(bot, last).Site == nil {
 		t.Error("the last fetch is forgotten")
 	}
 	long := strings.Repeat("a", maxHostname+1)
-	l.add(bot, long, fetchedVersion{Site: s})
-	if _, ok := l.last(bot, long); ok {
+	l.Add(bot, long, Reading{Site: s})
+	if l.Last(bot, long).Site != nil {
 		t.Error("a name that is too long for a host is remembered")
 	}
 	for i := range 2 * maxPolicies {
-		l.add(bot, "p", fetchedVersion{Site: new(site.Site), ETag: fmt.Sprint(i)})
-		if len(l.policies) > maxPolicies {
-			t.Fatalf("%d policies are held", len(l.policies))
+		l.Add(bot, "p", Reading{Site: new(Site), Version: fmt.Sprint(i)})
+		if len(l.sites) > maxPolicies {
+			t.Fatalf("%d policies are held", len(l.sites))
 		}
 	}
-	if _, ok := l.last(bot, last); ok {
+	if l.Last(bot, last).Site != nil {
 		t.Error("a version of a policy that is gone is remembered")
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Style is how another server asks whether to answer a request that it has received.
@@ -58,13 +60,13 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return h.reject(r, err)
 	}
-	target, ok := pathOf(asked.RequestURI, asked.URL)
+	target, ok := site.PathOf(asked.RequestURI, asked.URL)
 	if !ok {
 		answerOpaque(w) // whatever the style: it is no block
 		return nil
 	}
-	a := &checkAnswer{ResponseWriter: w, style: h.Options.Decide}
-	return h.serve(a, asked, a, target, true)
+	c := &check{ResponseWriter: w, style: h.Options.Decide}
+	return h.serve(c, asked, c, target, c)
 }
 
 // reject logs why a server gets no answer, and returns the error for it.
@@ -142,42 +144,45 @@ func single(r *http.Request, field string) (string, error) {
 	}
 }
 
-// checkAnswer is an answer to a server that asks.
-type checkAnswer struct {
+// check is a request that another server has received, and the answer to that server.
+type check struct {
 	http.ResponseWriter
 	style  Style
 	passed bool
 }
 
+// hasPassed reports whether the request may pass. It is false of nil, a request that was received here.
+func (c *check) hasPassed() bool { return c != nil && c.passed }
+
 // ServeHTTP implements upstream.Next: the request may pass.
-func (a *checkAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) error {
-	a.passed = true
+func (c *check) ServeHTTP(w http.ResponseWriter, _ *http.Request) error {
+	c.passed = true
 	w.WriteHeader(http.StatusOK)
 	return nil
 }
 
 // WriteHeader gives a block a status that the other server takes for one.
-func (a *checkAnswer) WriteHeader(status int) {
+func (c *check) WriteHeader(status int) {
 	switch {
-	case a.passed:
-	case a.style == StyleNginx:
-		a.Header().Set(statusField, strconv.Itoa(status))
+	case c.passed:
+	case c.style == StyleNginx:
+		c.Header().Set(statusField, strconv.Itoa(status))
 		status = http.StatusForbidden
 	case status == statusClose:
 		status = http.StatusForbidden
 	}
-	if a.style == StyleNginx {
-		for field, lines := range a.Header() {
+	if c.style == StyleNginx {
+		for field, lines := range c.Header() {
 			if len(lines) > 1 {
-				a.Header()[field] = []string{strings.Join(lines, ", ")}
+				c.Header()[field] = []string{strings.Join(lines, ", ")}
 			}
 		}
 	}
-	a.ResponseWriter.WriteHeader(status)
+	c.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap is for http.ResponseController.
-func (a *checkAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (c *check) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // notFound is what lies behind the documents.
 type notFound struct{}
@@ -185,21 +190,4 @@ type notFound struct{}
 // ServeHTTP implements upstream.Next.
 func (notFound) ServeHTTP(http.ResponseWriter, *http.Request) error {
 	return &Error{http.StatusNotFound, errors.New("neither robots.txt nor a document of the policy")}
-}
-
-// decider is the server around a handler that decides for another one. The target of a
-// check is that of the request that it asks about.
-type decider struct{ Server }
-
-// Original implements Server.
-func (d decider) Original(r *http.Request) (string, *url.URL) {
-	if d.Vars(r)[checkVar] != nil {
-		return r.RequestURI, r.URL
-	}
-	return d.Server.Original(r)
-}
-
-// IsInclude implements Server.
-func (d decider) IsInclude(r *http.Request) bool {
-	return d.Vars(r)[checkVar] == nil && d.Server.IsInclude(r)
 }

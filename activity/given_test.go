@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activity
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// A robots.txt is given to the recorders once a day, and of made-up hosts no more than
+// the bound.
+func TestGivenOnce(t *testing.T) {
+	var p GivenTo
+	for _, c := range []struct {
+		robots string
+		day    int64
+		want   bool
+	}{{"a v1", 1, true}, {"a v1", 1, false}, {"b v1", 1, true}, {"a v2", 1, true}, {"a v1", 2, true}, {"a v1", 2, false}} {
+		if got := p.Robots(c.robots, c.day); got != c.want {
+			t.Errorf("%s on day %d: %v", c.robots, c.day, got)
+		}
+	}
+	n := 0
+	for i := range maxRobots + 10 {
+		if p.Robots(fmt.Sprint("host", i, " v1"), 3) {
+			n++
+		}
+	}
+	if n != maxRobots {
+		t.Errorf("%d were given to the recorders, the bound is %d", n, maxRobots)
+	}
+}
+
+// A policy that stays for long does not hold what was given to recorders that no handler
+// has any more.
+func TestGivenGoesWithItsRecorders(t *testing.T) {
+	t.Parallel()
+	var g Given
+	for range 100 {
+		g.To(new(Recorders))
+	}
+	runtime.GC()
+	last := new(Recorders)
+	p := g.To(last)
+	if n := len(g.list()); n != 1 || g.To(last) != p {
+		t.Errorf("%d are held", n)
+	}
+}

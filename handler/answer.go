@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+// answered is what was found out while the request was answered.
+type answered struct {
+	document  string // the path of a register's document that is served
+	violation bool   // of the robots.txt that the crawler has fetched
+}
+
+// answer answers a request that has been judged.
+func (q *request) answer() error {
+	tunnel := q.Method == http.MethodConnect // blocked as any other, as a page would be
+	if q.isRobots() {
+		q.addHeaders()
+		q.serveRobots()
+		return nil
+	}
+	if !tunnel && q.serveRegister() {
+		return nil
+	}
+	enforced := q.decision != nil && q.isFirst()
+	if enforced {
+		if refused, err := q.enforce(); refused {
+			return err
+		}
+	}
+	if tunnel && q.check == nil {
+		return q.next.ServeHTTP(q.w, q.Request)
+	}
+	return q.servePage(enforced)
+}
+
+// unavailableRetry is when a crawler is to ask for robots.txt again, in seconds, while the policy is not available.
+const unavailableRetry = 60
+
+// answerUnavailable answers while it is not known whether there is a policy: a request for robots.txt with 503, which
+// tells crawlers to come back later, and any other request as if there were none.
+func (q *request) answerUnavailable() error {
+	if !q.isRobots() {
+		return q.next.ServeHTTP(q.w, q.Request)
+	}
+	q.w.Header().Set("Retry-After", strconv.Itoa(unavailableRetry))
+	q.w.Header().Set("Cache-Control", "no-store")
+	http.Error(q.w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+	return nil
+}
+
+// answerOpaque answers a request whose target has an opaque part, as nginx does. It is no
+// error: the error routes of a server could forward the request.
+func answerOpaque(w http.ResponseWriter) {
+	http.Error(w, "the request target has a scheme, but no host", http.StatusBadRequest)
+}
+
+// enforce counts a request and does what the policy demands. If the request is blocked,
+// it is answered, or err is the answer.
+func (q *request) enforce() (refused bool, err error) {
+	d := q.decision
+	q.h.countEdge(d)
+	q.checkViolation()
+	if d.action <= policy.ModeOff {
+		return false, nil
+	}
+	q.logRefusal()
+	if d.action != policy.ModeBlock {
+		return false, nil
+	}
+	if d.limited {
+		return true, q.tooMany()
+	}
+	return true, q.refuse(q.snapshot.Site.File.Spec.Enforcement)
+}
+
+// noindexValues marks the block itself.
+var noindexValues, _ = robotstag.Build(
+	[]robotstag.Member{{Token: robotstag.Everyone, Rules: robotsrule.Of("noindex")}}, robotstag.Usage{}, time.Time{})
+
+// messageType is text/plain in a spelling that Caddy's templates does not take for
+// it, as it compares types byte for byte: templates around this handler would
+// execute what stands in the message. Types are case-insensitive (RFC 9110 section
+// 8.3.1).
+const messageType = "Text/Plain; charset=utf-8"
+
+// refuse blocks a request as the policy's enforcement says: with a response, like
+// Caddy's respond directive, or with an error for the error routes. Caches must not
+// show the block to people, so it is never stored.
+func (q *request) refuse(e policy.Enforcement) error {
+	status := cmp.Or(e.Status, http.StatusForbidden)
+	if status == http.StatusPaymentRequired {
+		terms := q.paymentRequired()
+		if !q.h.RaiseRefusals { // an error page has its own words
+			e.Message = strings.TrimSpace(e.Message + "\n" + terms)
+		}
+	}
+	if e.Close {
+		if q.check == nil {
+			panic(http.ErrAbortHandler)
+		}
+		status = statusClose
+	}
+	if e.RetryAfter > 0 {
+		q.w.Header().Set("Retry-After", strconv.Itoa(wholeSeconds(e.RetryAfter)))
+	}
+	robotstag.Apply(q.w.Header(), noindexValues, q.h.Headers&^robotstag.ContentUsage)
+	return q.writeRefusal(status, e.Message)
+}
+
+// tooMany answers a request that is over a limit (RFC 6585 section 4). It says nothing
+// about indexing: the page is not gone.
+func (q *request) tooMany() error {
+	seconds := wholeSeconds(q.wait)
+	q.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return q.writeRefusal(http.StatusTooManyRequests, "Too many requests by this crawler; try again in "+english.Count(seconds, "second"))
+}
+
+// writeRefusal sends a status and a message, or returns them as an error for the error
+// routes.
+func (q *request) writeRefusal(status int, message string) error {
+	header := q.w.Header()
+	header["Cache-Control"] = []string{"no-store"}
+	if q.h.RaiseRefusals {
+		return &Error{status, refusalError(message)}
+	}
+	header["Content-Type"] = nil // nothing to sniff
+	if message != "" {
+		header.Set("Content-Type", messageType)
+	}
+	q.w.WriteHeader(status)
+	if message != "" && q.Method != http.MethodHead {
+		_, _ = io.WriteString(q.w, message+"\n") // the client may have left
+	}
+	return nil
+}
+
+// wholeSeconds rounds up, for Retry-After.
+func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+
+var errRefused = errors.New("the site's policy does not allow this crawler here")
+
+// refusalError returns the error that {err.message} shows. Error routes may put it
+// into a page that Caddy's templates executes, so it contains no template action.
+func refusalError(message string) error {
+	if message == "" {
+		return errRefused
+	}
+	for strings.Contains(message, "{{") {
+		message = strings.ReplaceAll(message, "{{", "{ {")
+	}
+	return errors.New(message)
+}
+
+// paymentRequired adds to a response with status 402 where a license is to be had: links to the site's license and to
+// those that the policy offers, and the price of a single request in the field that Cloudflare's pay per crawl uses. It
+// returns the terms of the offers, a line each.
+func (q *request) paymentRequired() string {
+	header := q.w.Header()
+	if link := q.snapshot.Site.LicenseLink(q.Host); link != "" {
+		rsl.ApplyLink(header, link)
+	}
+	var terms []string
+	for o := range q.snapshot.Site.Offers(q.query) {
+		rsl.ApplyLink(header, "<"+o.URL+`>; rel="license"`)
+		if o.Payment == "crawl" && o.Amount != "" && header.Get("Crawler-Price") == "" {
+			header.Set("Crawler-Price", o.Currency+" "+o.Amount)
+		}
+		terms = append(terms, offerTerms(o))
+	}
+	return strings.Join(terms, "\n")
+}
+
+// offerTerms is an offer in words: "License for train-ai, payment per crawl, USD 0.01, for commercial users: URL".
+func offerTerms(o *policy.Offer) string {
+	text := "License for " + o.Usage.String() + ", payment per " + o.Payment
+	switch o.Payment {
+	case "purchase", "subscription", "contribution":
+		text = "License for " + o.Usage.String() + ", payment by " + o.Payment
+	}
+	if o.Amount != "" {
+		text += ", " + o.Currency + " " + o.Amount
+	}
+	if len(o.Users) > 0 {
+		text += ", for " + strings.Join(o.Users, " and ") + " users"
+	}
+	return text + ": " + o.URL
+}

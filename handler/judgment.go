@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// judgment is what the policy says of a request by a crawler that it knows.
+type judgment struct {
+	decision  *Decision // nil for anyone but a known crawler
+	several   bool      // it names more crawlers than that of query
+	query     policy.Query
+	anyCase   bool              // see site.Verdict
+	statement *policy.Statement // that decided; nil if none did
+	client    client            // the crawler that decision is about
+	audit     bool              // made by the command audit
+	read      site.Reading      // the robots.txt that the crawler has fetched before
+	wait      time.Duration     // if limited: when a request is possible again
+	limitPos  policy.Pos        // if limited: the limit's place in the policy file
+}
+
+// judge decides about the request, unless it is by anyone but a crawler that the policy
+// knows.
+func (q *request) judge() {
+	var buf [4]client
+	clients, purposes := q.ask(buf[:0])
+	if len(clients) == 0 {
+		return
+	}
+	s := q.snapshot.Site
+	var whoBuf [4]site.Client
+	who := whoBuf[:0]
+	for _, c := range clients {
+		if info := s.Policy.CrawlerInfo(c.Crawler); info.IsStranger() {
+			c.Identity = policy.Unknown // to all rules but its own
+		}
+		who = append(who, site.Client{Crawler: c.Crawler, Identity: c.Identity})
+	}
+	q.query = policy.Query{Host: q.target.Host, Path: q.target.Path, Now: time.Now(), Purposes: purposes}
+	query, verdict := s.EdgeOfAll(&q.target, who, q.query)
+	q.query, q.several, q.anyCase, q.statement = query, len(clients) > 1, verdict.AnyCase, verdict.Decision.Statement
+	// A crawler that proves who it is does not escape by naming our audit.
+	info := s.Policy.CrawlerInfo(query.Crawler)
+	q.audit = query.Identity != policy.Verified && !info.IsStranger() && strings.Contains(q.UserAgent(), activity.AuditProduct)
+	kind, rule := q.classify(verdict), verdict.Decision.Rule
+	if !kind.refused() {
+		var buf [4]site.Limit
+		if limits := s.LimitsOfAll(buf[:0], &q.target, who, q.query); len(limits) > 0 {
+			if over := q.countLimits(limits, &kind); over != nil {
+				rule = over
+			}
+		}
+	}
+	if info := s.Policy.CrawlerInfo(kind.crawler); info.IsStranger() {
+		kind.identity = policy.Verified
+	}
+	q.client = clients[slices.IndexFunc(clients, func(c client) bool { return c.Crawler == kind.crawler })]
+	q.decision = q.h.decisionOf(s, kind, rule)
+	q.read = q.snapshot.Memory.Readings.Last(q.decision.token, q.Host)
+}
+
+// limitShare is among how many servers each limit is divided, 0 for one. It is global, because the
+// servers of a fleet are counted once for a process, whatever configurations it has.
+var limitShare atomic.Int64
+
+// ShareLimits divides every limit among that many servers.
+func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
+
+// countedLimits says by which policy a request has been counted, so that it is counted
+// once: not again in error routes, or by another handler that does no more.
+type countedLimits struct {
+	limiter *site.Limiter
+	mode    policy.Mode
+}
+
+// countLimits counts a request against limits. If it is over one of them, it makes it and k those of a limited request,
+// and returns the rule.
+func (q *request) countLimits(limits []site.Limit, k *class) *policy.Rule {
+	limiter, maxMode := &q.snapshot.Memory.Limiter, q.h.mode()
+	vars := q.h.Server.Vars(q.Request)
+	counted, _ := vars[limitedVar].([]countedLimits)
+	if maxMode < policy.ModeLog || slices.ContainsFunc(counted, func(c countedLimits) bool { return c.limiter == limiter && c.mode >= maxMode }) {
+		return nil
+	}
+	if vars != nil {
+		vars[limitedVar] = append(counted, countedLimits{limiter, maxMode})
+	}
+	over, mode, wait := limiter.Take(q.snapshot.Site.Policy, q.query.Now, int(max(1, limitShare.Load())), maxMode, limits)
+	if over == nil {
+		return nil
+	}
+	q.query.Crawler, q.query.Identity = over.Crawler, over.Identity
+	q.wait, q.limitPos = wait, over.Pos
+	k.crawler, k.identity, k.limited, k.action, k.rule = over.Crawler, over.Identity, true, mode, over.Rule.Pos
+	return over.Rule
+}

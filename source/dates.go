@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// longestSleep is how long the timer of dates waits at most, because clocks are set, and computers sleep.
+const longestSleep = time.Hour
+
+// dates is the timer that goes off when the first date in one of the policies of a pool passes.
+type dates struct {
+	mu    sync.Mutex
+	next  time.Time // zero: no policy has a date
+	timer *time.Timer
+}
+
+// watchDates makes the timer go off when a date in a version passes. What the date changes, such as the tests of the
+// policy, is asked again then, by compiling the policy once more.
+func (p *Pool) watchDates(s *Snapshot) {
+	if p == nil || s == nil {
+		return
+	}
+	p.dates.mu.Lock()
+	defer p.dates.mu.Unlock()
+	next := s.until
+	if next.IsZero() || !p.dates.next.IsZero() && !next.Before(p.dates.next) {
+		return
+	}
+	p.dates.next = next
+	if p.dates.timer != nil {
+		p.dates.timer.Stop()
+	}
+	p.dates.timer = time.AfterFunc(min(time.Until(next), longestSleep), p.datePasses)
+}
+
+func (p *Pool) datePasses() {
+	p.dates.mu.Lock()
+	passed := !time.Now().Before(p.dates.next)
+	p.dates.next = time.Time{}
+	p.dates.mu.Unlock()
+	if passed {
+		p.Recompile(context.Background())
+	}
+	for _, d := range p.Loaded() {
+		p.watchDates(d.Current())
+	}
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// When a date in a policy passes, its tests are asked again though nobody edits it, and no request comes. Nothing is
+// asked before, and nothing is left waiting after the last date.
+func TestDatesAreAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // where it is January 2000
+		const text = `version: 1
+rules:
+  - for: everyone
+    allow:
+      index:
+        - {paths: /events/, time-limit: until-2000-01-02}
+        - {paths: /fairs/, time-limit: until-2000-01-04}
+expect:
+  - everyone may index /events/
+`
+		core, logs := observer.New(zapcore.WarnLevel)
+		o := testOptions(core)
+		src := (&fakeSource{text: text}).source()
+		pool := o.pool
+		d := pool.documents.Acquire("fake", func() *Document { return newDocument("fake") })
+		u := newTestUser(t, o, src)
+		if err := d.open(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		d.join(u)
+		first := d.Current()
+		fails := func() bool { return strings.Contains(d.Status().Warnings.Error(), "["+failsNow+"]") }
+		pass(47 * time.Hour)
+		if d.Current() != first || fails() {
+			t.Fatal("before the first date")
+		}
+		pass(2 * time.Hour)
+		second := d.Current()
+		if second == first || !fails() || u.snapshot != second || second.Memory != first.Memory {
+			t.Errorf("after the first date: %+v", d.Status())
+		}
+		if logs.FilterMessageSnippet("policy file: ").Len() != 1 {
+			t.Errorf("%v", logs.All())
+		}
+		pass(48 * time.Hour)
+		if third := d.Current(); third == second || !third.until.IsZero() || pool.dates.next != (time.Time{}) {
+			t.Errorf("after the last date: %+v", d.Status())
+		}
+		d.leave(u)
+		pool.documents.Release("fake")
+	})
+}
