@@ -32,6 +32,9 @@ func (p Pattern) sample() string {
 	return strings.ReplaceAll(text, "*", filler)
 }
 
+// Sample is sample for whoever asks about all paths of a pattern at once. It is no path of a request.
+func (p Pattern) Sample() string { return p.sample() }
+
 // Example is a path of a request that p matches, and of other patterns few but those that cover p: %01 and %02, which
 // no address has, stand for what is free. Patterns such as "/*0*" match them, too.
 func (p Pattern) Example() string {

@@ -249,6 +249,18 @@ func (p *Policy) WithPurpose(c *Class, purpose string) Class {
 	return with
 }
 
+// Query is what a verified client of a class asks that names a purpose, in lower case, or "" for none.
+func (c *Class) Query(host string, u Usage, purpose string) Query {
+	q := Query{Identity: Verified, Host: host, Usage: u}
+	if len(c.Crawlers) > 0 {
+		q.Crawler = c.Crawlers[0]
+	}
+	if purpose != "" {
+		q.Purposes = []string{purpose}
+	}
+	return q
+}
+
 // Rules lists the rules that reach the class in a tier, in the order of the file.
 func (p *Policy) Rules(c *Class, t Tier) []*Rule {
 	return p.rulesOf(c, t, func(int32) bool { return true })

@@ -26,6 +26,10 @@ func (p *Policy) Decide(q Query) Decision {
 	return p.decide(&q, q.Path)
 }
 
+// DecideAt is Decide for the paths that a pattern, which starts with "/", and of the policy's patterns only those that cover
+// it match. The path of the query is not looked at.
+func (p *Policy) DecideAt(q Query, at pathpattern.Pattern) Decision { return p.decide(&q, at.Sample()) }
+
 // decideOdd puts the path into normal form on the stack.
 func (p *Policy) decideOdd(q Query) Decision {
 	var buf [2048]byte

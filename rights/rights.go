@@ -3,7 +3,7 @@
 // Package rights says what a policy states about the use of content by AI and search, for registers of rights. The
 // usages are those of the AIPREF vocabulary: train-ai, ai-use and search.
 //
-// Finder answers for registers that address one crawler (the groups of robots.txt), View for those that address everyone
+// Client answers for registers that address one crawler (the groups of robots.txt), View for those that address everyone
 // (TDMRep, RSL, usage tokens, control tokens). These cannot exempt a crawler: what is disallowed for any crawler, purpose
 // or identity is disallowed there.
 package rights
@@ -62,6 +62,16 @@ func (p Preferences) Verdicts() (v Verdicts) {
 }
 
 func (v Verdicts) Stated() bool { return v != Verdicts{} }
+
+// Alike reports whether two say the same, and disallow it for the same reason.
+func (p Preferences) Alike(q Preferences) bool {
+	for i := range p {
+		if p[i].Verdict != q[i].Verdict || p[i].Verdict == policy.Disallowed && p[i].Statement != q[i].Statement {
+			return false
+		}
+	}
+	return true
+}
 
 // severity orders verdicts from the laxest to the strictest.
 var severity = [...]int{policy.Allowed: 0, policy.Unstated: 1, policy.Disallowed: 2}

@@ -15,14 +15,14 @@ import (
 
 // View is what a policy says about a host to everyone: the strictest for any crawler, purpose and identity.
 type View struct {
-	audiences [][3]*Finder // classes of crawlers by purpose and identity; first everyone without own rules
-	patterns  []pathpattern.Pattern
+	clients  []*Client // classes of crawlers by purpose and identity; first everyone without own rules
+	patterns []pathpattern.Pattern
 
 	cells func() ([]solve.Cell[Preferences], bool)
 }
 
-// maxAudiences bounds the audiences with rules about rights. Beyond it, paths that are closed to any are closed.
-const maxAudiences = 200
+// maxClients bounds the clients with rules about rights. Beyond it, paths that are closed to any are closed.
+const maxClients = 200
 
 // NewView returns the view of a host, which may have a port.
 func NewView(p *policy.Policy, host string) *View {
@@ -30,7 +30,6 @@ func NewView(p *policy.Policy, host string) *View {
 	v.cells = sync.OnceValues(v.tile)
 	seen := map[string]bool{}
 	classes := p.PublicClasses(host)
-	ids := p.Identities()
 	for _, purpose := range append([]string{""}, p.Spec().Purposes()...) {
 		for i := range classes {
 			c := classes[i]
@@ -45,22 +44,22 @@ func NewView(p *policy.Policy, host string) *View {
 				continue
 			}
 			seen[key] = true
-			for _, id := range ids {
-				var fs [3]*Finder
-				for i, u := range policy.RightsUsages() {
-					fs[i] = newFinder(p, &c, u, purpose, id)
-				}
-				v.audiences = append(v.audiences, fs)
+			for _, id := range p.Identities() {
+				client := NewClient(p, &c, host, purpose)
+				client.query.Identity = id
+				v.clients = append(v.clients, client)
 			}
 		}
 	}
 	known := map[pathpattern.Pattern]bool{}
-	for _, fs := range v.audiences {
-		for _, f := range fs {
-			for _, pattern := range f.Patterns() {
-				if !known[pattern] {
-					known[pattern] = true
-					v.patterns = append(v.patterns, pattern)
+	for _, c := range v.clients {
+		for _, u := range policyUsages {
+			for _, s := range c.Statements(u) {
+				for _, pattern := range s.Statement.Pattern.Rooted() {
+					if !known[pattern] {
+						known[pattern] = true
+						v.patterns = append(v.patterns, pattern)
+					}
 				}
 			}
 		}
@@ -100,28 +99,41 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
 
+// Answer is what is decided for everyone, each time for the first of the clients with the strictest verdict.
+type Answer struct {
+	Decisions Preferences
+	Clients   [3]int
+}
+
 // At is what holds for paths that match a pattern and only those of the policy's patterns that cover it.
-func (v *View) At(pattern pathpattern.Pattern) Preferences {
-	var all Preferences
-	for i, fs := range v.audiences {
-		var one Preferences
-		for j, f := range fs {
-			one[j] = f.At(pattern)
+func (v *View) At(pattern pathpattern.Pattern) (all Answer) {
+	all.Decisions = v.clients[0].Preferences(pattern)
+	for i, c := range v.clients[1:] {
+		for j, d := range c.Preferences(pattern) {
+			if severity[d.Verdict] > severity[all.Decisions[j].Verdict] {
+				all.Decisions[j], all.Clients[j] = d, i+1
+			}
 		}
-		if i == 0 {
-			all = one
-			continue
-		}
-		all = all.stricter(one)
 	}
 	return all
 }
 
-// Statements lists what is said to each audience about a usage, by its place in policy.RightsUsages.
+// alike reports whether two answers are the same for the same reason.
+func (a Answer) alike(b Answer) bool {
+	for i := range a.Decisions {
+		x, y := a.Decisions[i], b.Decisions[i]
+		if x.Verdict != y.Verdict || x.Verdict != policy.Allowed && (x.Statement != y.Statement || a.Clients[i] != b.Clients[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Statements lists what is said to each client about a usage, by its place in policy.RightsUsages.
 func (v *View) Statements(usage int) [][]policy.Applied {
-	all := make([][]policy.Applied, len(v.audiences))
-	for i, fs := range v.audiences {
-		all[i] = fs[usage].Statements()
+	all := make([][]policy.Applied, len(v.clients))
+	for i, c := range v.clients {
+		all[i] = c.Statements(policyUsages[usage])
 	}
 	return all
 }
@@ -148,9 +160,12 @@ func (v *View) tile() (cells []solve.Cell[Preferences], exact bool) {
 	if len(v.patterns) == 0 {
 		return nil, true
 	}
-	if len(v.audiences) <= maxAudiences {
-		cells, exact = solve.Cells(v.patterns, v.At, func(a, b Preferences) bool { return a.Verdicts() == b.Verdicts() })
-		if exact {
+	if len(v.clients) <= maxClients {
+		form := solve.Form[Answer]{Value: v.At, Alike: Answer.alike, Same: func(a, b Answer) bool { return a.Decisions.Verdicts() == b.Decisions.Verdicts() }}
+		if all, exact := form.Cells(v.patterns); exact {
+			for _, c := range all {
+				cells = append(cells, solve.Cell[Preferences]{Pattern: c.Pattern, Value: c.Value.Decisions, Order: c.Order})
+			}
 			return cells, true
 		}
 	}
@@ -163,7 +178,7 @@ func (v *View) tile() (cells []solve.Cell[Preferences], exact bool) {
 
 func (v *View) strictest() (all Preferences) {
 	for _, pattern := range v.patterns {
-		for i, d := range v.At(pattern) {
+		for i, d := range v.At(pattern).Decisions {
 			if d.Verdict == policy.Disallowed && all[i].Verdict != policy.Disallowed {
 				all[i] = d
 			}
@@ -183,13 +198,12 @@ func (v *View) Exceptions() (all []policy.Decision) {
 		}
 	}
 	for _, pattern := range v.patterns {
-		strict := v.At(pattern)
-		for _, fs := range v.audiences {
-			for i, f := range fs {
-				d := f.At(pattern)
+		strict, everyone := v.At(pattern).Decisions, v.clients[0].Preferences(pattern)
+		for _, c := range v.clients {
+			for i, d := range c.Preferences(pattern) {
 				switch {
 				case strict[i].Verdict != policy.Disallowed || d.Verdict == policy.Disallowed:
-				case d.Verdict == policy.Allowed && v.audiences[0][i].At(pattern).Verdict == policy.Disallowed:
+				case d.Verdict == policy.Allowed && everyone[i].Verdict == policy.Disallowed:
 					add(d) // it is exempt
 				default:
 					add(strict[i])

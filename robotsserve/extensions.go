@@ -13,13 +13,13 @@ import (
 )
 
 // extensions returns the lines of a class that extend RFC 9309.
-func extensions(p *policy.Policy, c *policy.Class, purpose string) (lines []Line, problems []policy.Problem) {
+func extensions(p *policy.Policy, c *policy.Class, host, purpose string) (lines []Line, problems []policy.Problem) {
 	lines, problems = appDirectives(p, c, purpose)
 	publish := p.Spec().Publish
 	if publish.ContentUsage == policy.Off && publish.ContentSignal == policy.Off {
 		return lines, problems
 	}
-	prefs := preferences(p, c, purpose)
+	prefs := preferences(p, c, host, purpose)
 	if publish.ContentUsage != policy.Off {
 		usage, found := prefs.contentUsage()
 		lines, problems = append(lines, usage...), append(problems, found...)
@@ -171,60 +171,55 @@ func (f *appFinder) at(p pathpattern.Pattern) *policy.AppDirective {
 	return nil
 }
 
-// aipref finds what a class may do, by category of the AIPREF vocabulary.
-type aipref struct{ finders [3]*rights.Finder }
+// aipref says what a class may do, by category of the AIPREF vocabulary.
+type aipref struct {
+	*rights.Client
+	all []policy.Applied
+}
 
-func preferences(p *policy.Policy, c *policy.Class, purpose string) *aipref {
-	a := &aipref{}
-	for i, u := range policy.RightsUsages() {
-		a.finders[i] = rights.NewFinder(p, c, u, purpose)
+func preferences(p *policy.Policy, c *policy.Class, host, purpose string) *aipref {
+	a := &aipref{Client: rights.NewClient(p, c, host, purpose)}
+	for _, u := range policy.RightsUsages() {
+		a.all = append(a.all, a.Statements(u)...)
 	}
 	return a
 }
 
 // first is a statement to name in messages, or the zero value.
 func (a *aipref) first() policy.Applied {
-	for _, f := range a.finders {
-		if s := f.First(); s.Statement != nil {
-			return s
-		}
+	if len(a.all) == 0 {
+		return policy.Applied{Statement: &policy.Statement{}}
 	}
-	return policy.Applied{}
+	return a.all[0]
 }
 
-func (a *aipref) pos() policy.Pos {
-	if s := a.first().Statement; s != nil {
-		return s.Pos
-	}
-	return policy.Pos{}
-}
+func (a *aipref) pos() policy.Pos { return a.first().Statement.Pos }
 
 // contentUsage returns the Content-Usage lines of a class (draft-ietf-aipref-attach).
 func (a *aipref) contentUsage() ([]Line, []policy.Problem) {
-	var patterns []pathpattern.Pattern
-	for _, f := range a.finders {
-		patterns = append(patterns, f.Patterns()...)
-	}
-	if len(patterns) == 0 {
+	if len(a.all) == 0 {
 		return nil, nil
 	}
-	cells, ok := solve.Cells(patterns, func(at pathpattern.Pattern) (v cellValue) {
-		var verdicts rights.Verdicts
-		for i, f := range a.finders {
-			d := f.At(at)
-			verdicts[i] = d.Verdict
-			if d.Verdict != policy.Unstated {
-				v.rule = d.Rule
+	var patterns []pathpattern.Pattern
+	for i := range a.all {
+		patterns = append(patterns, a.all[i].Statement.Pattern)
+	}
+	form := solve.Form[rights.Preferences]{
+		Value: a.Preferences, Alike: rights.Preferences.Alike,
+		Same: func(a, b rights.Preferences) bool { return a.Verdicts() == b.Verdicts() },
+	}
+	if cells, ok := form.Cells(patterns); ok {
+		said := make([]solve.Cell[cellValue], len(cells))
+		for i, c := range cells {
+			v := cellValue{text: c.Value.Verdicts().ContentUsage()}
+			for _, d := range c.Value {
 				if d.Statement != nil {
-					v.pos = d.Statement.Pos
+					v.rule, v.pos = d.Rule, d.Statement.Pos
 				}
 			}
+			said[i] = solve.Cell[cellValue]{Pattern: c.Pattern, Value: v, Order: c.Order}
 		}
-		v.text = verdicts.ContentUsage()
-		return v
-	}, sameText)
-	if ok {
-		return extensionLines("Content-Usage", cells), nil
+		return extensionLines("Content-Usage", said), nil
 	}
 	text := a.strictUsage()
 	problem := policy.NewProblem(policy.Warning, "content-usage-cross", a.pos(),
@@ -247,8 +242,8 @@ func (a *aipref) strictUsage() string {
 }
 
 func (a *aipref) strictest() (verdicts rights.Verdicts) {
-	for i, f := range a.finders {
-		verdicts[i] = f.Strictest()
+	for i, u := range policy.RightsUsages() {
+		verdicts[i] = a.Strictest(u)
 	}
 	return verdicts
 }

@@ -135,67 +135,42 @@ func (g *grouping) group(body groupBody) *group {
 
 // body is the lines of a class after those that name it.
 func (g *grouping) body(c *policy.Class, below *robotstxt.Group) ([]Line, []Loss) {
-	all := statementsOf(g.p.Statements(c, policy.Crawl, ""), "")
-	if below != nil {
-		all = append(all, statedBelow(below)...)
-	}
-	lines, losses := g.crawlLines(all)
-	return g.assemble(lines, c, "", below), losses
+	all, value := g.crawling(c, below)
+	lines, losses := g.crawlLines(all, false, value)
+	return g.assemble(lines, 0, c, "", below), losses
 }
 
-func statementsOf(applied []policy.Applied, scope string) []stated {
-	all := make([]stated, len(applied))
-	for i := range applied {
-		s := applied[i].Statement
-		all[i] = stated{pattern: s.Pattern, allow: s.Allow, written: s.Written, applied: &applied[i], scope: scope}
-	}
-	return all
-}
-
-func (g *grouping) crawlLines(all []stated) ([]line, []Loss) {
-	g.work += len(all) + groupWork
-	lines, losses, ok := flatten(all, g.overrides)
+func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
+	lines, losses, ok := g.lines(all, apart, value)
 	if !ok {
 		g.report(policy.Error, "not-flattenable", all[0].pos(),
 			"too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them")
-		return []line{newLine(pathpattern.All, "", &stated{pattern: pathpattern.All})}, nil
+		return []*line{closed(len(value(pathpattern.All)), stated{})}, nil
 	}
 	g.countSpellings(lines)
 	return lines, losses
 }
 
-// overrides extends the policy's order to a file below: the policy wins over the file, and within
-// the file the pattern that is longer as written, or the Allow.
-func (g *grouping) overrides(a, d *stated) bool {
-	switch {
-	case a.applied != nil && d.applied != nil:
-		return g.p.Overrides(a.applied, d.applied)
-	case a.applied == nil && d.applied == nil && !pathpattern.Compared(a.pattern, a.written, d.pattern, d.written):
-		return a.pattern.Len() >= d.pattern.Len()
-	case a.applied == nil && d.applied == nil:
-		return a.size >= d.size
+// closed is a line that disallows every path in some groups.
+func closed(groups int, by stated) *line {
+	verdicts := make([]verdict, groups)
+	for i := range verdicts {
+		verdicts[i] = verdict{stated: by, closes: true, own: true}
 	}
-	return a.applied != nil
-}
-
-func (s *stated) pos() policy.Pos {
-	if s.applied == nil {
-		return policy.Pos{}
-	}
-	return s.applied.Statement.Pos
+	return newLine(pathpattern.All, verdicts, nil)
 }
 
 // assemble puts the lines of a group together: the policy's, then the file's below.
-func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below *robotstxt.Group) []Line {
+func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose string, below *robotstxt.Group) []Line {
 	var ours, theirs []Line
 	there := map[string]bool{} // lines: two statements about one path in two spellings share some
 	for i := range lines {
-		for _, l := range printed(&lines[i]) {
+		for _, l := range lines[i].printed(of) {
 			if there[l.Text] {
 				continue
 			}
 			there[l.Text] = true
-			if lines[i].of.applied == nil {
+			if l.Rule == nil {
 				theirs = append(theirs, l)
 			} else {
 				ours = append(ours, l)
@@ -208,7 +183,7 @@ func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below
 		also = append(also, *delay)
 	}
 	if g.speaks != (robotstxt.Stated{}) {
-		ex, problems := extensions(g.p, c, purpose)
+		ex, problems := extensions(g.p, c, g.host, purpose)
 		g.problems = append(g.problems, problems...)
 		also = append(also, ex...)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -188,11 +189,48 @@ func (g *grouping) units(classes []policy.Class) []unit {
 	return units
 }
 
-func statedBelow(b *robotstxt.Group) (all []stated) {
-	for _, r := range b.Decisive() {
-		all = append(all, stated{pattern: r.Pattern, allow: r.Allow, written: r.Written, size: r.Size})
+// fileBelow is what a group of a merged file says, nil for nothing.
+type fileBelow struct {
+	all   []stated
+	sizes map[*policy.Statement]int // as the patterns are written there
+	set   solve.Set
+}
+
+func statedBelow(b *robotstxt.Group) *fileBelow {
+	f := &fileBelow{sizes: map[*policy.Statement]int{}}
+	if b == nil {
+		return f
 	}
-	return all
+	for _, r := range b.Decisive() {
+		s := &policy.Statement{Pattern: r.Pattern, Allow: r.Allow, Written: r.Written}
+		f.sizes[s] = r.Size
+		f.set.Add(r.Pattern, len(f.all))
+		f.all = append(f.all, stated{Statement: s})
+	}
+	return f
+}
+
+// at is what the file says about paths that match a pattern and, of its patterns, only those that cover it: the pattern
+// that is longer as written decides, and of two equal ones the Allow.
+func (f *fileBelow) at(p pathpattern.Pattern) verdict {
+	var by *stated
+	for _, i := range f.set.Covering(p) {
+		if s := &f.all[i]; by == nil || f.wins(s.Statement, by.Statement) {
+			by = s
+		}
+	}
+	if by == nil {
+		return verdict{}
+	}
+	return verdict{stated: *by, closes: !by.Allow, own: true}
+}
+
+func (f *fileBelow) wins(a, b *policy.Statement) bool {
+	x, y := f.sizes[a], f.sizes[b]
+	if a.Allow != b.Allow && !pathpattern.Compared(a.Pattern, a.Written, b.Pattern, b.Written) {
+		x, y = a.Pattern.Len(), b.Pattern.Len()
+	}
+	return x > y || x == y && a.Allow && !b.Allow
 }
 
 // crawlDelayBelow is the Crawl-delay line of a group, or "".

@@ -25,7 +25,6 @@ func (p *purpose) key() string { return strings.ToLower(p.name) }
 // client combines the groups of all its purposes, so the lines of all groups are made together.
 func (g *grouping) published(everyone *policy.Class) []purpose {
 	var all []purpose
-	var statements []stated
 	for _, name := range g.layout.purposes {
 		p := purpose{name: name, class: g.p.WithPurpose(everyone, strings.ToLower(name))}
 		p.rules = g.p.Rules(&p.class, policy.TierGroup)
@@ -36,34 +35,45 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 	if len(all) == 0 {
 		return nil
 	}
-	common := g.p.Statements(everyone, policy.Crawl, "")
-	statements = statementsOf(common, "")
-	is := func(a, b policy.Applied) bool { return a.Statement == b.Statement && a.Audience == b.Audience }
-	for i := range all {
-		own := slices.DeleteFunc(g.p.Statements(&all[i].class, policy.Crawl, all[i].key()), func(a policy.Applied) bool {
-			return slices.ContainsFunc(common, func(b policy.Applied) bool { return is(a, b) })
-		})
-		statements = append(statements, statementsOf(own, all[i].key())...)
-	}
 	below := g.starBelow()
-	if below != nil {
-		statements = append(statements, statedBelow(below)...)
-	}
-	lines, losses := g.crawlLines(statements)
+	said, value := g.combined(all, below)
+	lines, losses := g.crawlLines(said, len(all) > 1, value)
 	for i := range all {
 		p := &all[i]
-		own := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return l.of.scope != "" && l.of.scope != p.key() })
-		p.lines = g.assemble(own, &p.class, p.key(), below)
+		p.lines = g.assemble(lines, i, &p.class, p.key(), below)
 		for _, l := range losses {
-			if l.scope == "" || l.scope == p.key() {
-				l.Purpose = p.key()
-				g.warn(&l)
-				g.losses = append(g.losses, l)
-			}
+			l.Purpose = p.key()
+			g.warn(&l)
+			g.losses = append(g.losses, l)
 		}
 	}
 	g.agree(all)
 	return all
+}
+
+// combined returns what holds for crawling, for each purpose.
+func (g *grouping) combined(purposes []purpose, below *robotstxt.Group) ([]stated, func(pathpattern.Pattern) []verdict) {
+	theirs := statedBelow(below)
+	all := slices.Clone(theirs.all)
+	queries := make([]policy.Query, len(purposes))
+	for i := range purposes {
+		p := &purposes[i]
+		queries[i] = p.class.Query(g.host, policy.Crawl, p.key())
+		all = append(all, statementsOf(g.p.Statements(&p.class, policy.Crawl, p.key()))...)
+	}
+	return all, func(at pathpattern.Pattern) []verdict {
+		verdicts := make([]verdict, len(queries))
+		for i, q := range queries {
+			d := g.p.DecideAt(q, at)
+			if d.Verdict == policy.Unstated {
+				verdicts[i] = theirs.at(at)
+			} else {
+				verdicts[i] = g.verdictOf(d)
+			}
+			verdicts[i].own = d.Verdict == policy.Disallowed && slices.Contains(purposes[i].rules, d.Rule)
+		}
+		return verdicts
+	}
 }
 
 // agree makes the Content-Usage lines of purposes that differ strict: in combined groups the longest
@@ -77,7 +87,7 @@ func (g *grouping) agree(all []purpose) {
 	}
 	if differ("content-usage") {
 		for i := range all {
-			all[i].makeUsageStrict(g.p)
+			all[i].makeUsageStrict(g.p, g.host)
 		}
 	} else if !differ("app-directives") {
 		return
@@ -87,7 +97,7 @@ func (g *grouping) agree(all []purpose) {
 }
 
 // makeUsageStrict replaces the Content-Usage lines by one for every path.
-func (p *purpose) makeUsageStrict(of *policy.Policy) {
+func (p *purpose) makeUsageStrict(of *policy.Policy, host string) {
 	isUsage := func(l Line) bool { return l.key == "content-usage" }
 	at := slices.IndexFunc(p.lines, isUsage)
 	if at < 0 {
@@ -95,7 +105,7 @@ func (p *purpose) makeUsageStrict(of *policy.Policy) {
 	}
 	one := p.lines[at]
 	p.lines = slices.DeleteFunc(p.lines, isUsage)
-	if strict := preferences(of, &p.class, p.key()).strictUsage(); strict != "" {
+	if strict := preferences(of, &p.class, host, p.key()).strictUsage(); strict != "" {
 		one.Text, one.pattern = "Content-Usage: "+strict, pathpattern.All
 		p.lines = slices.Insert(p.lines, at, one)
 	}

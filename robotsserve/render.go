@@ -46,7 +46,6 @@ type Loss struct {
 	Rule     *policy.Rule
 	Pos      policy.Pos
 	Pattern  pathpattern.Pattern // of the statement
-	scope    string              // the purpose of the statement, or ""
 	spelling bool                // only readers that compare URLs as they come find it stricter
 	allow    bool                // it is another spelling of an Allow
 	written  string              // the pattern as its author wrote it

@@ -8,7 +8,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
@@ -25,7 +24,7 @@ func (g *grouping) controls(units []unit) []unit {
 	listed := map[string]bool{}
 	var others, more []unit
 	split := func(u unit, infos []*crawler) bool {
-		if len(infos) == 0 || rights.NewFinder(g.p, u.class, policy.TrainAI, "").Strictest() != policy.Disallowed {
+		if len(infos) == 0 || rights.NewClient(g.p, u.class, g.host, "").Strictest(policy.TrainAI) != policy.Disallowed {
 			return false
 		}
 		u.infos, u.control = infos, true
@@ -61,15 +60,19 @@ func (g *grouping) controls(units []unit) []unit {
 
 // controlBody is the lines of control tokens. The file below is about crawling only.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
-	crawl, train := rights.NewFinder(g.p, u.class, policy.Crawl, ""), rights.NewFinder(g.p, u.class, policy.TrainAI, "")
-	lines, losses := g.tokenLines([]source{{crawl.Statements(), u.below}, {train.Statements(), nil}}, func(at pathpattern.Pattern) policy.Decision {
-		c, t := crawl.At(at), train.At(at)
-		if c.Verdict != policy.Disallowed && t.Verdict == policy.Disallowed {
-			return t
+	q := u.class.Query(g.host, policy.TrainAI, "")
+	all, crawling := g.crawling(u.class, u.below)
+	for _, usage := range []policy.Usage{policy.TrainAI, policy.Other} {
+		all = append(all, statementsOf(g.p.Statements(u.class, usage, ""))...)
+	}
+	lines, losses := g.tokenLines(all, func(at pathpattern.Pattern) []verdict {
+		said := crawling(at)
+		if d := g.p.DecideAt(q, at); !said[0].closes && (d.Verdict == policy.Disallowed || said[0].Statement == nil) {
+			return []verdict{g.verdictOf(d)}
 		}
-		return c
+		return said
 	})
-	return g.assemble(lines, u.class, "", u.below), losses
+	return g.assemble(lines, 0, u.class, "", u.below), losses
 }
 
 // addUsageTokens adds the groups of the usage tokens about which the policy states anything.
@@ -83,18 +86,26 @@ func (g *grouping) addUsageTokens() {
 		if token == "" || !view.Stated(policy.RightsUsages()[i]) {
 			continue
 		}
-		var below *robotstxt.Group
+		var obeyed *robotstxt.Group
 		if g.below != nil {
-			below = g.below.Group(token)
+			obeyed = g.below.Group(token)
 		}
-		var sources []source
+		theirs := statedBelow(obeyed)
+		all := slices.Clone(theirs.all)
 		for _, said := range view.Statements(i) {
-			sources = append(sources, source{said, below})
+			all = append(all, statementsOf(said)...)
 		}
-		lines, losses := g.tokenLines(sources, func(at pathpattern.Pattern) policy.Decision { return view.At(at)[i] })
+		lines, losses := g.tokenLines(all, func(at pathpattern.Pattern) []verdict {
+			if d := view.At(at); d.Decisions[i].Verdict != policy.Unstated {
+				v := g.verdictOf(d.Decisions[i])
+				v.client = d.Clients[i]
+				return []verdict{v}
+			}
+			return []verdict{theirs.at(at)}
+		})
 		gr := &group{tokens: []string{token}}
-		for j := range lines {
-			gr.lines = append(gr.lines, printed(&lines[j])...)
+		for _, l := range lines {
+			gr.lines = append(gr.lines, l.printed(0)...)
 		}
 		if len(gr.lines) == 0 {
 			gr.lines = []Line{{Text: allowAll}}
@@ -114,104 +125,23 @@ func (g *grouping) isUsageToken(token string) bool {
 	return slices.ContainsFunc(g.p.Spec().Publish.UsageTokens[:], func(t string) bool { return strings.EqualFold(t, token) })
 }
 
-// source is the statements for one kind of client and one usage, with a file below.
-type source struct {
-	said  []policy.Applied
-	below *robotstxt.Group
-}
-
-// tokenLines makes the lines of a token's group, which disallow what any source disallows, as decide says. Where the
-// patterns cross in too many ways for that, the lines are stricter, and in the end disallow everything.
-func (g *grouping) tokenLines(sources []source, decide func(pathpattern.Pattern) policy.Decision) ([]line, []Loss) {
-	var patterns []pathpattern.Pattern
-	for _, v := range sources {
-		for i := range v.said {
-			patterns = append(patterns, v.said[i].Statement.Pattern)
-		}
+// tokenLines makes the lines of a token's group, which disallows everything if there are too many patterns.
+func (g *grouping) tokenLines(all []stated, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
+	lines, losses, ok := []*line(nil), []Loss(nil), false
+	if len(all) <= maxTokenWork {
+		lines, losses, ok = g.lines(all, true, value)
 	}
-	if len(patterns) > maxTokenWork {
-		return g.closeToken(sources), nil
-	}
-	g.work += len(patterns)
-	if lines, losses, ok := decidedLines(patterns, decide, sources[0].below); ok {
+	if ok {
 		return lines, losses
 	}
-	if lines, losses, ok := g.linesBySource(sources); ok {
-		return lines, losses
+	var by stated
+	if i := slices.IndexFunc(all, func(s stated) bool { return !s.Allow }); i >= 0 {
+		by = all[i]
 	}
-	return g.closeToken(sources), nil
-}
-
-// decidedLines makes lines from the paths between which the decision changes, and from a file
-// below where the policy leaves room for it.
-func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Pattern) policy.Decision, below *robotstxt.Group) ([]line, []Loss, bool) {
-	cells, ok := solve.Cells(patterns, decide, func(a, b policy.Decision) bool { return a.Verdict == b.Verdict })
-	if !ok {
-		return nil, nil, false
-	}
-	all := make([]stated, 0, len(cells))
-	permits := map[*stated]bool{}
-	for _, c := range cells {
-		statement := c.Value.Statement
-		if statement == nil {
-			statement = &policy.Statement{Pattern: c.Pattern}
-		}
-		all = append(all, stated{
-			pattern: c.Pattern, allow: c.Value.Verdict != policy.Disallowed, size: c.Pattern.Len(),
-			applied: &policy.Applied{Rule: c.Value.Rule, Statement: statement},
-		})
-	}
-	if below != nil {
-		all = append(all, statedBelow(below)...)
-	}
-	for i := range cells {
-		permits[&all[i]] = cells[i].Value.Verdict == policy.Allowed
-	}
-	return flatten(all, func(a, d *stated) bool {
-		if (a.applied == nil) == (d.applied == nil) {
-			return a.size >= d.size
-		}
-		return d.applied == nil && permits[a]
-	})
-}
-
-// linesBySource makes lines from each source by itself: a path that one opens below what another
-// closes may stay closed.
-func (g *grouping) linesBySource(sources []source) ([]line, []Loss, bool) {
-	var all []stated
-	for i, v := range sources {
-		own := statementsOf(v.said, "")
-		if v.below != nil {
-			own = append(own, statedBelow(v.below)...)
-		}
-		for j := range own {
-			own[j].source = i
-		}
-		all = append(all, own...)
-	}
-	return flatten(all, func(a, d *stated) bool {
-		if a.source != d.source {
-			return false
-		}
-		if a.applied != nil && d.applied != nil && (a.applied.Statement.Usage == policy.Other) != (d.applied.Statement.Usage == policy.Other) {
-			return d.applied.Statement.Usage == policy.Other // which counts where nothing else is said
-		}
-		return g.overrides(a, d)
-	})
+	g.report(policy.Warning, "token-group-disallowed", by.pos(),
+		"the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt to say what holds where; they disallow every path; use paths without * and $")
+	return []*line{closed(1, by)}, nil
 }
 
 // maxTokenWork bounds the statements of which a token's group is made.
 const maxTokenWork = 1 << 16
-
-func (g *grouping) closeToken(sources []source) []line {
-	closed := stated{pattern: pathpattern.All}
-	for _, v := range sources {
-		if i := slices.IndexFunc(v.said, func(a policy.Applied) bool { return !a.Statement.Allow }); i >= 0 {
-			closed.applied = &v.said[i]
-			break
-		}
-	}
-	g.report(policy.Warning, "token-group-disallowed", closed.pos(),
-		"the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt to say what holds where; they disallow every path; use paths without * and $")
-	return []line{newLine(pathpattern.All, "", &closed)}
-}

@@ -53,7 +53,7 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 		var v rights.Verdicts
 		class := s.Policy.ClassOf(q.Crawler, q.Host)
 		for i, u := range policy.RightsUsages() {
-			v[i] = rights.NewFinder(s.Policy, &class, u, "").Strictest()
+			v[i] = rights.NewClient(s.Policy, &class, q.Host, "").Strictest(u)
 		}
 		add("Content-Signal", v.ContentSignal(publish.ContentSignalUse), "contentsignals.org, September 2025; use= since August 2026", "Cloudflare's /crawl, since August 2026")
 	}

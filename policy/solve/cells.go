@@ -9,9 +9,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// The budget of Cells.
+// The budget of cells.
 const (
-	cellWork = 16 << 20
+	cellWork = 4 << 20
 	cellWays = 16
 	maxCells = 500 // beside the given patterns
 )
@@ -23,82 +23,225 @@ type Cell[V any] struct {
 	Order   int // the place of the pattern among the given ones; added ones come last
 }
 
-// Cells says for every path what holds there, for readers who take the longest matching pattern. value is what holds for a
-// path that a pattern and, of all given ones, only those that cover it match; same compares values. The cells are sorted by
+// Form is a way to say what holds by patterns of which the longest match decides. Value and Same are needed.
+type Form[V any] struct {
+	// Value is what holds for a path that a pattern and, of all given ones, only those that cover it match. The zero
+	// value is what no cell says.
+	Value func(pathpattern.Pattern) V
+	Same  func(a, b V) bool // whether two say the same
+	Alike func(a, b V) bool // whether also for the same reason; nil is Same, for values that are made of all that matches
+	// Matters reports whether a given pattern can change what a cell says, where both match; nil is always.
+	Matters func(c *Cell[V], given pathpattern.Pattern) bool
+	// Beats reports whether, for every reader, x wins over y where both match; nil is the longer pattern.
+	Beats func(x, y *Cell[V]) bool
+	// Replaces reports whether every reader to whom a given y matters understands x; nil is always.
+	Replaces func(x, y *Cell[V]) bool
+	// Unsaid is told where c wins and something else holds: m, or anything where m is nil. It reports whether to drop
+	// c. Without it there are no cells then.
+	Unsaid func(c, m *Cell[V]) (drop bool)
+	Added  int // patterns that may be added; 0 is maxCells
+	// Keep reports whether a cell stays although others imply it; nil is never.
+	Keep func(c *Cell[V]) bool
+}
+
+// Cells says for every path what holds there, for readers who take the longest matching pattern. The cells are sorted by
 // how many others cover them, the widest first:
 //
 //	no for /, yes for /a/     →  no, /a/ yes
-//
-// It fails when patterns cross in too many ways, or a cell would have to be longer than its pattern.
 func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern) V, same func(a, b V) bool) ([]Cell[V], bool) {
-	var cells []Cell[V]
-	var set Set
-	known := map[pathpattern.Pattern]bool{}
-	add := func(p pathpattern.Pattern, v V) {
-		known[p] = true
-		set.Add(p, len(cells))
-		cells = append(cells, Cell[V]{Pattern: p, Value: v, Order: len(cells)})
-	}
-	for _, p := range patterns {
-		for _, rooted := range p.Rooted() {
-			if p := rooted.Plain(); !known[p] {
-				add(p, value(p))
-			}
-		}
-	}
-	b := Budget{Work: cellWork, Ways: cellWays, Added: maxCells}
-	b.Pairs(func() int { return len(cells) }, func(i int) []int { return set.Overlapping(cells[i].Pattern) }, func(i, j int) {
-		x, y := cells[i], cells[j]
-		if b.Exceeded || x.Pattern.Covers(y.Pattern) || y.Pattern.Covers(x.Pattern) {
-			return
-		}
-		meet, _ := b.Cross(x.Pattern, y.Pattern)
-		for _, p := range meet {
-			if v := value(p); !known[p] && (!same(v, x.Value) || !same(v, y.Value)) && b.Add(1) {
-				add(p, v)
-			}
-		}
-	})
-	if b.Exceeded {
-		return nil, false
-	}
-	return needed(cells, &set, same)
+	return (&Form[V]{Value: value, Same: same}).Cells(patterns)
 }
 
-// needed sorts cells, the widest first, and drops each that the others imply. It reports whether each of the others is
-// longer than different ones around it.
-func needed[V any](cells []Cell[V], set *Set, same func(a, b V) bool) (left []Cell[V], ok bool) {
-	wider := make([][]int, len(cells)) // those that cover each, and itself
-	order := make([]int, len(cells))
-	for i := range cells {
-		wider[i] = set.Covering(cells[i].Pattern)
-		order[i] = i
+// Cells returns the fewest cells that say what holds for every path, the widest first. It fails when patterns cross in too
+// many ways, or something cannot be said and nobody takes it.
+func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
+	s := solver[V]{Form: f, known: map[pathpattern.Pattern]int{}, b: Budget{Work: cellWork, Ways: cellWays, Added: cmp.Or(f.Added, maxCells)}, ok: true}
+	for _, p := range patterns {
+		for _, rooted := range p.Rooted() {
+			s.add(rooted.Plain())
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(wider[a]), len(wider[b])) })
-	gone := make([]bool, len(cells))
-	ok = true
-	for _, i := range order {
-		c := &cells[i]
-		longest, said, fits := 0, false, true
-		for _, j := range wider[i] {
-			if j == i || gone[j] {
+	s.first = len(s.cells)
+	for i := range s.cells {
+		s.given.Add(s.cells[i].Pattern, i)
+	}
+	for i := 0; i < len(s.cells) && s.ok; i++ {
+		for _, j := range s.given.Overlapping(s.cells[i].Pattern) {
+			if !s.b.Spend(1) {
+				return nil, false
+			}
+			s.cross(i, j)
+		}
+	}
+	if !s.ok {
+		return nil, false
+	}
+	return s.needed(), true
+}
+
+type solver[V any] struct {
+	*Form[V]
+	cells  []Cell[V]
+	gone   []bool
+	known  map[pathpattern.Pattern]int
+	given  Set
+	first  int // cells that are given
+	b      Budget
+	ok     bool
+	rivals [][]int32 // of each cell, those that overlap it and say something else, once asked for
+}
+
+func (s *solver[V]) add(p pathpattern.Pattern) int {
+	i, ok := s.known[p]
+	if !ok {
+		i = len(s.cells)
+		s.known[p] = i
+		s.cells = append(s.cells, Cell[V]{Pattern: p, Value: s.Value(p), Order: i})
+		s.gone = append(s.gone, false)
+	}
+	return i
+}
+
+func (s *solver[V]) beats(x, y *Cell[V]) bool {
+	if s.Beats != nil {
+		return s.Beats(x, y)
+	}
+	return x.Pattern.Len() > y.Pattern.Len()
+}
+
+func (s *solver[V]) alike(a, b V) bool {
+	if s.Alike != nil {
+		return s.Alike(a, b)
+	}
+	return s.Same(a, b)
+}
+
+// cross makes cells for the paths of cell i that the given pattern j matches as well, if something else holds there. It is
+// enough to look at the given ones: a path is matched by some of these, and each that changes what the longest cell says
+// of it leads to a longer one.
+func (s *solver[V]) cross(i, j int) {
+	c, y := s.cells[i], s.cells[j]
+	if i == j || s.gone[i] || s.beats(&y, &c) || s.Matters != nil && !s.Matters(&c, y.Pattern) || y.Pattern.Covers(c.Pattern) {
+		return
+	}
+	meet := []pathpattern.Pattern{y.Pattern}
+	if !c.Pattern.Covers(y.Pattern) {
+		var ok bool
+		if meet, ok = pathpattern.Intersect(c.Pattern, y.Pattern, s.b.Ways); !ok {
+			s.unsaid(i, nil)
+			return
+		}
+	}
+	for _, p := range meet {
+		if s.gone[i] {
+			return
+		}
+		m := Cell[V]{Pattern: p, Value: s.Value(p)}
+		_, known := s.known[p]
+		same := s.Same(m.Value, c.Value)
+		switch {
+		case s.alike(m.Value, c.Value):
+		case !same && !s.beats(&m, &c), !same && !known && s.b.Added == 0:
+			s.unsaid(i, &m)
+		case !known && (!same || p.Len() > c.Pattern.Len()) && s.b.Added > 0:
+			s.b.Added--
+			s.add(p)
+		}
+	}
+}
+
+func (s *solver[V]) unsaid(i int, m *Cell[V]) {
+	if s.Unsaid == nil {
+		s.ok = false
+		return
+	}
+	s.gone[i] = s.Unsaid(&s.cells[i], m) || s.gone[i]
+}
+
+// needed drops cells until each says something that the others do not, and sorts them.
+func (s *solver[V]) needed() (left []Cell[V]) {
+	var all Set
+	for i := range s.cells {
+		all.Add(s.cells[i].Pattern, i)
+	}
+	s.rivals = make([][]int32, len(s.cells))
+	wider := make([][]int, len(s.cells)) // those that cover each, and itself
+	order := make([]int, len(s.cells))
+	for i := range s.cells {
+		order[i] = i
+		wider[i] = all.Covering(s.cells[i].Pattern)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(wider[b]), len(wider[a])) })
+	done := slices.Clone(s.gone) // nothing that matters to them has been dropped since
+	for again := true; again; {
+		again = false
+		for _, i := range order {
+			if done[i] {
 				continue
 			}
-			n, equal := cells[j].Pattern.Len(), same(cells[j].Value, c.Value)
-			fits = fits && (equal || c.Pattern.Len() > n)
-			switch {
-			case n > longest:
-				longest, said = n, equal
-			case n == longest:
-				said = said && equal
+			done[i] = true
+			if !s.needless(i, wider[i], &all) {
+				continue
+			}
+			s.gone[i], again = true, true
+			for _, j := range s.rivals[i] {
+				done[j] = s.gone[j]
 			}
 		}
-		if said {
-			gone[i] = true
-			continue
-		}
-		ok = ok && fits
-		left = append(left, *c)
 	}
-	return left, ok
+	slices.Reverse(order)
+	for _, i := range order {
+		if !s.gone[i] {
+			left = append(left, s.cells[i])
+		}
+	}
+	return left
+}
+
+// needless reports whether without cell i another one that says the same decides about its paths: none that says something
+// else is between the two.
+func (s *solver[V]) needless(i int, wider []int, all *Set) bool {
+	c := &s.cells[i]
+	if s.Keep != nil && s.Keep(c) {
+		return false
+	}
+	var nothing Cell[V]
+	by := make([]*Cell[V], 0, len(wider))
+	if s.Same(c.Value, nothing.Value) {
+		by = append(by, &nothing)
+	}
+	for _, j := range wider {
+		if w := &s.cells[j]; j != i && !s.gone[j] && s.Same(w.Value, c.Value) && (s.Replaces == nil || i >= s.first || s.Replaces(w, c)) {
+			by = append(by, w)
+		}
+	}
+	if len(by) == 0 {
+		return false
+	}
+	if s.rivals[i] == nil {
+		s.rivals[i] = []int32{}
+		for _, j := range all.Overlapping(c.Pattern) {
+			if !s.Same(s.cells[j].Value, c.Value) {
+				s.rivals[i] = append(s.rivals[i], int32(j))
+			}
+		}
+	}
+	return slices.ContainsFunc(by, func(w *Cell[V]) bool {
+		return !slices.ContainsFunc(s.rivals[i], func(j int32) bool {
+			o := &s.cells[j]
+			return !s.gone[j] && !s.beats(o, c) && (w.Pattern.IsZero() || !s.beats(w, o)) && !s.decided(i, o, all)
+		})
+	})
+}
+
+// decided reports whether others win over cell i wherever it meets a rival.
+func (s *solver[V]) decided(i int, o *Cell[V], all *Set) bool {
+	c := &s.cells[i]
+	if o.Pattern.Covers(c.Pattern) {
+		return false
+	}
+	meet, ok := pathpattern.Intersect(c.Pattern, o.Pattern, s.b.Ways)
+	return ok && !slices.ContainsFunc(meet, func(p pathpattern.Pattern) bool {
+		return !slices.ContainsFunc(all.Covering(p), func(j int) bool { return j != i && !s.gone[j] && s.beats(&s.cells[j], c) })
+	})
 }

@@ -89,13 +89,17 @@ func (f *File) Merge(other *File) (merged *File, exact bool) {
 		}
 	}
 	merged = &File{}
-	at := func(p pathpattern.Pattern) Declaration { return f.at(p).Merge(other.at(p)) }
+	form := solve.Form[[2]Declaration]{
+		Value: func(p pathpattern.Pattern) [2]Declaration { return [2]Declaration{f.at(p), other.at(p)} },
+		Same:  func(a, b [2]Declaration) bool { return a[0].Merge(a[1]) == b[0].Merge(b[1]) },
+		Alike: func(a, b [2]Declaration) bool { return a == b },
+	}
 	if len(patterns) <= maxRules {
-		cells, ok := solve.Cells(patterns, at, func(a, b Declaration) bool { return a == b })
+		cells, ok := form.Cells(patterns)
 		if ok {
 			for _, c := range cells {
-				if c.Value.Reservation != Unset {
-					merged.Rules = append(merged.Rules, Rule{c.Pattern, c.Value})
+				if d := c.Value[0].Merge(c.Value[1]); d.Reservation != Unset {
+					merged.Rules = append(merged.Rules, Rule{c.Pattern, d})
 				}
 			}
 			merged.sort()

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Client is a kind of client that asks about rights: one class of crawlers that name a purpose or none.
+type Client struct {
+	p       *policy.Policy
+	class   *policy.Class
+	query   policy.Query
+	purpose string
+}
+
+// NewClient returns a verified client of a class. purpose is in lower case, or "".
+func NewClient(p *policy.Policy, c *policy.Class, host, purpose string) *Client {
+	return &Client{p, c, c.Query(host, policy.Other, purpose), purpose}
+}
+
+// At is the decision about paths that match a pattern and only those of the policy's patterns that cover it.
+func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
+	q := c.query
+	q.Usage = u
+	return c.p.DecideAt(q, at)
+}
+
+// Statements lists what the policy states about a usage or, after that, about Other.
+func (c *Client) Statements(u policy.Usage) []policy.Applied {
+	all := append(c.p.Statements(c.class, u, c.purpose), c.p.Statements(c.class, policy.Other, c.purpose)...)
+	return slices.DeleteFunc(all, func(a policy.Applied) bool { return !a.Rule.Identity.MetBy(c.query.Identity) })
+}
+
+// Strictest is what can be said about a usage for all paths: Disallowed if some path is, Allowed if all are.
+func (c *Client) Strictest(u policy.Usage) policy.Verdict {
+	verdict := policy.Unstated
+	if c.At(u, pathpattern.All).Verdict == policy.Allowed {
+		verdict = policy.Allowed
+	}
+	for _, a := range c.Statements(u) {
+		for _, p := range a.Statement.Pattern.Rooted() {
+			if c.At(u, p).Verdict == policy.Disallowed {
+				return policy.Disallowed
+			}
+		}
+	}
+	return verdict
+}
+
+// Preferences is At about the usages of policy.RightsUsages.
+func (c *Client) Preferences(at pathpattern.Pattern) (p Preferences) {
+	for i, u := range policyUsages {
+		p[i] = c.At(u, at)
+	}
+	return p
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// stated is a statement that is for the crawlers of a group: the policy's or, without a rule, one of a merged file.
+type stated struct {
+	*policy.Statement
+	rule    *policy.Rule
+	applied *policy.Applied // of the policy's
+}
+
+// verdict is what holds for the crawlers of a group.
+type verdict struct {
+	stated      // that decides; empty for nothing
+	client int  // of several kinds, that which it is about
+	closes bool // the paths are disallowed
+	silent bool // the group says so by a wider line
+	own    bool // by a rule that names the purpose of the group
+}
+
+func (g *grouping) verdictOf(d policy.Decision) verdict {
+	return verdict{stated: stated{Statement: d.Statement, rule: d.Rule}, closes: d.Verdict == policy.Disallowed, own: true}
+}
+
+// crawling returns what holds for a class about crawling, with a group of a merged file below, and the statements.
+func (g *grouping) crawling(c *policy.Class, below *robotstxt.Group) ([]stated, func(pathpattern.Pattern) []verdict) {
+	q := c.Query(g.host, policy.Crawl, "")
+	all := statementsOf(g.p.Statements(c, policy.Crawl, ""))
+	theirs := statedBelow(below)
+	return append(all, theirs.all...), func(at pathpattern.Pattern) []verdict {
+		d := g.p.DecideAt(q, at)
+		if d.Verdict == policy.Unstated {
+			return []verdict{theirs.at(at)}
+		}
+		return []verdict{g.verdictOf(d)}
+	}
+}
+
+func (s stated) pos() policy.Pos {
+	if s.rule == nil {
+		return policy.Pos{}
+	}
+	return s.Statement.Pos
+}
+
+func statementsOf(applied []policy.Applied) []stated {
+	all := make([]stated, len(applied))
+	for i := range applied {
+		all[i] = stated{applied[i].Statement, applied[i].Rule, &applied[i]}
+	}
+	return all
+}
+
+// lining makes lines from what holds.
+type lining struct {
+	p       *policy.Policy
+	apart   bool                                    // the statements are for several crawlers or usages
+	applied map[*policy.Statement][]*policy.Applied // of the policy's
+	all     map[pathpattern.Pattern][]stated        // by their rooted patterns
+	value   func(pathpattern.Pattern) []verdict
+	lines   map[pathpattern.Pattern]*line
+	places  map[pathpattern.Pattern]int // of the patterns among all
+	dropped []*line
+	left    []stated // permissions that Google's parser would take for more
+	losses  []Loss
+}
+
+// lines returns the lines of a group of RFC 9309, in which the longest match decides and a tie allows (section 2.2.2), in
+// the order in which they are printed. Where robots.txt cannot say what holds, it says something stricter, and a Loss says
+// so. It fails when too many pairs of patterns overlap.
+func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss, bool) {
+	g.work += len(all) + groupWork
+	m := lining{p: g.p, apart: apart, applied: map[*policy.Statement][]*policy.Applied{}, all: map[pathpattern.Pattern][]stated{}, value: value, lines: map[pathpattern.Pattern]*line{}, places: map[pathpattern.Pattern]int{}}
+	var patterns []pathpattern.Pattern
+	for _, s := range all {
+		if s.applied != nil {
+			m.applied[s.Statement] = append(m.applied[s.Statement], s.applied)
+		}
+		for _, p := range s.Pattern.Rooted() {
+			if p = p.Plain(); m.all[p] == nil {
+				m.places[p] = len(patterns)
+				patterns = append(patterns, p)
+			}
+			m.all[p] = append(m.all[p], s)
+		}
+	}
+	if !apart {
+		patterns = m.active(patterns)
+	}
+	cells, ok := m.solve(patterns)
+	if guards := m.guards(cells); ok && len(guards) > 0 {
+		m.losses, m.dropped = nil, nil
+		cells, ok = m.solve(append(patterns, guards...))
+		for _, s := range m.left {
+			m.lose(s, s.Pattern, false)
+		}
+	}
+	if !ok {
+		return nil, nil, false
+	}
+	lines := m.sorted(cells)
+	m.loseDropped(lines)
+	m.loseClosed(lines)
+	shorten(lines)
+	m.loseSpellings(lines)
+	return lines, m.losses, true
+}
+
+func (m *lining) solve(patterns []pathpattern.Pattern) ([]solve.Cell[*line], bool) {
+	return (&solve.Form[*line]{
+		Value: m.at, Same: (*line).same, Alike: (*line).alike, Matters: m.matters, Unsaid: m.unsaid,
+		Added:    maxDerived,
+		Beats:    func(x, y *solve.Cell[*line]) bool { return x.Value.beats(y.Value) },
+		Replaces: func(x, y *solve.Cell[*line]) bool { return x.Value.replaces(y.Value) },
+		Keep:     func(c *solve.Cell[*line]) bool { return c.Value.guard && c.Value.closes() },
+	}).Cells(patterns)
+}
+
+// at returns the line of a pattern.
+func (m *lining) at(p pathpattern.Pattern) *line {
+	l := m.lines[p]
+	if l == nil {
+		l = newLine(p, m.value(p), m.all[p])
+		m.lines[p] = l
+	}
+	return l
+}
+
+// matters reports whether a statement of a pattern can change what holds: a permission that overrides the prohibition that
+// decides, or a prohibition that the deciding permission does not override.
+func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
+	return slices.ContainsFunc(m.all[given], func(s stated) bool {
+		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {
+			switch {
+			case s.Allow != v.closes:
+				return false
+			case s.applied == nil || v.rule == nil:
+				return true
+			case s.Allow:
+				return s.Usage != v.Usage || slices.ContainsFunc(m.applied[v.Statement], func(d *policy.Applied) bool { return m.p.Overrides(s.applied, d) })
+			}
+			return m.apart || !slices.ContainsFunc(m.applied[v.Statement], func(a *policy.Applied) bool { return m.p.Overrides(a, s.applied) })
+		})
+	})
+}
+
+// unsaid leaves out an Allow where robots.txt cannot say that some of its paths are disallowed.
+func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
+	if c.Value.opens() {
+		m.dropped = append(m.dropped, c.Value)
+		return true
+	}
+	if other != nil {
+		m.lose(m.permission(other.Value), c.Pattern, false)
+	}
+	return false
+}
+
+// loseDropped notes the Allow lines that are left out although lines of those that are left close some of their paths.
+func (m *lining) loseDropped(lines []*line) {
+	var closing solve.Set
+	for i, l := range lines {
+		if l.closes() {
+			closing.Add(l.pattern, i)
+		}
+	}
+	opens := func(p pathpattern.Pattern) bool {
+		return slices.ContainsFunc(m.value(p), func(v verdict) bool { return !v.closes })
+	}
+	for _, a := range m.dropped {
+		if len(closing.Covering(a.pattern)) > 0 || slices.ContainsFunc(closing.Overlapping(a.pattern), func(i int) bool {
+			meet, ok := pathpattern.Intersect(a.pattern, lines[i].pattern, maxCrossing)
+			return !ok || slices.ContainsFunc(meet, opens)
+		}) {
+			m.lose(m.permission(a), a.pattern, false)
+		}
+	}
+}
+
+// permission is the statement that allows the paths of a line or, where nothing is said of all of them, one that is about them.
+func (m *lining) permission(l *line) stated {
+	s := l.deciding(false)
+	if i := slices.IndexFunc(m.all[l.pattern], func(s stated) bool { return s.Allow }); s.Statement == nil && i >= 0 {
+		return m.all[l.pattern][i]
+	}
+	return s
+}
+
+// shorten leaves out of groups that crawlers combine each Disallow within a wider one of the same group, if no Allow of any
+// group is between the two.
+func shorten(lines []*line) {
+	for _, l := range lines {
+		for k := range l.verdicts {
+			v := &l.verdicts[k]
+			v.silent = len(l.verdicts) > 1 && v.closes && slices.ContainsFunc(lines, func(w *line) bool {
+				return w != l && w.verdicts[k].closes && w.pattern.Covers(l.pattern) && w.replaces(l) && !slices.ContainsFunc(lines, func(o *line) bool {
+					return o.opens() && o.pattern.Overlaps(l.pattern) && !o.beats(l) && !w.beats(o)
+				})
+			})
+		}
+	}
+}
+
+// loseClosed notes the Allow lines that are not printed because another group, which crawlers combine with this one, closes
+// the paths by a rule of its own.
+func (m *lining) loseClosed(lines []*line) {
+	for _, l := range lines {
+		for _, v := range l.verdicts {
+			if !v.closes && !l.opens() {
+				m.lose(v.stated, l.pattern, false)
+			}
+		}
+	}
+}
+
+const (
+	maxDerived  = 100 // lines that are printed only because two others cross
+	maxCrossing = 16
+)
+
+func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
+	if s.Statement != nil {
+		l := Loss{Paths: paths, Pattern: s.Pattern, Rule: s.rule, Pos: s.pos(), written: s.Written, spelling: spelling, allow: s.Allow}
+		if l.written == "" {
+			l.written = s.Pattern.String()
+		}
+		m.losses = append(m.losses, l)
+	}
+}
+
+// sorted returns lines in the order of the policy, but losers after the lines that they lose to, for readers that take the
+// first match.
+func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
+	var set solve.Set
+	byLength := make([]int, len(cells))
+	for i := range cells {
+		set.Add(cells[i].Pattern, i)
+		byLength[i] = i
+	}
+	slices.SortStableFunc(byLength, func(x, y int) int {
+		a, b := cells[x].Value, cells[y].Value
+		switch {
+		case a.len() != b.len():
+			return a.len() - b.len()
+		case a.opens() != b.opens() && b.opens():
+			return -1
+		case a.opens() != b.opens():
+			return 1
+		}
+		return cells[x].Order - cells[y].Order
+	})
+	depth := make([]int, len(cells)) // the longest chain of lines that lose to each of those looked at, and 1
+	for _, i := range byLength {
+		depth[i] = 1
+		for _, j := range set.Overlapping(cells[i].Pattern) {
+			if depth[j] > 0 && i != j && !cells[i].Value.same(cells[j].Value) {
+				depth[i] = max(depth[i], depth[j]+1)
+			}
+		}
+	}
+	order := slices.Clone(byLength)
+	slices.SortFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(depth[y], depth[x]), cmp.Compare(m.place(&cells[x]), m.place(&cells[y])), cmp.Compare(cells[x].Order, cells[y].Order))
+	})
+	lines := make([]*line, len(order))
+	for n, i := range order {
+		lines[n] = cells[i].Value
+	}
+	return lines
+}
+
+// place is where a cell's pattern is first stated or, if it is added, that of the statement that it is for.
+func (m *lining) place(c *solve.Cell[*line]) int {
+	if m.all[c.Pattern] == nil {
+		for _, closes := range []bool{true, false} {
+			if s := c.Value.deciding(closes); s.Statement != nil && (closes == c.Value.closes()) {
+				return m.places[s.Pattern.Rooted()[0].Plain()]
+			}
+		}
+	}
+	return m.places[c.Pattern]
+}
+
+// loseSpellings notes where readers that compare URLs as they are sent find more disallowed than the policy does: other
+// spellings of an Allow or of what it opens, and what a Disallow matches with a plain "*" for an octet, or with a "$" that
+// some take for the end wherever it stands.
+func (m *lining) loseSpellings(lines []*line) {
+	var opens solve.Set
+	for i, l := range lines {
+		if l.opens() {
+			opens.Add(l.pattern, i)
+			if l.spelled.Octets > 0 {
+				m.lose(l.deciding(false), l.pattern, true)
+			}
+		}
+	}
+	for _, d := range lines {
+		if !d.closes() {
+			continue
+		}
+		for _, i := range opens.Overlapping(d.pattern) {
+			if a := lines[i]; a.len() >= d.len() && a.low < d.high && a.spelled.Octets == 0 {
+				m.lose(a.deciding(false), a.pattern, true)
+			}
+		}
+		if d.spelled.Octets == 0 {
+			continue
+		}
+		normal, decoded := d.pattern.String(), d.spelled.Decoded
+		var wider []string
+		if decoded != "" && strings.Contains(normal, "%2A") {
+			wider = append(wider, decoded)
+		}
+		if open, anchored := strings.CutSuffix(normal, "%24$"); anchored {
+			wider = append(wider, open+"%24")
+		}
+		if to := strings.IndexByte(decoded, '$'); to >= 0 && strings.Contains(normal, "%24") {
+			wider = append(wider, decoded[:to+1])
+		}
+		for _, text := range wider {
+			if p, err := pathpattern.Parse(text); err == nil {
+				m.lose(d.deciding(true), p, true)
+			}
+		}
+	}
+}
+
+// indexPage returns the directory of an Allow for an index page, or "". Google's parser also reads
+// "Allow: /x/index.html" as "Allow: /x/$".
+func (l *line) indexPage() string {
+	text := l.pattern.String()
+	i := strings.LastIndexByte(text, '/')
+	if !l.opens() || !strings.HasPrefix(text[i:], "/index.htm") {
+		return ""
+	}
+	return text[:i+1]
+}
+
+// guards returns patterns for which a Disallow closes a directory whose index page is allowed: it is longer than what
+// Google's parser makes of the Allow. Where there is none, the Allow is left out:
+//
+//	disallow /x/, allow /x/a/index.html     →     Disallow: /x/*a/$
+func (m *lining) guards(cells []solve.Cell[*line]) (patterns []pathpattern.Pattern) {
+	for _, c := range cells {
+		dir := c.Value.indexPage()
+		if dir == "" {
+			continue
+		}
+		d := decides(cells, dir)
+		if d == nil || !d.closes() || d.low > len(dir)+1 {
+			continue
+		}
+		rest, within := strings.CutPrefix(dir, d.pattern.String())
+		if !within || rest == "" || strings.Contains(dir, "*") {
+			m.left = append(m.left, c.Value.deciding(false))
+			m.lines[c.Pattern] = newLine(c.Pattern, d.verdicts, nil)
+			patterns = append(patterns, c.Pattern)
+			continue
+		}
+		p := pathpattern.MustParse(d.pattern.String() + "*" + rest + "$")
+		m.at(p).guard = true
+		patterns = append(patterns, p)
+	}
+	return patterns
+}
+
+// decides returns the line that decides about a path, nil for none.
+func decides(cells []solve.Cell[*line], path string) (found *line) {
+	for _, c := range cells {
+		if l := c.Value; l.pattern.Match(path) && (found == nil || l.len() > found.len() || l.len() == found.len() && l.opens()) {
+			found = l
+		}
+	}
+	return found
+}
+
+// active lists the patterns with statements that change something for the crawlers of one group: permissions that override a
+// prohibition, and prohibitions that stand where no wider one does.
+func (m *lining) active(patterns []pathpattern.Pattern) []pathpattern.Pattern {
+	var set solve.Set
+	for i, p := range patterns {
+		set.Add(p, i)
+	}
+	each := func(ids []int, allow bool, found func(stated) bool) bool {
+		return slices.ContainsFunc(ids, func(i int) bool {
+			return slices.ContainsFunc(m.all[patterns[i]], func(s stated) bool { return s.Allow == allow && found(s) })
+		})
+	}
+	changes := func(s stated, p pathpattern.Pattern) bool {
+		if s.applied == nil {
+			return true
+		}
+		overlapping := set.Overlapping(p)
+		if s.Allow {
+			return each(overlapping, false, func(d stated) bool { return m.overrides(s, d) })
+		}
+		texts := pathpattern.Spell(p, s.rooted(p))
+		usual := texts.Octets == 0 && texts.Written == texts.Normal
+		around := slices.DeleteFunc(set.Covering(p), func(i int) bool { return patterns[i] == p })
+		return !each(around, false, func(wider stated) bool {
+			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see replaces
+			return wider.applied != nil && understood && !each(overlapping, true, func(a stated) bool {
+				return m.overrides(a, wider) && !m.overrides(a, s)
+			})
+		})
+	}
+	return slices.DeleteFunc(slices.Clone(patterns), func(p pathpattern.Pattern) bool {
+		return !slices.ContainsFunc(m.all[p], func(s stated) bool { return changes(s, p) })
+	})
+}
+
+// overrides extends the policy's order to a merged file, over which the policy wins.
+func (m *lining) overrides(a, d stated) bool {
+	return a.applied != nil && (d.applied == nil || m.p.Overrides(a.applied, d.applied))
+}
