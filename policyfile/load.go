@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
@@ -26,6 +27,7 @@ type File struct {
 	Spec    *policy.Spec // what the file states, with defaults, and with the whole catalog as Crawlers
 	Policy  *policy.Policy
 	Catalog *crawlers.Catalog // the built-in catalog with the file's own crawlers
+	Effect  *effect.Engine    // of Policy
 
 	lines []string
 }
@@ -88,17 +90,18 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 		p.report(policy.Pos{Line: 1, Column: 1}, "too-many-rules", "", "%v; use categories of crawlers and wildcards for hosts instead of listing each", err)
 		return nil
 	}
-	p.lint(compiled, o.Now)
+	engine := effect.New(compiled, p.catalog)
+	p.lint(engine, o.Now)
 	p.checkExpectations(compiled, o)
 	if p.errors > 0 {
 		return nil
 	}
-	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalog: p.catalog, lines: p.lines}
+	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
-func (p *parser) lint(compiled *policy.Policy, now time.Time) {
+func (p *parser) lint(engine *effect.Engine, now time.Time) {
 	problems := lint.Check(lint.Input{
-		Policy: compiled, Catalog: p.catalog, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
+		Policy: engine.Policy, Effect: engine, Catalog: p.catalog, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
 		UsagePos: func(local string) policy.Pos {
 			if u := p.usages[strings.ToLower(local)]; u != nil {
 				return u.pos

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -40,10 +41,12 @@ type Explanation struct {
 	Meant  string   `json:"did_you_mean,omitempty"` // a crawler of a similar name, where Crawler is nil
 	// MayCrawl is false if the policy disallows crawling in one of the ways in which the target may be read (see
 	// Edge). A client that is not recognized is never blocked.
-	MayCrawl bool      `json:"may_crawl"`
-	Reason   *Reason   `json:"reason,omitempty"`  // for MayCrawl; nil where no rule decides
-	Despite  []Despite `json:"despite,omitempty"` // permissions that do not override Reason
-	ReadAs   string    `json:"read_as,omitempty"` // the path that decided, where it is not the one that was sent
+	MayCrawl bool    `json:"may_crawl"`
+	Reason   *Reason `json:"reason,omitempty"` // for MayCrawl; nil where no rule decides
+	// MayNotIndex is why pages and headers tell the crawler not to index the page; nil if they do not.
+	MayNotIndex *Reason   `json:"may_not_index,omitempty"`
+	Despite     []Despite `json:"despite,omitempty"` // permissions that do not override Reason
+	ReadAs      string    `json:"read_as,omitempty"` // the path that decided, where it is not the one that was sent
 	// AnyCase reports that the path is disallowed only in another letter case. A
 	// permission for the path as it was sent opens it.
 	AnyCase  bool       `json:"any_case,omitempty"`
@@ -142,7 +145,7 @@ func sentHost(host string) string {
 
 // evaluate answers whether the target may be crawled, as Edge does.
 func (s *Site) evaluate(q policy.Query, e *Explanation) {
-	e.Open = s.open(s.targetOf(q.Host, q.Path))
+	e.Open = s.Open(s.TargetOf(q.Host, q.Path))
 	d, by := s.crawling(q)
 	e.MayCrawl = d.Verdict != policy.Disallowed
 	e.Reason = s.reasonOf(d)
@@ -152,7 +155,7 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) {
 	if !by.asSent {
 		e.ReadAs = by.query.Path
 	}
-	e.AnyCase = by.anyCase
+	e.AnyCase = by.AnyCase
 	e.Despite = s.despite(by.Policy, by.query)
 }
 
@@ -165,7 +168,7 @@ func (s *Site) Crawling(q policy.Query) policy.Decision {
 
 // reading is how the target of a request was read where that decides.
 type reading struct {
-	reader
+	effect.Reader
 	query  policy.Query
 	asSent bool // its path is the one that was sent
 }
@@ -173,21 +176,21 @@ type reading struct {
 // crawling decides about a target by the first of its readings that is disallowed, or
 // else as it was sent. by is empty unless one reading alone decided.
 func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
-	t := s.targetOf(q.Host, q.Path)
-	if name, _, _ := strings.Cut(t.path, "?"); t.more == nil && name == "/robots.txt" {
+	t := s.TargetOf(q.Host, q.Path)
+	if name, _, _ := strings.Cut(t.Path, "?"); t.More == nil && name == "/robots.txt" {
 		return d, by // RFC 9309 section 2.2.2
 	}
 	q.Usage = policy.Crawl
 	first := true
-	for p, q := range s.queries(t, q) {
+	for p, q := range s.Queries(t, q) {
 		if found := p.Decide(q); found.Verdict == policy.Disallowed {
-			return found, reading{p, q, q.Path == t.path}
+			return found, reading{p, q, q.Path == t.Path}
 		} else if first {
 			d, first = found, false
 		}
 	}
-	if v := (Verdict{}); t.long {
-		v.evaluateLong(s, q)
+	if v := (Verdict{}); t.Long {
+		v.EvaluateLong(s.Engine, q)
 		if v.Blocked() {
 			d = v.Decision
 		}
@@ -284,7 +287,7 @@ func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities 
 		c.Summary = "no request carries this token"
 		return c
 	}
-	if s.open(s.targetOf(q.Host, q.Path)) {
+	if s.Open(s.TargetOf(q.Host, q.Path)) {
 		c.Summary = "the request passes: this is always allowed, as crawlers learn the rules from it"
 		return c
 	}
