@@ -27,36 +27,36 @@ func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == pol
 // several the one with the strictest mode decides. Only crawlers that the policy knows are ever blocked, and never
 // /robots.txt, /.well-known/ and the license, from which they learn the rules. An impostor gets the mode for
 // impostors where that is stricter.
-func (s *Engine) Edge(q policy.Query) Verdict {
+func (e *Engine) Edge(q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
 	if q.Crawler == 0 {
 		return v
 	}
-	t := s.TargetOf(q.Host, q.Path)
-	if s.Open(t) {
+	t := e.TargetOf(q.Host, q.Path)
+	if e.Open(t) {
 		return v
 	}
 	q.Usage, q.Path = policy.Crawl, t.Path
-	v.Decision = s.Policy.Decide(q)
+	v.Decision = e.Policy.Decide(q)
 	if v.Decision.Verdict == policy.Disallowed {
-		v.Mode = s.Policy.Mode(v.Decision)
+		v.Mode = e.Policy.Mode(v.Decision)
 	}
 	if t.More != nil || t.Other != "" || t.Long || t.Folds {
-		v.evaluate(s, q, t)
+		v.evaluate(e, q, t)
 	}
 	if q.Identity == policy.Impostor {
-		if mode := s.Policy.Spec().Enforcement.Impostors; mode > policy.ModeOff && mode > v.Mode {
+		if mode := e.Policy.Spec().Enforcement.Impostors; mode > policy.ModeOff && mode > v.Mode {
 			v.Mode, v.Impostor = mode, true
 		}
 	}
 	return v
 }
 
-func (v *Verdict) evaluate(s *Engine, q policy.Query, t Target) {
-	for p, q := range s.Queries(t, q) {
+func (v *Verdict) evaluate(e *Engine, q policy.Query, t Target) {
+	for p, q := range e.Queries(t, q) {
 		if d := p.Decide(q); d.Verdict == policy.Disallowed {
 			v.AnyCase = p.AnyCase && (v.AnyCase || v.Decision.Verdict != policy.Disallowed)
-			if mode := s.Policy.Mode(d); v.Mode == policy.ModeUnset || mode > v.Mode {
+			if mode := e.Policy.Mode(d); v.Mode == policy.ModeUnset || mode > v.Mode {
 				v.Decision, v.Mode = d, mode
 			}
 		}
@@ -64,17 +64,17 @@ func (v *Verdict) evaluate(s *Engine, q policy.Query, t Target) {
 	if !t.Long {
 		return
 	}
-	v.EvaluateLong(s, q)
+	v.EvaluateLong(e, q)
 	if t.Other != "" {
 		q.Host = t.Other
-		v.EvaluateLong(s, q)
+		v.EvaluateLong(e, q)
 	}
 }
 
 // EvaluateLong adds a prohibition that blocks, if there is any for the crawler.
-func (v *Verdict) EvaluateLong(s *Engine, q policy.Query) {
-	d := s.Policy.Strictest(q)
-	if v.Mode < policy.ModeBlock && d.Verdict == policy.Disallowed && s.Policy.Mode(d) == policy.ModeBlock {
+func (v *Verdict) EvaluateLong(e *Engine, q policy.Query) {
+	d := e.Policy.Strictest(q)
+	if v.Mode < policy.ModeBlock && d.Verdict == policy.Disallowed && e.Policy.Mode(d) == policy.ModeBlock {
 		v.Decision, v.Mode = d, policy.ModeBlock
 	}
 }
@@ -96,12 +96,12 @@ func licenseOf(text string) license {
 // EdgeOfAll decides about a request that names several crawlers: the strictest of the decisions about each, and the
 // first of equally strict ones. It returns the query that led to it, or q for no crawler. identify verifies the
 // client as one of them.
-func (s *Engine) EdgeOfAll(ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) (policy.Query, Verdict) {
+func (e *Engine) EdgeOfAll(ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) (policy.Query, Verdict) {
 	var strictest Verdict
 	by := q
 	for i, id := range ids {
 		q.Crawler, q.Identity = id, identify(id)
-		if v := s.Edge(q); i == 0 || v.Blocked() && (!strictest.Blocked() || v.Mode > strictest.Mode) {
+		if v := e.Edge(q); i == 0 || v.Blocked() && (!strictest.Blocked() || v.Mode > strictest.Mode) {
 			strictest, by = v, q
 		}
 	}

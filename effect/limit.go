@@ -28,39 +28,39 @@ type Limit struct {
 // Limits returns what limits the requests of the query's crawler: the limit of a rule,
 // and a crawl-delay whose rule says `enforce`. What is always open is not limited, and
 // search engines are by rules only that say so (intended: [limits-search]).
-func (s *Engine) Limits(dst []Limit, q policy.Query) []Limit {
-	if !s.limits || q.Crawler == 0 || s.Open(s.TargetOf(q.Host, q.Path)) {
+func (e *Engine) Limits(dst []Limit, q policy.Query) []Limit {
+	if !e.limits || q.Crawler == 0 || e.Open(e.TargetOf(q.Host, q.Path)) {
 		return dst
 	}
 	// An impostor of a search engine is none.
-	search := q.Identity != policy.Impostor && s.Policy.CrawlerInfo(q.Crawler).Category == string(crawlers.CategorySearch)
-	if r := s.Policy.Limit(q); r != nil && (!search || LimitsSearch(r)) {
-		if mode := s.limitMode(r); mode > policy.ModeOff {
+	search := q.Identity != policy.Impostor && e.Policy.CrawlerInfo(q.Crawler).Category == string(crawlers.CategorySearch)
+	if r := e.Policy.Limit(q); r != nil && (!search || LimitsSearch(r)) {
+		if mode := e.limitMode(r); mode > policy.ModeOff {
 			dst = append(dst, Limit{Limit: r.Limit, Crawler: q.Crawler, Identity: q.Identity, Rule: r, Pos: r.LimitPos, Mode: mode})
 		}
 	}
-	if r := s.Policy.CrawlDelay(q); r != nil && r.Enforce > policy.ModeOff && (!search || LimitsSearch(r)) {
+	if r := e.Policy.CrawlDelay(q); r != nil && r.Enforce > policy.ModeOff && (!search || LimitsSearch(r)) {
 		dst = append(dst, Limit{Limit: delayLimit(r.CrawlDelay), Crawler: q.Crawler, Identity: q.Identity, Rule: r, Pos: r.CrawlDelayPos, Delay: true, Mode: r.Enforce})
 	}
 	return dst
 }
 
 // LimitsOfAll appends to dst the limits of each crawler that a request names, as EdgeOfAll decides about all of them.
-func (s *Engine) LimitsOfAll(dst []Limit, ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) []Limit {
-	if !s.limits {
+func (e *Engine) LimitsOfAll(dst []Limit, ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) []Limit {
+	if !e.limits {
 		return dst
 	}
 	for _, id := range ids {
 		q.Crawler, q.Identity = id, identify(id)
-		dst = s.Limits(dst, q)
+		dst = e.Limits(dst, q)
 	}
 	return dst
 }
 
 // LimitsOf returns the limits that a rule sets.
-func (s *Engine) LimitsOf(r *policy.Rule) (all []Limit) {
+func (e *Engine) LimitsOf(r *policy.Rule) (all []Limit) {
 	if !r.Limit.IsZero() {
-		all = append(all, Limit{Limit: r.Limit, Mode: s.limitMode(r)})
+		all = append(all, Limit{Limit: r.Limit, Mode: e.limitMode(r)})
 	}
 	if r.CrawlDelay > 0 {
 		all = append(all, Limit{Limit: delayLimit(r.CrawlDelay), Delay: true, Mode: r.Enforce})
@@ -70,11 +70,11 @@ func (s *Engine) LimitsOf(r *policy.Rule) (all []Limit) {
 
 // limitMode is what is done about requests over a rule's limit. A limit is for the edge only, so it is enforced
 // unless its rule says otherwise, or the whole policy is in dry run.
-func (s *Engine) limitMode(r *policy.Rule) policy.Mode {
+func (e *Engine) limitMode(r *policy.Rule) policy.Mode {
 	switch {
 	case r.Enforce != policy.ModeUnset:
 		return r.Enforce
-	case s.Policy.Spec().Enforcement.Mode == policy.ModeLog:
+	case e.Policy.Spec().Enforcement.Mode == policy.ModeLog:
 		return policy.ModeLog
 	}
 	return policy.ModeBlock

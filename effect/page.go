@@ -11,14 +11,14 @@ import (
 
 // PageQueries yields what is asked for headers and elements: in whichever way the target is read, and without the
 // purposes that a client names, because they speak to everybody.
-func (s *Engine) PageQueries(q policy.Query) iter.Seq2[Reader, policy.Query] {
+func (e *Engine) PageQueries(q policy.Query) iter.Seq2[Reader, policy.Query] {
 	q.Purposes = nil
-	return s.Queries(s.TargetOf(q.Host, q.Path), q)
+	return e.Queries(e.TargetOf(q.Host, q.Path), q)
 }
 
 // Sources returns the reasons for what headers and elements say to the query's crawler, by its name and to everyone.
-func (s *Engine) Sources(q policy.Query) (sources []robotstag.Source) {
-	for p, own := range s.PageQueries(q) {
+func (e *Engine) Sources(q policy.Query) (sources []robotstag.Source) {
+	for p, own := range e.PageQueries(q) {
 		everyone := own
 		everyone.Crawler = 0
 		for _, q := range []policy.Query{own, everyone} {

@@ -102,9 +102,10 @@ func (l Loss) Each() (all []Loss) {
 func (l Loss) row() int { return bits.TrailingZeros16(uint16(l)) }
 
 func (l Loss) words(word func(*row) string, sep string) string {
-	var all []string
-	for _, one := range l.Each() {
-		all = append(all, word(&table[one.row()]))
+	each := l.Each()
+	all := make([]string, len(each))
+	for i, one := range each {
+		all[i] = word(&table[one.row()])
 	}
 	return strings.Join(all, sep)
 }

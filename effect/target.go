@@ -107,21 +107,21 @@ func (t Target) Hosts(yield func(string) bool) {
 }
 
 // Open reports whether a target is open to every crawler, in whichever way it is read. Letter case counts.
-func (s *Engine) Open(t Target) bool {
-	if t.cut || !s.opens(t.Host, t.Path) {
+func (e *Engine) Open(t Target) bool {
+	if t.cut || !e.opens(t.Host, t.Path) {
 		return false
 	}
 	for _, path := range t.More {
-		if !s.opens(t.Host, path) {
+		if !e.opens(t.Host, path) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *Engine) opens(host, path string) bool {
+func (e *Engine) opens(host, path string) bool {
 	name, _, _ := strings.Cut(path, "?")
 	return name == "/robots.txt" || strings.HasPrefix(name, "/.well-known/") ||
-		s.Policy.Spec().Publish.RSL != "" && name == s.Policy.Spec().Publish.RSL ||
-		s.license.path != "" && name == s.license.path && (s.license.host == "" || policy.NormalizeHost(host) == s.license.host)
+		e.Policy.Spec().Publish.RSL != "" && name == e.Policy.Spec().Publish.RSL ||
+		e.license.path != "" && name == e.license.path && (e.license.host == "" || policy.NormalizeHost(host) == e.license.host)
 }

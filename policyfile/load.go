@@ -92,7 +92,7 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	}
 	engine := effect.New(compiled, p.catalog)
 	p.lint(engine, o.Now)
-	p.checkExpectations(compiled, o)
+	p.checkExpectations(engine, o)
 	if p.errors > 0 {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // Question is what Explain answers.
@@ -117,7 +118,8 @@ func (s *Site) Explain(q Question) *Explanation {
 	e.who(s, ids, query.Crawler)
 	e.Usages = s.answers(query)
 	s.evaluate(query, e)
-	if e.Crawler != nil && !e.AnyCase {
+	e.MayNotIndex = s.mayNotIndex(query)
+	if e.Crawler != nil && !e.AnyCase && e.MayCrawl == s.MayCrawl(query) {
 		e.Expect = s.expectation(query, e).String()
 	}
 	robots := s.explainRobots(query, q.Short)
@@ -217,6 +219,20 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 			e.Others = append(e.Others, s.Policy.CrawlerInfo(id).Token)
 		}
 	}
+}
+
+// mayNotIndex is why headers and meta tags tell a crawler not to index a page; nil if they do not, or if no request
+// carries its name.
+func (s *Site) mayNotIndex(q policy.Query) *Reason {
+	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+		return nil
+	}
+	for _, src := range s.Sources(q) {
+		if src.Rules.Has("noindex") {
+			return &s.reasons([]robotstag.Source{src})[0]
+		}
+	}
+	return nil
 }
 
 func (s *Site) expectation(q policy.Query, e *Explanation) policy.Expectation {
