@@ -28,6 +28,14 @@ type left [numLosses]struct {
 
 const everything = math.MaxInt64
 
+// leftWhole is left of a page about which a policy says nothing.
+var leftWhole = func() (all left) {
+	for i := range all {
+		all[i].value = everything
+	}
+	return all
+}()
+
 // asking computes some rows of left.
 type asking struct {
 	*Engine
@@ -40,10 +48,7 @@ type asking struct {
 
 // leaves asks what the policy leaves the query's crawler at a page.
 func (e *Engine) leaves(q policy.Query, rows Loss) *left {
-	a := asking{Engine: e, rows: rows, info: e.Policy.CrawlerInfo(q.Crawler), q: q}
-	for i := range a.left {
-		a.left[i].value = everything
-	}
+	a := asking{Engine: e, rows: rows, info: e.Policy.CrawlerInfo(q.Crawler), q: q, left: leftWhole}
 	t := e.TargetOf(q.Host, q.Path)
 	if e.Open(t) {
 		return &a.left
@@ -128,6 +133,9 @@ func (a *asking) robots() {
 		if closed {
 			a.lower(LossCrawl, 0, by)
 		}
+	}
+	if a.rows&LossDelay == 0 {
+		return
 	}
 	if r := a.Policy.CrawlDelay(a.q); r != nil {
 		a.lower(LossDelay, -int64(r.CrawlDelay), Cause{Rule: r, Pos: r.CrawlDelayPos})

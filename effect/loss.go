@@ -22,23 +22,23 @@ type Taken struct {
 }
 
 // Compare returns what a search engine loses at a host and path when the policy of now takes the place of that of old,
-// which is nil for none. The queries have the crawler as each policy knows it.
+// which is nil for none, by some rows of the table. The queries have the crawler as each policy knows it.
 //
 // It counts what is lost at once and what is lost when a date has passed. An impostor loses nothing, nor does a crawler
 // if neither policy says that it is a search engine's.
-func Compare(old, now *Engine, was, is policy.Query) *Taken {
+func Compare(old, now *Engine, was, is policy.Query, rows Loss) *Taken {
 	t := &Taken{}
 	if searches := now.Searches(is.Crawler) || old != nil && old.Searches(was.Crawler); !searches || is.Identity == policy.Impostor {
 		return t
 	}
-	t.compare(old, now, was, is)
+	t.compare(old, now, was, is, rows)
 	for _, end := range now.ends {
 		if !end.After(is.Now) {
 			continue
 		}
 		var later Taken
 		was.Now, is.Now = end, end
-		later.compare(old, now, was, is)
+		later.compare(old, now, was, is, rows)
 		t.add(&later)
 	}
 	return t
@@ -54,14 +54,13 @@ func (t *Taken) Lost(rows Loss) (l Lost) {
 	return l
 }
 
-func (t *Taken) compare(old, now *Engine, was, is policy.Query) {
-	const all = 1<<numLosses - 1
-	before, after := new(left), now.leaves(is, all)
-	for i := range before {
-		before[i].value = everything
+func (t *Taken) compare(old, now *Engine, was, is policy.Query, rows Loss) {
+	before, after := new(left), now.leaves(is, rows)
+	if *after == leftWhole { // most pages
+		return
 	}
-	if old != nil {
-		before = old.leaves(was, all)
+	if *before = leftWhole; old != nil {
+		before = old.leaves(was, rows)
 	}
 	for i := range after {
 		if after[i].value < before[i].value {

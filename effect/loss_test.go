@@ -56,7 +56,7 @@ func TestLossesEqualAnIndependentCount(t *testing.T) {
 			was := policy.Query{Identity: q.Identity, Host: q.Host, Path: q.Path, Now: q.Now}
 			is := was
 			was.Crawler, is.Crawler = engines[0].Policy.Crawler(q.Token), engines[1].Policy.Crawler(q.Token)
-			lost := effect.Compare(engines[0], engines[1], was, is).Lost(^effect.Loss(0))
+			lost := effect.Compare(engines[0], engines[1], was, is, ^effect.Loss(0)).Lost(^effect.Loss(0))
 			text, _ := (lost.Loss | lost.Intended).MarshalText()
 			got := strings.Fields(string(text))
 			slices.Sort(got)

@@ -120,10 +120,10 @@ func (a *asker) taken(p page) *effect.Taken {
 		return t
 	}
 	was, is := a.queries(p)
-	t := effect.Compare(a.old.Engine, a.now.Engine, was, is)
+	t := effect.Compare(a.old.Engine, a.now.Engine, was, is, ^effect.Loss(0))
 	if t.Lost(effect.Counted).Loss == 0 && a.now.Verification(is.Crawler).IsEmpty() {
 		was.Identity, is.Identity = policy.Unknown, policy.Unknown
-		t = effect.Compare(a.old.Engine, a.now.Engine, was, is)
+		t = effect.Compare(a.old.Engine, a.now.Engine, was, is, ^effect.Loss(0))
 	}
 	a.seen[p] = t
 	if lost := t.Lost(effect.Counted); lost.Loss != 0 {

@@ -60,7 +60,7 @@ func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 			q := policy.Query{Host: policytest.Hosts[r.IntN(len(policytest.Hosts))], Path: oneSlash(policytest.Path(r)), Identity: policy.Verified, Now: policytest.Now}
 			was, is := q, q
 			was.Crawler, is.Crawler = sites[0].Policy.Crawler(token), sites[1].Policy.Crawler(token)
-			l := effect.Compare(sites[0].Engine, sites[1].Engine, was, is).Lost(effect.Counted)
+			l := effect.Compare(sites[0].Engine, sites[1].Engine, was, is, effect.Counted).Lost(effect.Counted)
 			if l.Loss == 0 {
 				continue
 			}
