@@ -90,6 +90,9 @@ func (a *answered) lead() string {
 	} else {
 		text += ": no rule disallows it"
 	}
+	if a.MayCrawl && a.MayNotIndex != nil {
+		text += fmt.Sprintf("; it may not index it (line %d)", lineIn(a.MayNotIndex.Place))
+	}
 	if a.Verdict == "blocked" {
 		text += "; the server blocks it"
 	}
@@ -166,6 +169,8 @@ func (v *view) explain(q site.Question) *answered {
 		a.Verdict, a.Headline = "blocked", "The policy allows it, but the server blocks this client."
 	case refused:
 		a.Verdict, a.Headline = "blocked", "No, and the server blocks it."
+	case a.MayCrawl && a.MayNotIndex != nil:
+		a.Verdict, a.Headline = "allowed", "It may crawl the page, but not index it."
 	case a.MayCrawl:
 		a.Verdict, a.Headline = "allowed", "Yes, it may."
 	case a.Open:

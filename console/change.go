@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -311,7 +312,7 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 	for i := range d.Changes {
 		c := &d.Changes[i]
 		line := changeLine{string(c.Effect), c.String()}
-		if c.Lost != 0 {
+		if c.Lost&effect.Counted != 0 {
 			line.Effect = "search"
 		}
 		all = append(all, line)

@@ -329,7 +329,7 @@ func TestHeadline(t *testing.T) {
 		{"the whole site disallowed", "  - for: everyone\n    disallow: {crawl: /}\n", "Googlebot disallowed"},
 		{"a section disallowed", "  - for: everyone\n    disallow: {crawl: /news/}\n", "Most requested of them: <code>/news/"},
 		{"not to be indexed", "  - for: everyone\n    disallow: {index: /}\n", "Googlebot not to be indexed"},
-		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "Googlebot to be shown without a snippet"},
+		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "Googlebot to be shown with a shorter snippet, or none"},
 		{"where nobody was", "  - for: everyone\n    disallow: {crawl: /of-this-nobody-asked/}\n", "They lose paths that none of them requested: /of-this-nobody-asked/ is now disallowed"},
 	} {
 		text := strings.Replace(testPolicy, "expect:\n  - Googlebot may crawl https://www.example.com/news/\n", c.rule, 1)

@@ -116,7 +116,7 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 		}
 	}
 	if len(rules) > 0 {
-		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s, so that check and explain know it and other crawlers find it in robots.txt; a rule that allows the same to closer crawlers then overrides it", english.List(usages, "and"), english.List(rules, "and"))
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s, so that other crawlers find it in robots.txt; a rule that allows the same to closer crawlers then overrides it", english.List(usages, "and"), english.List(rules, "and"))
 	}
 }
 

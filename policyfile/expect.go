@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -145,12 +146,12 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 }
 
 // checkExpectations runs the tests of the file. A failure is an error, for accepted bytes a warning.
-func (p *parser) checkExpectations(compiled *policy.Policy, o Options) {
+func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 	code := "expectation-failed"
 	if o.Accepted {
 		code = "expectation-no-longer-holds"
 	}
-	x := newEvaluator(compiled, o.Now)
+	x := newEvaluator(engine, o.Now)
 	for i := range p.spec.Expect {
 		e := &p.spec.Expect[i]
 		f := x.evaluate(e)
@@ -163,7 +164,7 @@ func (p *parser) checkExpectations(compiled *policy.Policy, o Options) {
 			return
 		}
 		if f != nil {
-			p.report(e.Pos, code, "", "%s", f.message(compiled, e))
+			p.report(e.Pos, code, "", "%s", f.message(engine.Policy, e))
 		}
 	}
 }
@@ -172,6 +173,7 @@ const maxDecisions = 10_000_000
 
 // evaluator answers tests, once for crawlers to which the same rules apply.
 type evaluator struct {
+	effect  *effect.Engine
 	policy  *policy.Policy
 	now     time.Time
 	spent   int
@@ -198,9 +200,10 @@ type member struct {
 	purposes []string
 }
 
-func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
+func newEvaluator(e *effect.Engine, now time.Time) *evaluator {
+	p := e.Policy
 	return &evaluator{
-		policy: p, now: now,
+		effect: e, policy: p, now: now,
 		hosts:   hostsOf(p),
 		classes: map[string]classes{},
 		members: map[policy.Audience][]policy.CrawlerID{},
@@ -213,7 +216,7 @@ type failure struct {
 	host       string
 	anyHost    bool              // the test is about every host
 	identities []policy.Identity // with which the answer is wrong
-	decision   policy.Decision
+	answer     effect.Answer
 }
 
 // evaluate returns nil if a test passes.
@@ -233,13 +236,16 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 				if x.spent++; x.spent > maxDecisions {
 					return nil
 				}
-				d := x.policy.Decide(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
-				if (d.Verdict != policy.Disallowed) == e.Allowed {
+				a := x.effect.Answer(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
+				a.Untold = a.Untold && e.Agent.Kind == policy.ForToken // of many crawlers a few may read nothing
+				if disallowed := a.Disallowed && (e.Allowed || !a.Untold); disallowed != e.Allowed {
 					continue
 				}
-				i := slices.IndexFunc(all, func(f *failure) bool { return f.decision.Statement == d.Statement && f.host == host })
+				i := slices.IndexFunc(all, func(f *failure) bool {
+					return f.answer.Decision.Statement == a.Decision.Statement && f.answer.Tag == a.Tag && f.host == host
+				})
 				if i < 0 {
-					all = append(all, &failure{crawlers: m.alike, host: host, anyHost: e.Host == "", identities: []policy.Identity{identity}, decision: d})
+					all = append(all, &failure{crawlers: m.alike, host: host, anyHost: e.Host == "", identities: []policy.Identity{identity}, answer: a})
 					continue
 				}
 				switch failed := all[i]; {
@@ -350,15 +356,27 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	if !e.Allowed {
 		may = "may"
 	}
-	why, more := "as no rule disallows it", "; write a rule that says so, or change the test"
-	switch s := f.decision.Statement; {
-	case s != nil:
-		why, more = fmt.Sprintf("by line %d", s.Pos.Line), "; change that line, or the test"
-		if f.decision.Expired {
-			why += ", whose time limit has passed"
-		}
-	case f.decision.Verdict == policy.Allowed:
-		why, more = "as robots.txt can always be fetched", "; change the test"
-	}
+	why, more := f.why()
 	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, quoteless(e.Path), where, why, more)
+}
+
+// why says by what a test fails, and what to do about it.
+func (f *failure) why() (why, more string) {
+	const change = "; change that line, or the test"
+	d := f.answer.Decision
+	switch s := d.Statement; {
+	case f.answer.Untold:
+		return fmt.Sprintf("because robots.txt does not reach it, and line %d is not enforced", s.Pos.Line), `; name it under for, write "enforce: block" in that rule, or change the test`
+	case f.answer.Tag != nil:
+		return fmt.Sprintf("by line %d, whose robots-tag says %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
+	case s != nil && f.answer.AnyCase:
+		return fmt.Sprintf("by line %d, because the server disregards letter case", s.Pos.Line), change
+	case s != nil && d.Expired:
+		return fmt.Sprintf("by line %d, whose time limit has passed", s.Pos.Line), change
+	case s != nil:
+		return fmt.Sprintf("by line %d", s.Pos.Line), change
+	case d.Verdict == policy.Allowed:
+		return "as robots.txt can always be fetched", "; change the test"
+	}
+	return "as no rule disallows it", "; write a rule that says so, or change the test"
 }

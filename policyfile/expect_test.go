@@ -85,7 +85,7 @@ rules:
 			if host, path, ok := strings.Cut(strings.TrimPrefix(place, "https://"), "/"); ok && host != "" {
 				e.Host, e.Path = host, "/"+path
 			}
-			if got := newEvaluator(f.Policy, testNow).evaluate(&e) != nil; got != (fails && reached) {
+			if got := newEvaluator(f.Effect, testNow).evaluate(&e) != nil; got != (fails && reached) {
 				t.Errorf("%s: fails %v", e, got)
 			}
 		}
@@ -113,7 +113,7 @@ func TestAskingOnManyHosts(t *testing.T) {
 	if f == nil {
 		t.Fatal(ds.Error())
 	}
-	x := newEvaluator(f.Policy, testNow)
+	x := newEvaluator(f.Effect, testNow)
 	everyone := policy.Audience{Kind: policy.ForEveryone}
 	if n := testing.AllocsPerRun(10, func() {
 		clear(x.asked)
@@ -157,7 +157,7 @@ expect:
 		b.Fatal(ds.Error())
 	}
 	var tests []policy.Expectation // which pass
-	x := newEvaluator(f.Policy, testNow)
+	x := newEvaluator(f.Effect, testNow)
 	for _, e := range f.Spec.Expect {
 		if x.evaluate(&e) != nil {
 			e.Allowed = false
@@ -171,7 +171,7 @@ expect:
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		x := newEvaluator(f.Policy, testNow)
+		x := newEvaluator(f.Effect, testNow)
 		for i := range tests {
 			if x.evaluate(&tests[i]) != nil {
 				b.Fatal("a test fails")

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
@@ -27,6 +28,7 @@ type File struct {
 	Spec    *policy.Spec // what the file states, with defaults, and with the whole catalog as Crawlers
 	Policy  *policy.Policy
 	Catalog *crawlers.Catalog // the built-in catalog with the file's own crawlers
+	Effect  *effect.Engine    // of Policy
 
 	lines []string
 }
@@ -88,12 +90,13 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	if !ok {
 		return nil
 	}
-	p.lint(compiled, o.Now)
-	p.checkExpectations(compiled, o)
+	engine := effect.New(compiled, p.catalog)
+	p.lint(engine, o.Now)
+	p.checkExpectations(engine, o)
 	if p.errors > 0 {
 		return nil
 	}
-	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalog: p.catalog, lines: p.lines}
+	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
 // compile compiles the rules. That they take too much work is an error, for accepted bytes a warning.
@@ -113,9 +116,9 @@ func (p *parser) compile(accepted bool) (*policy.Policy, bool) {
 	return nil, false
 }
 
-func (p *parser) lint(compiled *policy.Policy, now time.Time) {
+func (p *parser) lint(engine *effect.Engine, now time.Time) {
 	problems := lint.Check(lint.Input{
-		Policy: compiled, Catalog: p.catalog, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
+		Policy: engine.Policy, Effect: engine, Catalog: p.catalog, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
 		UsagePos: func(local string) policy.Pos {
 			if u := p.usages[strings.ToLower(local)]; u != nil {
 				return u.pos

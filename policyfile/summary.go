@@ -13,6 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 // HostSummary says who may crawl and index the pages of some hosts that no rule mentions, and who may train AI with
@@ -56,7 +57,7 @@ func (f *File) Summary(now time.Time) []HostSummary {
 		}
 	}
 	asked := append(slices.Clone(hosts[:min(len(hosts), maxSummaryHosts)]), "")
-	x := newEvaluator(f.Policy, now)
+	x := newEvaluator(f.Effect, now)
 	var all []HostSummary
 	at := map[string]int{}
 	for _, host := range asked {
@@ -91,7 +92,7 @@ func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
 	names := map[bool]map[string][]string{true: {}, false: {}}
 	for _, m := range x.ask(policy.Audience{Kind: policy.ForEveryone}, host) {
 		q := policy.Query{Crawler: m.id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: x.now}
-		may := x.policy.Decide(q).Verdict != policy.Disallowed
+		may := !x.effect.Answer(q).Disallowed
 		for _, id := range m.alike {
 			if id == 0 {
 				s.Unknown = may
@@ -255,7 +256,7 @@ func (f *File) Closed() (c Closed) {
 // ClosedText is Closed as check prints it, with a few paths, or "".
 func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
-	x := newEvaluator(f.Policy, now)
+	x := newEvaluator(f.Effect, now)
 	answers := func(pattern string, u policy.Usage) Answers {
 		return x.answers(f.hostOf(pattern).Example(), pathpattern.MustParse(pattern).Example(), u)
 	}
@@ -270,6 +271,63 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 		text += "  blocked:       " + refused + "\n"
 	}
 	return text
+}
+
+// ShownText says what search engines may show of a page that no rule mentions, on a host that no rule names, and of
+// which pages they may show something else: a few of them.
+func (f *File) ShownText(now time.Time, most int) string {
+	q := policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Identity: policy.Verified, Path: plainPage, Now: now}
+	all := f.Effect.Shown(q)
+	text := shownOf(all, "")
+	var others []string
+	seen := map[string]bool{}
+	for i := range f.Spec.Rules {
+		r := &f.Spec.Rules[i]
+		q.Host = ""
+		if len(r.Hosts) > 0 {
+			q.Host = r.Hosts[0].Example()
+		}
+		for _, pattern := range shownPatterns(r) {
+			q.Path = pattern.Example()
+			where := pattern.String()
+			if q.Host != "" {
+				where += " on " + string(r.Hosts[0])
+			}
+			if part := f.Effect.Shown(q); part != all && !seen[where] {
+				seen[where] = true
+				others = append(others, shownOf(part, " of "+where))
+			}
+		}
+	}
+	if len(others) > most {
+		others = append(others[:most], "something else of "+english.Count(len(others)-most, "more path"))
+	}
+	return strings.Join(append([]string{text}, others...), "; ")
+}
+
+// shownPatterns are the patterns of a rule about which pages can say something.
+func shownPatterns(r *policy.Rule) (all []pathpattern.Pattern) {
+	for _, s := range r.Statements {
+		if s.Usage != policy.Crawl {
+			all = append(all, s.Pattern)
+		}
+	}
+	for _, e := range r.EngineRules {
+		all = append(all, e.Pattern)
+	}
+	return all
+}
+
+func shownOf(rules robotsrule.Set, where string) string {
+	switch text := rules.String(); {
+	case rules.Has("noindex"):
+		return "no page" + where + " (noindex)"
+	case text != "":
+		return "pages" + where + " with " + text
+	case where == "":
+		return "all of a page"
+	}
+	return "all" + where
 }
 
 func (s Answers) may() string    { return side(s.May, s.MayNot, s.Unknown) }

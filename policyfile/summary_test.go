@@ -122,3 +122,26 @@ func TestSummaryOfPreferences(t *testing.T) {
 		}
 	}
 }
+
+// What search shows comes from what headers say, for the paths too that have something of their own.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[string]string{
+		"for: everyone, disallow: {crawl: /x/}":                                                    "all of a page",
+		"for: everyone, robots-tag: 'noindex, indexifembedded'":                                    "no page (noindex)",
+		"for: everyone, robots-tag: 'max-snippet:50'":                                              "pages with max-snippet:50",
+		"for: everyone, robots-tag: [{paths: /x/, rules: noindex}]":                                "all of a page; no page of /x/ (noindex)",
+		"for: everyone, robots-tag: [{paths: [/x/, /y/], rules: 'max-snippet:50'}]":                "all of a page; pages of /x/ with max-snippet:50; something else of 1 more path",
+		"for: everyone, hosts: a.example, robots-tag: ['unavailable_after: 2020-01-01T00:00:00Z']": "all of a page; no page of / on a.example (noindex)",
+		"for: everyone, disallow: {index: /}, allow: {index: /x/}":                                 "no page (noindex); all of /x/",
+		"for: Bingbot, robots-tag: [{paths: /x/, rules: noindex}]":                                 "all of a page",
+	} {
+		f, ds := LoadWith("shown.yaml", []byte("version: 1\nrules:\n  - {"+rule+"}\n"), Options{Now: testNow})
+		if f == nil {
+			t.Fatal(ds.Error())
+		}
+		if got := f.ShownText(testNow, 1); got != want {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}

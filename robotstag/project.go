@@ -26,6 +26,12 @@ var spelling = map[policy.Usage]robotsrule.Set{
 	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
 }
 
+// Disallows reports whether robots control rules disallow a usage, as headers and meta tags disallow it.
+func Disallows(rules robotsrule.Set, u policy.Usage) bool {
+	word, ok := spelling[u]
+	return ok && word.Beyond(rules.WithoutEmbedding()).IsEmpty()
+}
+
 // Members returns the policy's rules for each audience about the query's host and path, everyone first, and
 // the time when they next change (zero for never). Crawler and usage of the query are ignored. The other
 // members have only rules beyond everyone's. Control tokens, which read no page, are left out.

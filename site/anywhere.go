@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
@@ -15,11 +16,11 @@ import (
 
 // anywhere is what responses for a long target carry, which is not compared with patterns: all that the policy says of
 // any path on its hosts.
-func (ps *pages) anywhere(tailored bool, q policy.Query, t target) *Page {
+func (ps *pages) anywhere(tailored bool, q policy.Query, t effect.PolicyTarget) *Page {
 	pg := &Page{Rights: ps.registers.rightsOf(t)}
 	var all []robotstag.Member
 	var usage robotstag.Usage
-	for q.Host = range t.hosts {
+	for q.Host = range t.Hosts {
 		said, disallowed, until := ps.membersAnywhere(tailored, q)
 		all, usage = append(all, said...), usage.Combine(disallowed)
 		pg.until = earlier(pg.until, until)
@@ -33,25 +34,25 @@ func (ps *pages) anywhere(tailored bool, q policy.Query, t target) *Page {
 
 // membersAnywhere is members and what is disallowed by preferences, whatever the path.
 func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robotstag.Member, disallowed robotstag.Usage, until time.Time) {
-	classes := []policy.Class{ps.exact.ClassOf(q.Crawler, q.Host)}
+	classes := []policy.Class{ps.Exact.ClassOf(q.Crawler, q.Host)}
 	if !tailored {
-		classes = ps.exact.PublicClasses(q.Host)
+		classes = ps.Exact.PublicClasses(q.Host)
 	}
 	var everyone robotsrule.Set
 	for i := range classes {
-		rules, prefs, change := robotstag.Anywhere(reaching(ps.exact, &classes[i]), q.Now)
+		rules, prefs, change := robotstag.Anywhere(reaching(ps.Exact, &classes[i]), q.Now)
 		until = earlier(until, change)
 		if i == 0 {
 			if everyone = rules; !rules.IsEmpty() {
 				members = append(members, robotstag.Member{Token: robotstag.Everyone, Rules: rules})
 			}
-			if ps.exact.Spec().Publish.ContentUsage != policy.Off {
+			if ps.Exact.Spec().Publish.ContentUsage != policy.Off {
 				disallowed = prefs
 			}
 			continue
 		}
 		for _, id := range classes[i].Crawlers {
-			if info := ps.exact.CrawlerInfo(id); !info.RobotsOnly && !rules.Beyond(everyone).IsEmpty() {
+			if info := ps.Exact.CrawlerInfo(id); !info.RobotsOnly && !rules.Beyond(everyone).IsEmpty() {
 				members = append(members, robotstag.Member{Token: info.Token, Rules: rules.Beyond(everyone)})
 			}
 		}

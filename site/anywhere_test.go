@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
@@ -20,7 +21,7 @@ import (
 )
 
 // unread are targets that are not compared with patterns: one is too long, one has too many readings.
-var unread = []string{"/" + strings.Repeat("x", site.MaxPath), "/x;v%2Fy//a%252F..%5Cb;c/./d%2525"}
+var unread = []string{"/" + strings.Repeat("x", effect.MaxPath), "/x;v%2Fy//a%252F..%5Cb;c/./d%2525"}
 
 // fieldsOf are the fields of a page.
 func fieldsOf(p *site.Page) http.Header {
@@ -54,7 +55,7 @@ rules:
     usage-purposes: [news]
 `)
 	for _, target := range unread {
-		if all, complete := pathpattern.Readings(nil, target); complete && len(target) <= site.MaxPath {
+		if all, complete := pathpattern.Readings(nil, target); complete && len(target) <= effect.MaxPath {
 			t.Fatalf("%.30s has %d readings", target, len(all))
 		}
 		for host, want := range map[string][2]string{

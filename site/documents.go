@@ -50,7 +50,7 @@ func (s *Site) Documents() (all []Document, leftOut int) {
 			leftOut++
 			continue
 		}
-		text, etag := s.https.Text(host)
+		text, etag := s.Robots.Text(host)
 		add(RobotsTxt, host, robotsserve.Version(etag), text)
 		if _, doc := s.TDMRep(host); doc != nil {
 			add("tdmrep.json", host, robotsserve.Version(doc.ETag), string(doc.Body))

@@ -13,8 +13,10 @@ import (
 	"unicode"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // Question is what Explain answers.
@@ -40,10 +42,12 @@ type Explanation struct {
 	Meant  string   `json:"did_you_mean,omitempty"` // a crawler of a similar name, where Crawler is nil
 	// MayCrawl is false if the policy disallows crawling in one of the ways in which the target may be read (see
 	// Edge). A client that is not recognized is never blocked.
-	MayCrawl bool      `json:"may_crawl"`
-	Reason   *Reason   `json:"reason,omitempty"`  // for MayCrawl; nil where no rule decides
-	Despite  []Despite `json:"despite,omitempty"` // permissions that do not override Reason
-	ReadAs   string    `json:"read_as,omitempty"` // the path that decided, where it is not the one that was sent
+	MayCrawl bool    `json:"may_crawl"`
+	Reason   *Reason `json:"reason,omitempty"` // for MayCrawl; nil where no rule decides
+	// MayNotIndex is why pages and headers tell the crawler not to index the page; nil if they do not.
+	MayNotIndex *Reason   `json:"may_not_index,omitempty"`
+	Despite     []Despite `json:"despite,omitempty"` // permissions that do not override Reason
+	ReadAs      string    `json:"read_as,omitempty"` // the path that decided, where it is not the one that was sent
 	// AnyCase reports that the path is disallowed only in another letter case. A
 	// permission for the path as it was sent opens it.
 	AnyCase  bool       `json:"any_case,omitempty"`
@@ -115,7 +119,8 @@ func (s *Site) Explain(q Question) *Explanation {
 	e.who(s, ids, query.Crawler)
 	e.Usages = s.answers(query)
 	s.evaluate(query, e)
-	if e.Crawler != nil && !e.AnyCase {
+	e.MayNotIndex = s.mayNotIndex(query)
+	if e.Crawler != nil && !e.AnyCase && e.MayCrawl == s.MayCrawl(query) {
 		e.Expect = s.expectation(query, e).String()
 	}
 	robots := s.explainRobots(query, q.Short)
@@ -143,7 +148,7 @@ func sentHost(host string) string {
 
 // evaluate answers whether the target may be crawled, as Edge does.
 func (s *Site) evaluate(q policy.Query, e *Explanation) {
-	e.Open = s.open(s.targetOf(q.Host, q.Path))
+	e.Open = s.Open(s.TargetOf(q.Host, q.Path))
 	d, by := s.crawling(q)
 	e.MayCrawl = d.Verdict != policy.Disallowed
 	e.Reason = s.reasonOf(d)
@@ -153,7 +158,7 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) {
 	if !by.asSent {
 		e.ReadAs = by.query.Path
 	}
-	e.AnyCase = by.anyCase
+	e.AnyCase = by.AnyCase
 	e.Despite = s.despite(by.Policy, by.query)
 }
 
@@ -166,7 +171,7 @@ func (s *Site) Crawling(q policy.Query) policy.Decision {
 
 // reading is how the target of a request was read where that decides.
 type reading struct {
-	reader
+	effect.Reader
 	query  policy.Query
 	asSent bool // its path is the one that was sent
 }
@@ -174,21 +179,21 @@ type reading struct {
 // crawling decides about a target by the first of its readings that is disallowed, or
 // else as it was sent. by is empty unless one reading alone decided.
 func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
-	t := s.targetOf(q.Host, q.Path)
-	if name, _, _ := strings.Cut(t.path, "?"); t.more == nil && name == "/robots.txt" {
+	t := s.TargetOf(q.Host, q.Path)
+	if name, _, _ := strings.Cut(t.Path, "?"); t.More == nil && name == "/robots.txt" {
 		return d, by // RFC 9309 section 2.2.2
 	}
 	q.Usage = policy.Crawl
 	first := true
-	for p, q := range s.queries(t, q) {
+	for p, q := range s.Queries(t, q) {
 		if found := p.Decide(q); found.Verdict == policy.Disallowed {
-			return found, reading{p, q, q.Path == t.path}
+			return found, reading{p, q, q.Path == t.Path}
 		} else if first {
 			d, first = found, false
 		}
 	}
-	if v := (Verdict{}); t.long {
-		v.evaluateLong(s, q)
+	if v := (Verdict{}); t.Long {
+		v.EvaluateLong(s.Engine, q)
 		if v.Blocked() {
 			d = v.Decision
 		}
@@ -215,6 +220,20 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 			e.Others = append(e.Others, s.Policy.CrawlerInfo(id).Token)
 		}
 	}
+}
+
+// mayNotIndex is why headers and meta tags tell a crawler not to index a page; nil if they do not, or if no request
+// carries its name.
+func (s *Site) mayNotIndex(q policy.Query) *Reason {
+	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+		return nil
+	}
+	for _, src := range s.Sources(q) {
+		if src.Rules.Has("noindex") {
+			return &s.reasons([]robotstag.Source{src})[0]
+		}
+	}
+	return nil
 }
 
 func (s *Site) expectation(q policy.Query, e *Explanation) policy.Expectation {
@@ -285,7 +304,7 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 		c.Summary = "no request carries this token"
 		return c
 	}
-	if s.open(s.read(t)) {
+	if s.Open(s.Read(t)) {
 		c.Summary = "the request passes: this is always allowed, as crawlers learn the rules from it"
 		return c
 	}

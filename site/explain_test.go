@@ -215,3 +215,26 @@ func TestExplainUnknownAgent(t *testing.T) {
 		}
 	}
 }
+
+// A page that a crawler may fetch and must not index is no plain yes, whichever part of the policy says so.
+func TestExplainSaysWhatMayNotBeIndexed(t *testing.T) {
+	t.Parallel()
+	for rule, line := range map[string]string{
+		"disallow: {index: /a/}":                                   "policy.yaml:4",
+		"robots-tag: [{paths: /a/, rules: noindex}]":               "policy.yaml:4",
+		"robots-tag: 'noindex, indexifembedded'":                   "policy.yaml:4",
+		"robots-tag: 'unavailable_after: 1 Jan 2020 00:00:00 GMT'": "policy.yaml:4",
+		"disallow: {index: /b/}":                                   "",
+		"robots-tag: nosnippet":                                    "",
+	} {
+		s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    "+rule+"\n"))
+		if s == nil {
+			t.Fatal(ds.Error())
+		}
+		u, _ := url.Parse("https://www.example.com/a/b")
+		e := s.Explain(site.Question{Agent: "Googlebot", URL: u, Now: june})
+		if got := e.MayNotIndex; !e.MayCrawl || (got != nil) != (line != "") || got != nil && got.Place != line {
+			t.Errorf("%s: may crawl %v, may not index %+v", rule, e.MayCrawl, got)
+		}
+	}
+}

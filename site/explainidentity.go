@@ -52,7 +52,7 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	t := NewTarget(q.Host, q.Path)
 	for _, identity := range possible {
 		q.Identity = identity
-		c := s.explainEdge(q, &t, []Client{{q.Crawler, identity}})
+		c := s.explainEdge(q, &t, []Client{{Crawler: q.Crawler, Identity: identity}})
 		v := s.EdgeOf(&t, q)
 		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Blocked: v.Blocked() && v.Mode == policy.ModeBlock, Summary: c.Summary})
 		if v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.DemandAny {

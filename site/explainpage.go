@@ -4,7 +4,6 @@ package site
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -22,12 +21,12 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 			c.Sends = append(c.Sends, name+": "+v)
 		}
 	}
-	c.Reasons = s.reasons(s.sources(q))
-	for p, everyone := range s.pageQueries(q) {
+	c.Reasons = s.reasons(s.Sources(q))
+	for p, everyone := range s.PageQueries(q) {
 		everyone.Crawler = 0
 		prefs, _ := robotstag.PreferenceSources(p.Policy, everyone)
 		for _, pref := range prefs {
-			if !p.anyCase || pref.Decision.Verdict == policy.Disallowed {
+			if !p.AnyCase || pref.Decision.Verdict == policy.Disallowed {
 				c.add(s.reason(pref.Decision))
 			}
 		}
@@ -53,26 +52,6 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	return c
 }
 
-// pageQueries are what is asked for headers and elements: in whichever way the target is read, and without the
-// purposes that a client names, because they speak to everybody.
-func (s *Site) pageQueries(q policy.Query) iter.Seq2[reader, policy.Query] {
-	q.Purposes = nil
-	return s.queries(s.targetOf(q.Host, q.Path), q)
-}
-
-// sources are the reasons for what headers and elements say to the query's crawler, by its name and to everyone.
-func (s *Site) sources(q policy.Query) (sources []robotstag.Source) {
-	for p, own := range s.pageQueries(q) {
-		everyone := own
-		everyone.Crawler = 0
-		for _, q := range []policy.Query{own, everyone} {
-			more, _ := robotstag.Sources(p.Policy, q)
-			sources = append(sources, more...)
-		}
-	}
-	return sources
-}
-
 // restrictions are what the headers and elements say to a crawler: the rules for
 // everyone and those for its token unite (draft-illyes-repext-03).
 func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
@@ -84,14 +63,14 @@ func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
 			}
 		}
 	}
-	if t := s.targetOf(q.Host, q.Path); t.long {
-		for q.Host = range t.hosts {
+	if t := s.TargetOf(q.Host, q.Path); t.Long {
+		for q.Host = range t.Hosts {
 			said, _, _ := s.pages.membersAnywhere(false, q)
 			add(said)
 		}
 		return all
 	}
-	for p, q := range s.pageQueries(q) {
+	for p, q := range s.PageQueries(q) {
 		said, _ := robotstag.Members(p.Policy, q)
 		add(said)
 	}
@@ -101,7 +80,7 @@ func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
 // headerDiffers says where the headers cannot say to this crawler what the policy decides for it.
 func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []string) {
 	var own robotsrule.Set
-	for p, q := range s.pageQueries(q) {
+	for p, q := range s.PageQueries(q) {
 		rules, _ := robotstag.Rules(p.Policy, q)
 		own = own.Union(rules)
 	}
@@ -150,7 +129,7 @@ func (c *Channel) add(r Reason) {
 }
 
 func (s *Site) explainPage(q policy.Query) Channel {
-	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(s.sources(q))}
+	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(s.Sources(q))}
 	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
 		c.Summary, c.Reasons = "no page is fetched under this token", nil
 		return c

@@ -20,7 +20,7 @@ func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 		return c
 	}
 	q.Usage = policy.Crawl
-	read := s.https.Explain(q, short)
+	read := s.Robots.Explain(q, short)
 	if read.Agent == "" {
 		c.Summary = "it does not reach this crawler, which ignores the group of *, and no group names it; headers and blocking do"
 		s.explainACAP(&c, q)
@@ -67,7 +67,7 @@ func (s *Site) LeftOut(q policy.Query) bool {
 		return false
 	}
 	closes := func(short bool) bool {
-		lines := s.https.Explain(q, short).Lines
+		lines := s.Robots.Explain(q, short).Lines
 		return len(lines) > 0 && strings.HasPrefix(lines[0].Text, "Disallow: ")
 	}
 	return closes(false) && !closes(true)
@@ -166,7 +166,7 @@ func (s *Site) explainACAP(c *Channel, q policy.Query) {
 	if !acap.Published(s.Policy) {
 		return
 	}
-	file, _ := s.https.Text(q.Host)
+	file, _ := s.Robots.Text(q.Host)
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
 	lines := strings.Split(file, "\n")
 	records := acap.Parse([]byte(file))

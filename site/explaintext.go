@@ -109,6 +109,9 @@ func (e *Explanation) may() string {
 	if e.AnyCase {
 		readAs += ", because Caddy's path matchers and many applications disregard letter case"
 	}
+	if e.MayCrawl && e.MayNotIndex != nil {
+		return "It may crawl %s, but not index it: " + strings.ReplaceAll(e.MayNotIndex.String(), "%", "%%") + "."
+	}
 	switch {
 	case e.MayCrawl && e.Reason == nil:
 		return "It may crawl %s: the policy does not disallow it."

@@ -73,7 +73,7 @@ func TestLimitsOfSeveralCrawlers(t *testing.T) {
 	}
 	var clients []Client
 	for _, id := range s.RecognizeAll(nil, []string{"Googlebot/2.1 GPTBot/1.2 Bingbot/2.0"}) {
-		clients = append(clients, Client{id, policy.Verified})
+		clients = append(clients, Client{Crawler: id, Identity: policy.Verified})
 	}
 	at := NewTarget("www.example.com", "/x")
 	var got []string

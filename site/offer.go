@@ -23,7 +23,7 @@ func (s *Site) Offers(q policy.Query) iter.Seq[*policy.Offer] {
 
 // disallows reports whether the policy disallows a usage of any path that a request can mean.
 func (s *Site) disallows(q policy.Query) bool {
-	for p, q := range s.queries(s.targetOf(q.Host, q.Path), q) {
+	for p, q := range s.Queries(s.TargetOf(q.Host, q.Path), q) {
 		if p.Decide(q).Verdict == policy.Disallowed {
 			return true
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -36,7 +37,7 @@ const maxMatching = 1 << 20
 // pages is a cache of the Page of each path. Which patterns match a path decides
 // all that its page carries, so they are the key.
 type pages struct {
-	projection
+	effect.Projection
 	registers *registers
 	tokens    map[string]struct{} // see known
 
@@ -71,14 +72,14 @@ func clock(now time.Time) time.Time {
 	return now
 }
 
-func newPages(p projection, tokens map[string]struct{}, registers *registers) *pages {
-	ps := &pages{projection: p, registers: registers, tokens: tokens, cache: map[string]*Page{}, plain: &nothing, index: indexOf(p.exact)}
+func newPages(p effect.Projection, tokens map[string]struct{}, registers *registers) *pages {
+	ps := &pages{Projection: p, registers: registers, tokens: tokens, cache: map[string]*Page{}, plain: &nothing, index: indexOf(p.Exact)}
 	if link := registers.link(""); link != "" {
 		ps.plain = &Page{Rights: &Rights{Link: link}}
 	}
 	ps.foldedIndex = ps.index
-	if p.folded != p.exact {
-		ps.foldedIndex = indexOf(p.folded)
+	if p.Folded != p.Exact {
+		ps.foldedIndex = indexOf(p.Folded)
 	}
 	return ps
 }
@@ -116,24 +117,24 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 	if ps.index.Len() == 0 {
 		return ps.plain
 	}
-	t := ps.read(sent)
+	t := ps.Read(sent)
 	var buf [128]byte
 	reader := uint64(0)
 	if tailored {
 		reader = 1 + uint64(crawler)
 	}
 	key := binary.AppendUvarint(buf[:0], reader)
-	key = binary.AppendUvarint(key, uint64(ps.exact.HostKey(t.Host)))
+	key = binary.AppendUvarint(key, uint64(ps.Exact.HostKey(t.Host)))
 	other := uint64(0)
-	if t.other != "" {
-		other = 1 + uint64(ps.exact.HostKey(t.other))
+	if t.Other != "" {
+		other = 1 + uint64(ps.Exact.HostKey(t.Other))
 	}
 	key = binary.AppendUvarint(key, other)
 	begin := len(key)
-	if !t.long {
+	if !t.Long {
 		key = ps.appendTarget(key, &t)
 	}
-	if t.long {
+	if t.Long {
 		key = key[:begin]
 	}
 	ps.mu.RLock()
@@ -141,7 +142,7 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 	ps.mu.RUnlock()
 	if page == nil || !page.fresh(now) {
 		q := policy.Query{Crawler: crawler, Now: clock(now)}
-		if t.long {
+		if t.Long {
 			page = ps.anywhere(tailored, q, t)
 		} else {
 			page = ps.build(tailored, q, t)
@@ -153,18 +154,18 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 
 // appendTarget appends what tells the page of a target from others of its host, at least one byte. It takes readings
 // from the target that add nothing, and makes it long if there is too much to compare.
-func (ps *pages) appendTarget(key []byte, t *target) []byte {
+func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)
-	key = appendMatches(key, ps.index, t.path, &work)
-	more := t.more
-	key, t.more = ps.appendMore(key, begin, more, &work)
-	if t.folds {
-		if key, t.folds = ps.appendFolded(key, begin, t.fold, more, &work); t.folds {
-			t.more = more
+	key = appendMatches(key, ps.index, t.Normal, &work)
+	more := t.More
+	key, t.More = ps.appendMore(key, begin, more, &work)
+	if t.Folds {
+		if key, t.Folds = ps.appendFolded(key, begin, t.Folded, more, &work); t.Folds {
+			t.More = more
 		}
 	}
-	t.long = work < 0
+	t.Long = work < 0
 	return key
 }
 
@@ -187,7 +188,7 @@ func (ps *pages) appendFolded(key []byte, begin int, folded string, more []strin
 		}
 		end := len(key)
 		key = appendMatches(key, ps.foldedIndex, folded, work)
-		if ps.exact == ps.folded && hasSection(key[begin:exact], key[end:]) {
+		if ps.Exact == ps.Folded && hasSection(key[begin:exact], key[end:]) {
 			key = key[:end]
 			continue
 		}
@@ -262,18 +263,18 @@ func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainjec
 	return metainject.NewSet(all, ps.tokens)
 }
 
-func (ps *pages) build(tailored bool, q policy.Query, t target) *Page {
+func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Page {
 	pg := &Page{}
 	var all []robotstag.Member
 	var usage robotstag.Usage
-	for p, q := range ps.queries(t, q) {
+	for p, q := range ps.Queries(t, q) {
 		said, until := members(tailored, p.Policy, q)
 		all = append(all, said...)
 		if !tailored {
 			q.Crawler = 0
 		}
 		prefs, change := robotstag.Preferences(p.Policy, q)
-		if p.anyCase {
+		if p.AnyCase {
 			prefs = prefs.Restrictions()
 		}
 		usage = usage.Combine(prefs)

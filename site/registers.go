@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
@@ -13,7 +14,7 @@ import (
 )
 
 type registers struct {
-	projection
+	effect.Projection
 	mu     sync.Mutex
 	byHost map[int]*hostRights // by Policy.HostKey, of which there are as many as hosts in rules
 }
@@ -25,7 +26,7 @@ type hostRights struct {
 }
 
 func (r *registers) of(host string) *hostRights {
-	key := r.exact.HostKey(host)
+	key := r.Exact.HostKey(host)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.byHost[key]
@@ -38,11 +39,11 @@ func (r *registers) of(host string) *hostRights {
 
 func (r *registers) build(host string) *hostRights {
 	h := &hostRights{}
-	spec := r.exact.Spec()
+	spec := r.Exact.Spec()
 	if spec.Publish.TDMRep == policy.Off && spec.Publish.RSL == "" {
 		return h
 	}
-	view := rights.NewView(r.exact, host)
+	view := rights.NewView(r.Exact, host)
 	if spec.Publish.TDMRep != policy.Off {
 		if file, _ := tdmrep.New(view, spec.Rights.TDMPolicy); len(file.Rules) > 0 {
 			h.TDMRep, h.tdmrep = file, file.Document()
@@ -67,7 +68,7 @@ func (s *Site) RSL(host string) *rights.Document { return s.registers.of(host).r
 // however it is encoded; "" for none. Such a document need not exist.
 func (s *Site) RegisterPath(t *Target) string {
 	publish := &s.File.Spec.Publish
-	switch name := t.name; {
+	switch name := t.Name(); {
 	case publish.TDMRep != policy.Off && name == tdmrep.Path, publish.RSL != "" && name == publish.RSL:
 		return name
 	}
@@ -95,9 +96,9 @@ func (r *Rights) Apply(h http.Header) {
 }
 
 // rightsOf is what applies to any of the hosts and paths of a target; nil for nothing.
-func (r *registers) rightsOf(t target) *Rights {
+func (r *registers) rightsOf(t effect.PolicyTarget) *Rights {
 	var all Rights
-	if r.exact.Spec().Publish.TDMRep != policy.Off {
+	if r.Exact.Spec().Publish.TDMRep != policy.Off {
 		all.TDMRep = r.declared(t)
 	}
 	all.Link = r.link(t.Host)
@@ -107,16 +108,16 @@ func (r *registers) rightsOf(t target) *Rights {
 	return &all
 }
 
-func (r *registers) declared(t target) (all tdmrep.Declaration) {
-	if t.long {
-		for host := range t.hosts {
-			all = all.Merge(declaredAnywhere(r.exact, host))
+func (r *registers) declared(t effect.PolicyTarget) (all tdmrep.Declaration) {
+	if t.Long {
+		for host := range t.Hosts {
+			all = all.Merge(declaredAnywhere(r.Exact, host))
 		}
 		return all
 	}
-	for p, q := range r.queries(t, policy.Query{}) {
-		one := tdmrep.Of(rights.ForEveryone(p.Policy, q), r.exact.Spec().Rights.TDMPolicy)
-		if one.Reservation == tdmrep.Reserved || !p.anyCase {
+	for p, q := range r.Queries(t, policy.Query{}) {
+		one := tdmrep.Of(rights.ForEveryone(p.Policy, q), r.Exact.Spec().Rights.TDMPolicy)
+		if one.Reservation == tdmrep.Reserved || !p.AnyCase {
 			all = all.Merge(one)
 		}
 	}
@@ -124,7 +125,7 @@ func (r *registers) declared(t target) (all tdmrep.Declaration) {
 }
 
 func (r *registers) link(host string) string {
-	publish := &r.exact.Spec().Publish
+	publish := &r.Exact.Spec().Publish
 	switch {
 	case publish.License != "":
 		return rsl.Link(publish.License)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
@@ -20,19 +21,15 @@ import (
 
 // Site is a loaded policy file. It does not change, but for what it keeps to answer faster, and may be shared.
 type Site struct {
-	File   *policyfile.File
-	Policy *policy.Policy
+	File *policyfile.File
+	*effect.Engine
 
-	http, https *robotsserve.Server
+	http *robotsserve.Server
 	*known
-	projection
 	purposes          []string // that the policy speaks of
 	purposeRecognizer *crawlers.Recognizer
 	pages             *pages
 	registers         *registers
-	license           license
-	limits            bool // some rule limits requests
-	dated             bool // what search engines may do ends on some date
 }
 
 // Load reads a policy file and prepares every channel. The diagnostics are of
@@ -48,15 +45,12 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 		return nil, ds
 	}
 	k := knownOf(f)
-	s := &Site{File: f, Policy: f.Policy, known: k, projection: projection{f.Policy, f.Policy.Folded()}}
-	s.registers = &registers{projection: s.projection, byHost: map[int]*hostRights{}}
-	s.pages = newPages(s.projection, k.tokens, s.registers)
+	s := &Site{File: f, Engine: f.Effect, known: k}
+	s.registers = &registers{Projection: s.Projection, byHost: map[int]*hostRights{}}
+	s.pages = newPages(s.Projection, k.tokens, s.registers)
 	s.purposes = purposes(f.Policy)
-	s.limits, s.dated = hasLimits(f.Spec.Rules), isDated(f.Spec.Rules)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
 	s.http = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "http"}})
-	s.https = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "https"}})
-	s.license = licenseOf(f.Spec.Publish.License)
 	ds = append(ds, f.Add(s.check())...).Sorted()
 	if ds.HasErrors() {
 		return nil, ds
@@ -68,7 +62,7 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 // by their path get the scheme of the request. settled is that of [robotsserve.Server.Serve].
 func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request, a robotsserve.Answer) (settled bool) {
 	if r.TLS != nil {
-		return s.https.Serve(w, r, a)
+		return s.Robots.Serve(w, r, a)
 	}
 	return s.http.Serve(w, r, a)
 }

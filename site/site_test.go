@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -156,12 +157,12 @@ rules:
       crawl: [/premium/, "/*.pdf$"]
     enforce: block
 `)
-	long := strings.Repeat("x", site.MaxPath)
+	long := strings.Repeat("x", effect.MaxPath)
 	for _, c := range []struct {
 		host, path string
 		want       policy.Mode
 	}{
-		{"www.example.com", strings.Repeat("/x/..", site.MaxPath) + "/premium/a", policy.ModeBlock},
+		{"www.example.com", strings.Repeat("/x/..", effect.MaxPath) + "/premium/a", policy.ModeBlock},
 		{"www.example.com", "/" + long + ".pdf", policy.ModeBlock},
 		{"www.example.com", "/news/" + long, policy.ModeBlock},
 		{"www.example.com", "/robots.txt?" + long, policy.ModeUnset},
@@ -290,7 +291,7 @@ rules:
     disallow:
       index: /premium/
 `)
-	for _, path := range []string{"/premium/d", "//premium/d", "/x/../premium/d", "/premium%2Fd", "/" + strings.Repeat("x", site.MaxPath)} {
+	for _, path := range []string{"/premium/d", "//premium/d", "/x/../premium/d", "/premium%2Fd", "/" + strings.Repeat("x", effect.MaxPath)} {
 		p := s.Page("www.example.com", path, june)
 		if p.Values == nil || !strings.HasPrefix(p.Values.XRobotsTag[0], "noindex") || p.Elements.IsEmpty() {
 			t.Errorf("%.30s: %+v", path, p.Values)

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // LossPeriod is how far back [SearchLoss.Check] is meant to look.
@@ -39,12 +39,12 @@ type SearchLoss struct {
 
 // CrawlerLoss is one kind of loss of one crawler. A request may count in several kinds.
 type CrawlerLoss struct {
-	Crawler  string    `json:"crawler"`
-	Loss     site.Loss `json:"loss"`
-	Intended bool      `json:"intended,omitempty"`
-	Requests int64     `json:"requests"`
-	Paths    int       `json:"paths"`           // how many different ones
-	Rules    []string  `json:"rules,omitempty"` // line and name, the most frequent first
+	Crawler  string      `json:"crawler"`
+	Loss     effect.Loss `json:"loss"`
+	Intended bool        `json:"intended,omitempty"`
+	Requests int64       `json:"requests"`
+	Paths    int         `json:"paths"`           // how many different ones
+	Rules    []string    `json:"rules,omitempty"` // line and name, the most frequent first
 }
 
 // shownLost bounds the paths that a loss names.
@@ -60,7 +60,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 	}
 	type kind struct {
 		crawler  string
-		loss     site.Loss
+		loss     effect.Loss
 		intended bool
 	}
 	type sum struct {
@@ -85,7 +85,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 		default:
 			s.Intended += c.requests
 		}
-		for i, losses := range []site.Loss{k.lost.Loss, k.lost.Intended} {
+		for i, losses := range []effect.Loss{k.lost.Loss, k.lost.Intended} {
 			for _, loss := range losses.Each() {
 				at := kind{token, loss, i == 1}
 				if sums[at] == nil {
@@ -210,7 +210,7 @@ func (s *SearchLoss) Check(most, uncertain int64, option string) error {
 // Who says which search engines lose what, by which rules, and what to write if it is intended.
 func (s *SearchLoss) Who() string {
 	var who []string
-	var all site.Loss
+	var all effect.Loss
 	for _, c := range s.Crawlers {
 		if !c.Intended {
 			all |= c.Loss

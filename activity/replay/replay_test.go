@@ -18,6 +18,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -194,7 +195,7 @@ func TestReportCountsEveryRequest(t *testing.T) {
 		}
 	}
 	shop := sum(func(a, p int) bool { return crawler("Bingbot")(a, p) && strings.HasPrefix(paths[p], "/shop/") })
-	if l := r.SearchLoss; l.Intended != shop || l.Requests != 0 || len(l.Crawlers) != 1 || l.Crawlers[0].Crawler != "Bingbot" || l.Crawlers[0].Loss != site.LossRefused || l.Crawlers[0].Requests != shop || !l.Crawlers[0].Intended || len(l.Undecided) != 0 {
+	if l := r.SearchLoss; l.Intended != shop || l.Requests != 0 || len(l.Crawlers) != 1 || l.Crawlers[0].Crawler != "Bingbot" || l.Crawlers[0].Loss != effect.LossBlocked || l.Crawlers[0].Requests != shop || !l.Crawlers[0].Intended || len(l.Undecided) != 0 {
 		t.Errorf("search engines lose: %+v", l)
 	}
 	if len(r.IdleRules) != 1 || r.IdleRules[0].Place != "new.yaml:18" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -21,7 +22,7 @@ type key struct {
 	crawler  policy.CrawlerID
 	identity policy.Identity
 	old, new verdict
-	lost     site.Lost
+	lost     effect.Lost
 	unproven bool // of what is lost, see identity
 }
 
@@ -117,7 +118,7 @@ func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
 
 // interesting: the report shows the paths of these requests.
 func (k *key) interesting() bool {
-	return k.old.decision != k.new.decision || k.new.decision != activity.Allowed || k.lost != site.Lost{}
+	return k.old.decision != k.new.decision || k.new.decision != activity.Allowed || k.lost != effect.Lost{}
 }
 
 // maxPaths bounds the paths of one kind of requests. Beyond it the less requested half is forgotten.

@@ -14,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -146,8 +147,8 @@ func (d *decided) verdict() Verdict {
 	return v
 }
 
-// decide asks both policies. The request counts for the crawler by which the new policy decides, or if
-// it knows none, the old one.
+// decide asks both policies. The request counts for the crawler by which the new policy decides, or if it knows none,
+// the old one. A request of a search engine that the new policy attributes to another crawler stays the engine's.
 func (w *worker) decide(t *site.Target, now time.Time, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {
@@ -160,26 +161,27 @@ func (w *worker) decide(t *site.Target, now time.Time, named, before []policy.Cr
 			by(w.old, id)
 		}
 	}
-	if id, d.new = w.new.decide(t, now, named, purposes[0], identify); id != 0 {
+	engine := d.site != nil && d.site.Searches(d.crawler) && !slices.Contains(named, w.new.site.Policy.Crawler(d.info().Token))
+	if id, d.new = w.new.decide(t, now, named, purposes[0], identify); id != 0 && !engine {
 		by(w.new, id)
 	}
 	if d.site != nil {
 		d.lost = w.lost(policy.Query{Host: t.Host, Path: t.Path, Now: now}, &d.key, purposes)
-		d.unproven = d.unproven && d.lost != site.Lost{}
+		d.unproven = d.unproven && d.lost != effect.Lost{}
 	}
 	return d
 }
 
-func (w *worker) lost(q policy.Query, k *key, purposes [2][]string) site.Lost {
+func (w *worker) lost(q policy.Query, k *key, purposes [2][]string) effect.Lost {
 	token := k.info().Token
 	q.Identity = k.identity
 	was, is := q, q
 	is.Crawler, is.Purposes = w.new.site.Policy.Crawler(token), purposes[0]
 	if w.old == nil {
-		return site.SearchLoss(nil, w.new.site, was, is)
+		return effect.Compare(nil, w.new.site.Engine, was, is, effect.Counted).Lost(effect.Counted)
 	}
 	was.Crawler, was.Purposes = w.old.site.Policy.Crawler(token), purposes[1]
-	return site.SearchLoss(w.old.site, w.new.site, was, is)
+	return effect.Compare(w.old.site.Engine, w.new.site.Engine, was, is, effect.Counted).Lost(effect.Counted)
 }
 
 func (w *worker) store(ctx context.Context) error {

@@ -19,7 +19,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
-	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -146,7 +145,7 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	for _, limit := range limits {
 		closed += "  limited:       " + limit + "\n"
 	}
-	closed += "  search shows:  " + shown(s) + "\n"
+	closed += "  search shows:  " + s.File.ShownText(time.Now(), paths) + "\n"
 	if n := openUnclassified(s.File); n > 0 {
 		closed += "  no category:   " + english.Count(n, "crawler") + " of no known purpose remain allowed; \"crawlers none\" lists them\n"
 	}
@@ -176,19 +175,6 @@ func openUnclassified(f *policyfile.File) (n int) {
 		}
 	}
 	return n
-}
-
-// shown says what a search engine may show of a page about which nothing is stated by its
-// path, on a host that no rule names.
-func shown(s *site.Site) string {
-	rules, _ := robotstag.Rules(s.Policy, policy.Query{Crawler: s.Policy.Crawler("Googlebot"), Path: "/%01", Now: time.Now()})
-	if rules.Has("noindex") || rules.Has("none") {
-		return "no page (noindex)"
-	}
-	if text := rules.String(); text != "" {
-		return "pages with " + text
-	}
-	return "all of a page"
 }
 
 func renderCommand() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -114,7 +115,7 @@ func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []i
 
 func (l *linter) guarded(ids []policy.CrawlerID) (kinds []crawlers.Category) {
 	for _, kind := range []crawlers.Category{crawlers.CategorySearch, crawlers.CategoryPreview} {
-		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return IsOfKind(l.Policy, id, kind) }) {
+		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return effect.IsOfCategory(l.Policy, id, kind) }) {
 			kinds = append(kinds, kind)
 		}
 	}

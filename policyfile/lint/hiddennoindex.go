@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -15,32 +17,46 @@ const noindexInstead = "to keep the host out of search results, disallow index a
 // hiddenNoindex finds noindex on pages that search engines may not fetch.
 func (l *linter) hiddenNoindex() {
 	l.each(func(rule int, s *policy.Statement) {
-		if s.Allow || s.Usage != policy.Index || l.reported[s.Pos] || !l.spend(1) {
-			return
-		}
-		for _, id := range l.engines(rule) {
-			for _, host := range l.reach[rule].hosts {
-				d := l.decide(id, host, s.Pattern.Example(), policy.Crawl)
-				if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(s.Pattern) || l.shutsOut(d.Rule) || l.namesOnPurpose(d.Rule, id) {
-					continue
-				}
-				fix := "delete crawl from that line to keep the pages out of search results, or delete index here"
-				if d.Statement.Pattern.IsAll() && len(d.Rule.Hosts) > 0 {
-					fix = noindexInstead
-				}
-				l.report("hidden-noindex", s.Pos, fmt.Sprintf("crawl of these pages is disallowed too (line %d), so a search engine never fetches them, never sees that it may not index them, and may list their addresses; %s",
-					d.Statement.Pos.Line, fix))
-				return
-			}
+		if !s.Allow && s.Usage == policy.Index {
+			l.hidden(rule, s.Pos, s.Pattern, "index")
 		}
 	})
+	for i := range l.rules {
+		for _, e := range l.rules[i].EngineRules {
+			if e.Rule.Has("noindex") {
+				l.hidden(i, e.Pos, e.Pattern, e.Name)
+			}
+		}
+	}
+}
+
+// hidden reports a noindex of a rule if search engines may not fetch its pages.
+func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, word string) {
+	if l.reported[at] || !l.spend(1) {
+		return
+	}
+	for _, id := range l.engines(rule) {
+		for _, host := range l.reach[rule].hosts {
+			d := l.decide(id, host, pattern.Example(), policy.Crawl)
+			if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(pattern) || shutsOut(d) || l.namesOnPurpose(d.Rule, id) {
+				continue
+			}
+			fix := "delete crawl from that line to keep the pages out of search results, or delete " + word + " here"
+			if d.Statement.Pattern.IsAll() && len(d.Rule.Hosts) > 0 {
+				fix = noindexInstead
+			}
+			l.report("hidden-noindex", at, fmt.Sprintf("crawl of these pages is disallowed too (line %d), so a search engine never fetches them, never sees that it may not index them, and may list their addresses; %s",
+				d.Statement.Pos.Line, fix))
+			return
+		}
+	}
 }
 
 // engines are the search engines that a rule names, or the best known of a group.
 func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	const most = 16
 	for _, name := range crawlers.WellKnown {
-		if id := l.Policy.Crawler(name); IsOfKind(l.Policy, id, crawlers.CategorySearch) && l.isFor(rule, id) {
+		if id := l.Policy.Crawler(name); effect.IsOfCategory(l.Policy, id, crawlers.CategorySearch) && l.isFor(rule, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -50,7 +66,7 @@ func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	for _, a := range l.rules[rule].For {
 		of := l.crawlersOf(a)
 		for _, id := range of[:min(len(of), most)] {
-			if len(ids) < most && IsOfKind(l.Policy, id, crawlers.CategorySearch) && !slices.Contains(ids, id) {
+			if len(ids) < most && effect.IsOfCategory(l.Policy, id, crawlers.CategorySearch) && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}
@@ -59,18 +75,9 @@ func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 }
 
 // shutsOut reports whether a rule is reported for closing a host to search engines.
-func (l *linter) shutsOut(r *policy.Rule) bool {
-	if r.Intended || len(r.Hosts) == 0 || waives(r, SafetyDisallows) {
-		return false
-	}
-	shut, ok := l.shut[r]
-	for i := range l.rules {
-		if !ok && &l.rules[i] == r {
-			_, shut = l.searchShutOut(i)
-			l.shut[r] = shut
-		}
-	}
-	return shut
+func shutsOut(d policy.Decision) bool {
+	r := d.Rule
+	return d.Statement.Pattern.IsAll() && len(r.Hosts) > 0 && !r.Intended && !effect.Waives(r.IntendedChecks, effect.SafetyDisallows)
 }
 
 // namesOnPurpose reports whether a rule keeps out a search engine by name and intention.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -15,6 +16,7 @@ import (
 // Input is a policy with what its Spec does not hold.
 type Input struct {
 	Policy      *policy.Policy
+	Effect      *effect.Engine    // of Policy
 	Catalog     *crawlers.Catalog // with the crawlers of the policy file
 	Sources     []Source          // places within each of Spec.Rules
 	Enforcement policy.Pos
@@ -66,8 +68,8 @@ type linter struct {
 	problems     []policy.Problem
 	searching    map[policy.CrawlerID]bool
 	allSearchers []policy.CrawlerID
-	shut         map[*policy.Rule]bool // rules that close a host to search engines
-	reported     map[policy.Pos]bool   // by the check that runs
+	through      map[policy.CrawlerID][]policy.CrawlerID // see searchers
+	reported     map[policy.Pos]bool                     // by the check that runs
 	budget       int
 	cost         int // of a decision
 }
@@ -85,7 +87,6 @@ func newLinter(in Input) *linter {
 		Input: in, rules: in.Policy.Spec().Rules,
 		groups:  map[policy.Audience][]policy.CrawlerID{},
 		indexes: map[indexKey]*statementIndex{},
-		shut:    map[*policy.Rule]bool{},
 	}
 	l.reach = make([]reach, len(l.rules))
 	for i := range l.rules {
@@ -150,7 +151,7 @@ var codes = []Code{
 	{"control-token-enforced", policy.Warning, "A control token cannot be blocked"},
 	{"nothing-to-enforce", policy.Warning, "Nothing to enforce"},
 	{"crawl-delay-ignored", policy.Warning, "A crawler that ignores crawl-delay"},
-	{SafetyLimits, policy.Warning, "A limit that does not hold for search engines"},
+	{effect.SafetyLimits, policy.Warning, "A limit that does not hold for search engines"},
 	{"time-limit-passed", policy.Warning, "An allow entry that has ended"},
 	{"unknown-purpose", policy.Warning, "A purpose that no crawler declares"},
 	{"looks-like-regexp", policy.Warning, "A path that looks like a regular expression"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -89,7 +90,7 @@ func (l *linter) searchLimits() {
 				continue
 			}
 		}
-		if slices.Contains(r.IntendedChecks, SafetyLimits) {
+		if slices.Contains(r.IntendedChecks, effect.SafetyLimits) {
 			continue
 		}
 		var names []string
@@ -103,7 +104,7 @@ func (l *linter) searchLimits() {
 			}
 		}
 		if len(names) > 0 {
-			l.report(SafetyLimits, at, fmt.Sprintf(`this does not limit %s, as search engines that are answered with 429 drop pages from their results after a while; if you mean to, write "intended: [%s]" in this rule`, english.Some(names, shown), SafetyLimits))
+			l.report(effect.SafetyLimits, at, fmt.Sprintf(`this does not limit %s, as search engines that are answered with 429 drop pages from their results after a while; if you mean to, write "intended: [%s]" in this rule`, english.Some(names, shown), effect.SafetyLimits))
 		}
 	}
 }

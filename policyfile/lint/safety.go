@@ -10,25 +10,15 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// SafetyChecks lists the guards that "intended" can waive, by code. Waiving blocks-search waives shuts-out-search, too.
+// SafetyChecks lists the checks that "intended" can waive, by code. Waiving blocks-search waives disallows-search, too.
 func SafetyChecks() []string {
-	return []string{SafetyBlocks, SafetyDisallows, SafetyIndex, guardWWW, SafetyLimits}
+	return []string{effect.SafetyBlocks, effect.SafetyDisallows, effect.SafetyIndex, effect.SafetyWWW, effect.SafetyLimits}
 }
-
-// The guards.
-const (
-	SafetyBlocks    = "blocks-search"
-	SafetyDisallows = "disallows-search"
-	SafetyIndex     = "site-not-indexed"
-	guardWWW        = "includes-www"
-
-	// SafetyLimits exempts search engines from limits, unless it is waived.
-	SafetyLimits = "limits-search"
-)
 
 type finding struct {
 	guard   string
@@ -45,7 +35,7 @@ func (l *linter) guards() {
 		var found []finding
 		var names []string
 		for _, guard := range []func(int) (finding, bool){l.searchShutOut, l.siteNotIndexed, l.includesWWW} {
-			if f, ok := guard(i); ok && !waives(r, f.guard) {
+			if f, ok := guard(i); ok && !effect.Waives(r.IntendedChecks, f.guard) {
 				found, names = append(found, f), append(names, f.guard)
 			}
 		}
@@ -72,20 +62,23 @@ func (l *linter) guards() {
 	}
 }
 
-func waives(r *policy.Rule, guard string) bool {
-	return slices.Contains(r.IntendedChecks, guard) || guard == SafetyDisallows && slices.Contains(r.IntendedChecks, SafetyBlocks)
+// mayClose reports whether a rule says something about the first page of a host that a crawler can lose by.
+func mayClose(r *policy.Rule, u policy.Usage, engineRules ...string) bool {
+	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+		return s.Usage.Covers(u) && (!s.Allow || s.Qualifiers != nil) && s.Pattern.Match(effect.FirstPage)
+	}) || slices.ContainsFunc(r.EngineRules, func(e policy.EngineRule) bool {
+		return slices.Contains(engineRules, e.Name) && e.Pattern.Match(effect.FirstPage)
+	})
 }
 
 // searchShutOut finds rules that keep search engines or link previews away from the whole site, by one path or several.
 func (l *linter) searchShutOut(rule int) (finding, bool) {
 	r := &l.rules[rule]
-	probe := slices.IndexFunc(r.Statements, func(s policy.Statement) bool {
-		return s.Usage == policy.Crawl && !s.Allow && s.Pattern.Match(probes[0])
-	})
-	if probe < 0 {
+	if !mayClose(r, policy.Crawl) {
 		return finding{}, false
 	}
-	var shut, unverifiable []policy.CrawlerID
+	var shut, unverifiable, follow []policy.CrawlerID
+	var cause effect.Cause
 	mode := policy.ModeOff
 	searchers := l.searchers(rule)
 	for _, host := range exampleHosts(r.Hosts) {
@@ -93,12 +86,14 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 			if !l.spend(1) {
 				break
 			}
-			if d, closed := l.closed(r, policy.Query{Crawler: id, Identity: policy.Verified, Host: host}); closed {
-				shut = append(shut, id)
-				mode = max(mode, l.Policy.Mode(d))
+			if by, closed := l.closed(r, effect.LossCrawl, policy.Query{Crawler: id, Identity: policy.Verified, Host: host}); closed && l.onlyFollows(r, id) {
+				follow = append(follow, id)
+			} else if closed {
+				shut, cause = append(shut, id), by
+				mode = max(mode, by.Mode)
 			} else if l.isUnverifiable(id) {
-				if d, closed := l.closed(r, policy.Query{Crawler: id, Host: host}); closed && l.Policy.Mode(d) == policy.ModeBlock {
-					unverifiable = append(unverifiable, id)
+				if by, closed := l.closed(r, effect.LossCrawl, policy.Query{Crawler: id, Host: host}); closed && by.Mode == policy.ModeBlock {
+					unverifiable, cause = append(unverifiable, id), by
 				}
 			}
 		}
@@ -107,24 +102,33 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	if len(r.Hosts) > 0 {
 		where = " on " + string(r.Hosts[0])
 	}
-	f := finding{guard: SafetyDisallows, at: r.Statements[probe].Pos, onHosts: len(r.Hosts) > 0}
-	f.fix = l.reopening(r, &r.Statements[probe], shut)
-	if f.onHosts && mode != policy.ModeBlock && r.Statements[probe].Pattern.IsAll() {
+	f := finding{guard: effect.SafetyDisallows, at: cause.Pos, onHosts: len(r.Hosts) > 0}
+	f.fix = l.reopening(r, &cause, shut)
+	if f.onHosts && mode != policy.ModeBlock && cause.Pattern.IsAll() {
 		f.fix = noindexInstead + "; to let them in, " + f.fix
 	}
 	switch {
 	case len(shut) == 0 && len(unverifiable) == 0:
 		return f, false
+	case mode == policy.ModeBlock && l.caughtBy(r, shut) != "":
+		by := l.caughtBy(r, shut)
+		f.guard = effect.SafetyBlocks
+		f.message = fmt.Sprintf("this blocks every page%s to %s, whose requests have the user-agent that the policy gives %s, so %s", where, l.someTokens(shut), by, l.harm(shut))
+		f.fix = fmt.Sprintf("give %s a user-agent under crawlers that %s does not send", by, l.tokens(shut)[0])
+		return f, true
 	case len(shut) == 0:
-		f.guard = SafetyBlocks
+		f.guard = effect.SafetyBlocks
 		f.message = fmt.Sprintf(`this blocks every page%s to %s, so %s: nothing that their operators publish can prove who they are, so a rule with "identity: verified" never applies to them`,
 			where, l.someTokens(unverifiable), l.harm(unverifiable))
 		f.fix = `allow crawl for them in a rule without "identity: verified"`
 	case mode == policy.ModeBlock:
-		f.guard = SafetyBlocks
+		f.guard = effect.SafetyBlocks
 		f.message = fmt.Sprintf("this blocks every page%s to %s, so %s", where, l.someTokens(shut), l.harm(shut))
 	default:
 		f.message = fmt.Sprintf("this asks %s to fetch nothing at all%s, so %s", l.someTokens(shut), where, l.harm(shut))
+	}
+	if len(follow) > 0 {
+		f.message += fmt.Sprintf("; robots.txt asks %s the same, because they follow that group and no rule names them", l.someTokens(follow))
 	}
 	if among := l.namedAmong(r, shut); len(among) > 0 {
 		var names []string
@@ -142,7 +146,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 }
 
 // reopening says how to let crawlers in again.
-func (l *linter) reopening(r *policy.Rule, s *policy.Statement, shut []policy.CrawlerID) string {
+func (l *linter) reopening(r *policy.Rule, cause *effect.Cause, shut []policy.CrawlerID) string {
 	by := notNamed
 	for _, id := range shut {
 		n, _ := l.namedBy(r, id)
@@ -150,7 +154,7 @@ func (l *linter) reopening(r *policy.Rule, s *policy.Statement, shut []policy.Cr
 	}
 	var names []string
 	switch {
-	case !s.Pattern.IsAll():
+	case !cause.Pattern.IsAll():
 		return "delete some of these paths, which together disallow the whole site"
 	case by == policy.TierToken:
 		return "delete this line"
@@ -179,45 +183,15 @@ func yamlList(texts []string) string {
 	return "[" + join(texts) + "]"
 }
 
-// probes stand for a whole site: who may fetch none of them may fetch nothing.
-var probes = func() []string {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	paths := make([]string, 0, len(letters))
-	for _, c := range letters {
-		paths = append(paths, "/"+strings.Repeat(string(c), 3))
-	}
-	return paths
-}()
-
-// closed reports whether a rule closes the whole site to a client.
-func (l *linter) closed(r *policy.Rule, q policy.Query) (policy.Decision, bool) {
-	q.Usage, q.Now = policy.Crawl, l.Now
+// closed reports whether a rule takes nearly the whole host away from a client.
+func (l *linter) closed(r *policy.Rule, loss effect.Loss, q policy.Query) (effect.Cause, bool) {
+	q.Now = l.Now
 	if len(r.UsagePurposes) > 0 {
 		q.Purposes = []string{strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(r.UsagePurposes[0], "$"), "*", "x"))}
 	}
-	var first policy.Decision
-	for i, path := range probes {
-		q.Path = path
-		d := l.Policy.Decide(q)
-		if d.Verdict != policy.Disallowed || i == 0 && d.Rule != r {
-			return policy.Decision{}, false
-		}
-		if i == 0 {
-			first = d
-			if first.Statement.Pattern.IsAll() && l.nothingOpen(q) {
-				break
-			}
-		}
-	}
+	by, whole := l.Effect.WholeHost(loss, q)
 	l.spend(l.cost)
-	return first, true
-}
-
-// nothingOpen reports whether a page that no rule mentions is closed.
-func (l *linter) nothingOpen(q policy.Query) bool {
-	q.Path = anyPage
-	l.budget -= l.cost
-	return l.Policy.Decide(q).Verdict == policy.Disallowed
+	return by, whole && by.Rule == r
 }
 
 func (l *linter) isUnverifiable(id policy.CrawlerID) bool {
@@ -227,17 +201,15 @@ func (l *linter) isUnverifiable(id policy.CrawlerID) bool {
 
 // siteNotIndexed finds rules that keep every host out of search results, perhaps meant for a staging host.
 func (l *linter) siteNotIndexed(rule int) (finding, bool) {
-	r := &l.rules[rule]
-	whole := indexOfWholeSite(r, policy.Index)
-	if whole < 0 || len(r.Hosts) > 0 {
+	if len(l.rules[rule].Hosts) > 0 {
 		return finding{}, false
 	}
-	hidden := l.hiddenFrom(rule, "")
+	hidden, cause := l.hiddenFrom(rule, "")
 	if len(hidden) == 0 {
 		return finding{}, false
 	}
 	return finding{
-		guard: SafetyIndex, at: r.Statements[whole].Pos,
+		guard: effect.SafetyIndex, at: cause.Pos,
 		message: "this keeps every page on every host out of the results of " + l.someTokens(hidden),
 		fix:     "name the hosts that it is meant for under hosts",
 	}, true
@@ -245,12 +217,7 @@ func (l *linter) siteNotIndexed(rule int) (finding, bool) {
 
 // includesWWW finds rules for subdomains that close the site's own www host to search engines.
 func (l *linter) includesWWW(rule int) (finding, bool) {
-	r := &l.rules[rule]
-	whole := indexOfWholeSite(r, policy.Index)
-	if whole < 0 {
-		return finding{}, false
-	}
-	for _, h := range r.Hosts {
+	for _, h := range l.rules[rule].Hosts {
 		if !h.Wildcard() {
 			continue
 		}
@@ -259,9 +226,9 @@ func (l *linter) includesWWW(rule int) (finding, bool) {
 			continue
 		}
 		www := "www." + domain
-		if hidden := l.hiddenFrom(rule, www); len(hidden) > 0 {
+		if hidden, cause := l.hiddenFrom(rule, www); len(hidden) > 0 {
 			return finding{
-				guard: guardWWW, at: r.Statements[whole].Pos,
+				guard: effect.SafetyWWW, at: cause.Pos,
 				message: fmt.Sprintf("%s includes %s, so this keeps the main site out of the results of %s", h, www, l.someTokens(hidden)),
 				fix:     fmt.Sprintf(`name the hosts that it is meant for under hosts, allow "index: /" in a rule with "hosts: %s"`, www),
 			}, true
@@ -270,21 +237,24 @@ func (l *linter) includesWWW(rule int) (finding, bool) {
 	return finding{}, false
 }
 
-func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID) {
+// hiddenFrom lists the search engines whose results a rule keeps nearly a whole host out of.
+func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID, cause effect.Cause) {
+	r := &l.rules[rule]
+	if !mayClose(r, policy.Index, "noindex", "unavailable_after") {
+		return nil, cause
+	}
 	for _, id := range l.searchers(rule) {
 		if !l.spend(1) {
 			break
 		}
-		if IsOfKind(l.Policy, id, crawlers.CategorySearch) && l.decide(id, host, anyPage, policy.Index).Rule == &l.rules[rule] {
-			hidden = append(hidden, id)
+		if !l.Effect.Searches(id) {
+			continue
+		}
+		if by, closed := l.closed(r, effect.LossIndex, policy.Query{Crawler: id, Identity: policy.Verified, Host: host}); closed {
+			hidden, cause = append(hidden, id), by
 		}
 	}
-	return hidden
-}
-
-// indexOfWholeSite is the place of the statement that disallows a usage of the whole site, or -1.
-func indexOfWholeSite(r *policy.Rule, u policy.Usage) int {
-	return slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && !s.Allow && s.Pattern.IsAll() })
+	return hidden, cause
 }
 
 func (l *linter) harm(ids []policy.CrawlerID) string {
@@ -300,27 +270,11 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	return english.List(all, "and")
 }
 
-// IsOfKind reports whether a crawler is of a kind by the policy's catalog or the built-in one: a policy only removes a
-// search engine from the guards by saying that this is intended.
-func IsOfKind(p *policy.Policy, id policy.CrawlerID, kind crawlers.Category) bool {
-	c := p.CrawlerInfo(id)
-	if id == 0 || c.Category == string(kind) {
-		return id != 0
-	}
-	builtIn, _ := crawlers.Default() // what is built in is valid
-	known, ok := builtIn.Lookup(c.Token)
-	return ok && known.Category == kind && !slices.Contains(c.IntendedChecks, SafetyBlocks)
-}
-
+// searchers lists the search engines and link previews that a rule may reach: by its audiences, because they follow the
+// group of a crawler, or because their requests are taken for another crawler's.
 func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 	if l.searching == nil {
-		l.searching = map[policy.CrawlerID]bool{}
-		for id, c := range l.Policy.Crawlers {
-			if !c.RobotsOnly && l.guarded([]policy.CrawlerID{id}) != nil {
-				l.searching[id] = true
-				l.allSearchers = append(l.allSearchers, id)
-			}
-		}
+		l.findSearchers()
 	}
 	if l.reach[rule].everyone {
 		return l.allSearchers
@@ -330,7 +284,48 @@ func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 			if l.searching[id] {
 				ids = append(ids, id)
 			}
+			ids = append(ids, l.through[id]...)
 		}
 	}
-	return ids
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func (l *linter) findSearchers() {
+	l.searching, l.through = map[policy.CrawlerID]bool{}, map[policy.CrawlerID][]policy.CrawlerID{}
+	for id, c := range l.Policy.Crawlers {
+		if c.RobotsOnly || l.guarded([]policy.CrawlerID{id}) == nil {
+			continue
+		}
+		l.searching[id] = true
+		l.allSearchers = append(l.allSearchers, id)
+		heads := slices.Clone(l.Effect.Caught(id))
+		for _, token := range c.Follows {
+			heads = append(heads, l.Policy.Crawler(token))
+		}
+		for _, head := range heads {
+			l.through[head] = append(l.through[head], id)
+		}
+	}
+}
+
+// onlyFollows reports whether a rule reaches a crawler by robots.txt alone, because it follows the group of another one.
+func (l *linter) onlyFollows(r *policy.Rule, id policy.CrawlerID) bool {
+	tier, _ := l.namedBy(r, id)
+	return tier == notNamed && l.caughtBy(r, []policy.CrawlerID{id}) == ""
+}
+
+// caughtBy is the crawler of a rule for which the requests of others are taken; "" if the rule reaches one of them.
+func (l *linter) caughtBy(r *policy.Rule, shut []policy.CrawlerID) (by string) {
+	for _, id := range shut {
+		if tier, _ := l.namedBy(r, id); tier < notNamed {
+			return ""
+		}
+		for _, catcher := range l.Effect.Caught(id) {
+			if tier, _ := l.namedBy(r, catcher); tier < notNamed {
+				by = l.Policy.CrawlerInfo(catcher).Token
+			}
+		}
+	}
+	return by
 }

@@ -177,3 +177,8 @@ func (l *linter) readers(use rightsUse) string {
 	}
 	return fmt.Sprintf("no operator says that its crawlers read %s, and nearly all read in robots.txt what they may not crawl", use.usage)
 }
+
+// indexOfWholeSite is the place of the statement that disallows a usage of the whole site, or -1.
+func indexOfWholeSite(r *policy.Rule, u policy.Usage) int {
+	return slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && !s.Allow && s.Pattern.IsAll() })
+}

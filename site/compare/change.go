@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Effect is what a change means for crawlers.
@@ -58,9 +58,9 @@ type Change struct {
 	Except  []string `json:"except,omitempty"`
 	Already []string `json:"already,omitempty"` // parts of Paths where it was so before
 	// Lost and Intended are what search engines lose by the change, see Sites.
-	Lost     site.Loss `json:"search_loss,omitempty"`
-	Intended site.Loss `json:"intended_search_loss,omitempty"`
-	everyone string    // Crawlers in words if they are nearly all: "everyone except Bingbot"
+	Lost     effect.Loss `json:"search_loss,omitempty"`
+	Intended effect.Loss `json:"intended_search_loss,omitempty"`
+	everyone string      // Crawlers in words if they are nearly all: "everyone except Bingbot"
 }
 
 // Kind is crawlers of one kind of the catalog.

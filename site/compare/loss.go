@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -31,7 +33,7 @@ type Losses struct {
 
 // Found is what one search engine loses at the paths of a pattern.
 type Found struct {
-	site.Lost
+	effect.Lost
 
 	Crawler string
 	Host    policy.Host // "" for every host that is not named
@@ -50,37 +52,182 @@ func Sites(old, now *site.Site, o Options) *Diff {
 	d := Policies(old.Policy, now.Policy, o)
 	l := &Losses{Complete: d.Complete, Reverified: reverified(old, now), policy: now}
 	d.Losses = l
-	seen, fill := map[Found]site.Lost{}, filler(old.Policy, now.Policy)
+	a := asker{old: old, now: now, at: o.Now, losses: l, fill: filler(old.Policy, now.Policy), seen: map[page]*effect.Taken{}}
+	heard := d.Changes[:0]
+	for i := range d.Changes {
+		if c := &d.Changes[i]; !a.isSilent(c) {
+			heard = append(heard, *c)
+		}
+	}
+	d.Changes = heard
 	for i := range d.Changes {
 		c := &d.Changes[i]
-		hosts := c.Hosts
-		if hosts == nil {
-			hosts = []string{""}
+		a.ask(c, c.named(), lossesOf(c))
+	}
+	d.Changes = append(d.Changes, a.indirect(d.Changes)...)
+	slices.SortStableFunc(d.Changes, func(a, b Change) int {
+		return last(b.Lost&effect.Counted != 0) - last(a.Lost&effect.Counted != 0)
+	})
+	return d
+}
+
+// page is where a search engine is asked about.
+type page struct {
+	crawler string
+	host    policy.Host
+	path    pathpattern.Pattern
+}
+
+// asker asks the table of losses about an example of each region in which the policies differ.
+type asker struct {
+	old, now *site.Site
+	at       time.Time
+	losses   *Losses
+	fill     string
+	seen     map[page]*effect.Taken
+}
+
+// ask finds what crawlers lose where a change is, as far as the change can take it away.
+func (a *asker) ask(c *Change, tokens []string, rows effect.Loss) {
+	for _, token := range tokens {
+		if !a.old.Searches(a.old.Policy.Crawler(token)) && !a.now.Searches(a.now.Policy.Crawler(token)) {
+			continue
 		}
-		for _, token := range c.named() {
-			if !old.Searches(old.Policy.Crawler(token)) && !now.Searches(now.Policy.Crawler(token)) {
-				continue
-			}
-			for _, host := range hosts {
-				for _, path := range c.Paths {
-					f := Found{Crawler: token, Host: policy.Host(host), Path: pathpattern.MustParse(path)}
-					lost, asked := seen[f]
-					if !asked && len(seen) < maxLossQueries {
-						lost = f.ask(old, now, fill, o.Now)
-						if seen[f] = lost; lost.Loss != 0 {
-							f.Lost = lost
-							l.Found = append(l.Found, f)
-						}
-					}
-					l.Complete = l.Complete && (asked || len(seen) < maxLossQueries)
-					c.Lost, c.Intended = c.Lost|lost.Loss&c.may(), c.Intended|lost.Intended&c.may()
+		for _, host := range hostsOf(c) {
+			for _, path := range c.Paths {
+				taken := a.taken(page{token, policy.Host(host), pathpattern.MustParse(path)})
+				if taken == nil {
+					a.losses.Complete = false
+					return
 				}
+				lost := taken.Lost(rows)
+				c.Lost, c.Intended = c.Lost|lost.Loss, c.Intended|lost.Intended
 			}
 		}
 	}
-	slices.SortStableFunc(d.Changes, func(a, b Change) int { return last(b.Lost != 0) - last(a.Lost != 0) })
-	return d
 }
+
+func hostsOf(c *Change) []string {
+	if c.Hosts == nil {
+		return []string{""}
+	}
+	return c.Hosts
+}
+
+// taken asks about a page once; it returns nil if too many were asked about.
+func (a *asker) taken(p page) *effect.Taken {
+	if t, asked := a.seen[p]; asked || len(a.seen) >= maxLossQueries {
+		return t
+	}
+	was, is := a.queries(p)
+	t := effect.Compare(a.old.Engine, a.now.Engine, was, is, ^effect.Loss(0))
+	if t.Lost(effect.Counted).Loss == 0 && a.now.Verification(is.Crawler).IsEmpty() {
+		was.Identity, is.Identity = policy.Unknown, policy.Unknown
+		t = effect.Compare(a.old.Engine, a.now.Engine, was, is, ^effect.Loss(0))
+	}
+	a.seen[p] = t
+	if lost := t.Lost(effect.Counted); lost.Loss != 0 {
+		a.losses.Found = append(a.losses.Found, Found{lost, p.crawler, p.host, p.path})
+	}
+	return t
+}
+
+func (a *asker) queries(p page) (was, is policy.Query) {
+	was = policy.Query{Host: nameOf(p.host), Path: sample(p.path, a.fill), Identity: policy.Verified, Now: a.at, Crawler: a.old.Policy.Crawler(p.crawler)}
+	is = was
+	is.Crawler = a.now.Policy.Crawler(p.crawler)
+	return was, is
+}
+
+// indirect returns changes for search engines that no rule names: they follow the group of a crawler for which
+// something changes, or their requests are now taken for such a crawler's.
+func (a *asker) indirect(changes []Change) (all []Change) {
+	for id, info := range a.now.Policy.Crawlers {
+		if !a.now.Searches(id) || len(info.Follows)+len(a.now.Caught(id)) == 0 {
+			continue
+		}
+		for _, c := range a.changesBehind(id, info, changes) {
+			c.Lost, c.Intended = 0, 0
+			a.ask(&c, []string{info.Token}, effect.LossBlocked|effect.LossCrawl)
+			if c.Lost|c.Intended == 0 {
+				continue
+			}
+			all = append(all, Change{
+				Effect: Loss, Usages: []string{policy.Crawl.String()}, Old: policy.Allowed.String(), New: disallowed, Hosts: c.Hosts, Paths: c.Paths,
+				Crawlers: []string{info.Token}, Kinds: []Kind{{kindSearch, []string{info.Token}, false}}, Lost: c.Lost, Intended: c.Intended,
+			})
+		}
+	}
+	return merged(all, func(c *Change) string { return fmt.Sprint(c.Hosts, c.Paths, c.Lost, c.Intended) }, func(to, from *Change) {
+		to.Crawlers = append(to.Crawlers, from.Crawlers...)
+		to.Kinds[0].Crawlers = to.Crawlers
+	})
+}
+
+// changesBehind lists changes for crawlers that a search engine depends on and is not among. A crawler of the new
+// policy as which the engine's requests are recognized for the first time changes wherever rules close something to it.
+func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
+	behind := func(token string, effect Effect) {
+		for i := range changes {
+			c := &changes[i]
+			named := c.named()
+			if c.Effect == effect && slices.Contains(c.Usages, policy.Crawl.String()) && slices.Contains(named, token) && !slices.Contains(named, info.Token) {
+				all = append(all, *c)
+			}
+		}
+	}
+	for _, token := range info.Follows {
+		behind(token, Loss)
+	}
+	for _, by := range a.now.Caught(id) {
+		token := a.now.Policy.CrawlerInfo(by).Token
+		behind(token, Edge)
+		if was := a.old.Policy.Crawler(token); was == 0 || !a.old.Catches(was, a.old.Policy.Crawler(info.Token)) {
+			all = append(all, a.closings(by)...)
+		}
+	}
+	return all
+}
+
+// closings are where rules may close something to a crawler.
+func (a *asker) closings(id policy.CrawlerID) (all []Change) {
+	for _, h := range robotsserve.Hosts(a.now.Policy) {
+		class := a.now.Policy.ClassOf(id, nameOf(h))
+		var paths []pathpattern.Pattern
+		for _, s := range a.now.Policy.Statements(&class, policy.Crawl, "") {
+			if !s.Statement.Allow || s.Statement.Qualifiers != nil {
+				paths = append(paths, s.Statement.Pattern)
+			}
+		}
+		if len(paths) > 0 {
+			all = append(all, Change{Hosts: []string{string(h)}, Paths: texts(widest(paths))})
+		}
+	}
+	return all
+}
+
+// isSilent reports whether a change of crawling reaches no crawler, because robots.txt does not address it and the
+// server does not block it.
+func (a *asker) isSilent(c *Change) bool {
+	if c.Effect != Loss && c.Effect != Gain || !slices.Equal(c.Usages, []string{policy.Crawl.String()}) || slices.ContainsFunc(c.Crawlers, isElse) {
+		return false
+	}
+	hears := func(token string) bool {
+		info := a.now.Policy.CrawlerInfo(a.now.Policy.Crawler(token))
+		if !info.IgnoresStar && !info.Signer && !info.NoToken {
+			return true
+		}
+		return slices.ContainsFunc(hostsOf(c), func(host string) bool {
+			return slices.ContainsFunc(c.Paths, func(path string) bool {
+				was, is := a.queries(page{token, policy.Host(host), pathpattern.MustParse(path)})
+				return a.old.MayCrawl(was) != a.now.MayCrawl(is)
+			})
+		})
+	}
+	return !slices.ContainsFunc(c.Crawlers, hears)
+}
+
+func isElse(token string) bool { return token == Everyone || token == EveryoneElse }
 
 func reverified(old, now *site.Site) (tokens []string) {
 	if now.Policy.Spec().Enforcement.Impostors != policy.ModeBlock && !now.Policy.DemandsIdentity() {
@@ -95,28 +242,16 @@ func reverified(old, now *site.Site) (tokens []string) {
 	return tokens
 }
 
-func (c *Change) may() (loss site.Loss) {
+// lossesOf returns what a change can take away.
+func lossesOf(c *Change) (rows effect.Loss) {
 	if c.Effect == Gain {
 		return 0
 	}
 	for _, name := range c.Usages {
-		u, usage := policy.ParseUsage(name)
-		switch {
-		case u == policy.Crawl && usage:
-			loss |= site.LossRefused | site.LossCrawl
-		case usage:
-			loss |= site.LossOf(u)
-		case name == "limit" || name == "crawl-delay":
-			loss |= site.LossLimit
-		case !slices.Contains(notRules, name):
-			loss |= site.LossIndex | site.LossSnippet
-		}
+		rows |= effect.LossesFrom(name)
 	}
-	return loss
+	return rows
 }
-
-// notRules are the names of lines that are no rules of engines.
-var notRules = []string{"app-directives", "sitemap", "license", "rsl", "tdmrep"}
 
 // named are the crawlers of a change, including those of everyone else.
 func (c *Change) named() (all []string) {
@@ -126,21 +261,10 @@ func (c *Change) named() (all []string) {
 	return all
 }
 
-func (f *Found) ask(old, now *site.Site, fill string, at time.Time) (lost site.Lost) {
-	q := policy.Query{Host: nameOf(f.Host), Path: sample(f.Path, fill), Identity: policy.Verified, Now: at}
-	was, is := q, q
-	was.Crawler, is.Crawler = old.Policy.Crawler(f.Crawler), now.Policy.Crawler(f.Crawler)
-	if lost = site.SearchLoss(old, now, was, is); lost.Loss == 0 && now.Verification(is.Crawler).IsEmpty() {
-		was.Identity, is.Identity = policy.Unknown, policy.Unknown
-		lost = site.SearchLoss(old, now, was, is)
-	}
-	return lost
-}
-
 // Words says who loses what, by which rules, and what to write if that is intended.
 func (l *Losses) Words() (all []string) {
 	type kind struct {
-		loss site.Loss
+		loss effect.Loss
 		path pathpattern.Pattern
 		host policy.Host
 		rule *policy.Rule

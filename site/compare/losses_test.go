@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -44,7 +45,7 @@ func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 			if strings.HasPrefix(f.Path.String(), "//") {
 				continue // the server also judges what follows the authority, of which a change speaks under its own path
 			}
-			var said site.Loss
+			var said effect.Loss
 			for _, c := range d.Changes {
 				if slices.ContainsFunc(c.Paths, func(p string) bool { return pathpattern.MustParse(p).Covers(f.Path) }) {
 					said |= c.Lost
@@ -59,7 +60,7 @@ func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
 			q := policy.Query{Host: policytest.Hosts[r.IntN(len(policytest.Hosts))], Path: oneSlash(policytest.Path(r)), Identity: policy.Verified, Now: policytest.Now}
 			was, is := q, q
 			was.Crawler, is.Crawler = sites[0].Policy.Crawler(token), sites[1].Policy.Crawler(token)
-			l := site.SearchLoss(sites[0], sites[1], was, is)
+			l := effect.Compare(sites[0].Engine, sites[1].Engine, was, is, effect.Counted).Lost(effect.Counted)
 			if l.Loss == 0 {
 				continue
 			}

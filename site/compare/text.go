@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -56,10 +57,10 @@ func (d *Diff) WriteText(w io.Writer) error {
 		}
 	}
 	others := func(e Effect) func(*Change) bool {
-		return func(c *Change) bool { return c.Effect == e && c.Lost|c.Intended == 0 }
+		return func(c *Change) bool { return c.Effect == e && (c.Lost|c.Intended)&effect.Counted == 0 }
 	}
-	section("Search engines lose:", func(c *Change) bool { return c.Lost != 0 })
-	section("Search engines lose, as intended:", func(c *Change) bool { return c.Lost == 0 && c.Intended != 0 })
+	section("Search engines lose:", func(c *Change) bool { return c.Lost&effect.Counted != 0 })
+	section("Search engines lose, as intended:", func(c *Change) bool { return c.Lost&effect.Counted == 0 && c.Intended&effect.Counted != 0 })
 	section("Others lose:", others(Loss))
 	section("Gained:", others(Gain))
 	section("Stated differently:", others(Stated))

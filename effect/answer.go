@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package effect
+
+import (
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+// Answer is whether a crawler may use a page, by what the rules decide and by what every channel does about it.
+type Answer struct {
+	Disallowed bool
+	Decision   policy.Decision    // of the rules, or of those by which the server blocks the request
+	Tag        *policy.EngineRule // the robots-tag that disallows the usage, or nil
+	AnyCase    bool               // the server alone disallows the path, because it disregards letter case
+	Untold     bool               // crawling is disallowed, and neither robots.txt nor the server says so to the crawler
+}
+
+// Answer says whether the query's crawler may use a page: disallowed is what a rule disallows, what the server blocks,
+// and what a robots-tag disallows.
+func (e *Engine) Answer(q policy.Query) (a Answer) {
+	a.Decision = e.Policy.Decide(q)
+	if a.Disallowed = a.Decision.Verdict == policy.Disallowed; q.Usage == policy.Crawl {
+		e.answerCrawl(&a, q)
+		return a
+	}
+	if a.Disallowed {
+		return a
+	}
+	for p, q := range e.PageQueries(q) {
+		if d := p.Decide(q); p.AnyCase && d.Verdict == policy.Disallowed {
+			a.Disallowed, a.Decision, a.AnyCase = true, d, true
+			return a
+		}
+		if by := tagOf(p.Policy, q); by != nil {
+			a.Disallowed, a.Tag = true, by
+			return a
+		}
+	}
+	return a
+}
+
+func (e *Engine) answerCrawl(a *Answer, q policy.Query) {
+	info := e.Policy.CrawlerInfo(q.Crawler)
+	if a.Disallowed {
+		a.Untold = info.IgnoresStar && e.MayCrawl(q)
+		return
+	}
+	if info.RobotsOnly {
+		return
+	}
+	if v := e.Edge(q); v.Decision.Verdict == policy.Disallowed && v.Mode == policy.ModeBlock && !v.Impostor {
+		a.Disallowed, a.Decision, a.AnyCase = true, v.Decision, v.AnyCase
+	}
+}
+
+// tagOf is the robots-tag that disallows the query's usage, or one of those that do so together; nil for none.
+func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
+	var all robotsrule.Set
+	for _, name := range p.EngineRuleNames() {
+		rules, of, _ := p.EngineRule(q, name)
+		if of == nil {
+			continue
+		}
+		before := all
+		if all = all.Union(rules.Expired(q.Now)); robotstag.Disallows(all, q.Usage) && !robotstag.Disallows(before, q.Usage) {
+			by = of
+		}
+	}
+	return by
+}
+
+// Shown is what headers and meta tags say to a crawler about a page.
+func (e *Engine) Shown(q policy.Query) (all robotsrule.Set) {
+	for _, src := range e.Sources(q) {
+		all = all.Union(src.Rules)
+	}
+	return all
+}

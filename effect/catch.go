@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package effect
+
+import (
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// catchesOf finds for each crawler the others of the policy as which its requests may be recognized, because a
+// user-agent that the policy defines names it: requests with "Googlebot/2.1" are Googlebot's.
+func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID][]policy.CrawlerID {
+	own := map[policy.CrawlerID][]string{}
+	var others []crawlers.Pattern
+	for id, c := range p.Crawlers {
+		row, ok := catalog.Lookup(c.Token)
+		switch {
+		case ok && row.FromPolicy:
+			own[id] = row.Patterns()
+		case ok:
+			for _, name := range row.Patterns() {
+				others = append(others, crawlers.Pattern{Token: name, Index: int(id)})
+			}
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	caught, byName := map[policy.CrawlerID][]policy.CrawlerID{}, crawlers.NewRecognizer(others)
+	for by, names := range own {
+		for _, i := range byName.RecognizeEach(nil, names) {
+			caught[policy.CrawlerID(i)] = append(caught[policy.CrawlerID(i)], by)
+		}
+	}
+	for _, all := range caught {
+		slices.Sort(all)
+	}
+	return caught
+}
+
+// Catches reports whether requests of a crawler may be recognized as those of another one of the policy.
+func (e *Engine) Catches(by, crawler policy.CrawlerID) bool {
+	return slices.Contains(e.catches[crawler], by)
+}
+
+// Caught lists the crawlers of the policy as which requests of a crawler may be recognized.
+func (e *Engine) Caught(crawler policy.CrawlerID) []policy.CrawlerID { return e.catches[crawler] }

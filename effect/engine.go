@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package effect says what a policy does to a crawler at one page, in every channel that reaches the crawler, and what
+// is lost when another policy takes its place.
+package effect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// Engine answers for one policy. It does not change, and may be shared.
+type Engine struct {
+	Projection
+
+	Policy *policy.Policy
+	Robots *robotsserve.Server // the robots.txt of every host, for sites with https
+
+	catalog *crawlers.Catalog
+	license license
+	limits  bool        // some rule limits requests
+	ends    []time.Time // when dates end what crawlers may do, in order
+	catches map[policy.CrawlerID][]policy.CrawlerID
+	shown   [2]*pathpattern.Index[struct{}] // what pages can carry, with and without regard to letter case
+}
+
+// New returns the engine of a policy whose crawlers are those of a catalog.
+func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine {
+	spec := p.Spec()
+	e := &Engine{
+		Projection: Projection{p, p.Folded()}, Policy: p, catalog: catalog, license: licenseOf(spec.Publish.License),
+		Robots: robotsserve.NewServer(p, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "https"}}),
+		limits: hasLimits(spec.Rules), ends: endsOf(spec.Rules),
+	}
+	e.catches = catchesOf(p, catalog)
+	e.shown[0] = shownBy(e.Exact)
+	if e.shown[1] = e.shown[0]; e.Folded != e.Exact {
+		e.shown[1] = shownBy(e.Folded)
+	}
+	return e
+}
+
+// shownBy indexes the patterns of what headers and meta tags can carry.
+func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
+	var entries []pathpattern.Entry[struct{}]
+	for _, r := range p.Spec().Rules {
+		for _, s := range r.Statements {
+			if s.Usage != policy.Crawl {
+				entries = append(entries, pathpattern.Entry[struct{}]{Pattern: s.Pattern})
+			}
+		}
+		for _, s := range r.EngineRules {
+			entries = append(entries, pathpattern.Entry[struct{}]{Pattern: s.Pattern})
+		}
+	}
+	return pathpattern.NewIndex(entries, func(a, _ struct{}) struct{} { return a })
+}
+
+// shows reports whether the page of a target may carry anything.
+func (e *Engine) shows(t PolicyTarget) (shows bool) {
+	if t.Long || e.shown[0].Len() == 0 {
+		return e.shown[0].Len() > 0
+	}
+	for p, q := range e.Queries(t, policy.Query{}) {
+		index := e.shown[0]
+		if p.AnyCase {
+			index = e.shown[1]
+		}
+		index.Matches(q.Path, func(struct{}) { shows = true })
+	}
+	return shows
+}
+
+// maxEnds bounds the dates that a comparison looks at: the first ones, and the last.
+const maxEnds = 16
+
+// endsOf lists when dates of rules end what crawlers may do.
+func endsOf(rules []policy.Rule) (ends []time.Time) {
+	for i := range rules {
+		for j := range rules[i].Statements {
+			if q := rules[i].Statements[j].Qualifiers; q != nil && q.TimeLimit.Kind == policy.UntilDate {
+				ends = append(ends, q.TimeLimit.Last.Add(time.Second))
+			}
+		}
+		for j := range rules[i].EngineRules {
+			if at, ok := rules[i].EngineRules[j].Rule.UnavailableAfter(); ok {
+				ends = append(ends, at.Add(time.Second))
+			}
+		}
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	ends = slices.CompactFunc(ends, time.Time.Equal)
+	if n := len(ends); n > maxEnds {
+		ends = append(ends[:maxEnds-1:maxEnds-1], ends[n-1])
+	}
+	return ends
+}
+
+// IsOfCategory reports whether a crawler is of a category by the policy's catalog or the built-in one: a policy only
+// removes a search engine from the safety checks by saying that this is intended.
+func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Category) bool {
+	c := p.CrawlerInfo(id)
+	if id == 0 || c.Category == string(category) {
+		return id != 0
+	}
+	builtIn, _ := crawlers.Default() // what is built in is valid
+	known, ok := builtIn.Lookup(c.Token)
+	return ok && known.Category == category && !slices.Contains(c.IntendedChecks, SafetyBlocks)
+}
+
+// Searches reports whether a crawler is a search engine's.
+func (e *Engine) Searches(id policy.CrawlerID) bool {
+	return IsOfCategory(e.Policy, id, crawlers.CategorySearch)
+}

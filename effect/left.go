@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package effect
+
+import (
+	"math"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// Cause is the part of a policy that a loss comes from.
+type Cause struct {
+	Rule    *policy.Rule
+	Pos     policy.Pos
+	Pattern pathpattern.Pattern
+	Mode    policy.Mode // of what is blocked
+}
+
+// left is what a policy leaves a crawler at a page: a value for each row of the table, the greater the more.
+type left [numLosses]struct {
+	value    int64
+	by       Cause
+	intended bool
+}
+
+const everything = math.MaxInt64
+
+// leftWhole is left of a page about which a policy says nothing.
+var leftWhole = func() (all left) {
+	for i := range all {
+		all[i].value = everything
+	}
+	return all
+}()
+
+// asking computes some rows of left.
+type asking struct {
+	*Engine
+	left
+
+	rows Loss
+	info policy.Crawler
+	q    policy.Query
+}
+
+// leaves asks what the policy leaves the query's crawler at a page.
+func (e *Engine) leaves(q policy.Query, rows Loss) *left {
+	a := asking{Engine: e, rows: rows, info: e.Policy.CrawlerInfo(q.Crawler), q: q, left: leftWhole}
+	t := e.TargetOf(q.Host, q.Path)
+	if e.Open(t) {
+		return &a.left
+	}
+	if !a.info.RobotsOnly { // no request carries such a name
+		a.requests()
+		if rows&pageRows != 0 && e.shows(t) {
+			a.page()
+		}
+	}
+	a.robots()
+	a.preferences()
+	return &a.left
+}
+
+// lower sets a row to a value, if that is less. Of equal values one that is intended wins.
+func (a *asking) lower(loss Loss, value int64, by Cause) {
+	if a.rows&loss == 0 {
+		return
+	}
+	x, r := &a.left[loss.row()], &table[loss.row()]
+	intended := r.intends(by.Rule, &a.info)
+	if value < x.value || value == x.value && intended && !x.intended {
+		x.value, x.by, x.intended = value, by, intended
+	}
+}
+
+func causeOf(d policy.Decision) Cause {
+	c := Cause{Rule: d.Rule}
+	if d.Statement != nil {
+		c.Pos, c.Pattern = d.Statement.Pos, d.Statement.Pattern
+	}
+	return c
+}
+
+// requests asks what the server does about requests, also those that it takes for another crawler's.
+func (a *asking) requests() {
+	if a.rows&(LossBlocked|LossCrawl|LossLimit) == 0 {
+		return
+	}
+	a.request(a.q)
+	for _, id := range a.catches[a.q.Crawler] {
+		q := a.q
+		q.Crawler, q.Identity = id, policy.Unknown
+		if row, ok := a.catalog.Lookup(a.Policy.CrawlerInfo(id).Token); ok && !row.Verification.IsEmpty() {
+			q.Identity = policy.Impostor
+		}
+		a.request(q)
+	}
+}
+
+func (a *asking) request(q policy.Query) {
+	if v := a.Edge(q); v.Blocked() && v.Mode == policy.ModeBlock {
+		by := causeOf(v.Decision)
+		by.Mode = v.Mode
+		a.lower(LossBlocked, 0, by)
+		a.lower(LossCrawl, 0, by)
+	}
+	for _, l := range a.Limits(nil, q) {
+		if l.Mode == policy.ModeBlock {
+			a.lower(LossLimit, -int64(l.Interval()), Cause{Rule: l.Rule, Pos: l.Pos})
+		}
+	}
+}
+
+// robots asks what robots.txt says to the crawler. It is the decision about crawling, except for crawlers that
+// robots.txt cannot name, that do not read the group of "*", or that read another crawler's group.
+func (a *asking) robots() {
+	if a.rows&LossCrawl != 0 {
+		q := a.q
+		q.Usage = policy.Crawl
+		d := a.Policy.Decide(q)
+		closed := d.Verdict == policy.Disallowed
+		by := causeOf(d)
+		by.Mode = a.Policy.Mode(d)
+		if closed && (a.info.Signer || a.info.NoToken || a.info.IgnoresStar) || !closed && a.followsClosed(q) {
+			line := a.line(&q)
+			if closed = line != nil; closed && d.Verdict != policy.Disallowed {
+				by = Cause{Rule: line.Rule, Pos: line.Pos, Pattern: line.Statement.Pattern}
+			}
+		}
+		if closed {
+			a.lower(LossCrawl, 0, by)
+		}
+	}
+	if a.rows&LossDelay == 0 {
+		return
+	}
+	if r := a.Policy.CrawlDelay(a.q); r != nil {
+		a.lower(LossDelay, -int64(r.CrawlDelay), Cause{Rule: r, Pos: r.CrawlDelayPos})
+	}
+}
+
+// MayCrawl reports whether nothing that reaches the query's crawler keeps it from crawling a page.
+func (e *Engine) MayCrawl(q policy.Query) bool {
+	return e.leaves(q, LossCrawl)[LossCrawl.row()].value > 0
+}
+
+// followsClosed reports whether crawling is disallowed to a crawler whose group the query's one may read.
+func (a *asking) followsClosed(q policy.Query) bool {
+	for _, token := range a.info.Follows {
+		if q.Crawler = a.Policy.Crawler(token); q.Crawler != 0 && a.Policy.Decide(q).Verdict == policy.Disallowed {
+			return true
+		}
+	}
+	return false
+}
+
+// line is the line of robots.txt that disallows crawling to the query's crawler, nil for none.
+func (a *asking) line(q *policy.Query) *robotsserve.Line {
+	if a.info.Signer || a.info.IgnoresStar && len(a.info.Follows) == 0 && !a.isNamed(q) {
+		return nil // the text need not be rendered
+	}
+	lines := a.Robots.Explain(*q, false).Lines
+	if len(lines) == 0 || lines[0].Statement == nil || !strings.HasPrefix(lines[0].Text, "Disallow: ") {
+		return nil
+	}
+	return &lines[0]
+}
+
+// isNamed reports whether robots.txt may have a group with the name of a crawler that ignores the group of "*".
+func (a *asking) isNamed(q *policy.Query) bool {
+	class := a.Policy.ClassOf(q.Crawler, q.Host)
+	for tier := range policy.TierEveryone {
+		if len(a.Policy.Rules(&class, tier)) > 0 {
+			return true
+		}
+	}
+	return a.Policy.Spec().Publish.EveryoneNamed
+}
+
+// pageRows are the rows of what pages carry.
+const pageRows = LossIndex | LossSnippet | LossLink | LossFollow | LossImage | LossPreview | LossVideo | LossCopy
+
+// page asks what headers and meta tags say to the crawler.
+func (a *asking) page() {
+	for _, src := range a.Sources(a.q) {
+		by := Cause{Rule: src.Rule}
+		if src.Engine != nil {
+			by.Pos, by.Pattern = src.Engine.Pos, src.Engine.Pattern
+		} else {
+			by = causeOf(src.Decision)
+		}
+		for _, word := range []struct {
+			name string
+			loss Loss
+			left int64
+		}{{"nofollow", LossFollow, 0}, {"noimageindex", LossImage, 0}, {"noarchive", LossCopy, 0}, {"nocache", LossCopy, 1}} {
+			if src.Rules.Has(word.name) {
+				a.lower(word.loss, word.left, by)
+			}
+		}
+		for name, loss := range sizes {
+			if n, limited := src.Rules.Limit(name); limited {
+				a.lower(loss, n, by)
+			}
+		}
+		switch {
+		case !src.Rules.Has("noindex"):
+		case src.Engine == nil && src.Usage == policy.PresentLink:
+			a.lower(LossLink, 0, by)
+		default:
+			a.lower(LossIndex, 0, by)
+		}
+	}
+}
+
+var sizes = map[string]Loss{"max-snippet": LossSnippet, "max-image-preview": LossPreview, "max-video-preview": LossVideo}
+
+// preferences asks what is said about the use of pages, if anything published says it.
+func (a *asking) preferences() {
+	for u, loss := range preferences {
+		if a.rows&loss == 0 || !Publishes(&a.Policy.Spec().Publish, u) {
+			continue
+		}
+		for p, q := range a.PageQueries(a.q) {
+			q.Usage = u
+			if d := p.Decide(q); d.Verdict == policy.Disallowed {
+				a.lower(loss, 0, causeOf(d))
+			}
+		}
+	}
+}
+
+var preferences = map[policy.Usage]Loss{policy.Search: LossSearch, policy.TrainAI: LossTrain, policy.AIUse: LossAIUse}
+
+// Publishes reports whether any record says something about one of the usages of AIPREF.
+func Publishes(p *policy.Publish, u policy.Usage) bool {
+	return p.ContentUsage != policy.Off || p.ContentSignal != policy.Off || p.UsageTokens != (policy.UsageTokens{}) || p.RSL != "" ||
+		u != policy.Search && p.TDMRep != policy.Off || u == policy.TrainAI && p.ControlTokens != policy.Off
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package effect
+
+import (
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Lost is what a search engine loses at one page.
+type Lost struct {
+	Loss     Loss         // what no rule says is intended
+	Intended Loss         // what rules say is intended, by the key intended
+	Rule     *policy.Rule // one of the new policy's that Loss comes from, or else Intended
+}
+
+// Taken is what a policy takes away from a crawler at one page, row by row.
+type Taken struct {
+	lost, intended Loss
+	rules          [numLosses]*policy.Rule
+}
+
+// Compare returns what a search engine loses at a host and path when the policy of now takes the place of that of old,
+// which is nil for none, by some rows of the table. The queries have the crawler as each policy knows it.
+//
+// It counts what is lost at once and what is lost when a date has passed. An impostor loses nothing, nor does a crawler
+// if neither policy says that it is a search engine's.
+func Compare(old, now *Engine, was, is policy.Query, rows Loss) *Taken {
+	t := &Taken{}
+	if searches := now.Searches(is.Crawler) || old != nil && old.Searches(was.Crawler); !searches || is.Identity == policy.Impostor {
+		return t
+	}
+	t.compare(old, now, was, is, rows)
+	for _, end := range now.ends {
+		if !end.After(is.Now) {
+			continue
+		}
+		var later Taken
+		was.Now, is.Now = end, end
+		later.compare(old, now, was, is, rows)
+		t.add(&later)
+	}
+	return t
+}
+
+// Lost returns those of some rows of the table that are lost.
+func (t *Taken) Lost(rows Loss) (l Lost) {
+	l.Loss, l.Intended = t.lost&rows, t.intended&rows
+	for _, one := range append(l.Loss.Each(), l.Intended.Each()...) {
+		l.Rule = t.rules[one.row()]
+		break
+	}
+	return l
+}
+
+func (t *Taken) compare(old, now *Engine, was, is policy.Query, rows Loss) {
+	before, after := new(left), now.leaves(is, rows)
+	if *after == leftWhole { // most pages
+		return
+	}
+	if *before = leftWhole; old != nil {
+		before = old.leaves(was, rows)
+	}
+	for i := range after {
+		if after[i].value < before[i].value {
+			t.set(1<<i, after[i].intended, after[i].by.Rule)
+		}
+	}
+	if (t.lost|t.intended)&LossBlocked != 0 { // says enough
+		t.drop(LossCrawl)
+	}
+}
+
+func (t *Taken) set(one Loss, intended bool, rule *policy.Rule) {
+	t.rules[one.row()] = rule
+	if intended {
+		t.intended |= one
+	} else {
+		t.lost |= one
+	}
+}
+
+func (t *Taken) drop(one Loss) {
+	t.lost &^= one
+	t.intended &^= one
+}
+
+// add adds what is lost at a later date. An index that is lost later is a row of its own.
+func (t *Taken) add(later *Taken) {
+	for _, one := range (later.lost | later.intended).Each() {
+		row, intended := one, later.intended&one != 0
+		if one == LossIndex && (t.lost|t.intended)&LossIndex == 0 {
+			row = LossUnavailable
+		}
+		if t.lost&row != 0 || intended && t.intended&row != 0 {
+			continue
+		}
+		t.intended &^= row
+		t.set(row, intended, later.rules[one.row()])
+	}
+}
+
+// firstLetters stand for a whole host: a page below each of them is all that a host with other pages may lack.
+const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// FirstPage is the page that WholeHost asks about first.
+const FirstPage = "/aaa"
+
+// WholeHost reports whether a policy takes nearly a whole host away from a crawler, by a single loss, and what that
+// comes from. The path and usage of the query are not looked at.
+func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
+	lost := func(path string) (Cause, bool) {
+		q.Path = path
+		x := e.leaves(q, loss)[loss.row()]
+		return x.by, x.value <= 0
+	}
+	for i, c := range firstLetters {
+		cause, closed := lost("/" + strings.Repeat(string(c), 3))
+		if !closed {
+			return Cause{}, false
+		}
+		if i == 0 {
+			by = cause
+		}
+		if i > 0 || !by.Pattern.IsAll() {
+			continue
+		}
+		if _, closed := lost(by.Pattern.Example()); closed {
+			return by, true
+		}
+	}
+	return by, true
+}
