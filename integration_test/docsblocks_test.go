@@ -127,6 +127,7 @@ func TestBlocksOfThePages(t *testing.T) {
 var notRun = map[string]string{
 	"git clone ":                         "fetches the repository: packaging/first-day does what they say in a clone",
 	"go test ":                           "these are the tests",
+	"go build ":                          "builds this module, as the tests do",
 	"ROBOTSPOLICY_SLOW=1 go test ":       "these are the tests",
 	"clickhouse-client ":                 "needs the table of the page in a ClickHouse: TestAnalyticsWithClickHouse",
 	"caddy robots-policy activity-schem": "needs a ClickHouse: TestCommandsOnBothEngines",
