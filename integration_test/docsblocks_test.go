@@ -125,14 +125,13 @@ func TestBlocksOfThePages(t *testing.T) {
 
 // notRun are the blocks of commands that the test does not run, by their start.
 var notRun = map[string]string{
-	"git clone ":                         "fetches the repository: packaging/first-day does what they say in a clone",
+	"git clone ":                         "fetches the repository, which a test already has",
 	"go test ":                           "these are the tests",
 	"go build ":                          "builds this module, as the tests do",
 	"ROBOTSPOLICY_SLOW=1 go test ":       "these are the tests",
 	"clickhouse-client ":                 "needs the table of the page in a ClickHouse: TestAnalyticsWithClickHouse",
 	"caddy robots-policy activity-schem": "needs a ClickHouse: TestCommandsOnBothEngines",
-	"xcaddy build ":                      "builds Caddy: packaging/first-day",
-	"module=":                            "builds Caddy: packaging/first-day",
+	"xcaddy build ":                      "takes minutes: TestXcaddyBuild",
 	"sudo install ":                      "changes the machine that it runs on: TestOtherServersAsThePagePrints",
 	"sudo dpkg-divert ":                  "changes the machine that it runs on",
 	"sudo -u caddy ":                     "needs a user: TestFirstPublication",
