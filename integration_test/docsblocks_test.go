@@ -139,7 +139,6 @@ var notRun = map[string]string{
 	"docker ":                            "needs Docker: the nightly workflow",
 	"kubectl ":                           "needs a cluster: TestRecipesValidate",
 	"curl -s http://www.example.com/rob": "needs the other server: TestOtherServersAsThePagePrints",
-	"openssl ":                           "makes the key of TestCommandBlocks",
 }
 
 // TestCommandBlocks runs the blocks of commands of the README and of the pages on loopback,
@@ -309,7 +308,7 @@ func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
 		}
 		return strings.NewReplacer(back...).Replace(strings.ReplaceAll(string(out), "\r\n", "\n"))
 	}
-	for _, program := range []string{"jq", "man"} {
+	for _, program := range []string{"jq", "man", "openssl"} {
 		if _, err := exec.LookPath(program); err != nil && regexp.MustCompile(`(?m)(^|\| )`+program+` `).MatchString(b.text) {
 			t.Skip("needs " + program)
 		}
