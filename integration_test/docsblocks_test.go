@@ -84,7 +84,7 @@ var aligned = regexp.MustCompile(`(\S)  +`)
 // like caddy fmt, and policies load. A block of another kind has its own test.
 func TestBlocksOfThePages(t *testing.T) {
 	elsewhere := map[string]string{
-		"text": "what commands print: the page's own test", "yaml wrong": "TestDocumentedExamples", "go": "examples/nethttp", "html": "read by nobody",
+		"text": "what commands print: the page's own test", "yaml wrong": "TestDocumentedExamples", "go": "TestEmbedInGo", "html": "read by nobody",
 		"json": "TestDirectivePage", "sql": "TestAnalyticsWithClickHouse and TestAnalyticsWithDuckDB", "sh": "TestCommandBlocks", "http": "TestPaymentRequired", "console": "TestCommandBlocks",
 	}
 	seen := map[string]int{}
@@ -125,13 +125,13 @@ func TestBlocksOfThePages(t *testing.T) {
 
 // notRun are the blocks of commands that the test does not run, by their start.
 var notRun = map[string]string{
-	"git clone ":                         "fetches the repository: packaging/first-day does what they say in a clone",
+	"git clone ":                         "fetches the repository, which a test already has",
 	"go test ":                           "these are the tests",
+	"go build ":                          "builds this module, as the tests do",
 	"ROBOTSPOLICY_SLOW=1 go test ":       "these are the tests",
 	"clickhouse-client ":                 "needs the table of the page in a ClickHouse: TestAnalyticsWithClickHouse",
 	"caddy robots-policy activity-schem": "needs a ClickHouse: TestCommandsOnBothEngines",
-	"xcaddy build ":                      "builds Caddy: packaging/first-day",
-	"module=":                            "builds Caddy: packaging/first-day",
+	"xcaddy build ":                      "takes minutes: TestXcaddyBuild",
 	"sudo install ":                      "changes the machine that it runs on: TestOtherServersAsThePagePrints",
 	"sudo dpkg-divert ":                  "changes the machine that it runs on",
 	"sudo -u caddy ":                     "needs a user: TestFirstPublication",
@@ -139,7 +139,6 @@ var notRun = map[string]string{
 	"docker ":                            "needs Docker: the nightly workflow",
 	"kubectl ":                           "needs a cluster: TestRecipesValidate",
 	"curl -s http://www.example.com/rob": "needs the other server: TestOtherServersAsThePagePrints",
-	"openssl ":                           "makes the key of TestCommandBlocks",
 }
 
 // TestCommandBlocks runs the blocks of commands of the README and of the pages on loopback,
@@ -156,7 +155,7 @@ func TestCommandBlocks(t *testing.T) {
 	all := 0
 blocks:
 	for _, b := range shownBlocks(t) {
-		if b.language != "sh" && b.language != "console" || ofScenario(b) {
+		if b.language != "sh" && b.language != "console" || ofScenario(b) || b.page == embedPage {
 			continue
 		}
 		all++
@@ -309,7 +308,7 @@ func runBlock(t *testing.T, dir string, b shownBlock, names ...string) {
 		}
 		return strings.NewReplacer(back...).Replace(strings.ReplaceAll(string(out), "\r\n", "\n"))
 	}
-	for _, program := range []string{"jq", "man"} {
+	for _, program := range []string{"jq", "man", "openssl"} {
 		if _, err := exec.LookPath(program); err != nil && regexp.MustCompile(`(?m)(^|\| )`+program+` `).MatchString(b.text) {
 			t.Skip("needs " + program)
 		}

@@ -49,3 +49,35 @@ func firstDifference(want, got string) string {
 	}
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
 }
+
+// TestReadmePolicy serves the policy at the start of the README, and finds what the table below it says.
+func TestReadmePolicy(t *testing.T) {
+	text := ""
+	for _, b := range shownBlocks(t) {
+		if b.page == "../README.md" && b.language == "yaml" {
+			text = b.text
+			break
+		}
+	}
+	s := newServer(t, t.TempDir(), text, nil)
+	s.run(s.caddyfile("admin off", map[string]string{"": "robots_policy POLICY\nroot ../examples/site\ntry_files {path} {path}.html\nfile_server"}))
+	robots := s.get("/robots.txt", "User-Agent", gptBot)
+	for _, want := range []string{"User-agent: *\nDisallow: /admin/\n", "User-agent: ClaudeBot\n", "User-agent: GPTBot\n", "Content-Usage: train-ai=n\n"} {
+		if robots.StatusCode != 200 || !strings.Contains(strings.ReplaceAll(robots.body, "\r", ""), want) {
+			t.Errorf("robots.txt for GPTBot: %s, without %q:\n%s", robots.Status, want, robots.body)
+		}
+	}
+	draft := s.get("/drafts/tomorrow.html", "User-Agent", someBrowser)
+	if draft.Header.Get("X-Robots-Tag") != "noindex" || !strings.Contains(draft.body, `<meta name="robots" content="noindex">`) {
+		t.Errorf("a draft: %v\n%.300s", draft.Header, draft.body)
+	}
+	home := s.get("/", "User-Agent", someBrowser)
+	if home.StatusCode != 200 || home.Header.Get("Content-Usage") != "train-ai=n" || home.Header.Get("X-Robots-Tag") != "" {
+		t.Errorf("the home page: %s %v", home.Status, home.Header)
+	}
+	for _, agent := range []string{gptBot, "ClaudeBot/1.0"} {
+		if r := s.get("/", "User-Agent", agent); r.StatusCode != 403 {
+			t.Errorf("%s: %s", agent, r.Status)
+		}
+	}
+}

@@ -49,9 +49,14 @@ func TestClaimsOfTheThreatModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	more, err := os.ReadFile("../docs/contributing/claims.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, more...)
 	claims := 0
 	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| --") || strings.HasPrefix(line, "| What ") {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| --") || strings.HasPrefix(line, "| What ") || strings.HasPrefix(line, "| claim ") {
 			continue
 		}
 		claims++

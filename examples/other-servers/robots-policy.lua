@@ -75,7 +75,7 @@ end)
 
 -- http-request use-service lua.robots_policy_document sends robots.txt and other documents
 -- from Caddy and, while Caddy gives no answer, the last one that it sent.
-local last, remembered, most = {}, 0, 1000
+local last, remembered, most = {}, 0, 100 -- documents, whatever hosts clients make up
 
 core.register_service("robots_policy_document", "http", function(applet)
 	local headers, sent = {}, applet.headers

@@ -205,7 +205,7 @@ func pictures(t *testing.T, b *browser.Browser, n *newsroom) {
 			s.path = "change?who=SemrushBot&choose=block"
 		}
 		b.Open(n.console+s.path, "document.title", &title)
-		if err := os.WriteFile(filepath.Join("..", "..", "docs", "console-"+s.name+".png"), b.Screenshot(false), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join("..", "..", "docs", "pictures", "console-"+s.name+".png"), b.Screenshot(false), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -50,6 +50,9 @@ var longPages = map[string]bool{
 	"caddyfile.md": true, "commands.md": true, // looked up; the code has them
 }
 
+// maxHowTo is how many words a page about one job may have, without code.
+const maxHowTo = 500
+
 // TestPages: each page is short, and the README shorter.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs/*/*.md"))
@@ -64,6 +67,9 @@ func TestPages(t *testing.T) {
 		limit := maxPageLines
 		if filepath.Dir(page) == root {
 			limit = 150
+		}
+		if words := len(strings.Fields(string(fenced.ReplaceAll(text, nil)))); filepath.Base(filepath.Dir(page)) == "how-to" && words > maxHowTo {
+			t.Errorf("%s has %d words, more than %d: it may be about two jobs", page, words, maxHowTo)
 		}
 		if n := strings.Count(string(text), "\n"); n > limit && !longPages[filepath.Base(page)] {
 			t.Errorf("%s has %d lines, more than %d: split it", page, n, limit)
