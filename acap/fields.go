@@ -18,8 +18,8 @@ type conditional struct {
 	condition string // the purposes of its sub-record in lower case, one a line; "" for none
 }
 
-// statements lists the statements to a class about a usage, with the conditions of their rules: usage
-// purposes, and purposes in the rules' audience that no crawler of the class is known for.
+// statements lists the statements to a class about a usage, with the conditions of their rules. These
+// are usage purposes, and purposes in the rules' audience that no crawler of the class is known for.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	has := func(a *policy.Applied) bool {
 		return slices.ContainsFunc(all, func(b conditional) bool { return b.Statement == a.Statement && b.Audience == a.Audience })

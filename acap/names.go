@@ -302,7 +302,7 @@ func (s *fieldSolver) prohibitUnready() {
 		}
 		for _, f := range c.from {
 			if f.Statement.Qualifiers != nil {
-				s.warn(f.Statement, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so that its records disallow %q instead; write \"action-requests: on\" under publish if crawlers that you know read them",
+				s.warn(f.Statement, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so its records disallow %q instead. Write \"action-requests: on\" under publish if crawlers that you know read them",
 					f.Statement.Usage, f.Statement.Pattern))
 			}
 		}

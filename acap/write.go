@@ -77,8 +77,8 @@ func (w *writer) checkNames(rec *record) {
 		if c == "*" || c[0] >= 'A' && c[0] <= 'Z' || c[0] >= 'a' && c[0] <= 'z' {
 			continue
 		}
-		p := policy.NewProblem(policy.Hint, "acap-crawler-name", policy.Pos{}, "a strict reader of ACAP takes no record for %q, "+
-			"as its names of crawlers start with a letter (ACAP 1.0 section 3); Allow and Disallow lines reach it", c)
+		p := policy.NewProblem(policy.Hint, "acap-crawler-name", policy.Pos{}, "strict ACAP readers ignore a record for %q, "+
+			"because the name of a crawler starts with a letter (ACAP 1.0 section 3); Allow and Disallow lines still apply", c)
 		if len(rec.lines) > 0 {
 			p.Pos = rec.lines[0].Pos
 		}

@@ -8,14 +8,14 @@ import (
 	"weak"
 )
 
-// Given is what was published of a version of a policy, to each of the Recorders of the handlers that it is served by.
-// Mostly there is one. The zero value is empty; it is safe for concurrent use.
+// Given holds the texts published for a version of a policy, for each of the Recorders of its handlers. Usually there
+// is one. The zero value is empty. It is safe for concurrent use.
 type Given struct {
 	mu  sync.Mutex // of changes
 	all atomic.Pointer[[]*GivenTo]
 }
 
-// GivenTo is what some Recorders were given of a version of a policy.
+// GivenTo holds the texts that some Recorders were given for a version of a policy.
 type GivenTo struct {
 	to         weak.Pointer[Recorders]
 	generation atomic.Uint64 // of those that have the publication

@@ -32,8 +32,7 @@ func TestGivenOnce(t *testing.T) {
 	}
 }
 
-// A policy that stays for long does not hold what was given to recorders that no handler
-// has any more.
+// A policy that stays for long does not keep texts for recorders that no handler has any more.
 func TestGivenGoesWithItsRecorders(t *testing.T) {
 	t.Parallel()
 	var g Given

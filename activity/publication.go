@@ -16,8 +16,9 @@ import (
 // program and one catalog of crawlers.
 type Publication struct {
 	ID string `json:"id"` // the SHA-256 of what follows, but for Number and Time
-	// Number is what people call it: the version of the policy and, after a dot, how often
-	// the program or the catalog has changed under it. Empty: it was not counted.
+	// Number is the name that people use: the version of the policy and, after a dot, the
+	// number of changes of the program or the catalog under it. It is empty if it was not
+	// counted.
 	Number    string          `json:"version,omitempty"`
 	Time      time.Time       `json:"-"`      // when it came into force
 	By, Note  string          `json:"-"`      // who published it and why, empty if that is not known
@@ -42,10 +43,10 @@ func (p *Publication) Identify() {
 	p.ID = hex.EncodeToString(sum[:])
 }
 
-// Label is what people call it.
+// Label is the name that people use.
 func (p *Publication) Label() string { return Label(p.ID, p.Number) }
 
-// Label is what people call a publication: v3, v3.1 or, if it was not counted, the start of its ID.
+// Label returns the name of a publication: v3, v3.1 or, if it was not counted, the start of its ID.
 func Label(id, number string) string {
 	if number == "" {
 		return fmt.Sprintf("%.8s", id)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Queue hands requests, or what else is to be recorded, to one goroutine, which may take its
-// time. What finds the queue full is dropped and counted. Record does not allocate.
+// Queue passes requests, or other items to record, to one goroutine, which may take its time.
+// Items that find the queue full are dropped and counted. Record does not allocate.
 type Queue[T any] struct {
 	items   chan T
 	dropped atomic.Uint64
@@ -44,7 +44,7 @@ func (q *Queue[T]) Offer(v T) bool {
 	}
 }
 
-// Dropped is how many items found the queue full.
+// Dropped returns the number of items that found the queue full.
 func (q *Queue[T]) Dropped() uint64 { return q.dropped.Load() }
 
 // Close passes on what is queued and stops. Record may be called during and after it.

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publisher is a recorder that also takes what was published. Of one that is not an
-// [OrderedPublisher] the methods may wait, and are called in a goroutine of their own.
+// Publisher is a recorder that also takes published texts. The methods of one that is not an
+// [OrderedPublisher] may wait, and are called in a separate goroutine.
 type Publisher interface {
 	// Publish says that a publication is in force, in the place of others of the name.
 	Publish(*Publication)
@@ -66,9 +66,9 @@ func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
 	}
 }
 
-// change changes which recorders there are. While a configuration is being loaded, its
-// recorders and those of the running one are there together, of the same names and often
-// with the same store below: only the older ones get requests, so that none counts twice.
+// change changes the set of recorders. While a configuration is being loaded, its recorders and
+// those of the running one exist together, with the same names and often with the same database
+// below. Only the older ones get requests, so that none is counted twice.
 func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

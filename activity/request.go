@@ -13,7 +13,7 @@ import (
 // one that is renamed or gets another meaning does.
 const Version = 1
 
-// Identity is what verification found about the client of a request.
+// Identity is the result of verifying the client of a request.
 type Identity string
 
 // The identities.
@@ -24,7 +24,7 @@ const (
 	Audit      Identity = "audit"      // as Unverified, and its User-Agent also names the audit of this program
 )
 
-// Decision is what was decided about a request, and what was done about it.
+// Decision is the decision on a request, and its effect.
 type Decision string
 
 // The decisions. A request about which the policy says nothing is Unstated in the placeholder and in explain, where only
@@ -60,17 +60,17 @@ type Request struct {
 	Rule         string // the name of the rule that decided, or its audience; empty where none did
 	Policy       string // the version of the policy that decided: the start of its SHA-256
 	Publication  string // the start of the ID of the [Publication] that was in force
-	Number       string // that of the Publication
-	// Robots is the version of the robots.txt that the crawler had read before, or of
-	// the one that it reads with this request; empty if it is not known to have read any.
+	Number       string // the Publication's name
+	// Robots is the version of the robots.txt that the crawler had read before, or that it
+	// reads with this request. It is empty if the crawler is not known to have read any.
 	Robots    string
 	RobotsTxt bool // the crawler reads /robots.txt with this request
 	// Document is the path of another register's document that the crawler reads with this
 	// request, such as /.well-known/tdmrep.json, and DocumentVersion its version.
 	Document, DocumentVersion string
 	Violation                 bool // the robots.txt that the crawler had read disallows this request
-	// Proof is what verified the crawler, of a request that is evidence: an address list, a
-	// suffix of host names or a key.
+	// Proof is the proof that verified the crawler, for a request in the evidence: an address
+	// list, a suffix of host names or a key.
 	Proof  string
 	Status int   // of the response; 0 if the connection was closed before there was one
 	Bytes  int64 // of the response's body, as sent

@@ -19,8 +19,8 @@ type Totals struct {
 // OtherPath stands for all paths that have no row of their own.
 const OtherPath = "(other)"
 
-// Since is when the last so many days began: for whole days, but not for one, the day in UTC
-// that makes so many with today.
+// Since returns the beginning of the last days, for the given number of whole days. The last of
+// them is today, in UTC.
 func Since(now time.Time, d time.Duration) time.Time {
 	const day = 24 * time.Hour
 	if d <= day || d%day != 0 {

@@ -51,9 +51,9 @@ type Activity struct {
 	// How large the database may become, in bytes; the oldest totals with paths go first. Default: 512 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 
-	// A new version of a policy is not loaded if search engines would have lost more than so
-	// many requests of the last seven days by it, unless its rules say `intended`: if they
-	// are newly blocked, disallowed, or not to be indexed. Default: no limit.
+	// A new version of a policy is not loaded if search engines would have lost more than this
+	// number of requests of the last seven days. Requests that are newly blocked, disallowed,
+	// or not to be indexed are counted, unless the rules say `intended`. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
 	// With MaxSearchLoss: for how many requests it may be undecided whether they are lost. Default: 0.

@@ -78,7 +78,7 @@ const (
 
 // TestPagesOfAYear opens each screen over a year, in each range, and prints its size and processor
 // time. Clock time would also measure other programs. An absolute bound would depend on the
-// machine, so the bound is a multiple of the time for a question that no page asks: the requests of
+// machine. So the bound is a multiple of the time for a question that no page asks: the requests of
 // a year by category and decision.
 func TestPagesOfAYear(t *testing.T) {
 	testkit.Nightly(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// Answer is whether a crawler may use a page, by what the rules decide and by what every channel does about it.
+// Answer tells whether a crawler may use a page, according to the rules and to the effect of every channel.
 type Answer struct {
 	Disallowed bool
 	Decision   policy.Decision    // of the rules, or of those by which the server blocks the request
@@ -71,7 +71,7 @@ func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
 	return by
 }
 
-// Shown is what headers and meta tags say to a crawler about a page.
+// Shown returns the rules of headers and meta tags for a crawler about a page.
 func (e *Engine) Shown(q policy.Query) (all robotsrule.Set) {
 	for _, src := range e.Sources(q) {
 		all = all.Union(src.Rules)

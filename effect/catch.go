@@ -40,7 +40,8 @@ func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID
 	return caught
 }
 
-// Catches reports whether requests of a crawler may be recognized as those of another one of the policy.
+// Catches reports whether requests of a crawler may be recognized as requests of another crawler of the
+// policy.
 func (e *Engine) Catches(by, crawler policy.CrawlerID) bool {
 	return slices.Contains(e.catches[crawler], by)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Verdict is what the edge finds about a request.
+// Verdict is the policy's decision on a request.
 type Verdict struct {
 	Crawler  policy.CrawlerID // 0: no crawler that the policy knows
 	Decision policy.Decision  // about crawling; empty where Crawler is 0
 	Mode     policy.Mode      // what to do about the request, where Blocked
-	Impostor bool             // Mode is that for impostors, and not that of Decision
+	Impostor bool             // Mode is the mode for impostors, and not the mode of Decision
 	AnyCase  bool             // Decision disallows the path in another letter case only
 }
 

@@ -29,7 +29,7 @@ type Engine struct {
 	shown   [2]*pathpattern.Index[struct{}] // what pages can carry, with and without regard to letter case
 }
 
-// New returns the engine of a policy whose crawlers are those of a catalog.
+// New returns the engine of a policy whose crawlers are in a catalog.
 func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine {
 	spec := p.Spec()
 	e := &Engine{
@@ -101,8 +101,8 @@ func endsOf(rules []policy.Rule) (ends []time.Time) {
 	return ends
 }
 
-// IsOfCategory reports whether a crawler is of a category by the policy's catalog or the built-in one: a policy only
-// removes a search engine from the safety checks by saying that this is intended.
+// IsOfCategory reports whether a crawler is of a category by the policy's catalog or the built-in one. A policy can
+// only remove a search engine from the safety checks by saying that this is intended.
 func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Category) bool {
 	c := p.CrawlerInfo(id)
 	if id == 0 || c.Category == string(category) {

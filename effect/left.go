@@ -19,7 +19,8 @@ type Cause struct {
 	Mode    policy.Mode // of what is blocked
 }
 
-// left is what a policy leaves a crawler at a page: a value for each row of the table, the greater the more.
+// left holds the uses of a page that a policy leaves to a crawler: a value for each row of the table, the
+// greater the more.
 type left [numLosses]struct {
 	value    int64
 	by       Cause
@@ -64,7 +65,7 @@ func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	return &a.left
 }
 
-// lower sets a row to a value, if that is less. Of equal values one that is intended wins.
+// lower sets a row to a value, if that is less. Among equal values an intended one wins.
 func (a *asking) lower(loss Loss, value int64, by Cause) {
 	if a.rows&loss == 0 {
 		return

@@ -10,11 +10,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// delayBurst is how many requests a crawler may make at once under a crawl-delay that
-// is enforced: a page and what it needs to be shown.
+// delayBurst is the number of requests that a crawler may make at once under an enforced
+// crawl-delay: a page and the files needed to show it.
 const delayBurst = 20
 
-// Limit is a limit that holds for a request.
+// Limit is a limit that applies to a request.
 type Limit struct {
 	policy.Limit
 	Crawler  policy.CrawlerID
@@ -25,9 +25,9 @@ type Limit struct {
 	Mode     policy.Mode // what to do about requests over it: ModeLog or ModeBlock
 }
 
-// Limits returns what limits the requests of the query's crawler: the limit of a rule,
-// and a crawl-delay whose rule says `enforce`. What is always open is not limited, and
-// search engines are by rules only that say so (intended: [limits-search]).
+// Limits returns the limits for requests of the query's crawler: the limit of a rule, and a
+// crawl-delay whose rule says `enforce`. Requests for paths that are always open are not
+// limited. Search engines are only limited by rules that say so (intended: [limits-search]).
 func (e *Engine) Limits(dst []Limit, q policy.Query) []Limit {
 	t := NewTarget(q.Host, q.Path)
 	return e.limitsAt(dst, &t, q)

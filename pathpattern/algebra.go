@@ -32,7 +32,7 @@ func (p Pattern) sample() string {
 	return strings.ReplaceAll(text, "*", filler)
 }
 
-// Sample is sample for whoever asks about all paths of a pattern at once. It is no path of a request.
+// Sample is sample for callers that ask about all paths of a pattern at once. It is not a path of a request.
 func (p Pattern) Sample() string { return p.sample() }
 
 // Example is a path of a request that p matches, and of other patterns few but those that cover p: %01 and %02, which
@@ -95,7 +95,8 @@ func (o *overlap) with(literal, rest string) bool {
 	return !ends || compatible(o.end, end, strings.HasSuffix)
 }
 
-// ending is what matching paths end with, given what follows a pattern's literal prefix; ok is false for anything.
+// ending returns the end of matching paths, given the text after a pattern's literal prefix; ok is false for
+// any end.
 func ending(rest string) (text string, ok bool) {
 	open, anchored := strings.CutSuffix(rest, "$")
 	if !anchored {

@@ -15,7 +15,7 @@ func TestFold(t *testing.T) {
 		"/":                   "/",
 		"/admin/x":            "/admin/x",
 		"/ADMIN/X?Q=A":        "/admin/x?q=a",
-		"/a%2FB%2A%5C":        "/a%2Fb%2A%5C", // the digits of escapes are no letters
+		"/a%2FB%2A%5C":        "/a%2Fb%2A%5C", // the digits of escapes are not letters
 		"/caf%C3%89/":         "/caf%C3%A9/",
 		"/caf%C3%A9/":         "/caf%C3%A9/",
 		"/%CE%A3%CF%82%CF%83": "/%CF%83%CF%83%CF%83",

@@ -229,7 +229,7 @@ func (p Pattern) Within(q Pattern) bool {
 	return q.Covers(p)
 }
 
-// compareCost is what one comparison of Containers costs beyond the bytes compared.
+// compareCost is the cost of one comparison of Containers in addition to the bytes compared.
 const compareCost = 8
 
 // Containers finds, for each of inner, the places of the patterns of outer that it lies within. None of outer is

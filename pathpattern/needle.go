@@ -81,7 +81,7 @@ func (c *wildcard[V]) parts() func(func(string) bool) {
 	return strings.SplitSeq(strings.TrimSuffix(c.rest, "$"), "*")
 }
 
-// suffix is what a path must end with, if that is long enough to find the pattern by.
+// suffix returns the end that a path must have, if it is long enough to find the pattern by.
 func (c *wildcard[V]) suffix() (string, bool) {
 	body, anchored := strings.CutSuffix(c.rest, "$")
 	last := body[strings.LastIndexByte(body, '*')+1:]
@@ -130,7 +130,7 @@ type gramCell struct {
 	from, to int32
 }
 
-// filterBits is how many more bits the filter's index has than the table's.
+// filterBits is the number of bits that the filter's index has in addition to the table's.
 const filterBits = 2
 
 // newGramTable indexes all[from:to], which is sorted by the key.

@@ -123,8 +123,8 @@ func IsNormal(path string) bool {
 	return true
 }
 
-// AppendNormalPath appends to b the normal form of path, the path and query of a request target as sent, in which
-// both sides of a comparison have to be (RFC 9309 section 2.2.2):
+// AppendNormalPath appends to b the normal form of path, the path and query of a request target as sent. Both
+// sides of a comparison must be in this form (RFC 9309 section 2.2.2):
 //   - unreserved bytes and ":[]@!&'()+,;=" are plain;
 //   - "*" and "$" are %2A and %24, as patterns spell them (section 2.2.3);
 //   - "/" and "?" stay, and so do %2F and %3F before the query; in the query these become "/" and "?";

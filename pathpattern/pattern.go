@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pathpattern implements the path patterns of robots.txt: their normal form (RFC 9309 section 2.2.2), "*"
-// and "$" (section 2.2.3), an index of many patterns, and the paths for which servers may take a request target.
+// and "$" (section 2.2.3), and an index of many patterns. It also finds the paths that servers may read in a
+// request target.
 package pathpattern
 
 import (
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// Pattern is a path pattern in normal form. The zero value is no pattern.
+// Pattern is a path pattern in normal form. The zero value is not a pattern.
 type Pattern struct {
 	text string
 }
@@ -91,7 +92,7 @@ func (p Pattern) Len() int {
 	return len(p.text)
 }
 
-// IsZero reports whether p is no pattern at all.
+// IsZero reports whether p is not a pattern.
 func (p Pattern) IsZero() bool { return p.text == "" }
 
 // Anchored reports whether the pattern ends in the special "$".

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Readings appends to buf the paths, in normal form, for which servers may take a request target in origin form: first
-// the target, then what a chain of servers may make of it, each of which does some of this, in any order:
+// Readings appends to buf the paths, in normal form, that servers may read in a request target in origin form. The
+// first is the target. The others are readings of a chain of servers, each of which does some of this, in any order:
 //
 //   - end the target at "#", which may not be in one;
 //   - decode %2F, %5C or both to a slash that separates segments;
@@ -66,7 +66,7 @@ func isDots(s string) bool {
 	return len(s) == 1 || s[1] == '/' || s[1] == '.' || s[1] == '?'
 }
 
-// isOdd reports whether s begins with an escape that some server takes for "/", or for the "%" of another.
+// isOdd reports whether s begins with an escape that some server reads as "/", or as the "%" of another.
 func isOdd(s string) bool {
 	switch s[:3] {
 	case "%2F", "%5C":
@@ -173,7 +173,8 @@ func (r *readings) addRaw(raw string) {
 	r.addAfterHost(raw, endsHost) // of which the normal form decodes some
 }
 
-// endsHost are the bytes that no host has, of which url.parse of Node takes the first for the beginning of the path.
+// endsHost are the bytes that no host has. url.parse of Node reads the first of them as the beginning of the
+// path.
 const endsHost = " \"%';<>^`{|}"
 
 // addAfterHost adds what follows the host of a path that begins with two slashes, if one of the bytes ends that.

@@ -112,7 +112,7 @@ func TestReadingsOfPlainPathsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// The short cut for plain targets changes nothing.
+// The short cut for plain targets has the same result.
 func TestReadingsOfPlainPaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	short := 0

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Spellings are the ways to write a pattern that RFC 9309 section 2.2.2 equates and readers that compare URLs as sent
-// do not: with reserved octets (RFC 3986 section 2.2, and others that clients do not all encode) plain, and encoded in
-// upper and in lower case.
+// Spellings are the ways to write a pattern that are equal by RFC 9309 section 2.2.2 but not for readers that compare
+// URLs as sent. Reserved octets (RFC 3986 section 2.2, and others that clients do not all encode) are plain, or
+// encoded in upper or in lower case.
 type Spellings struct {
 	Written              string // as its author wrote it, but for bytes beyond ASCII, which are encoded
 	Decoded              string // "" where that would match the whole site: "/%2A"
@@ -18,8 +18,8 @@ type Spellings struct {
 }
 
 // Spell returns the spellings of a pattern that starts with "/". Written is the text that it was parsed from, or "". A
-// plain "=" or "&" of a query separates its fields (URL Standard, application/x-www-form-urlencoded parsing), so it is no
-// reserved octet.
+// plain "=" or "&" of a query separates its fields (URL Standard, application/x-www-form-urlencoded parsing), so it is
+// not a reserved octet.
 func Spell(p Pattern, written string) Spellings {
 	if written == "" {
 		written = p.text
@@ -108,8 +108,8 @@ func (s *Spellings) Like(other *Spellings) string {
 // Raw is a pattern of a text as it stands, only to match and to cover, for readers without a normal form.
 func Raw(text string) Pattern { return Pattern{text} }
 
-// Compared reports whether to readers that compare octets as written two patterns overlap, and one covers the other if
-// it does in normal form. The texts are those of Written.
+// Compared reports whether, for readers that compare octets as written, two patterns overlap, and one covers the other
+// if it does in normal form. The texts are as returned by Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {
 		return true
@@ -179,7 +179,7 @@ func collapsed(text, c string) string {
 }
 
 // EncodeBeyondASCII encodes the bytes of a path that are not ASCII. Among them may be characters that change the
-// direction of what is shown beside them.
+// direction of the text next to them.
 func EncodeBeyondASCII(text string) string {
 	if strings.IndexFunc(text, func(c rune) bool { return c >= 0x80 }) < 0 {
 		return text

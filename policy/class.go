@@ -130,8 +130,8 @@ func (c *Class) first() int32 {
 	return first
 }
 
-// ClassesOf is PublicClasses without those for which no narrower rule about anything but crawling matches a path. The
-// first class is always that of everyone.
+// ClassesOf returns PublicClasses without the classes for which no narrower rule about anything but crawling matches
+// a path. The first class is always everyone's.
 func (p *Policy) ClassesOf(host, path string) []Class {
 	matching := map[int32]bool{}
 	p.narrower.Matches(pathpattern.NormalizePath(path), func(rules []int32) {
@@ -221,7 +221,7 @@ func (p *Policy) names(rule, host int32) bool {
 	return ok
 }
 
-// RulesOn lists the rules for a host, whoever they are for, in the order of the file.
+// RulesOn lists the rules for a host, for any crawler, in the order of the file.
 func (p *Policy) RulesOn(host string) (all []*Rule) {
 	for i := range p.spec.Rules {
 		if slices.ContainsFunc(p.hosts.class(host).hosts, func(h int32) bool { return p.names(int32(i), h) }) {
@@ -249,7 +249,8 @@ func (p *Policy) WithPurpose(c *Class, purpose string) Class {
 	return with
 }
 
-// Query is what a verified client of a class asks that names a purpose, in lower case, or "" for none.
+// Query returns the query of a verified client of a class that names a purpose, in lower case, or "" for
+// none.
 func (c *Class) Query(host string, u Usage, purpose string) Query {
 	q := Query{Identity: Verified, Host: host, Usage: u}
 	if len(c.Crawlers) > 0 {
@@ -283,9 +284,9 @@ func (p *Policy) rulesOf(c *Class, t Tier, keep func(int32) bool) []*Rule {
 	return rules
 }
 
-// Statements lists what the policy states to a class about a usage, in the order of the file: all that Decide considers
-// for a verified client, except Other, which counts for paths that none of them matches. purpose, in lower case or "",
-// selects rules with usage purposes.
+// Statements lists the policy's statements to a class about a usage, in the order of the file. These are all that
+// Decide considers for a verified client, except Other, which applies to paths that none of them matches. purpose, in
+// lower case or "", selects rules with usage purposes.
 func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	q := Query{Identity: Verified}
 	if purpose != "" {

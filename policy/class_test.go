@@ -70,7 +70,7 @@ func TestClassesOf(t *testing.T) {
 	}
 }
 
-// The class of one crawler has it and no other; that of a crawler nobody knows is empty.
+// The class of one crawler has it and no other. The class of an unlisted crawler is empty.
 func TestClassOf(t *testing.T) {
 	t.Parallel()
 	p, err := policy.Compile(&policy.Spec{Crawlers: policytest.Crawlers})

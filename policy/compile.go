@@ -25,7 +25,7 @@ const (
 	// compileWork bounds what compiling a policy takes, in about as many nanoseconds.
 	compileWork = 400_000_000
 	cellWork    = 380 // of a pair of an audience and a host that have rules
-	// Joining blocks may copy so many times the statements of the rules, and some more.
+	// Joining blocks may copy the statements of the rules this many times, and some more.
 	joinFactor = 4
 	joinSpare  = 1 << 16
 )

@@ -37,7 +37,7 @@ func (p *Policy) decideOdd(q Query) Decision {
 	return p.decide(&q, unsafe.String(&path[0], len(path))) // never empty, and not retained
 }
 
-// decide has the path beside the query, whose contents may escape to the heap.
+// decide takes the path separately from the query, whose contents may escape to the heap.
 func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt {
 		return Decision{Verdict: Allowed}
@@ -82,7 +82,7 @@ type search struct {
 	inner list[matched] // permitting entries that lie within such
 	any   bool          // some entry has qualifiers
 
-	// Of a search for what is strictest, whatever the path, only these are set.
+	// In a search for the strictest decision about any path, only these are set.
 	whatever  bool
 	strictest int32
 }
@@ -121,7 +121,7 @@ type matched struct {
 	in int
 }
 
-// found is what matches in one block. Several blocks may have the same scope.
+// found holds the matches in one block. Several blocks may have the same scope.
 type found struct {
 	scope
 	length     int32  // of the longest pattern of a permission
@@ -215,7 +215,8 @@ func (s *search) take(f *found, e *entry, in int) {
 	}
 }
 
-// bar is what a restriction must exceed to stand: permissions that override it or, for qualifiers, set it aside.
+// bar is the limit that a restriction must exceed to apply: permissions that override it or, for qualifiers,
+// set it aside.
 type bar struct {
 	lifted bool  // whatever the paths
 	length int32 // of the longest pattern in the same scope

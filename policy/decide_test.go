@@ -64,7 +64,7 @@ func spec(t *testing.T, text string) *policy.Spec {
 	return s
 }
 
-// Design section "In doubt, closed", case by case, to be checked by hand.
+// Design section "When in doubt, disallow", case by case, to be checked by hand.
 func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name, rules, crawler, host, path, usage, want string // want: the verdict, then the line that decides

@@ -12,7 +12,8 @@ import (
 
 const none = -1
 
-// entry is what a block states about one usage and pattern. Statements are places in Policy.statements.
+// entry holds the statements of a block about one usage and pattern. Statements are places in
+// Policy.statements.
 type entry struct {
 	length int32 // of the pattern
 	prefix int32 // the length of the pattern's prefix, see pathpattern.Pattern.Prefix
@@ -173,7 +174,7 @@ func (c *compiler) compareWilds() *TooLargeError {
 	}
 	lists, compared := pathpattern.Containers(inner, outer, &c.work)
 	if compared < len(inner) {
-		return &TooLargeError{places[compared], "the policy has too many patterns with * or $ to compare them with what is allowed from here on; write paths without * and $ where you can"}
+		return &TooLargeError{places[compared], "the policy has too many patterns with * or $ to compare them with the allow entries from here on; write paths without * and $ where you can"}
 	}
 	for i, pattern := range inner {
 		p.containers[pattern] = lists[i]

@@ -9,8 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A policy decides about one crawler, path and usage at a time. What is closed to
-// everyone stays closed, unless a rule that names the crawler opens it.
+// A policy decides about one crawler, path and usage at a time. A path disallowed for everyone
+// stays disallowed, unless a rule that names the crawler allows it.
 func ExamplePolicy_Decide() {
 	p, err := policy.Compile(&policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Googlebot"}, {Token: "GPTBot"}},

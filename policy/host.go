@@ -141,8 +141,9 @@ func NormalizeHost(s string) string {
 	return strings.ToLower(strings.TrimRight(s, "[]."))
 }
 
-// matchedHost is the part of the host of a request that Caddy's host matcher compares with the names of sites, letter
-// case aside: what net.SplitHostPort finds before the port, or else the host without one pair of brackets.
+// matchedHost returns the part of a request's host that Caddy's host matcher compares with the names of sites, letter
+// case aside. It is the part that net.SplitHostPort finds before the port, or else the host without one pair of
+// brackets.
 func matchedHost(s string) string {
 	colon := strings.LastIndexByte(s, ':')
 	if colon >= 0 {
@@ -210,8 +211,8 @@ func appendFolded(b []byte, s string) []byte {
 
 const noHost int32 = 0 // the "host" of rules without hosts
 
-// exactRank is the rank of an exact host; that of a wildcard is the length of its
-// suffix, and 0 that of rules without hosts.
+// exactRank is the rank of an exact host. The rank of a wildcard is the length of its suffix,
+// and 0 is the rank of rules without hosts.
 const exactRank = 1 << 16
 
 // hostIndex finds which of the rules' hosts a request's host is.
@@ -252,7 +253,7 @@ func (x *hostIndex) intern(h Host) int32 {
 	return id
 }
 
-// rank is how narrowly a rule names a host, see Applied.Host.
+// rank tells how narrowly a rule names a host, see Applied.Host.
 func (x *hostIndex) rank(id int32) int32 {
 	if id == noHost {
 		return 0

@@ -118,8 +118,8 @@ func BenchmarkCompileHostile(b *testing.B) {
 	}
 }
 
-// A policy over the budget is an error with the line where the work ended. One that was served before compiles all the
-// same, and every permission counts.
+// A policy over the budget is an error with the line where the work ended. One that was served before still compiles,
+// and every permission is respected.
 func TestCompileWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("spends the whole budget")

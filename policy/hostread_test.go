@@ -54,7 +54,7 @@ func TestOtherHost(t *testing.T) {
 	}
 }
 
-// caddysHost is what modules/caddyhttp/matchers.go of Caddy 2.11.9 compares.
+// caddysHost is the host that modules/caddyhttp/matchers.go of Caddy 2.11.9 compares.
 func caddysHost(host string) string {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

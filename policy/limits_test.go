@@ -9,8 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The qualifiers of all permissions that stand hold together, the stricter of
-// each kind.
+// The qualifiers of all permissions that apply are combined, the stricter of each kind.
 func TestQualifiersUnite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, rules, crawler, path, usage, want string }{

@@ -110,7 +110,7 @@ type scope struct {
 	direct   bool
 }
 
-// relation is what decides whether a statement of one scope overrides, or sets aside, one of another.
+// relation decides whether a statement of one scope overrides, or sets aside, one of another.
 type relation uint8
 
 const (
@@ -263,7 +263,7 @@ func (s *Statement) passed(now time.Time) bool {
 type Query struct {
 	Crawler  CrawlerID
 	Identity Identity
-	Purposes []string // named by the client beside what the catalog says; lower case
+	Purposes []string // named by the client in addition to the catalog; lower case
 	Host     string   // as sent: case and port do not matter
 	Path     string   // the path and query of the request target, as sent
 	Usage    Usage

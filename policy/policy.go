@@ -18,7 +18,7 @@ type CrawlerID int32
 type Policy struct {
 	spec       *Spec
 	table      *CrawlerTable
-	own        []Crawler // that only rules name; their numbers follow those of the table
+	own        []Crawler // crawlers that only rules name; their numbers follow the table's
 	ownByToken map[string]CrawlerID
 	families   []CrawlerID   // see Family
 	reachOf    []uint16      // of each crawler, in reaches; small, as a server has thousands of policies
@@ -48,7 +48,7 @@ type reach struct {
 	*atom
 }
 
-// Spec is what the policy was compiled from. It must not be changed.
+// Spec returns the source of the compiled policy. It must not be changed.
 func (p *Policy) Spec() *Spec { return p.spec }
 
 // Crawler returns the crawler with a product token, in any case (RFC 9309 section 2.2.1), or 0.
@@ -97,8 +97,8 @@ func (p *Policy) Identities() []Identity {
 	return []Identity{Unknown}
 }
 
-// Mode is what the edge does about a request that d disallows: the strictest mode of the standing prohibitions' rules, by
-// default the policy's.
+// Mode returns the server's mode for a request that d disallows: the strictest mode of the rules that apply, by default
+// the policy's.
 func (p *Policy) Mode(d Decision) Mode {
 	if d.mode != ModeUnset {
 		return d.mode

@@ -50,7 +50,7 @@ func (t TimeLimit) Passed(now time.Time) bool {
 	return t.Kind == UntilDate && now.After(t.Last)
 }
 
-// LengthUnit is what a MaxLength counts.
+// LengthUnit is the unit of a MaxLength.
 type LengthUnit string
 
 // The units of a length (ACAP 1.0, section 2.5.5.2.3).
@@ -59,7 +59,7 @@ const (
 	Words LengthUnit = "words"
 )
 
-// Length limits a snippet. A zero Unit is no limit.
+// Length limits a snippet. A zero Unit means no limit.
 type Length struct {
 	N    int
 	Unit LengthUnit

@@ -133,7 +133,7 @@ type CrawlerTable struct {
 	families []CrawlerID // see Policy.Family
 }
 
-// NewCrawlerTable numbers crawlers. Of equal tokens the first counts.
+// NewCrawlerTable numbers crawlers. If tokens repeat, the first one wins.
 func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 	t := &CrawlerTable{crawlers: make([]Crawler, 1, len(crawlers)+1), byToken: make(map[string]CrawlerID, len(crawlers))}
 	for _, c := range crawlers {

@@ -5,7 +5,7 @@ package policy
 // RightsUsages are the usages of rights registers: the AIPREF categories (draft-ietf-aipref-vocab-08), in order.
 func RightsUsages() [3]Usage { return [...]Usage{TrainAI, AIUse, Search} }
 
-// Rights is who owns the content, and on which terms it can be licensed. It decides nothing.
+// Rights holds the owner of the content, and the terms of its license. It does not affect decisions.
 type Rights struct {
 	Copyright string // the rightsholder's name
 	Contact   string // a mailto: or https: URL

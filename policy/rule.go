@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Pos is a place in the policy file. Line and column start at 1; the zero value is no place.
+// Pos is a place in the policy file. Line and column start at 1; the zero value means no place.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
@@ -84,7 +84,7 @@ func (a Audience) Includes(c Crawler) bool {
 	return false
 }
 
-// Tier is how closely an audience names a crawler.
+// Tier tells how closely an audience names a crawler.
 type Tier uint8
 
 // The tiers, closest first.
@@ -97,7 +97,7 @@ const (
 	numTiers
 )
 
-// Mode is what the edge does about a request that the policy disallows.
+// Mode is the server's reaction to a disallowed request.
 type Mode uint8
 
 // The modes, mildest first. ModeUnset leaves it to the policy's default.
@@ -119,7 +119,7 @@ func ParseMode(name string) (Mode, bool) {
 	return m, m != ModeUnset
 }
 
-// Identity is what verification found out about a client.
+// Identity is the result of verifying a client.
 type Identity uint8
 
 // The answers of verification.
@@ -134,7 +134,7 @@ var identityNames = [...]string{"unverified", "impostor", "verified"}
 // String is the identity as explanations and logs write it.
 func (i Identity) String() string { return identityNames[i] }
 
-// Demand is what a rule requires of a client's identity before it applies.
+// Demand is a rule's condition on a client's identity.
 type Demand uint8
 
 // The demands. DemandAny, the zero value, is met by every client.
@@ -199,10 +199,10 @@ type Rule struct {
 	AppDirectives        []AppDirective
 	EngineRules          []EngineRule
 	CrawlDelay           time.Duration // 0: none
-	NoCrawlDelay         bool          // "crawl-delay: none": a wider rule's delay does not hold
+	NoCrawlDelay         bool          // "crawl-delay: none": a wider rule's delay does not apply
 	CrawlDelayPos        Pos
 	Limit                Limit // at the edge
-	NoLimit              bool  // "limit: none": a wider rule's limit does not hold
+	NoLimit              bool  // "limit: none": a wider rule's limit does not apply
 	LimitPos             Pos
 	Enforce              Mode
 	Intended             bool     // waives the only guard that the rule meets
@@ -211,11 +211,12 @@ type Rule struct {
 	Requests             []ActionRequest
 }
 
-// ActionRequest asks crawlers to act on one resource soon (ACAP 1.0 section 2.6). It decides nothing.
+// ActionRequest asks crawlers to act on one resource soon (ACAP 1.0 section 2.6). It does not affect
+// decisions.
 type ActionRequest struct {
 	Pos    Pos
 	Action string // TakeDown or ReCrawl
-	Path   string // of the resource, which is no pattern
+	Path   string // of the resource, which is not a pattern
 }
 
 // The actions of ACAP 1.0.
@@ -224,7 +225,7 @@ const (
 	ReCrawl  = "re-crawl"  // section 2.6.2
 )
 
-// Crawler is what a policy knows of one crawler.
+// Crawler holds the policy's knowledge of one crawler.
 type Crawler struct {
 	Token            string // RFC 9309 section 2.2.1
 	Operator         string
@@ -232,10 +233,10 @@ type Crawler struct {
 	Purposes         []string // what "purpose:" means
 	Follows          []string // names the crawlers whose robots.txt group this one obeys if none names it, the preferred first
 	IgnoresStar      bool     // it does not obey the group of "*"
-	NoToken          bool     // no document says that the name works in robots.txt, and it is no product token
+	NoToken          bool     // no document says that the name works in robots.txt, and it is not a product token
 	Rare             bool     // no document says that it reads robots.txt, and publishers' common lists lack it
 	Signer           bool     // it is known by its requests' signature alone, so nothing published can name it
-	RobotsOnly       bool     // a control token: it stands in robots.txt, and no request carries it
+	RobotsOnly       bool     // a control token: it appears in robots.txt, and no request carries it
 	ControlsTraining bool     // it is a control token that switches AI training off
 	IntendedChecks   []string // guards that do not protect the crawler
 }
@@ -244,7 +245,7 @@ type Crawler struct {
 // demands it, as anyone can sign as some host.
 func (c *Crawler) IsStranger() bool { return c.Signer && c.Category == "" && c.Operator == "" }
 
-// Enforcement is what the edge does when a rule does not say.
+// Enforcement is the server's default for rules without their own setting.
 type Enforcement struct {
 	Mode       Mode // ModeUnset means ModeOff
 	Status     int  // of a block; 0 means 403
@@ -280,7 +281,7 @@ type Publish struct {
 	License          string // absolute URL of an RSL license; empty for none
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
 	Preambles        []Preamble
-	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" beside it
+	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" next to it
 	AllGroups        bool // robots.txt names crawlers that the server blocks anyway, see robotsserve.Options
 }
 

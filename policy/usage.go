@@ -82,8 +82,8 @@ func IsPurpose(word string) bool {
 	return word != "" && strings.IndexByte(letters, word[0]) >= 0 && strings.Trim(word, letters+"0123456789-_.") == ""
 }
 
-// MatchPurpose reports whether a pattern matches all of a purpose's name or URI (ACAP 1.0 sections 2.3.3 and 2.8), both in
-// lower case. A "$" at its end changes nothing.
+// MatchPurpose reports whether a pattern matches all of a purpose's name or URI (ACAP 1.0 sections 2.3.3 and 2.8), both
+// in lower case. A "$" at its end has no effect.
 func MatchPurpose(pattern, s string) bool {
 	return pathpattern.Raw(strings.TrimSuffix(pattern, "$") + "$").Match(s)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Params returns the rules as Parameters of Robots-Tag members (draft-illyes-repext-03): bare rules are
-// true, numbers Integers, the max-image-preview a Token and the date a String in ISO 8601 form, because
-// parsers of RFC 8941, which the draft cites, would discard the whole field at a Date.
+// Params returns the rules as Parameters of Robots-Tag members (draft-illyes-repext-03). Bare rules are
+// true, numbers are Integers, and the max-image-preview is a Token. The date is a String in ISO 8601
+// form, because parsers of RFC 8941, which the draft cites, would discard the whole field at a Date.
 //
 // Usually that is one member, or none. Further values of a rule, such as one that cannot be understood, need a
 // member each. These come first, because readers of a Dictionary, as in draft -02, know only the last.

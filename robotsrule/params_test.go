@@ -40,8 +40,8 @@ func unmarshal(t *testing.T, text string) (members []*httpsfv.Params) {
 	return members
 }
 
-// checkParams holds s to what the Robots-Tag members of one audience must be: readable as a List and, but for
-// further values of a rule, as a Dictionary, stable, and without permissive words.
+// checkParams checks that s is a valid set of Robots-Tag members of one audience: readable as a List and, but
+// for further values of a rule, as a Dictionary, stable, and without permissive words.
 func checkParams(t *testing.T, s Set) {
 	t.Helper()
 	text := marshal(t, s.Params())
@@ -72,7 +72,7 @@ func checkParams(t *testing.T, s Set) {
 	}
 }
 
-// plainIndex is what Robots-Tag can say of s's indexing.
+// plainIndex is the part of s about indexing that Robots-Tag can express.
 func plainIndex(s Set) uint8 {
 	if s.Has("noindex") {
 		return noindexPlain

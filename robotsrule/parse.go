@@ -40,7 +40,7 @@ func Parse(s string) Set {
 			if e.sep == 0 || takesValue(e.name) {
 				break
 			}
-			// What follows a bare rule can be one more rule, or behind an equals sign its value.
+			// The text after a bare rule can be one more rule, or after an equals sign its value.
 			text = text && e.sep == ':'
 			value := e.value
 			if e = elementOf(value); takesValue(e.name) {
@@ -229,8 +229,9 @@ var documented = []documentedRule{
 type documentedRule struct{ name, value string }
 
 // ParseStrict reads a list as Parse does, but only documented rules with documented values. The error names the
-// rule and what would be accepted. A date needs its time and zone, because engines do not say what they assume.
-// A rule with two values, a permissive word beside its contrary, and indexifembedded without noindex are errors.
+// rule and the valid values. A date needs its time and zone, because engines do not document their defaults. A
+// rule with two values, a permissive word together with its contrary, and indexifembedded without noindex are
+// errors.
 func ParseStrict(s string) (Set, error) {
 	var set Set
 	seen := map[string]string{}
@@ -320,9 +321,9 @@ func (s Set) consistent(seen map[string]string) error {
 	return nil
 }
 
-// IsCanonical reports whether every known rule of a list is spelled as search engines document it, in any case and
-// with white space around it, so that they read it as Parse does. Parse also reads "noindex=false" and "noindex:
-// nofollow" as noindex, where an engine may ignore the word.
+// IsCanonical reports whether every known rule of a list is spelled as search engines document it, so that they
+// read it as Parse does. Case and white space around a rule do not matter. Parse also reads "noindex=false" and
+// "noindex: nofollow" as noindex, where an engine may ignore the word.
 func IsCanonical(list string) bool {
 	for list != "" {
 		e, rest := nextElement(list)

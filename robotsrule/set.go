@@ -24,7 +24,7 @@ type Set struct {
 	image   uint8
 	snippet int64  // see limit
 	video   int64  // see limit
-	expires int64  // Unix seconds plus one; 0 is no date
+	expires int64  // Unix seconds plus one; 0 means no date
 	other   string // sorted, unique, separated by newlines
 }
 
@@ -272,7 +272,7 @@ var others = []string{
 }
 
 // IsRule reports whether name, in any case, is the name of a rule that an engine documents or that is in use, or
-// starts with max-: "unavailable_after: …" and not "examplebot: …" in X-Robots-Tag.
+// starts with max-. In X-Robots-Tag it distinguishes "unavailable_after: …" from "examplebot: …".
 func IsRule(name string) bool {
 	name = ascii.Lower(name)
 	return takesValue(name) || slices.Contains(others, name) ||
@@ -301,8 +301,8 @@ func Cut(list string) (rule, rest string) {
 	return rule, rest
 }
 
-// Restrictive returns s without words that only allow (all, index, … and an indexifembedded without noindex):
-// that is the default, and beside a restriction from elsewhere some engines let them win.
+// Restrictive returns s without words that only allow (all, index, … and an indexifembedded without noindex).
+// They state the default, and some engines let them win over a restriction from elsewhere.
 func (s Set) Restrictive() Set {
 	if s.index == embeddedOnlyWord {
 		s.index = indexUnsaid

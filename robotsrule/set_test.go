@@ -50,8 +50,8 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// vocabulary is what the property tests draw lists from: every rule, values at
-// the edges, permissive words, unknown and malformed ones.
+// vocabulary is the source of lists in the property tests: every rule, values at the edges,
+// permissive words, unknown and malformed ones.
 var vocabulary = []string{
 	"all", "none", "index", "noindex", "follow", "nofollow", "indexifembedded", "nosnippet", "snippet", "noarchive",
 	"archive", "nocache", "cache", "notranslate", "translate", "noimageindex", "noodp", "noai", "ai", "nonoai", "foo", "bar:baz",

@@ -21,7 +21,7 @@ var zones = map[string]int{
 
 var weekday = regexp.MustCompile(`^(?:SUN|MON|TUES?|WED(?:NES)?|THU(?:RS)?|FRI|SAT(?:UR)?)(?:DAY)?[., ]+`)
 
-// monthFirst is what commas and full stops leave of "Dec. 26, 2026".
+// monthFirst matches "Dec. 26, 2026" without its commas and full stops.
 var monthFirst = regexp.MustCompile(`^([A-Z]{3,9})\.? ([0-9]{1,2}),`)
 
 type layout struct {
@@ -92,8 +92,8 @@ type date struct {
 }
 
 // parseDate reads a date in a form that Google documents (RFC 822, RFC 850, ISO 8601), with two or four digits for
-// the year and full or short months, and those that begin with the month. A date without a time is the start of that
-// day. Unknown zones are errors, and digits alone unless they can be no other number.
+// the year and full or short months. It also reads dates that begin with the month. A date without a time is the
+// start of that day. Unknown zones are errors, and digits alone unless they can only be a date.
 func parseDate(text string) (date, bool) {
 	if text = clean(text[:min(len(text), 2*maxDateText)]); len(text) < len("2 Jan 06") || len(text) > maxDateText {
 		return date{}, false
@@ -130,9 +130,9 @@ func clampDate(unix int64) int64 { return min(max(unix, 0), maxDate) }
 // headerDate is RFC 822's date without the weekday and its comma, with a four-digit year (RFC 5322).
 const headerDate = "2 Jan 2006 15:04:05 GMT"
 
-// String is the rules as X-Robots-Tag and meta content spell them: "noindex, nofollow, max-snippet:20,
-// unavailable_after: 31 Dec 2026 23:59:59 GMT". Unknown rules with a value come last, because a reader may take
-// the name for a user agent. The order is always the same, and parsing the text gives the same set.
+// String returns the rules as X-Robots-Tag and meta content spell them: "noindex, nofollow, max-snippet:20,
+// unavailable_after: 31 Dec 2026 23:59:59 GMT". Unknown rules with a value come last, because a reader may
+// mistake the name for a user agent. The order is always the same, and parsing the text gives the same set.
 func (s Set) String() string { return s.text(headerDate) }
 
 // Meta is String with the date in ISO 8601 form. It is not escaped for HTML.
@@ -184,8 +184,9 @@ func number(limit int64) string {
 	return strconv.FormatInt(limit-limitZero, 10)
 }
 
-// A word is a permissive word, an unknown rule, or a malformed value of a known one: "name", "name:value" as in
-// X-Robots-Tag, or "name=item" with a bare item of RFC 8941, in lowercase except for the value.
+// A word is a permissive word, an unknown rule, or a malformed value of a known one. It is spelled "name",
+// "name:value" as in X-Robots-Tag, or "name=item" with a bare item of RFC 8941, in lowercase except for the
+// value.
 
 func wordName(w string) (name string, valued bool) {
 	if i := strings.IndexAny(w, ":="); i >= 0 {

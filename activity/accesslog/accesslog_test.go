@@ -228,7 +228,7 @@ func TestNumbersOfCaddy(t *testing.T) {
 	}
 }
 
-// A line that is damaged is no record, wherever the damage is.
+// A damaged line is not a record, wherever the damage is.
 func TestDamagedJSON(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

@@ -67,7 +67,7 @@ type Reading struct {
 	Stdin   io.Reader // read for the name Stdin, by default os.Stdin
 }
 
-// chunkSize is how much a worker parses at a time, and the longest line.
+// chunkSize is the number of bytes that a worker parses at a time, and the longest line.
 const chunkSize = 1 << 20
 
 type chunk struct {

@@ -81,7 +81,7 @@ type textFormat struct {
 // part is a field and the text after it.
 type part struct {
 	field  field
-	quoted bool // the field stands in double quotes, and may hold escapes
+	quoted bool // the field is in double quotes, and may have escapes
 	after  string
 }
 

@@ -291,7 +291,7 @@ func TestAddedFields(t *testing.T) {
 	}
 }
 
-// What is missing in a log is a gap, wherever it is missing.
+// Data that is missing in a log is a gap, wherever it is missing.
 func TestGaps(t *testing.T) {
 	t.Parallel()
 	all := requests(rand.New(rand.NewPCG(3, 1)), 5000)

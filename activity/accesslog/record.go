@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accesslog reads the access logs of web servers: JSON of Caddy and others, also where another program put text
-// before it, the Common and Combined formats, the W3C extended format, and log formats of nginx and Apache.
+// Package accesslog reads the access logs of web servers. It reads JSON of Caddy and others, also with text of another
+// program before it, the Common and Combined formats, the W3C extended format, and log formats of nginx and Apache.
 //
 // It says what it could not read: see Result.
 package accesslog
@@ -67,7 +67,7 @@ func (r *Record) set(f field, v []byte) {
 		r.Crawler = v
 	case identity:
 		r.Identity = v
-	default: // other fields do not hold text
+	default: // other fields are not text
 	}
 }
 
@@ -142,7 +142,7 @@ func unescape(b, s []byte) []byte {
 // controls are the control characters that letters stand for.
 var controls = [256]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
-// hexNumber reads a number of so many digits.
+// hexNumber reads a number of the given number of digits.
 func hexNumber(s []byte, digits int) (uint64, bool) {
 	if len(s) < digits {
 		return 0, false

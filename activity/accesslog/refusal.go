@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// packed lists files that do not hold text, by their first bytes, with the command that turns them into text.
+// packed lists files that are not text, by their first bytes, with the command that turns them into text.
 var packed = []struct{ start, name, command string }{
 	{"\xfd7zXZ\x00", "packed with xz", "xz -dc FILE"},
 	{"BZh", "packed with bzip2", "bzip2 -dc FILE"},
@@ -23,7 +23,7 @@ var packed = []struct{ start, name, command string }{
 	{"SQLite format 3", "a database", ""},
 }
 
-// refusedFile returns an error for files that do not hold text.
+// refusedFile returns an error for files that are not text.
 func refusedFile(start []byte) error {
 	for _, p := range packed {
 		switch {

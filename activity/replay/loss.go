@@ -18,12 +18,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// LossPeriod is how far back [SearchLoss.Check] is meant to look.
+// LossPeriod is the period before now that [SearchLoss.Check] is meant to look at.
 const LossPeriod = 7 * 24 * time.Hour
 
-// SearchLoss is what search engines lose by the new policy, see [site.SearchLoss]. It counts requests of
-// verified search crawlers, and of crawlers that nothing could have verified: the operator publishes no
-// proof, or no request of it in the traffic was verified or failed verification. Impostors do not count.
+// SearchLoss holds the losses of search engines under the new policy, see [site.SearchLoss]. It counts
+// requests of verified search crawlers, and of crawlers that nothing could have verified. Either their
+// operator publishes no proof, or no request of theirs in the traffic was verified or failed
+// verification. Impostors are not counted.
 type SearchLoss struct {
 	Requests   int64 `json:"requests"` // what no rule says is intended
 	Intended   int64 `json:"intended"`
@@ -121,7 +122,7 @@ func add[K comparable](to, from map[K]int64) {
 	}
 }
 
-// unsaid is what a store lacks about requests that a search engine may lose.
+// unsaid lists data about requests a search engine may lose that a database lacks.
 type unsaid struct {
 	crawler  string
 	identity policy.Identity
@@ -176,10 +177,10 @@ func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool,
 	}
 }
 
-// maxGap is how long a small site may be without a request.
+// maxGap is the time that a small site may be without a request.
 const maxGap = 36 * time.Hour
 
-// Uncertain is how many requests are undecided.
+// Uncertain returns the number of undecided requests.
 func (s *SearchLoss) Uncertain() (n int64) {
 	for _, u := range s.Undecided {
 		n += u.Requests
@@ -202,12 +203,13 @@ func (s *SearchLoss) Check(most, uncertain int64, option string) error {
 		why = append(why, fmt.Sprintf("search engines would lose %s, and %s may be lost: %s", plural(s.Requests, "request"), limit, s.Who()))
 	}
 	if n := s.Uncertain(); n > uncertain {
-		why = append(why, fmt.Sprintf("whether search engines lose anything cannot be judged for %s: %s (%s %d allows so many)", plural(n, "request"), s.Unsaid(), option, n))
+		why = append(why, fmt.Sprintf("whether search engines lose anything cannot be judged for %s: %s (%s %d allows that many)", plural(n, "request"), s.Unsaid(), option, n))
 	}
 	return errors.New(strings.Join(why, "; "))
 }
 
-// Who says which search engines lose what, by which rules, and what to write if it is intended.
+// Who returns the losses of each search engine, the rules that cause them, and the line to write if they are
+// intended.
 func (s *SearchLoss) Who() string {
 	var who []string
 	var all effect.Loss

@@ -60,8 +60,8 @@ func oneSlash(path string) string {
 	return path
 }
 
-// What search engines lose is what an evaluator that shares no code with the policies
-// counts, for each kind of loss and each crawler.
+// The losses of search engines equal the count of an evaluator that shares no code with the
+// policies, for each kind of loss and each crawler.
 func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()
@@ -185,7 +185,7 @@ func counted(specs [2]*policy.Spec, texts [2]func(string) string, visits []activ
 	return n
 }
 
-// What the rows of a store do not say is a loss only if the policies differ where it
+// Data that is missing in the rows of a database is a loss only if the policies differ where it
 // matters.
 func TestSearchLossIsUndecided(t *testing.T) {
 	t.Parallel()

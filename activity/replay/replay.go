@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replay decides real traffic anew: what a policy, or the difference
-// between two, would have done to the requests of access logs.
+// Package replay decides real traffic again: it shows the effect that a policy, or the
+// difference between two, would have had on the requests of access logs.
 package replay
 
 import (
@@ -44,7 +44,7 @@ type Options struct {
 	losses func() *compare.Losses // what search engines may lose, found without traffic
 }
 
-// Verdict is what a policy does about a request.
+// Verdict is a policy's decision on a request.
 type Verdict struct {
 	Crawler  string // the product token of the crawler that decided
 	Identity policy.Identity
@@ -95,7 +95,7 @@ type identityKey struct {
 	crawler policy.CrawlerID
 	addr    netip.Addr
 	day     int64
-	// What rules out, or can be, a proof that the log does not have.
+	// Facts that rule out a proof, or that can be a proof the log does not have.
 	preview, unsigned bool
 }
 

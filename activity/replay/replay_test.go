@@ -63,8 +63,8 @@ func load(t testing.TB, name, text string) *site.Site {
 	return s
 }
 
-// agents are what the generated traffic comes from. Every address is one of which
-// the embedded lists can tell, or none can.
+// agents are the senders of the generated traffic. For every address either the embedded lists
+// can decide, or none can.
 var agents = []struct {
 	ua, crawler, address string
 	identity             string
@@ -121,8 +121,8 @@ func run(t *testing.T, old bool, log []byte) *Report {
 	return r
 }
 
-// TestReportCountsEveryRequest holds every number of a report against what the traffic was
-// made of. What the policies mean is written out by hand here.
+// TestReportCountsEveryRequest compares every number of a report with the generated traffic.
+// The meaning of the policies is written out by hand here.
 func TestReportCountsEveryRequest(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -296,9 +296,9 @@ func TestLimitsAreReplayed(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	// Ten requests at a time, every ten minutes: of each ten, 5 pass at once, and after ten minutes there is room again.
-	// What is disallowed does not count, nor does what others ask for. The logs are named out of order, and each is
-	// written twice, so that each ten are in two of them.
+	// Ten requests come at a time, every ten minutes. Of each ten, 5 pass at once, and after ten minutes there is room
+	// again. Disallowed requests and those of other clients are not counted. The logs are named out of order, and each
+	// is written twice, so that each ten are in two of them.
 	for i := 5; i >= 0; i-- {
 		for half := range 2 {
 			name := filepath.Join(dir, fmt.Sprintf("%d-%d.log", i, half))
@@ -393,8 +393,8 @@ func TestQueriesThatMatterAreShown(t *testing.T) {
 	}
 }
 
-// A target is judged as the server judges it: without the scheme and the host of its
-// absolute form, and not at all if it has an opaque part, which the server does not pass on.
+// A target is judged like on the server, without the scheme and the host of its absolute form.
+// It is not judged at all if it has an opaque part, which the server does not pass on.
 func TestTargetsAreJudgedAsTheServerDoes(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "access.log")

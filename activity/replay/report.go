@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Report is what a replay found. Its JSON form is documented in docs/reference/replay.md.
+// Report holds the results of a replay. Its JSON form is documented in docs/reference/replay.md.
 type Report struct {
 	New   string    `json:"new"`           // the name of the policy's file
 	Old   string    `json:"old,omitempty"` // empty: compared with blocking nothing

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// key is what requests of a crawler are counted by.
+// key groups the requests of a crawler for counting.
 type key struct {
 	site     *site.Site // that knows the crawler
 	crawler  policy.CrawlerID

@@ -28,7 +28,7 @@ type worker struct {
 	clients  map[string]*client // by User-Agent
 }
 
-// client is what a User-Agent means to both policies.
+// client holds the meaning of a User-Agent for both policies.
 type client struct {
 	new, old  []policy.CrawlerID // the crawlers that it names
 	purposes  [2][]string
@@ -284,7 +284,7 @@ func newDecider(s *site.Site) *decider {
 	})}
 }
 
-// verdict is what a policy says of a request.
+// verdict is a policy's decision on a request.
 type verdict struct {
 	decision activity.Decision
 	rule     *policy.Rule
@@ -317,7 +317,7 @@ func (d *decider) clients(ids []policy.CrawlerID, identify func(*site.Site, poli
 	return clients
 }
 
-// Decision is what the edge does about a request, if the server enforces the policy.
+// Decision is the server's decision on a request, if the server enforces the policy.
 func Decision(v site.Verdict) activity.Decision {
 	if !v.Blocked() {
 		return activity.Allowed

@@ -94,9 +94,9 @@ func (e *engine) start() {
 	e.started.Store(true)
 }
 
-// use acquires the address lists that the embedded catalog does not have: those of a
-// newer catalog, and those of the policy. They are released when the policy is garbage:
-// requests and logs may use it longer than any configuration does.
+// use acquires the address lists that the embedded catalog does not have, from a newer catalog
+// and from the policy. They are released when the policy is garbage, because requests and logs
+// may use it longer than any configuration does.
 func (e *engine) use(id *crawlers.Identities) {
 	listed, own := id.CatalogLists(), id.OwnLists()
 	if len(listed)+len(own) == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// An Explainer returns what is known about one client address as that of a crawler
-// with these facts, and a sentence that says why.
+// An Explainer returns the identity of one client address as a crawler with these facts, and a
+// sentence with the reason.
 type Explainer = func(crawlers.Verification) (policy.Identity, string)
 
 // ExplainEmbedded explains an address by the embedded address lists among urls. It uses no network.
@@ -31,11 +31,11 @@ func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 // for anything that would have to be looked up.
 func ExplainRunning(addr netip.Addr) Explainer {
 	return func(facts crawlers.Verification) (identity policy.Identity, evidence string) {
-		evidence = "this server verifies nothing (verify off)"
+		evidence = "this server does not verify crawlers (verify off)"
 		for _, e := range engines.All() {
 			identity, evidence = explain(e, facts, addr)
 			if card := e.card(facts); card != (webbotauth.Card{}) {
-				evidence += "; whoever signs with its keys says of itself: " + card.String()
+				evidence += "; the signer with its keys describes itself as: " + card.String()
 			}
 			if identity != policy.Unknown {
 				return identity, evidence
@@ -45,7 +45,7 @@ func ExplainRunning(addr netip.Addr) Explainer {
 	}
 }
 
-// CardOf returns what the signer among these facts says of itself, if that has been fetched.
+// CardOf returns the description that the signer among these facts gives of itself, if it has been fetched.
 func CardOf(facts crawlers.Verification) (card webbotauth.Card) {
 	for _, e := range engines.All() {
 		card = cmp.Or(card, e.card(facts))

@@ -22,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Server is what a verifier asks of the server whose clients it verifies.
+// Server answers a verifier's questions about the server whose clients it verifies.
 type Server interface {
 	// ClientIP returns the address of the client, "" if it is not known.
 	ClientIP(r *http.Request) string
@@ -32,8 +32,8 @@ type Server interface {
 	Vars(r *http.Request) map[string]any
 }
 
-// Verifier verifies the clients of one handler or matcher. It is safe for concurrent
-// use and never makes a request wait. A nil Verifier verifies nothing.
+// Verifier verifies the clients of one handler or matcher. It is safe for concurrent use and
+// never makes a request wait. A nil Verifier does not verify.
 type Verifier struct {
 	methods Methods
 	engine  *engine
@@ -42,8 +42,8 @@ type Verifier struct {
 }
 
 // New returns a verifier that uses the lists of the embedded catalog, and those of the policies that it is asked
-// about. It returns nil if verification is off. Close it when done. logger returns the logger to use now, as
-// verifiers with the same methods share what they fetch; nil: nothing is logged.
+// about. It returns nil if verification is off. Close it when done. logger returns the logger to use now,
+// because verifiers with the same methods share the data they fetch. A nil logger means that nothing is logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {
 		return nil
@@ -55,7 +55,7 @@ func New(m Methods, logger func() *zap.Logger) *Verifier {
 	}
 	if err := e.lists.Acquire(v.lists, maxPrefixes); err != nil {
 		v.lists = nil
-		e.sources.bound("too many address lists; those of the built-in catalog are not used", zap.Error(err))
+		e.sources.bound("too many address lists; the lists of the built-in catalog are not used", zap.Error(err))
 	}
 	return v
 }
@@ -109,15 +109,16 @@ type Client[T comparable] struct {
 	proof    proof
 }
 
-// proof is what verified a client: by is that of [verify.Result], or bySignature for the key that evidence is.
+// proof is the proof that verified a client: by is the by of [verify.Result], or bySignature for the key that
+// evidence is.
 type proof struct{ by, evidence string }
 
 const bySignature = "signature"
 
-// Ask finds out who the client of a request is: it appends to clients the crawlers whose rules hold for it, and returns
-// them with the card of the one who signed the request. These are the crawlers that its User-Agent names, unless it
-// proves which one it is from, and the signer, if the policy names it (signed:HOST). A signer that is documented to be
-// the proven one stands for both. What is not cached is looked up in the background, for the next request.
+// Ask finds the client of a request. It appends to clients the crawlers whose rules apply to it, and returns them with
+// the card of the signer. They are the crawlers that its User-Agent names, unless it proves which crawler sent it, and
+// the signer, if the policy names it (signed:HOST). A signer that is documented to be the proven crawler stands for
+// both. Data that is not cached is looked up in the background, for the next request.
 func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
 	var p proven
 	if v != nil {
@@ -157,8 +158,8 @@ func ofProven[T comparable](known Known[T], c *crawlers.Crawler) (id T, ok bool)
 	return known.CrawlerOf(c)
 }
 
-// identify returns whether a request comes from the crawler with these facts, which are those of a policy or catalog
-// with these identities. The address is that of the client, invalid if it is not known.
+// identify reports whether a request comes from the crawler with these facts, which a policy or catalog with these
+// identities has. The address is the client's, invalid if it is not known.
 func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities, facts crawlers.Verification) (policy.Identity, proof) {
 	if facts.IsEmpty() {
 		return policy.Unknown, proof{}
@@ -193,13 +194,14 @@ func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities,
 	return policy.Unknown, proof{}
 }
 
-// proven is who a request proves to be from, whatever its User-Agent says. Nothing is set if it proves nothing.
+// proven is the sender that a request proves, whatever its User-Agent says. It is empty if the request proves
+// nothing.
 type proven struct {
 	// crawler is the one whose operator signed the request, or that alone comes from its
 	// address. If several crawlers share the keys it is the one that the User-Agent names.
 	crawler *crawlers.Crawler
 	signer  *crawlers.Crawler // the signer, if the policy names it (signed:HOST)
-	card    webbotauth.Card   // what the one who signed says of itself
+	card    webbotauth.Card   // the signer's description of itself
 }
 
 // recognize returns what a request proves: by a signature of an operator, or by an address on a list that an operator
@@ -286,9 +288,9 @@ func clientScheme(s Server, r *http.Request) string {
 	return "http"
 }
 
-// Proof says by what a client was verified as the crawler with these facts, so that others can check it: a key, an
-// address list and its date, or the suffix of the host name, which as a whole would contain the address. It is empty of a
-// client that is not verified.
+// Proof returns the proof that verified a client as the crawler with these facts, so that others can check it. It is a
+// key, an address list and its date, or the suffix of the host name, because the whole name would contain the address.
+// It is empty for an unverified client.
 func (c *Client[T]) Proof(v *Verifier, facts crawlers.Verification) string {
 	switch c.proof.by {
 	case bySignature:

@@ -128,8 +128,8 @@ func TestIdentifyByDNS(t *testing.T) {
 	}
 }
 
-// With a signature that proves nothing the address decides; one that cannot be checked
-// makes nobody an impostor.
+// With a signature that proves nothing the address decides. A signature that cannot be checked
+// makes no client an impostor.
 func TestIdentifyBySignatureAndAddress(t *testing.T) {
 	const own = "https://keys.crawl.example"
 	facts := crawlers.Verification{ReverseDNS: []string{".crawl.example"}, WebBotAuth: own}
@@ -175,7 +175,7 @@ func TestIdentifyBySignatureAndAddress(t *testing.T) {
 	}
 }
 
-// A source that is not used, or has no answer, makes nobody an impostor.
+// A source that is not used, or has no answer, makes no client an impostor.
 func TestIdentifyUnknown(t *testing.T) {
 	known, err := crawlers.Default()
 	if err != nil {
@@ -207,8 +207,7 @@ func TestIdentifyUnknown(t *testing.T) {
 	}
 }
 
-// googleFacts are those of Googlebot, and noPolicy the identities of a policy that
-// adds nothing.
+// googleFacts are Googlebot's facts, and noPolicy the identities of a policy that adds nothing.
 func googleFacts(t *testing.T) (crawlers.Verification, *crawlers.Identities) {
 	t.Helper()
 	known, err := crawlers.Default()
@@ -314,7 +313,7 @@ func TestPoliciesWithManyLists(t *testing.T) {
 	runtime.KeepAlive(rest)
 }
 
-// All lists of a newer catalog are used, however many it adds, beside those of a policy.
+// All lists of a newer catalog are used, however many it adds, together with the policy's lists.
 func TestNewerCatalogWithManyLists(t *testing.T) {
 	logger, logs := observed()
 	t.Cleanup(func() { crawlers.Install(nil) })
@@ -366,7 +365,7 @@ func TestNoRoomForTheCatalog(t *testing.T) {
 			t.Errorf("%s: %s", address, got)
 		}
 	}
-	if logs.FilterMessageSnippet("those of the built-in catalog are not used").Len() != 1 {
+	if logs.FilterMessageSnippet("the lists of the built-in catalog are not used").Len() != 1 {
 		t.Errorf("not logged: %v", logs.All())
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
 
-// Methods says how clients are verified: the values of `verify` and `verify_from`. The zero value verifies nothing.
+// Methods are the ways to verify clients: the values of `verify` and `verify_from`. With the zero value
+// clients are not verified.
 type Methods struct {
 	// Enabled is false for `verify off`. The embedded address lists are used whenever it is true.
 	Enabled       bool
@@ -52,8 +53,8 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 	return m, nil
 }
 
-// Lacks returns the method that would have to be configured for a crawler with these facts
-// to be verified, for longer than built-in address lists are valid; "" if one is configured,
+// Lacks returns the method that would have to be configured to verify a crawler with these
+// facts for longer than built-in address lists are valid. It returns "" if one is configured,
 // or if nothing can verify the crawler. builtIn is true if such a list verifies it until then.
 func (v *Verifier) Lacks(facts crawlers.Verification) (method string, builtIn bool) {
 	m := v.methods

@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// The resolver counts as failing after so many failed lookups in a row, because
-// single addresses have broken name servers. Its state is logged at most once per
-// dnsLogInterval: someone who owns such addresses could make it change at will.
+// The resolver is failing after this many failed lookups in a row, because single addresses
+// have broken name servers. Its state is logged at most once per dnsLogInterval, because the
+// owner of such addresses could make it change at will.
 const (
 	dnsFailures    = 5
 	dnsLogInterval = time.Minute
@@ -101,7 +101,7 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 	log.Warn(message, zap.Error(d.Err))
 }
 
-// boundLogInterval is how often reaching the same bound is logged.
+// boundLogInterval is the shortest time between two logs of reaching the same bound.
 const boundLogInterval = time.Hour
 
 // bound logs that a bound was reached. It never makes anyone an impostor.

@@ -38,7 +38,7 @@ type ListStatus struct {
 type DirectoryStatus struct {
 	URL        string          `json:"url"`
 	Keys       int             `json:"keys"`
-	Card       webbotauth.Card `json:"card,omitzero"` // what the signer says of itself; nobody has checked it
+	Card       webbotauth.Card `json:"card,omitzero"` // the signer's description of itself, which has not been checked
 	Fetched    *time.Time      `json:"fetched,omitempty"`
 	Age        string          `json:"age,omitempty"`
 	Error      string          `json:"error,omitempty"`
