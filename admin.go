@@ -144,7 +144,7 @@ func (*adminAPI) verification(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // mergeNote says what a robots.txt may lack that is shown without the upstream's.
-const mergeNote = "robots_txt merge: no robots.txt of the upstream is known, as it has none or nobody has requested this one yet; when it is served, its lines are added where the policy says nothing"
+const mergeNote = "robots_txt merge: the upstream's robots.txt is not known: it has none, or no client has requested this one yet. When it is served, its lines are added where the policy is silent"
 
 func isError(p policy.Problem) bool { return p.Severity == policy.Error }
 
@@ -272,12 +272,13 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	case len(chosen) == 0:
 		return nil, nil, apiError(http.StatusNotFound, errors.New("no policy is loaded"))
 	case len(chosen) > 1:
-		return nil, nil, apiError(http.StatusBadRequest, fmt.Errorf("there are several policies; the parameter policy must be one of: %s", namesOf(chosen)))
+		return nil, nil, apiError(http.StatusBadRequest, fmt.Errorf("there are several policies; set the parameter policy to one of these: %s", namesOf(chosen)))
 	}
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// Violations are those of the last week, unless the request says otherwise, and at most maxViolations rows.
+// The violations are from the last week, unless the request asks for another period, and at most
+// maxViolations rows.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000

@@ -37,7 +37,7 @@ type publication struct {
 }
 
 // publish publishes a version of a policy in the storage: the text in the body, or with undo or version one that was
-// served before. Where people must stand behind a version, it saves a draft.
+// served before. If people must approve a version, it saves a draft.
 func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	d, err := writableDocument(r)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	if n := policies.Approval(); n > 1 {
 		return a.saveDraft(w, r, d, change, n)
 	}
-	// What has begun is finished, whether or not the client waits; Publish has limits of its own.
+	// An action that has begun is finished, whether or not the client waits. Publish has its own time limits.
 	o, err := d.Publish(context.WithoutCancel(r.Context()), change)
 	if err != nil {
 		return apiError(publishStatus(err), fmt.Errorf("not published: %w", err))
@@ -87,7 +87,7 @@ func writableDocument(r *http.Request) (*source.Document, error) {
 	case len(all) == 0:
 		return nil, apiError(http.StatusConflict, errors.New("no site uses a policy in Caddy's storage, and only such a policy can be published: write robots_policy storage:robots_policy/site.yaml in a site"))
 	case name != "" || len(all) > 1:
-		return nil, apiError(http.StatusBadRequest, fmt.Errorf("the parameter policy must be one of the policies in Caddy's storage: %s", namesOf(all)))
+		return nil, apiError(http.StatusBadRequest, fmt.Errorf("set the parameter policy to a policy in Caddy's storage, which has: %s", namesOf(all)))
 	}
 	return all[0], nil
 }
@@ -173,7 +173,7 @@ func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.D
 	a.signs("draft", d, c, sum)
 	return respondJSON(w, http.StatusAccepted, publication{
 		Policy: d.Name, Result: "draft", SHA256: sum,
-		Why: fmt.Sprintf("approval %d: %d people must stand behind a version in the console, so nothing is published yet", people, people),
+		Why: fmt.Sprintf("approval %d: %d people must approve a version in the console, so it is not published yet", people, people),
 	})
 }
 

@@ -39,7 +39,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 	case n == 0:
 		return nil, h.Err("robots_policy needs a policy file, as in: robots_policy site-policy.yaml")
 	case n > 2:
-		return nil, h.Errf("too many arguments: %s takes a matcher, if need be, and a policy file", name)
+		return nil, h.Errf("too many arguments: %s takes an optional matcher and a policy file", name)
 	case n == 2:
 		var err error
 		if matchers, err = h.ExtractMatcherSet(); err != nil {
@@ -149,7 +149,7 @@ func (h *Handler) subdirective(name string, args []string) (err error) {
 	case "headers":
 		err = h.headersSubdirective(args)
 	default:
-		err = fmt.Errorf("unrecognized subdirective '%s': must be one of enforce, block_with, robots_txt, robots_txt_max_age, headers, meta, meta_limit, reload, verify, verify_from, default, audit%s", name, renamed.Options.Hint(name))
+		err = fmt.Errorf("unrecognized subdirective '%s': must be enforce, block_with, robots_txt, robots_txt_max_age, headers, meta, meta_limit, reload, verify, verify_from, default or audit%s", name, renamed.Options.Hint(name))
 	}
 	return err
 }
@@ -167,7 +167,7 @@ func sizeOf(name string, args []string) (int, error) {
 	return int(n), nil
 }
 
-// headersSubdirective reads the names of headers, and the word tailored beside them.
+// headersSubdirective reads the names of headers, and the word tailored with them.
 func (h *Handler) headersSubdirective(args []string) error {
 	if err := needArgs("headers", args, "off, or one or more of robots-tag, x-robots-tag, content-usage and tailored"); err != nil {
 		return err

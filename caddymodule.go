@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -25,6 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/routecheck"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli" // registers the subcommands
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -38,9 +38,9 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// Handler publishes a policy for crawlers: it serves `/robots.txt`, adds the `Robots-Tag`, `X-Robots-Tag` and
-// `Content-Usage` headers to every response, rewrites the robots meta tags of HTML pages, and blocks crawlers
-// that the policy blocks.
+// Handler publishes a policy for crawlers. It serves `/robots.txt` and adds the `Robots-Tag`, `X-Robots-Tag`
+// and `Content-Usage` headers to every response. It rewrites the robots meta tags of HTML pages, and blocks
+// crawlers that the policy blocks.
 //
 // The policy file says what is allowed; this configuration says how the server applies it. A policy with an error
 // does not load, and the configuration that was running stays.
@@ -67,8 +67,8 @@ type Handler struct {
 	// its status, and the site's error routes decide what the crawler gets. Default: `respond`.
 	Refuse string `json:"block_with,omitempty"`
 
-	// What to do with requests for `/robots.txt`: `replace` answers from the policy; `merge` adds the robots.txt of
-	// the upstream, fetched through the handlers that follow, where the policy says nothing; `off` passes them on.
+	// What to do with requests for `/robots.txt`. `replace` answers from the policy. `merge` adds the upstream's
+	// robots.txt, fetched through the handlers that follow, where the policy is silent. `off` passes them on.
 	// Default: `replace`.
 	RobotsTxt string `json:"robots_txt,omitempty"`
 
@@ -79,13 +79,13 @@ type Handler struct {
 	// The headers to add: `robots-tag`, `x-robots-tag` and `content-usage`, or only `off`. Default: all three.
 	Headers []string `json:"headers,omitempty"`
 
-	// Gives each crawler, in headers and pages, only what the policy says to it, and adds `Vary: User-Agent` to every
-	// response. For policies that exempt a crawler from what holds for everyone, which shared headers cannot express.
-	// Default: false.
+	// Gives each crawler only its own rules in headers and pages, and adds `Vary: User-Agent` to every response. Use
+	// it for policies that exempt a crawler from rules for everyone, which shared headers cannot express. Default:
+	// false.
 	Tailored bool `json:"tailored,omitempty"`
 
-	// What to do with the robots meta tags of pages: `merge` keeps the stricter of the page's own and the
-	// policy's; `replace` removes the page's own; `off` leaves pages alone. Default: `merge`.
+	// What to do with the robots meta tags of pages. `merge` keeps the stricter of the page's own and the
+	// policy's. `replace` removes the page's own. `off` leaves pages alone. Default: `merge`.
 	Meta string `json:"meta,omitempty"`
 
 	// How many bytes of a page are held back and searched for its head. Robots meta tags further down stay as
@@ -97,25 +97,24 @@ type Handler struct {
 	// files, `5s` for the storage, `1m` for the web.
 	Reload caddy.Duration `json:"reload,omitempty"`
 
-	// How clients prove that they are the crawler they claim to be: `lists` (operators' address lists, fetched
-	// daily), `dns` (forward-confirmed reverse DNS) and `signatures` (Web Bot Auth, with keys fetched from the
-	// operators); or only `embedded`, which fetches nothing and uses the address lists that were current when this
-	// version was built; or only `off`. The client's address is the one that Caddy determines: set `trusted_proxies`.
-	// Default: `embedded`.
+	// How clients prove that they are the crawler they claim to be. `lists` uses operators' address lists, fetched
+	// daily. `dns` uses forward-confirmed reverse DNS. `signatures` uses Web Bot Auth, with keys fetched from the
+	// operators. `embedded`, which must be alone, fetches nothing and uses the address lists that were current when
+	// this version was built. `off` must be alone, too. The client's address is the one that Caddy determines: set
+	// `trusted_proxies`. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
 	// Address ranges, in CIDR notation, from which lists and keys may be fetched
 	// although they are not public, for crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
-	// Decides for another server, which asks about the requests that it has received at the path `/decide`: `nginx`
-	// for its auth_request, `forward` for Traefik's ForwardAuth and Caddy's forward_auth, `envoy` for its ext_authz
-	// over HTTP with `/decide` as the path prefix. Only servers that `trusted_proxies` lists may ask, and request
-	// `/robots.txt` and the documents of rights registers from here. Default: none; the requests are those of
-	// clients.
+	// Decides for another server, which asks at the path `/decide` about the requests that it has received. `nginx`
+	// is for its auth_request, `forward` for Traefik's ForwardAuth and Caddy's forward_auth. `envoy` is for its
+	// ext_authz over HTTP with `/decide` as the path prefix. Only servers in `trusted_proxies` may ask, and request
+	// `/robots.txt` and the rights documents from here. Default: none; the requests come from clients.
 	Decide string `json:"decide,omitempty"`
 
-	// Audits of the site through its public address, as `caddy robots-policy audit` does them. What is found goes to
+	// Audits of the site through its public address, as `caddy robots-policy audit` does them. The findings go to
 	// the log, to metrics and, as the event `robots_policy.audited`, to the events app. Default: none.
 	Audit *auditor.Config `json:"audit,omitempty"`
 
@@ -317,7 +316,7 @@ const minMetaLimit = 1 << 10
 // checkValue returns an error unless a setting has one of its values.
 func checkValue(name, value string, values []string) error {
 	if !slices.Contains(values, value) {
-		return fmt.Errorf("invalid %s %q: must be one of %s", name, value, strings.Join(values, ", "))
+		return fmt.Errorf("invalid %s %q: must be %s", name, value, english.List(values, "or"))
 	}
 	return nil
 }

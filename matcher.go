@@ -36,12 +36,13 @@ func init() {
 // It can be used with any directive, and does not depend on a policy file.
 type MatchCrawler struct {
 	// The crawlers to match, each a product token, `category:NAME` (by main purpose), `operator:NAME`,
-	// `purpose:NAME`, `signed:HOST` for requests that are signed with the keys of a host, `any` for the whole
-	// catalog, or `unlisted` for clients that look automated and are not in it.
+	// `purpose:NAME` or `signed:HOST` for requests signed with the keys of a host. `any` is the whole
+	// catalog. `unlisted` matches clients that look automated and are not in it.
 	Crawlers []string `json:"crawlers,omitempty"`
 
-	// What must be known of the client beside its User-Agent: `any` requires nothing more; `verified` proof that
-	// it is that crawler; `not-impostor` no proof that it is not; `impostor` such proof. Default: `any`.
+	// The required identity of the client, besides its User-Agent. `any` requires nothing more. `verified`
+	// requires proof that it is that crawler. `not-impostor` matches without proof that it is not, and
+	// `impostor` with such proof. Default: `any`.
 	Identity string `json:"identity,omitempty"`
 
 	// How clients prove their identity, like the handler's `verify`. Default: `embedded`.
@@ -73,7 +74,7 @@ func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision resolves the crawlers to those of the catalog.
+// Provision resolves the crawlers to rows of the catalog.
 func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalog of crawlers
 		return err

@@ -63,9 +63,10 @@ func (l *lines) take(policy string) string {
 	return english.Some(slices.Compact(slices.Clone(places)), 3)
 }
 
-// warnOnLoad returns a function that warns, once, of a policy that blocks impostors on a handler that does not
-// detect any, of one whose rules demand an identity that nothing proves, or only address lists that will expire, or
-// signatures that nobody checks, and of one that enforces nothing where the configuration requests enforcement.
+// warnOnLoad returns a function that warns, once, of a policy without the effect that its author expects. The
+// policy blocks impostors on a handler that does not detect any, or its rules demand an identity that cannot be
+// proven. The proof may be only address lists that will expire, or signatures that are not checked. Or the policy
+// enforces nothing although the configuration requests enforcement.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
 	var warned, ineffective, unprovable, unsigned logsample.Once
 	requested, _ := policy.ParseMode(enforce)
@@ -78,7 +79,7 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 			logger.Warn("the policy has enforcement.impostors, but " + identity.NoImpostors)
 		}
 		if name := signerIn(s.Site.Policy.Spec().Rules); name != "" && !verifier.ChecksSignatures() && unsigned.First("") {
-			logger.Warn("a rule is for "+name+", and signatures are not checked, so it applies to nobody; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
+			logger.Warn("a rule is for "+name+", and signatures are not checked, so it never applies; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
 		}
 		if why, rules := unproven(s, verifier); len(rules) > 0 && unprovable.First("") {
 			logger.Warn("a rule demands a verified identity, and "+why,
@@ -99,10 +100,11 @@ func signerIn(rules []policy.Rule) string {
 	return ""
 }
 
-// unproven says why rules that demand a verified identity apply to nobody, or will, and where these rules are.
+// unproven returns the reason why rules that demand a verified identity never apply, or will not later, and
+// the places of these rules.
 func unproven(s *source.Snapshot, verifier *identity.Verifier) (why string, places []string) {
 	if verifier == nil {
-		return `nothing is verified here (verify off), so it applies to nobody; write "verify lists dns"`, demandProof(s, func(*policy.Rule) bool { return true })
+		return `crawlers are not verified here (verify off), so it never applies; write "verify lists dns"`, demandProof(s, func(*policy.Rule) bool { return true })
 	}
 	var method string
 	places = demandProof(s, func(r *policy.Rule) bool {
@@ -111,10 +113,10 @@ func unproven(s *source.Snapshot, verifier *identity.Verifier) (why string, plac
 		return lacks != "" && !builtIn
 	})
 	if len(places) > 0 {
-		return "its crawlers can be verified only by a method that is not configured, so it applies to nobody; add " + method + " to verify", places
+		return "its crawlers can be verified only by a method that is not configured, so it never applies; add " + method + " to verify", places
 	}
 	places = demandProof(s, func(r *policy.Rule) bool { lacks, _ := lacking(s, r, verifier); return lacks != "" })
-	return `only the address lists that came with this version prove it: when they expire, it applies to nobody; add "verify lists dns", or install a newer version before`, places
+	return `only the address lists in this version prove it, and when they expire, it no longer applies; add "verify lists dns", or install a newer version in time`, places
 }
 
 // lacking is a method without which no crawler that a rule names can be verified for long,

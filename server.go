@@ -137,7 +137,7 @@ func placeholder(d *handler.Decision, key string) (value any, ok bool) {
 // emptyPlaceholders is for requests by anyone but a known crawler: one function for all of them, which costs nothing.
 func emptyPlaceholders(key string) (any, bool) { return placeholder(nil, key) }
 
-// fields are those of a decision in an access log line.
+// fields returns the fields of a decision in an access log line.
 type fields struct{ *handler.Decision }
 
 func (f fields) MarshalLogObject(e zapcore.ObjectEncoder) error {

@@ -36,7 +36,7 @@ func testHandler(tb testing.TB, enforce string) *Handler {
 	return h
 }
 
-// testRequest is what Caddy's server makes of a request before handlers see it.
+// testRequest is a request as Caddy's server passes it to handlers.
 func testRequest(agent string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/news/bridge.html", nil)
 	r.Header.Set("User-Agent", agent)

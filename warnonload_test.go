@@ -59,13 +59,13 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 		rules  string // that are warned of
 		says   string
 	}{
-		{"embedded", demands, all, "only the address lists that came with this version"},
+		{"embedded", demands, all, "only the address lists in this version"},
 		{"lists", demands, "", ""},
 		{"dns", demands, "", ""},
-		{"signatures", demands, all, "only the address lists that came with this version"}, // neither signs, and built-in lists prove Bingbot and Googlebot
+		{"signatures", demands, all, "only the address lists in this version"}, // neither signs, and built-in lists prove Bingbot and Googlebot
 		{"off", demands, all, "verify off"},
 		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", "", ""},
-		{"embedded", named, "[policy.yaml:3]", "only by a method that is not configured, so it applies to nobody; add dns"},
+		{"embedded", named, "[policy.yaml:3]", "only by a method that is not configured, so it never applies; add dns"},
 		{"lists", named, "[policy.yaml:3]", "only by a method that is not configured"},
 		{"dns", named, "", ""},
 		{"signatures", named, "", ""},

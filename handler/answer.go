@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// answered is what was found out while the request was answered.
+// answered holds the findings made while the request was answered.
 type answered struct {
 	document  string // the path of a register's document that is served
 	violation bool   // of the robots.txt that the crawler has fetched
@@ -47,11 +47,12 @@ func (q *request) answer() error {
 	return q.servePage(enforced)
 }
 
-// unavailableRetry is when a crawler is to ask for robots.txt again, in seconds, while the policy is not available.
+// unavailableRetry is the number of seconds after which a crawler is to ask for robots.txt again while the
+// policy is not available.
 const unavailableRetry = 60
 
-// answerUnavailable answers while it is not known whether there is a policy: a request for robots.txt with 503, which
-// tells crawlers to come back later, and any other request as if there were none.
+// answerUnavailable answers while it is not known whether there is a policy. A request for robots.txt gets 503, which
+// tells crawlers to come back later. Any other request is answered as if there were no policy.
 func (q *request) answerUnavailable() error {
 	if !q.isRobots() {
 		return q.next.ServeHTTP(q.w, q.Request)
@@ -62,8 +63,8 @@ func (q *request) answerUnavailable() error {
 	return nil
 }
 
-// answerOpaque answers a request whose target has an opaque part, as nginx does. It is no
-// error: the error routes of a server could forward the request.
+// answerOpaque answers a request whose target has an opaque part, like nginx. It does not
+// return an error, because the error routes of a server could forward the request.
 func answerOpaque(w http.ResponseWriter) {
 	http.Error(w, "the request target has a scheme, but no host", http.StatusBadRequest)
 }
@@ -91,10 +92,9 @@ func (q *request) enforce() (refused bool, err error) {
 var noindexValues, _ = robotstag.Build(
 	[]robotstag.Member{{Token: robotstag.Everyone, Rules: robotsrule.Of("noindex")}}, robotstag.Usage{}, time.Time{})
 
-// messageType is text/plain in a spelling that Caddy's templates does not take for
-// it, as it compares types byte for byte: templates around this handler would
-// execute what stands in the message. Types are case-insensitive (RFC 9110 section
-// 8.3.1).
+// messageType is text/plain in a spelling that Caddy's templates does not recognize, because it
+// compares types byte for byte. Otherwise templates around this handler would execute the
+// message. Types are case-insensitive (RFC 9110 section 8.3.1).
 const messageType = "Text/Plain; charset=utf-8"
 
 // refuse blocks a request as the policy's enforcement says: with a response, like
@@ -165,9 +165,9 @@ func refusalError(message string) error {
 	return errors.New(message)
 }
 
-// paymentRequired adds to a response with status 402 where a license is to be had: links to the site's license and to
-// those that the policy offers, and the price of a single request in the field that Cloudflare's pay per crawl uses. It
-// returns the terms of the offers, a line each.
+// paymentRequired completes a response with status 402 if a license is available. It adds links to the site's license
+// and to the offered ones, and the price of a single request in the field that Cloudflare's pay per crawl uses. It
+// returns the terms of the offers, one for each line.
 func (q *request) paymentRequired() string {
 	header := q.w.Header()
 	if link := q.snapshot.Site.LicenseLink(q.Host); link != "" {

@@ -17,25 +17,25 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Style is how another server asks whether to answer a request that it has received.
+// Style is the protocol in which another server asks whether to answer a request that it has received.
 type Style string
 
 const (
 	// StyleNginx is auth_request of nginx: the target is in X-Original-URI, the method in
-	// X-Original-Method. As nginx takes every other status for a failure, the status of a
-	// block is 403, and Robots-Policy-Status has the policy's. A field has one line,
-	// because a variable of nginx has only the first.
+	// X-Original-Method. Because nginx treats every other status as a failure, the status of a
+	// block is 403, and Robots-Policy-Status has the policy's. A field has one line, because a
+	// variable of nginx has only the first.
 	StyleNginx Style = "nginx"
 	// StyleForward is ForwardAuth of Traefik and forward_auth of Caddy: target, method and
 	// host are in X-Forwarded-Uri, -Method and -Host.
 	StyleForward Style = "forward"
-	// StyleEnvoy is ext_authz of Envoy over HTTP, with the path prefix DecidePath: the rest
-	// of the path, the method and the host are those of the request.
+	// StyleEnvoy is ext_authz of Envoy over HTTP, with the path prefix DecidePath. The rest of
+	// the path, the method and the host come from the request.
 	StyleEnvoy Style = "envoy"
 )
 
-// DecidePath is where other servers ask. Requests for other paths are for robots.txt and
-// the documents of registers, which they pass on.
+// DecidePath is the path at which other servers ask. Requests for other paths are for
+// robots.txt and the rights documents, which they pass on.
 const DecidePath = "/decide"
 
 // statusField has the status that the policy demands, for StyleNginx; statusClose, which
@@ -45,10 +45,10 @@ const (
 	statusClose = 444
 )
 
-// Decide answers another server, which must be one that Server.TrustsProxy trusts. A
-// request for DecidePath asks about a request that the other server has received: the
-// answer is 200 with the fields that the page is to carry, or the block. What the page
-// itself says is not known, so that those fields are not merged with its own.
+// Decide answers another server, which must be one that Server.TrustsProxy trusts. A request
+// for DecidePath asks about a request that the other server has received. The answer is 200
+// with the fields for the page, or the block. The page's own fields are not known, so those
+// fields are not merged with them.
 func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	if !h.Server.TrustsProxy(r) {
 		return h.reject(r, errors.New("the server that asks is not among the trusted proxies"))
@@ -62,7 +62,7 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	}
 	target, ok := site.PathOf(asked.RequestURI, asked.URL)
 	if !ok {
-		answerOpaque(w) // whatever the style: it is no block
+		answerOpaque(w) // in every style, because it is not a block
 		return nil
 	}
 	c := &check{ResponseWriter: w, style: h.Options.Decide}
@@ -184,7 +184,7 @@ func (c *check) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (c *check) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// notFound is what lies behind the documents.
+// notFound is the handler after the documents.
 type notFound struct{}
 
 // ServeHTTP implements upstream.Next.

@@ -20,7 +20,7 @@ type visits []activity.Request
 
 func (v *visits) Record(visit activity.Request) { *v = append(*v, visit) }
 
-// Of a page that another server sends, neither status nor size is known; a block is ours.
+// The status and the size of a page that another server sends are not known. A block is ours.
 func TestDecideRecords(t *testing.T) {
 	t.Parallel()
 	s, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /closed/}\n    enforce: block\n"))

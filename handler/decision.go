@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// class is what all requests have in common that are counted and logged alike.
+// class holds the common properties of requests that are counted and logged alike.
 type class struct {
 	version  uint64 // the Serial of the policy's Snapshot
 	crawler  policy.CrawlerID
@@ -60,9 +60,8 @@ func (c *class) done() activity.Decision {
 	return activity.Disallowed
 }
 
-// Decision is what is counted, logged and published about a class of requests by a known
-// crawler. The requests share it: but for its counters it does not change. It holds nothing
-// of the policy.
+// Decision is the counted, logged and published decision on a class of requests by a known
+// crawler. The requests share it. Only its counters change. It holds nothing of the policy.
 type Decision struct {
 	class
 	ruleName string
@@ -91,8 +90,8 @@ func (d *Decision) Verdict() string {
 	return d.verdict.String()
 }
 
-// Action is what is done about a request that the policy disallows or that is over a
-// limit: "off", "log" or "block"; empty for one that passes.
+// Action is the reaction to a request that the policy disallows or that is over a limit: "off",
+// "log" or "block"; empty for one that passes.
 func (d *Decision) Action() string {
 	if !d.refused() && !d.limited {
 		return ""

@@ -134,7 +134,7 @@ func TestDecisionsArePublishedByTheirServer(t *testing.T) {
 	}
 }
 
-// What was never counted has no series, such as the pages of a crawler that only
+// A crawler that was never counted has no series, such as the pages of a crawler that only
 // fetched robots.txt.
 func TestSeriesExistOnceCounted(t *testing.T) {
 	h := newHandler(t, "version: 1\ncrawlers:\n  SeriesBot: {}\nrules:\n  - for: SeriesBot\n    disallow:\n      crawl: /\n    enforce: block\n")

@@ -33,7 +33,7 @@ func BenchmarkEdge(b *testing.B) {
 // headersPolicy has all headers for every page.
 const headersPolicy = "version: 1\nrules:\n  - for: everyone\n    disallow:\n      preserve: /\n      train-ai: /\n"
 
-// BenchmarkHeaders is a browser's request for what is no page, and gets the headers.
+// BenchmarkHeaders is a browser's request for a file that is not a page, and gets the headers.
 func BenchmarkHeaders(b *testing.B) {
 	h := newHandler(b, headersPolicy)
 	w := &headWriter{http.Header{}}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handler publishes and enforces a policy for crawlers around any HTTP handler:
-// it answers requests for robots.txt and for the documents of rights registers, blocks
-// and limits crawlers, adds headers and meta tags to responses, and passes requests to
-// recorders. It needs no Caddy; [Handler.Wrap] is middleware for net/http.
+// Package handler publishes and enforces a policy for crawlers around any HTTP handler. It
+// answers requests for robots.txt and for the rights documents, and blocks and limits crawlers.
+// It adds headers and meta tags to responses, and passes requests to recorders. It needs no
+// Caddy; [Handler.Wrap] is middleware for net/http.
 package handler
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Policies are where a handler finds the policy of a host, such as a [source.Store].
+// Policies finds the policy of a host for a handler, such as a [source.Store].
 type Policies interface {
 	// Get returns the policy of a host, nil if it has none. An error means that the
 	// policy is not known now; the request is answered with 503. With a
@@ -37,7 +37,7 @@ type Policies interface {
 	Get(ctx context.Context, host string) (*source.Snapshot, error)
 }
 
-// RobotsTxt is what to do with requests for /robots.txt.
+// RobotsTxt is the treatment of requests for /robots.txt.
 type RobotsTxt int
 
 const (
@@ -64,7 +64,7 @@ type Options struct {
 
 	RobotsTxt RobotsTxt
 
-	// MaxAge is how long clients may use robots.txt; 0 stands for
+	// MaxAge is the time for which clients may use robots.txt. 0 stands for
 	// [robotsserve.DefaultMaxAge], a negative age for none.
 	MaxAge time.Duration
 
@@ -75,12 +75,12 @@ type Options struct {
 	// Tailored gives each crawler, in headers and pages, what the policy says to it alone.
 	Tailored bool
 
-	// Meta is what to do with the robots meta tags of pages, and MaxHead how many
-	// bytes of a page are searched for its head; 0 stands for [metainject.DefaultMaxHead].
+	// Meta is the treatment of pages' robots meta tags, and MaxHead the number of bytes of a
+	// page that are searched for its head. 0 stands for [metainject.DefaultMaxHead].
 	Meta    metainject.Mode
 	MaxHead int
 
-	// Verifier finds out who clients are; nil verifies nobody. It is not closed.
+	// Verifier verifies clients. With nil, clients are not verified. It is not closed.
 	Verifier *identity.Verifier
 
 	Logger    *zap.Logger         // nil: nothing is logged
@@ -88,9 +88,9 @@ type Options struct {
 	Recorders *activity.Recorders // of requests; nil: none
 	Server    Server              // nil: net/http
 
-	// Decide is how other servers ask about their requests, "" if none do. Then use
-	// Handler.Decide, and neither Wrap nor Serve. Pages are not seen, so that Meta and
-	// RobotsTxtMerge do nothing.
+	// Decide is the protocol in which other servers ask about their requests, "" if none do.
+	// With one, use Handler.Decide, and neither Wrap nor Serve. Pages are not seen, so Meta and
+	// RobotsTxtMerge have no effect.
 	Decide Style
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// judgment is what the policy says of a request by a crawler that it knows.
+// judgment is the policy's decision on a request by a crawler that it knows.
 type judgment struct {
 	decision  *Decision // nil for anyone but a known crawler
 	several   bool      // it names more crawlers than that of query
@@ -81,8 +81,8 @@ type countedLimits struct {
 	mode    policy.Mode
 }
 
-// countLimits counts a request against limits. If it is over one of them, it makes it and k those of a limited request,
-// and returns the rule.
+// countLimits counts a request against limits. If it is over one of them, it makes it and k a limited request's, and
+// returns the rule.
 func (q *request) countLimits(limits []site.Limit, k *class) *policy.Rule {
 	limiter, maxMode := &q.snapshot.Memory.Limiter, q.h.mode()
 	vars := q.h.Server.Vars(q.Request)

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// lineKind is what lines have in common of which the log gets samples.
+// lineKind groups the lines of which the log gets samples.
 type lineKind struct {
 	class
 	violation bool
@@ -74,7 +74,7 @@ func refusalMessage(d *Decision) string {
 // crawler has fetched.
 func (q *request) checkViolation() {
 	if q.decision.info.Signer {
-		return // no robots.txt speaks to it
+		return // no robots.txt addresses it
 	}
 	decision, found := q.read.Violation(q.decision.token, q.snapshot.Site, &q.target, q.query)
 	if q.violation = found; !found || q.audit {

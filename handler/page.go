@@ -69,8 +69,8 @@ func (q *request) page() (*site.Page, string) {
 	return s.Tailored(crawler, &q.target, now), suffix + "-" + strconv.Itoa(int(crawler))
 }
 
-// addHeaders adds what the policy says about the path to the header of a response that
-// is about to be written and is no page.
+// addHeaders adds the policy's rules for the path to the header of a response that is about to
+// be written and is not a page.
 func (q *request) addHeaders() {
 	page, _ := q.page()
 	(&headerHook{q.h, page}).OnHeader(http.StatusOK, q.w.Header())

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// recording stands between the handler and the client to count what is sent, and records the request when it was
+// recording is between the handler and the client to count the bytes sent, and records the request when it was
 // answered.
 type recording struct {
 	http.ResponseWriter
@@ -60,7 +60,7 @@ func (rec *recording) end(q *request, err error) {
 	recordings.Put(rec)
 }
 
-// visit is what was asked, and what was decided about it.
+// visit holds the question of a request and the decision.
 func (rec *recording) visit(q *request) activity.Request {
 	p := q.snapshot.Publication()
 	v := activity.Request{Host: policy.NormalizeHost(q.Host), Policy: p.SHA256[:12], Publication: p.ID[:12], Number: p.Number}

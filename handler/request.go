@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// request is what was asked: a request with all that is found out about it. It lives on the stack of
-// serve: most requests are by browsers, and must cost nothing.
+// request is a request with everything found out about it. It lives on the stack of serve, because
+// most requests are by browsers and must not cost anything.
 type request struct {
 	*http.Request
 	h        *Handler

@@ -14,19 +14,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 )
 
-// Server is what a handler asks of, and tells, the server around it. Without one, a
-// handler goes by the request alone, as net/http serves it.
+// Server answers a handler's questions about the server around it, and takes its messages.
+// Without one, a handler goes by the request alone, as net/http serves it.
 type Server interface {
 	upstream.Server
 
-	// ClientIP returns the IP address of the client, without a port, "" if it is not
-	// known. Nobody is verified by an address of another form.
+	// ClientIP returns the IP address of the client, without a port, "" if it is not known.
+	// Clients are not verified by an address of another form.
 	ClientIP(r *http.Request) string
 	// Vars returns what handlers note about a request for those that see it later, nil if
 	// there is no place for it. Keys begin with "robots_policy.".
 	Vars(r *http.Request) map[string]any
-	// IsInclude reports whether the response becomes a part of a page. Meta tags in it
-	// would speak for the whole page.
+	// IsInclude reports whether the response becomes a part of a page. Meta tags in it would
+	// apply to the whole page.
 	IsInclude(r *http.Request) bool
 	// Publisher returns what is called with each request with a decision, such as to log
 	// it. It is called once for many requests; d is nil for those that are by anyone but a
@@ -85,7 +85,7 @@ type varsKey struct{}
 type requestVars struct {
 	vars        map[string]any
 	method, uri string
-	url         *url.URL // if uri is empty, as in a request that is no client's
+	url         *url.URL // if uri is empty, as in a request that does not come from a client
 	upstream    bool     // of a request for the upstream's file, whatever it is changed to
 }
 

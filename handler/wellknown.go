@@ -34,8 +34,8 @@ func newWellKnown[T any](maxAge time.Duration, upstreams *upstream.Cache[T]) wel
 	}
 }
 
-// theirs returns the upstream's file, nil if nothing is to be merged; the one before it,
-// or nil; and the Cache-Control of the answer.
+// theirs returns the upstream's file, or nil if it is not merged. It also returns the previous
+// file, or nil, and the Cache-Control of the answer.
 func (f *wellKnown[T]) theirs(q *request) (theirs, before *T, cacheControl string) {
 	if f.upstreams == nil || q.Method != http.MethodGet && q.Method != http.MethodHead {
 		return nil, nil, f.cacheControl

@@ -28,7 +28,7 @@ func (failing) Get(context.Context, string) (*source.Snapshot, error) {
 	return nil, errors.New("open /srv/policies/www.example.com.yaml: permission denied")
 }
 
-// Without Caddy nobody else hides an error from clients and logs it.
+// Without Caddy the handler itself hides an error from clients and logs it.
 func TestErrorsAreNotShownToClients(t *testing.T) {
 	core, logged := observer.New(zap.ErrorLevel)
 	h := New(Options{Policies: failing{}, Logger: zap.New(core)})
@@ -42,7 +42,7 @@ func TestErrorsAreNotShownToClients(t *testing.T) {
 	}
 }
 
-// What a policy says to those whom it blocks is for them.
+// A policy's text for blocked clients is for them.
 func TestRaisedRefusalIsShown(t *testing.T) {
 	text := strings.Replace(closedToGPTBot, "rules:", "enforcement: {message: Write to licenses@example.com}\nrules:", 1)
 	h := newHandlerWith(t, text, Options{RaiseRefusals: true})
@@ -53,8 +53,8 @@ func TestRaisedRefusalIsShown(t *testing.T) {
 	}
 }
 
-// What stands before a handler may have changed the URL of a request; the policy goes by
-// the target that the client sent, in each of its forms (RFC 9112 section 3.2).
+// A handler before this one may have changed the URL of a request. The policy goes by the
+// target that the client sent, in each of its forms (RFC 9112 section 3.2).
 func TestTargetBehindStripPrefix(t *testing.T) {
 	text := "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /members/}\n    enforce: block\n"
 	site := http.StripPrefix("/members", newHandler(t, text).Wrap(http.NotFoundHandler()))
@@ -69,7 +69,7 @@ func TestTargetBehindStripPrefix(t *testing.T) {
 	}
 }
 
-// What stands before a handler may name the site to the upstream in the query.
+// A handler before this one may name the site to the upstream in the query.
 func TestMergeBehindRewrite(t *testing.T) {
 	asked := ""
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

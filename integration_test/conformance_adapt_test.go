@@ -177,7 +177,7 @@ func TestJSONIsStrict(t *testing.T) {
 		{`"policy":"/"`, "is a directory; name the policy file in it"},
 		{`"policy":"POLICY","reload":"soon"`, "soon"},
 		{`"policy":"POLICY","reload":"1ms"`, "reload"},
-		{`"policy":"POLICY","block_with":"politely"`, `invalid block_with "politely": must be one of respond, error`},
+		{`"policy":"POLICY","block_with":"politely"`, `invalid block_with "politely": must be respond or error`},
 		{`"policy":"POLICY","robots_txt_max_age":"-1s"`, "invalid robots_txt_max_age"},
 		{`"policy":"POLICY","tailored":"yes"`, "cannot unmarshal string"},
 		{`"policy":"POLICY","verify":["maybe"]`, "maybe"},

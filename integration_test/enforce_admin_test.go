@@ -42,7 +42,7 @@ func TestOffSwitch(t *testing.T) {
 		t.Errorf("after a reload of Caddy: %d", got)
 	}
 	for _, query := range []string{"", "?mode=", "?mode=never"} {
-		if r := post(query); r.StatusCode != http.StatusBadRequest || !strings.Contains(r.body, "must be one of off, log, block") {
+		if r := post(query); r.StatusCode != http.StatusBadRequest || !strings.Contains(r.body, "must be off, log or block") {
 			t.Errorf("%s: %s %s", query, r.Status, r.body)
 		}
 	}

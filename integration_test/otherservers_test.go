@@ -332,7 +332,7 @@ func TestDecideSettings(t *testing.T) {
 	s := newServer(t, t.TempDir(), disallowing("/"), nil)
 	for body, want := range map[string]string{
 		"":                                    "robots_policy_decide needs a line style",
-		"style apache":                        "must be one of nginx, forward, envoy",
+		"style apache":                        "must be nginx, forward or envoy",
 		"style nginx\nmeta merge":             "sees no pages",
 		"style nginx\nrobots_txt merge":       "has no upstream",
 		"style nginx\nheaders tailored":       "cannot add Vary",

@@ -281,7 +281,7 @@ func TestHistoryCommand(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--undo"}, 1, "there is nothing to undo: no server is known to have served another version before"},
+		{[]string{"--undo"}, 1, "there is nothing to undo: no server is known to have served another version earlier"},
 		{[]string{"--version", "v1"}, 1, "no server is known to have served v1, so it is a new text: publish it as a file"},
 		{[]string{"--version", "3"}, 1, "v3 is what the storage holds now"},
 		{[]string{"--version", "v99"}, 1, "there is no version v99: the history has v3, v2 and v1"},

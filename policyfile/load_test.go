@@ -250,7 +250,7 @@ func TestDiagnosticsAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `[{"file":"json.yaml","line":2,"column":1,"severity":"error","code":"unknown-key",` +
-		`"message":"unknown key \"rule\" in the file: must be one of version, catalog, sitemaps, resources, usages, crawlers, rules, enforcement, publish, rights or expect",` +
+		`"message":"unknown key \"rule\" in the file: must be version, catalog, sitemaps, resources, usages, crawlers, rules, enforcement, publish, rights or expect",` +
 		`"did_you_mean":"rules","source":"rule: []","url":"` + explanation("unknown-key") + `"}]`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -48,7 +48,7 @@ func (r *reporter) refuse(n *yaml.Node, code, didYouMean, format string, args ..
 }
 
 func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string, words []string) {
-	r.reportAdvice(at, code, didYouMean, problem, "must be "+oneOf(words))
+	r.reportAdvice(at, code, didYouMean, problem, "must be "+english.List(words, "or"))
 }
 
 // reportAdvice puts the suggestion between problem and advice.
@@ -57,13 +57,6 @@ func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice
 	if r.report(at, code, didYouMean, "%s: %s", problem, advice); len(r.list) > n {
 		r.list[len(r.list)-1].fixAt = len(english.OneLine(problem))
 	}
-}
-
-func oneOf(words []string) string {
-	if len(words) > 3 {
-		return "one of " + english.List(words, "or")
-	}
-	return english.List(words, "or")
 }
 
 func (r *reporter) diagnostic(p policy.Problem, didYouMean string) Diagnostic {

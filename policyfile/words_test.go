@@ -194,7 +194,7 @@ func TestWordsWithoutALine(t *testing.T) {
 	for _, c := range []struct{ place, word, says, lacks string }{
 		{"blocked", "until: 2027-01-01", endless, "allow:"},
 		{"blocked", "expires: 2027-01-01", endless, "allow:"},
-		{"blocked", "until: tomorrow", endless, "must be one of"},
+		{"blocked", "until: tomorrow", endless, "must be "},
 		{"rule", "until: 2027-01-01\n    limit: 60/m", endless, "allow:"},
 		{"rule", "until: 2027-01-01\n    robots-tag: notranslate", endless, "allow:"},
 		{"rule", "until: 2027-01-01\n    allow: {index: /, crawl: /}", endless, "time-limit"},

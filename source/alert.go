@@ -34,7 +34,7 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 	}
 }
 
-// failsNow is the code of a test that held when the policy was accepted and does not hold now.
+// failsNow is the code of a test that passed when the policy was accepted and fails now.
 const failsNow = "expectation-no-longer-holds"
 
 // cost says what search engines lose by an undo, and which tests of the policy no longer hold; "" for nothing.
@@ -54,10 +54,10 @@ func (o *Options) cost(src *source, before, now *Snapshot) string {
 	return strings.Join(all, "; ")
 }
 
-// markTries is how often it is tried to note beside a policy that a version is served.
+// markTries is the number of attempts to note next to a policy that a version is served.
 const markTries = 10
 
-// markServed notes beside the policy in a storage that the present text is served.
+// markServed notes next to the policy in a storage that the present text is served.
 func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
 	if src.stored == nil || o.ReadOnly || d.loading.Acquire(ctx, 1) != nil {
 		return

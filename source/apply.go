@@ -23,7 +23,7 @@ type Outcome struct {
 	missing bool          // the file of a host is gone
 }
 
-// news is what the log and events say about an Outcome.
+// news is the text of the log and of events about an Outcome.
 type news int
 
 const (
@@ -239,7 +239,7 @@ func (d *Document) publish(s *Snapshot, all bool) {
 	d.retry = 0
 }
 
-// setCurrent is called with mu held, before anybody else has s.
+// setCurrent is called with mu held, before any other goroutine has s.
 func (d *Document) setCurrent(s *Snapshot) {
 	if d.Current() != s {
 		s.Memory = d.memory

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// longestSleep is how long the timer of dates waits at most, because clocks are set, and computers sleep.
+// longestSleep is the longest time that the timer of dates waits, because clocks are set, and computers
+// sleep.
 const longestSleep = time.Hour
 
 // dates is the timer that goes off when the first date in one of the policies of a pool passes.
@@ -18,8 +19,8 @@ type dates struct {
 	timer *time.Timer
 }
 
-// watchDates makes the timer go off when a date in a version passes. What the date changes, such as the tests of the
-// policy, is asked again then, by compiling the policy once more.
+// watchDates makes the timer go off when a date in a version passes. The policy is then compiled once more, so that
+// results which the date changes, such as its tests, are determined again.
 func (p *Pool) watchDates(s *Snapshot) {
 	if p == nil || s == nil {
 		return

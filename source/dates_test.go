@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// When a date in a policy passes, its tests are asked again though nobody edits it, and no request comes. Nothing is
-// asked before, and nothing is left waiting after the last date.
+// When a date in a policy passes, its tests run again although it is not edited and no request comes. They do not
+// run before, and nothing is left waiting after the last date.
 func TestDatesAreAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where it is January 2000
 		const text = `version: 1

@@ -24,7 +24,8 @@ type Document struct {
 	Name   string // of the source
 	counts *counters
 
-	// Of the file of a host, which Hosts polls; nil if the document is one of all hosts, whose users have its source.
+	// The file of a host, which Hosts polls. It is nil if the document is for all hosts, whose users have its
+	// source.
 	file *source
 	used atomic.Int64 // when a request came for it, in Unix seconds
 
@@ -44,7 +45,7 @@ type Document struct {
 
 	current  atomic.Pointer[Snapshot] // the last good version; nil before the first
 	err      error                    // why the current state of the source is not served; nil if it is
-	absent   bool                     // err is that the source has no policy yet
+	absent   bool                     // err says that the source has no policy yet
 	errSince time.Time
 	checked  time.Time // when the source was last read
 	previous string    // the SHA-256 of the text that was served directly before the present one
@@ -99,7 +100,7 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	if now := d.Current(); err == nil && now != nil {
-		// What the guard rejected is not loaded because a configuration is.
+		// A text that the guard rejected is not loaded just because a configuration is loaded.
 		if returns, accepted := d.returned(u.src, s.SHA256); returns != Undo {
 			if err := u.allows(u.src, now, s, accepted); err != nil {
 				d.noteRejected(u, state, err)
@@ -226,7 +227,7 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 	switch {
 	case u == nil:
 		return startupPoll
-	case interval == 0: // there is a version now, and nobody watches
+	case interval == 0: // there is a version now without a watcher
 		return idlePoll
 	}
 	wait = interval // after a panic
@@ -247,7 +248,7 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 
 const (
 	idlePoll = time.Minute
-	// unavailableRetry is how long it takes at most until a source is asked again that gave no policy yet.
+	// unavailableRetry is the longest time until a source without a policy yet is asked again.
 	unavailableRetry = 30 * time.Second
 )
 

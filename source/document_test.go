@@ -168,8 +168,8 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// A handler that does not follow keeps its policy beside one that does, and the
-// document is followed no more when the last follower leaves.
+// A handler that does not follow keeps its policy next to one that does, and the document is no
+// longer followed when the last follower leaves.
 func TestDocumentReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -296,8 +296,8 @@ func TestDocumentOfASourceThatPanics(t *testing.T) {
 	})
 }
 
-// A network error reads differently each time. It is reported once all the same,
-// and shown as it is now.
+// A network error has a different text each time. It is still reported once, and shown in its
+// present form.
 func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, isRemote: true}

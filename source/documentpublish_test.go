@@ -39,7 +39,7 @@ func (g *guard) answers(err error) {
 	g.err = err
 }
 
-// times is how often the guard was asked.
+// times counts the questions to the guard.
 func (g *guard) times() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *storedPolicy) holds(t *testing.T, want string) {
 	}
 }
 
-// What the guard blocks, and what has an error, never gets into the storage, so that the
+// A text that the guard rejects, or that has an error, never gets into the storage, so that the
 // next version can be published.
 func TestPublishAsksTheGuardFirst(t *testing.T) {
 	d, u, s := openStored(t)
@@ -104,7 +104,7 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 type faultyStorage struct {
 	Storage
 	lock, unlock, store, load error
-	arrives                   bool // what it fails to write is there all the same
+	arrives                   bool // a text that it fails to write is still there
 	wait                      bool // it fails when its time is over
 	failed                    bool
 }
@@ -241,7 +241,7 @@ func TestEmptyHistory(t *testing.T) {
 	}
 }
 
-// slowStorage takes its time for a lock, until its context ends, and for a write, whatever its context says.
+// slowStorage delays a lock until its context ends, and a write whatever its context says.
 type slowStorage struct {
 	Storage
 	lock, store time.Duration
@@ -268,7 +268,8 @@ func (f *slowStorage) Store(ctx context.Context, key string, value []byte) error
 	return f.Storage.Store(ctx, key, value)
 }
 
-// Who waited for a lock in vain learns that, and a write that takes too long leaves no lock behind.
+// A publisher that waited for a lock in vain is told so, and a write that takes too long leaves no lock
+// behind.
 func TestPublishToASlowStorage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowStorage{Storage: &certmagic.FileStorage{Path: t.TempDir()}, lock: 5 * time.Minute}
@@ -292,7 +293,8 @@ func TestPublishToASlowStorage(t *testing.T) {
 	})
 }
 
-// What could not be written was not published, and the history does not say so, unless it may be there after all.
+// A text that could not be written was not published, and the history does not say so, unless it may be there
+// after all.
 func TestFailedPublicationIsNoHistory(t *testing.T) {
 	for name, c := range map[string]struct {
 		faulty faultyStorage

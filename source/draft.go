@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Draft is a text of a policy that is not published yet. There is one beside each policy in
-// a storage, for everybody who works on it.
+// Draft is a text of a policy that is not published yet. Each policy in a storage has one, for
+// all people who work on it.
 type Draft struct {
 	Base string    `json:"base"` // the SHA-256 of the version that it changes, "" for none
 	Text string    `json:"text"`
@@ -61,8 +61,8 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 	})
 }
 
-// ErrOtherDraft is that another draft is saved already.
-var ErrOtherDraft = errors.New("another draft is saved beside the policy: publish or discard it in the console first")
+// ErrOtherDraft says that another draft is saved already.
+var ErrOtherDraft = errors.New("the policy has another draft: publish or discard it in the console first")
 
 // Propose saves a draft for others to approve, unless another one is saved. If one with the same text is, its author
 // is among those who approve it.
@@ -79,7 +79,7 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.beside)
 }
 
-// beside returns what is saved of a draft if before is saved already.
+// beside returns the stored part of a draft if before is stored already.
 func (d *Draft) beside(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:

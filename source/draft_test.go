@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// One draft stands beside a policy. Who saves it must have seen the one before, approvals
+// A policy has one draft. A person who saves it must have seen the previous one, approvals
 // included.
 func TestDrafts(t *testing.T) {
 	d, _, _ := openStored(t)

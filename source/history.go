@@ -34,13 +34,13 @@ type Published struct {
 	Text     string    `json:"text"`
 }
 
-// Label is what people call a version: v3.
+// Label is the name that people use for a version: v3.
 func (p *Published) Label() string { return fmt.Sprintf("v%d", p.Number) }
 
-// History is what was published at a key of a storage and what that replaced, newest first.
+// History lists the texts published at a key of a storage and the texts they replaced, newest first.
 type History []Published
 
-// The bounds of the history beside a policy in the storage.
+// The bounds of the history of a policy in the storage.
 const (
 	historySuffix  = ".history"
 	maxHistory     = 20
@@ -59,7 +59,7 @@ const (
 // top reports whether the newest version has a hash.
 func (h History) top(sum string) bool { return len(h) > 0 && h[0].SHA256 == sum }
 
-// Standing is what a storage holds of a policy: its text and its history.
+// Standing is the state of a policy's storage: its text and its history.
 type Standing struct {
 	History
 	Text   string
@@ -83,14 +83,14 @@ func (s *Standing) UndoesUndo() bool {
 	return back != nil && len(s.History) > 1 && s.top(s.SHA256) && s.History[0].Undo && s.History[1].SHA256 == back.SHA256
 }
 
-// GoBack returns the version to go back to: the one with a number or, for 0, that of an undo. A version that no server
-// is known to have served is an error, because it is a new text to them.
+// GoBack returns the version to go back to: the one with a number or, for 0, the one for an undo. A version that no
+// server is known to have served is an error, because it is a new text to them.
 func (s *Standing) GoBack(number int) (*Published, error) {
 	if number == 0 {
 		if back := s.Undo(); back != nil {
 			return back, nil
 		}
-		return nil, errors.New("there is nothing to undo: no server is known to have served another version before")
+		return nil, errors.New("there is nothing to undo: no server is known to have served another version earlier")
 	}
 	v := s.Version(number)
 	switch {
@@ -127,8 +127,8 @@ func (s *Standing) Returns(sum string) Return {
 	return Earlier
 }
 
-// returned says how the text of the storage, which a server is about to load, relates to what servers served before.
-// What is not marked as an undo may be one to this server all the same.
+// returned says how the storage's text, which a server is about to load, relates to texts that servers served
+// before. A text that is not marked as an undo may still be one for this server.
 func (s *Standing) returned() Return {
 	switch {
 	case !s.top(s.SHA256) || !s.History[1:].served(s.SHA256):
@@ -174,7 +174,7 @@ func (s *storedPolicy) history(ctx context.Context) (History, error) {
 	return loadBeside[History](ctx, s, historySuffix, "history")
 }
 
-// following numbers a version, and puts it before those of a history.
+// following numbers a version, and puts it before the versions of a history.
 func following(history History, p Published) History {
 	p.Number = 1
 	if len(history) > 0 {
@@ -223,7 +223,7 @@ func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 	return marks, err
 }
 
-// markServed notes beside the policy that a server serves a text.
+// markServed notes next to the policy that a server serves a text.
 func (s *storedPolicy) markServed(ctx context.Context, sum string) error {
 	_, err := within(ctx, readTimeout, "noting which version is served", func(ctx context.Context) (any, error) {
 		history, err := s.history(ctx)

@@ -75,8 +75,8 @@ func TestUndoOfHistories(t *testing.T) {
 	}
 }
 
-// A server that has missed versions takes an undo that the history marks, and nothing else, without the guard. What it
-// costs is an alert until the next version.
+// A server that has missed versions takes an undo that the history marks, and no other text, without the guard. Its
+// losses are an alert until the next version.
 func TestUndoOnAnotherServer(t *testing.T) {
 	const first, second, third = fakePolicy + "# first\n", fakePolicy + "# second\n", fakePolicy + "# third\n"
 	d, u, s := openStored(t)
@@ -207,7 +207,7 @@ func TestUndoSkipsAVersionThatWasNotLoaded(t *testing.T) {
 	}
 }
 
-// What is noted as served is bounded, the newest stay.
+// The number of texts noted as served is bounded, and the newest stay.
 func TestServedMarksAreBounded(t *testing.T) {
 	t.Parallel()
 	s := &storedPolicy{&certmagic.FileStorage{Path: t.TempDir()}, "site.yaml"}

@@ -73,7 +73,7 @@ func newHosts(t *hostTemplate) *Hosts {
 		closed: sync.OnceValue(func() *Snapshot {
 			s, _ := Compile(t.name, []byte(closedText))
 			s.Memory = site.NewMemory(true)
-			s.catalog.Store(nil) // it names no crawlers
+			s.catalog.Store(nil) // it does not name crawlers
 			return s
 		}),
 	}
@@ -92,7 +92,7 @@ func (h *Hosts) join(u *user) {
 	}
 }
 
-// options returns those of the newest store that runs, or is about to.
+// options returns the options of the newest store that runs, or is about to.
 func (h *Hosts) options() *Options {
 	if u, _ := h.active(); u != nil {
 		return u.Options
@@ -243,7 +243,7 @@ func (h *Hosts) add(name string, d *Document) {
 	h.files[name] = d
 }
 
-// few is how many entries are looked at to find one that can go.
+// few is the number of entries that are looked at to find one that can go.
 const few = 16
 
 // evict removes the least recently used of a few files, but rather not one that has
@@ -267,8 +267,8 @@ func (h *Hosts) evict() {
 	delete(h.files, oldest)
 }
 
-// miss remembers for a while that a file does not exist. If there are too many, others go, rather those that nobody
-// asks for.
+// miss remembers for a while that a file does not exist. If there are too many, others are forgotten, preferably
+// those that are not asked for.
 func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -64,8 +64,8 @@ func (h *Hosts) sweepAll(t *testing.T) {
 	}
 }
 
-// Whatever Host says, no file outside of the directory is read, also through
-// symbolic links that somebody who may write there has put.
+// For any Host, no file outside of the directory is read, even through symbolic links of
+// another user with write access there.
 func TestHostFilesStayInTheirDirectory(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "secret.yaml"), hostPolicyText)
@@ -94,7 +94,7 @@ func TestHostFilesStayInTheirDirectory(t *testing.T) {
 	}
 	for host, want := range map[string]int{
 		"good.example": 2, "GOOD.example.:80": 2, "inside.example": 2,
-		// What is there and cannot be read closes the host rather than open it.
+		// A file that exists and cannot be read closes the host rather than opening it.
 		"absolute.example": 1, "relative.example": 1, "directory.example": 1,
 		"../secret": 0, "..%2fsecret": 0, "nobody.example": 0, "": 0,
 	} {

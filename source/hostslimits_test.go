@@ -48,8 +48,8 @@ func TestHostsAreBounded(t *testing.T) {
 	}
 }
 
-// A name that no file can have is that of a host without a file, and nothing is
-// held for it, however many of them are asked for.
+// A name that no file can have belongs to a host without a file, and no memory is used for it,
+// however many of them are asked for.
 func TestHostsThatCanHaveNoFile(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, filepath.Join(dir, "default.yaml"), hostPolicyText)
@@ -69,8 +69,8 @@ func TestHostsThatCanHaveNoFile(t *testing.T) {
 	}
 }
 
-// While the directory is away, hosts that nobody has heard of cost little memory and
-// no line in the log, and none of them is open.
+// While the directory is away, unknown hosts cost little memory and no line in the log, and
+// none of them is open.
 func TestHostsWithoutTheirDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policies")
 	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
@@ -111,8 +111,8 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 	}
 }
 
-// Files that hang hold so many threads and no more, and no request for long; hosts
-// whose policy is held are served.
+// Files that hang hold a bounded number of threads, and no request for long. Hosts with a
+// loaded policy are served.
 func TestHostsThatHang(t *testing.T) {
 	dir := t.TempDir()
 	for _, host := range []string{"a", "b"} {
@@ -159,8 +159,8 @@ func TestHostsThatHang(t *testing.T) {
 	})
 }
 
-// Hosts without a file that are in use stay known as such while others that nobody
-// has heard of are asked for in their thousands.
+// Hosts without a file that are in use stay known as such while thousands of unknown hosts are
+// asked for.
 func TestHostsWithoutAFileUnderAFlood(t *testing.T) {
 	testkit.Slow(t)
 	dir := t.TempDir()
@@ -248,8 +248,7 @@ func TestAFileThatHangsIsOneLookup(t *testing.T) {
 	})
 }
 
-// A file that hangs does not hold up the reload of the others, and is not read twice
-// at once.
+// A file that hangs does not delay the reload of the others, and is not read twice at once.
 func TestASlowFileDelaysNoOtherHost(t *testing.T) {
 	dir := t.TempDir()
 	for _, host := range []string{"slow", "a", "b"} {
@@ -285,8 +284,8 @@ func TestASlowFileDelaysNoOtherHost(t *testing.T) {
 	close(src.hang)
 }
 
-// One file that takes a minute to read holds up a reload of all for no longer than a
-// reload may take, and no other file for as long as it takes to read that.
+// One file that takes a minute to read does not delay a reload of all for longer than a reload
+// may take. It does not delay any other file for longer than that file takes.
 func TestReloadBesideASlowFile(t *testing.T) {
 	const hosts = 40
 	dir := t.TempDir()

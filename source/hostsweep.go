@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// slowAfter is how long a sweep waits for files.
+// slowAfter is the time that a sweep waits for files.
 const slowAfter = 100 * time.Millisecond
 
 func (h *Hosts) poll(ctx context.Context) time.Duration {

@@ -35,8 +35,8 @@ var hostPlaceholder = regexp.MustCompile(`\{(?:(?:http\.request\.)?(host)|(?:(?:
 // IsHostTemplate reports whether a policy's name has a placeholder.
 func IsHostTemplate(name string) bool { return strings.Contains(name, "{") }
 
-// parseHostTemplate reads the name of a file for each host. Only the host and its labels may stand in it: they are
-// what can be checked. Anything else in braces is an error, and so are files right in the root directory.
+// parseHostTemplate reads the name of a file for each host. Only the host and its labels are allowed in it,
+// because they can be checked. Anything else in braces is an error, and so are files right in the root directory.
 func parseHostTemplate(name string) (*hostTemplate, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -100,9 +100,9 @@ func labelOf(host string, n int) (string, bool) {
 	return host[strings.LastIndexByte(host, '.')+1:], true
 }
 
-// cleanHost brings the host of a request into the form in which it stands in names of files: lower case, A-labels,
-// without port and without the dot at the end. Only names of letters, digits, dots and hyphens are hosts with a file
-// (RFC 1123 section 2.1); false for all others.
+// cleanHost brings the host of a request into the form for names of files: lower case, A-labels, without port and
+// without the dot at the end. Only names of letters, digits, dots and hyphens are hosts with a file (RFC 1123
+// section 2.1). It returns false for all others.
 func cleanHost(host string) (string, bool) {
 	if len(host) > 1024 {
 		return "", false

@@ -28,8 +28,8 @@ type lastGood struct {
 	Before  string    `json:"before,omitempty"` // the SHA-256 of the text that was served directly before
 }
 
-// How many policies stay saved that no site uses now, as file names can change with every deployment, and for how
-// long all of them do: servers that share the directory mark those that they use every day.
+// The number of saved policies that no site uses now, because file names can change with every deployment, and
+// the time for which all of them are kept. Servers that share the directory mark every day those that they use.
 const (
 	maxLastGood  = 64
 	lastGoodUse  = 24 * time.Hour

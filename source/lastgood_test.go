@@ -36,7 +36,7 @@ func fakeVersion(t *testing.T) *Snapshot {
 	return s
 }
 
-// What was stored is served only if it is whole, valid, and of this source.
+// A stored policy is served only if it is whole, valid, and of this source.
 func TestLastGood(t *testing.T) {
 	n := savingOptions(t)
 	src := newFileSource("/srv/policy.yaml")

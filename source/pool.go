@@ -23,8 +23,8 @@ type Pool struct {
 	dates     dates
 }
 
-// Documents returns the documents that are loaded, in the order of their names. If there are two of one name, while a
-// configuration with another storage takes over, it returns that of the running configuration.
+// Documents returns the loaded documents, in the order of their names. If there are two of one name, while a
+// configuration with another storage takes over, it returns the one of the running configuration.
 func (p *Pool) Documents() []*Document {
 	loaded := slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.Current() == nil })
 	slices.SortFunc(loaded, func(a, b *Document) int {
@@ -101,9 +101,9 @@ func (p *Pool) Loaded() []*Document {
 // handler, may hold up a policy for ever.
 const recompileTimeout = 30 * time.Second
 
-// Recompile compiles once more the policies that were compiled with another catalog of
-// crawlers than the one in use, or before a date in them passed. A policy that has an error now stays as it is. What is
-// not done when ctx ends, or after half a minute, is left to the next call.
+// Recompile compiles once more the policies that were compiled with another catalog of crawlers than the one in use, or
+// before a date in them passed. A policy that has an error now stays as it is. The work that is left when ctx ends, or
+// after half a minute, is left to the next call.
 func (p *Pool) Recompile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, recompileTimeout)
 	defer cancel()
@@ -160,8 +160,8 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
-// outdated reports whether another catalog than that of the version is in use, or a date in it has passed. The
-// closed policy of a host without a usable file names no crawlers, and never is.
+// outdated reports whether another catalog than the version's is in use, or a date in it has passed. The
+// closed policy of a host without a usable file does not name crawlers, and never is.
 func (s *Snapshot) outdated() bool {
 	if s == nil {
 		return false

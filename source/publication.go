@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// counted is how far the versions of a source have been counted on this server.
+// counted is the number of versions of a source counted on this server.
 type counted struct {
 	Number int    `json:"number"`
 	Minor  int    `json:"minor"`
@@ -32,9 +32,9 @@ func (c *counted) String() string {
 }
 
 // count numbers a version. A policy in a storage has the number and the author of the newest version of its history,
-// which is read only with ask, if that has its text; if not, it is the next one, and its author is not known. The
-// versions of other sources are counted as they come. Another program or catalog under the same policy counts after
-// a dot.
+// if that has its text. The history is read only with ask. If it has another text, the version is the next one, and
+// its author is not known. The versions of other sources are counted as they come. Another program or catalog under
+// the same policy is counted after a dot.
 func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 	if o.lastGoodFile(src) == "" {
 		return c // nothing would remember it
@@ -85,7 +85,7 @@ var program = sync.OnceValue(func() string {
 	return module + " " + version
 })
 
-// Publication is what this version publishes. It is worked out once.
+// Publication returns the published texts of this version. It is worked out once.
 func (s *Snapshot) Publication() *activity.Publication { return s.publication() }
 
 func (s *Snapshot) publish() *activity.Publication {

@@ -43,8 +43,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Who published a version to a storage is known with it, also after a restart. Nobody is named for what came there by
-// other means, though it was published once, and a history that could not be read is read later.
+// The author of a version published to a storage is known with it, also after a restart. A text that came there by
+// other means has no author, even if it was published once. A history that could not be read is read later.
 func TestPublisher(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ rules:
 	}
 }
 
-// What is loaded for a configuration that does not run yet is not what the server applies.
+// A text loaded for a configuration that does not run yet is not applied by the server.
 func TestRunning(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "site.yaml")

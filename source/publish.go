@@ -42,7 +42,8 @@ type Change struct {
 	returns Return
 }
 
-// LossError is why an earlier version is not published: search engines would lose something by it that nobody accepted.
+// LossError is the reason why an earlier version is not published: search engines would lose something by it
+// that has not been accepted.
 type LossError struct {
 	Names []string // of the search engines, as they are accepted
 	Words []string
@@ -72,7 +73,7 @@ func PublishTo(ctx context.Context, storage Storage, key string, c Change) error
 	})
 }
 
-// publish replaces the text of the storage by what change returns for what the storage holds, while nobody else does.
+// publish replaces the storage's text by the result of change for the storage's state, under a lock.
 func (s *storedPolicy) publish(ctx context.Context, limit time.Duration, change func(*Standing) (Change, error)) error {
 	return s.locked(ctx, limit, "publishing", func(ctx context.Context) error {
 		st, err := s.standing(ctx)
@@ -115,7 +116,7 @@ func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change)
 	return nil
 }
 
-// dropDraft deletes the draft that was published. If that fails, it is not shown, as its text is that of the policy.
+// dropDraft deletes the published draft. If that fails, it is not shown, because its text is the policy's.
 func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
 	if draft, err := s.draft(ctx); err == nil && draft != nil && (draft.Text == c.Text || draft.ID() == c.Draft) {
 		_ = s.Delete(ctx, s.key+draftSuffix)

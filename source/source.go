@@ -25,8 +25,8 @@ type source struct {
 	read func(ctx context.Context, last any) (content, error)
 
 	interval, minInterval time.Duration // between reads
-	// settle is how long a new text must stay the same before it is loaded, as
-	// somebody may still be writing it; 0 for sources that change at once.
+	// settle is the time that a new text must stay the same before it is loaded, because a
+	// program may still be writing it. It is 0 for sources that change at once.
 	settle time.Duration
 	remote bool // set if reading goes over a network: a failure then says nothing about the policy
 	// startsFromLastGood is set if a last good policy is enough until the configuration

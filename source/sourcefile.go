@@ -43,7 +43,7 @@ func newFileSource(path string) *source {
 	}
 }
 
-// readFile reads a file with the functions of package os, or those of an os.Root. name is what messages call it.
+// readFile reads a file with the functions of package os, or of an os.Root. name is its name in messages.
 func readFile(name, path string, stat func(string) (os.FileInfo, error), open func(string, int, os.FileMode) (*os.File, error), last any) (content, error) {
 	info, err := stat(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// What is not a regular file is blocked, without opening it or waiting for it.
+// A file that is not regular is rejected, without opening it or waiting for it.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, loop := filepath.Join(dir, "fifo"), filepath.Join(dir, "loop")

@@ -84,8 +84,9 @@ func NewReader(storage Storage, key string) func(context.Context) ([]byte, error
 	}
 }
 
-// locked writes while nobody else does. What has begun is finished, whoever waits for it, and after the limit there is
-// time to release the lock. A storage that ignores its context may write later still: then the watcher finds it there.
+// locked writes under a lock. A write that has begun is finished even if the caller stops waiting, and after the limit
+// there is time to release the lock. A storage that ignores its context may write later still: then the watcher finds
+// it there.
 func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what string, write func(context.Context) error) error {
 	var held atomic.Bool
 	_, err := within(context.WithoutCancel(ctx), limit+2*unlockTimeout, "the storage", func(ctx context.Context) (_ any, err error) {
@@ -116,8 +117,8 @@ func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what str
 	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
 }
 
-// loadBeside reads a value that is stored beside a policy, the zero value if there is none. An empty draft is none, but
-// an empty history is damaged, as the numbers of versions would begin again.
+// loadBeside reads a value stored next to a policy, or the zero value if there is none. An empty draft means none, but
+// an empty history is damaged, because the numbers of versions would begin again.
 func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
 	data, err := s.Load(ctx, s.key+suffix)
 	switch {
@@ -134,7 +135,7 @@ func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string
 
 var errDamaged = errors.New("is damaged")
 
-// storeBeside stores a value beside a policy.
+// storeBeside stores a value next to a policy.
 func (s *storedPolicy) storeBeside(ctx context.Context, suffix string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -39,7 +39,7 @@ type Status struct {
 	// Why the current state of the source is not served; absent if it is.
 	Error      string     `json:"error,omitempty"`
 	ErrorSince *time.Time `json:"error_since,omitempty"`
-	// What search engines lose by the undo that is served; absent if that is nothing.
+	// The losses of search engines by the served undo; absent if there are none.
 	UndoCost      string     `json:"undo_cost,omitempty"`
 	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
 	Before        string     `json:"before_sha256,omitempty"` // what was served directly before, if that is known
@@ -121,7 +121,7 @@ func intervalText(d time.Duration) string {
 	return d.String()
 }
 
-// ReloadReport is the result of loading a policy anew.
+// ReloadReport is the result of loading a policy again.
 type ReloadReport struct {
 	Policy  string        `json:"policy"`
 	Result  string        `json:"result"` // applied, unchanged or rejected
@@ -154,7 +154,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descReloads    = newDesc("reloads_total", "Changes of the policy, by result: applied, or rejected because of an error.", "result")
-	descSuccessful = newDesc("last_reload_successful", "1 if the current state of the source is served, 0 if it has an error. Of per-host files, 0 if their directory cannot be read.")
+	descSuccessful = newDesc("last_reload_successful", "1 if the current state of the source is served, 0 if it has an error. For per-host files, 0 if their directory cannot be read.")
 	descLoaded     = newDesc("loaded_timestamp_seconds", "When the served version was loaded.")
 	descChecked    = newDesc("checked_timestamp_seconds", "When the source was last read.")
 	descWarnings   = newDesc("warnings", "Warnings about the served version.")

@@ -8,9 +8,9 @@
 //	    source    a file, a key in a storage, a web server
 //	    Snapshot  one version, compiled
 //
-// The stores of a Pool share Documents and Hosts. Every version takes one way: update
-// reads the source, apply checks and compiles the text, adopt saves it as the last good
-// one and gives it to the stores, and report writes the log and emits events.
+// The stores of a Pool share Documents and Hosts. Every version takes one way. update reads the
+// source, and apply checks and compiles the text. adopt saves it as the last good one and gives
+// it to the stores. report writes the log and emits events.
 package source
 
 import (
@@ -40,8 +40,8 @@ type Options struct {
 	Policy string // a file, an https:// address, storage:KEY, or a file name with {host} in it
 	// Default is the policy of hosts without a file. Only with {host}.
 	Default string
-	// Reload is how often the source is checked for changes: 0 means the default
-	// of the source, negative (ReloadOff) never.
+	// Reload is the time between checks of the source for changes. 0 means the default of the
+	// source, negative (ReloadOff) never.
 	Reload  time.Duration
 	Storage Storage // has the policies of storage:KEY
 	// LastGood is a directory for the last good version of a policy, which is served after a restart while the source
@@ -51,9 +51,9 @@ type Options struct {
 	// policy from the network may start from its last good version.
 	Strict   bool
 	ReadOnly bool // saves nothing
-	// Guard, if not nil, is asked before a new version replaces one that is served, and returns why it must not: an
-	// [UndecidedError] if that is not known now. The losses of search engines in accepted are no reason. An undo is
-	// served whatever Guard returns, which is an alert then.
+	// Guard, if not nil, is asked before a new version replaces a served one. It returns the reason against it,
+	// which is an [UndecidedError] if that is not known now. Losses of the search engines in accepted do not count.
+	// An undo is served whatever Guard returns, which is an alert then.
 	Guard func(ctx context.Context, name string, before, after *site.Site, accepted []string) error
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
@@ -223,17 +223,17 @@ func newSource(name string, storage Storage) (*source, error) {
 }
 
 const (
-	// StoragePrefix is what the name of a policy in Caddy's storage begins with.
+	// StoragePrefix begins the name of a policy in Caddy's storage.
 	StoragePrefix = "storage:"
 
-	// LastGood is where in a storage the last known good policies are. No policy can be published there.
+	// LastGood is the place of the last known good policies in a storage. No policy can be published there.
 	LastGood = "robots_policy/last_good"
 
-	// Catalog is where the catalog of crawlers is. No policy can be published there.
+	// Catalog is the place of the catalog of crawlers. No policy can be published there.
 	Catalog = "robots_policy/crawlers.yaml"
 )
 
-// caddysOwn is what Caddy and CertMagic keep at the top of a storage.
+// caddysOwn are the top-level entries of Caddy and CertMagic in a storage.
 var caddysOwn = []string{"acme", "certificates", "ech", "instance.uuid", "keys", "last_clean.json", "locks", "ocsp", "pki", "rate_limit"}
 
 // StorageKey returns the key that a policy's name gives. Keys that lead out of the storage, and those under which

@@ -45,8 +45,8 @@ type users struct {
 	mu   sync.RWMutex
 	all  []*user // oldest first
 	stop context.CancelFunc
-	// retry is how often the source is polled though no store watches it, because its text was not loaded at the start; 0:
-	// it is not.
+	// retry is the time between polls of a source without a watching store, because its text was not loaded at the
+	// start; 0: it is not polled.
 	retry time.Duration
 }
 
@@ -128,8 +128,8 @@ func (us *users) upstreams() (all []func(host string) *robotstxt.File) {
 	return all
 }
 
-// startupPoll is how long to wait for a configuration that is being loaded. Until it
-// runs nothing is read and no event is emitted: it may only be validated.
+// startupPoll is the time to wait for a configuration that is being loaded. Until it runs
+// nothing is read and no event is emitted, because it may only be validated.
 const startupPoll = 20 * time.Millisecond
 
 // watch calls poll, and again each time the duration that poll returned has passed, until ctx ends.

@@ -27,7 +27,7 @@ const (
 	retryAfter   = 10 * time.Second // after a failure
 )
 
-// UnknownMaxAge is how long clients may cache a robots.txt that was served while the
+// UnknownMaxAge is the time for which clients may cache a robots.txt that was served while the
 // upstream's was not known: it may allow more than the two merged would.
 const UnknownMaxAge = time.Minute
 
@@ -72,7 +72,7 @@ type Cache[T any] struct {
 // entry is the state of one site. Cache.mu guards its fields.
 type entry[T any] struct {
 	file    *file[T] // nil if the site has none or nothing is known
-	before  *file[T] // the one before, until the site is asked again, or nil
+	before  *file[T] // the previous one, until the site is asked again, or nil
 	known   bool     // the site has answered once
 	until   time.Time
 	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
@@ -124,8 +124,8 @@ func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known boo
 	return e.file.content(), e.before.content(), e.known
 }
 
-// Last returns the file of a host, on any port, as it was fetched last, nil if the host
-// has none or nobody has asked for it.
+// Last returns the last fetched file of a host, on any port, or nil if the host has none or no
+// client has asked for it.
 func (c *Cache[T]) Last(host string) *T {
 	host = policy.NormalizeHost(host)
 	c.mu.Lock()

@@ -73,7 +73,7 @@ func newServer(t *testing.T) server {
 	return server{New(RobotsTxt, testServer{}, zap.NewNop(), func(string) bool { return true }), s}
 }
 
-// response is what a client gets.
+// response is the response that a client gets.
 type response struct {
 	text  string // that comes from the upstream
 	known bool

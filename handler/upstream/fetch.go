@@ -27,7 +27,7 @@ var errDenied = errors.New("access denied")
 
 var (
 	errTooLarge  = fmt.Errorf("larger than %d KiB, which is more than crawlers read", robotstxt.MaxSize>>10)
-	errPartial   = errors.New("it has so many lines for so many crawlers that they are not all read")
+	errPartial   = errors.New("it has too many lines for too many crawlers, and they are not all read")
 	errTimeout   = fmt.Errorf("no complete response within %v", fetchTimeout)
 	errTruncated = errors.New("the response was cut off")
 )
@@ -105,7 +105,8 @@ func (rec *recorder) Write(b []byte) (int, error) {
 // Flush implements http.Flusher, which proxies call.
 func (rec *recorder) Flush() { rec.WriteHeader(http.StatusOK) }
 
-// file returns the file in the response. Of one that is too large it is what cut leaves, which may be nil.
+// file returns the file in the response. For one that is too large it returns the part that cut leaves, which
+// may be nil.
 func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut func([]byte) []byte) ([]byte, error) {
 	switch {
 	case rec.status == 0:
@@ -134,8 +135,8 @@ func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut f
 	return body, nil
 }
 
-// wholeLines is what crawlers read of a robots.txt that is too large (RFC 9309 section
-// 2.5), up to the last whole line: half a path could open more than the whole one.
+// wholeLines returns the part of a too large robots.txt that crawlers read (RFC 9309 section
+// 2.5), up to the last whole line. Half a path could allow more than the whole one.
 func wholeLines(body []byte) []byte {
 	body = body[:min(len(body), robotstxt.MaxSize)]
 	if end := bytes.LastIndexAny(body, "\r\n"); end >= 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Of a robots.txt of more than 500 KiB, endless or not, the first 500 KiB are merged, as
-// crawlers read it, up to the last whole line.
+// The first 500 KiB of a larger robots.txt, endless or not, are merged, as crawlers read it, up
+// to the last whole line.
 func TestLargeFilesAreMerged(t *testing.T) {
 	const start = "User-agent: *\nDisallow: /one/\n"
 	filler := strings.Repeat("# "+strings.Repeat("x", 97)+"\n", 6000)

@@ -20,7 +20,7 @@ type Next interface {
 	ServeHTTP(http.ResponseWriter, *http.Request) error
 }
 
-// Server is what the server around a handler knows of a request.
+// Server is the knowledge of a request that the server around a handler has.
 type Server interface {
 	// Original returns the target and the URL of a request as the client sent it, before any rewrite.
 	Original(r *http.Request) (target string, u *url.URL)
@@ -41,7 +41,8 @@ const maxHostField = 300
 
 // newRequest returns the request for a file of the upstream. The response is served to every client, so nothing
 // specific to the client at hand goes into the request: not its headers, query, cookies, or spelling of the host.
-// What a trusted proxy says about the site stays, and so does the query of a rewrite if the client sent none.
+// Information about the site from a trusted proxy stays, and so does the query of a rewrite if the client sent
+// none.
 func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request) *http.Request {
 	query := ""
 	_, original := c.server.Original(client)

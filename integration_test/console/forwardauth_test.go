@@ -72,7 +72,7 @@ http://:%s {
 		{"ann", "", "Signed in as ann@example.com, a publisher."},
 		{"bob", "", "Signed in as bob@example.com, for reading."},
 		{"bob", "ann@example.com", "Signed in as bob@example.com, for reading."},
-		{"nameless", "ann@example.com", "Nobody is signed in"},
+		{"nameless", "ann@example.com", "You are not signed in"},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/crawlers/health", nil)
 		if err != nil {

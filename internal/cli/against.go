@@ -19,9 +19,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// readList reads the User-Agents or names of a list of crawlers: JSON or YAML, an array of
-// strings, or of objects that have them in a field (a.b for b in the object a), or an object by
-// name; or one a line.
+// readList reads the User-Agents or names of a list of crawlers. It is JSON or YAML: an array
+// of strings, or of objects that have them in a field (a.b for b in the object a), or an object
+// by name. Or it has one for each line.
 func readList(data []byte, field string) (all []string, err error) {
 	var list any
 	if text := strings.TrimSpace(string(data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {

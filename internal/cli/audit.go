@@ -59,7 +59,7 @@ cannot be carried out.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
 	fl.StringSliceVar(&as, "as", nil, "crawlers to request pages as, such as GPTBot,Googlebot")
-	fl.BoolVar(&merged, "merged", false, "robots.txt is merged with that of the upstream (robots_txt merge), and may say more than the policy")
+	fl.BoolVar(&merged, "merged", false, "robots.txt is merged with the upstream's (robots_txt merge), and may have more lines than the policy")
 	fl.IntVar(&pages, "pages", audit.DefaultPages, "how many pages to look at")
 	fl.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd

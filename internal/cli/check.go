@@ -85,21 +85,21 @@ func checkCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and who may come in, as JSON")
-	cmd.Flags().BoolVar(&long, "explain", false, "say of all hosts, categories and paths who may come in")
+	cmd.Flags().BoolVar(&long, "explain", false, "list the crawlers that may crawl for all hosts, categories and paths")
 	cmd.Flags().StringVar(&against, "against", "", "say what the policy does with the crawlers of the list in this `FILE`: JSON, YAML, or one User-Agent a line")
 	cmd.Flags().StringVar(&field, "field", "", "where entries of that list are objects, the field with the User-Agents or names, such as instances.accepted")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
 }
 
-// checkReport is what check says, for scripts.
+// checkReport is the report of check, for scripts.
 type checkReport struct {
 	Diagnostics policyfile.Diagnostics `json:"diagnostics"`
 	Policies    []checkedPolicy        `json:"policies"` // those that load
 	Robots      []checkedRobots        `json:"robots_txt,omitempty"`
 }
 
-// checkedPolicy is who may come in under a policy.
+// checkedPolicy lists the crawlers that may crawl under a policy.
 type checkedPolicy struct {
 	File   string                   `json:"file"`
 	Tests  int                      `json:"tests"` // that passed
@@ -156,8 +156,8 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	return err
 }
 
-// openUnclassified counts the crawlers of no known purpose that a policy lets in which closes
-// the whole site to some category: nobody knows whether they belong to it.
+// openUnclassified counts the crawlers without a known purpose that may crawl under a policy
+// which disallows the whole site for some category. It is not known whether they belong to it.
 func openUnclassified(f *policyfile.File) (n int) {
 	closes := slices.ContainsFunc(f.Spec.Rules, func(r policy.Rule) bool {
 		return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForCategory }) &&
@@ -229,7 +229,7 @@ func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string) (*rob
 	return f, nil
 }
 
-// writeNotes prints notes about a robots.txt with their lines, those of a kind as one.
+// writeNotes prints notes about a robots.txt with their lines, and those of a kind as one.
 func writeNotes(w io.Writer, name string, notes []robotstxt.Note) {
 	for _, n := range robotstxt.Grouped(notes) {
 		writeNote(w, name, n.Line, n.Message)

@@ -37,7 +37,7 @@ type exitError int
 
 func (exitError) Error() string { return "see what was printed" }
 
-// Run carries a subcommand out. The exit code of an error is 2, if it is no failure.
+// Run carries a subcommand out. The exit code of an error is 2, unless it is a failure.
 type Run func(cmd *cobra.Command, args []string) error
 
 var subcommands = []func() *cobra.Command{
@@ -67,7 +67,7 @@ func init() {
 Works on policy files of the robots_policy directive, without a running server.
 
 To undo an edit, put the earlier file back. For a policy in Caddy's storage, "publish --undo"
-brings back the version before, and "history" lists the versions. Upgrade: run
+brings back the previous version, and "history" lists the versions. Upgrade: run
 "check" with the new program before you restart Caddy.
 
 The exit code is 0 on success, 1 if the policy file has an error, and 2 if the
@@ -116,7 +116,7 @@ func setRun(cmd *cobra.Command, run Run) {
 // exactly is the run function of a subcommand that takes n arguments.
 func exactly(n int, usage string, run Run) Run { return between(n, n, usage, run) }
 
-// between is the run function of a subcommand that takes so many arguments.
+// between is the run function of a subcommand that takes a number of arguments in a range.
 func between(least, most int, usage string, run Run) Run {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
@@ -157,8 +157,7 @@ func load(cmd *cobra.Command, name string) (*site.Site, policyfile.Diagnostics, 
 	return s, ds, nil
 }
 
-// loadValid loads a policy file without errors. Of one that has errors, the diagnostics
-// are printed.
+// loadValid loads a policy file without errors. If it has errors, it prints the diagnostics.
 func loadValid(cmd *cobra.Command, name string) (*site.Site, error) {
 	s, ds, err := load(cmd, name)
 	if err != nil || s != nil {
@@ -180,7 +179,7 @@ func report(cmd *cobra.Command, ds policyfile.Diagnostics) error {
 	return nil
 }
 
-// fileName is what messages call a file.
+// fileName returns the name of a file in messages.
 func fileName(name string) string {
 	if name == "-" {
 		return "<stdin>"

@@ -27,11 +27,11 @@ const errUnconfirmed exitError = 3
 
 // confirmation asks servers whether they have loaded a version.
 type confirmation struct {
-	address string        // of the admin API; "" for that of the configuration
+	address string        // address of the admin API; "" for the configuration's
 	wait    time.Duration // for how long it is asked
 }
 
-// askEvery is how long it takes until a server is asked again.
+// askEvery is the time between two questions to a server.
 const askEvery = 250 * time.Millisecond
 
 // silentAfter is by how much the last message of a server of a fleet can be older than the newest one, for the command
@@ -72,7 +72,7 @@ func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *stor
 	return nil
 }
 
-// errNoAnswer is that no server could be asked.
+// errNoAnswer says that no server could be asked.
 var errNoAnswer = errors.New("no server could be asked")
 
 // addressOf returns the address of the server's admin API.
@@ -131,10 +131,10 @@ func (s *storage) unreachable(address string, err error) error {
 	return fmt.Errorf("%w at %s (%w); %s", errNoAnswer, address, err, hint)
 }
 
-// notUsedError is that a server does not use a policy.
+// notUsedError says that a server does not use a policy.
 type notUsedError struct{ error }
 
-// policyStatus is what a server says about a policy: a part of source.Status.
+// policyStatus is a server's status of a policy: a part of source.Status.
 type policyStatus struct {
 	Policy, SHA256, Error, Reload string
 	Before                        string `json:"before_sha256"`

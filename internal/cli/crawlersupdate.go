@@ -126,8 +126,8 @@ func writeKey(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// catalogOf returns the catalog that servers with a configuration use, or that of the
-// program if none is given.
+// catalogOf returns the catalog that servers with a configuration use, or the program's if none
+// is given.
 func catalogOf(of storageOf) (*crawlers.Catalog, string, error) {
 	if of.config == "" {
 		known, err := crawlers.Default()

@@ -9,13 +9,13 @@ import (
 	"io"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
@@ -31,7 +31,7 @@ func diffCommand() *cobra.Command {
 				return argumentsError(args, "OLD and NEW, or --catalog FILE|URL and one policy")
 			}
 			if !slices.Contains(failOn, fail) {
-				return fmt.Errorf("invalid --fail-on %q: must be one of %s", fail, strings.Join(failOn, ", "))
+				return fmt.Errorf("invalid --fail-on %q: must be %s", fail, english.List(failOn, "or"))
 			}
 			if catalog != "" {
 				d, err := underCatalog(cmd, args[0], catalog)
@@ -59,19 +59,21 @@ func diffCommand() *cobra.Command {
 			return reportDifference(cmd, &d, asJSON, fail)
 		})
 	cmd.Long = `
-Says which crawlers may do what under NEW that they might not under OLD, and the
-reverse, on which hosts and in which parts of the site. OLD and NEW are each a policy
-file, a robots.txt, the URL of one, or - for the standard input; the URL of a site
-stands for its robots.txt.
+Lists what each crawler may do under NEW and not under OLD, and the reverse, with the
+hosts and the parts of the site. OLD and NEW are each a policy file, a robots.txt, the
+URL of one, or - for the standard input. The URL of a site stands for its robots.txt.
 
-A robots.txt is read as Google's crawlers read it. As that means to convert it, a reader
-that shares no code with the conversion is asked about both robots.txt files, too: for
-each crawler and path that one of them names, and those near them.
+A robots.txt is read as Google's crawlers read it. Because it is converted for that, a
+reader that shares no code with the conversion is also asked about both files. It
+answers for each crawler and path that one of them names, and for paths near them.
 
 With --catalog, a policy is compared with itself under another catalog of crawlers.
 
-The exit code is 0 on success, 1 if search engines lose anything (see --fail-on), if it
-cannot be judged whether the two differ, or if a file has an error, and 2 if the command cannot be carried out as given.`
+The exit code is:
+  0  success
+  1  search engines lose something (see --fail-on), a file has an error, or the two
+     files are too large to compare
+  2  the command cannot be carried out as given`
 	cmd.Example = `  caddy robots-policy diff site-policy.yaml new.yaml
   caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml
   caddy robots-policy diff --fail-on any old/robots.txt robots.txt`
@@ -109,12 +111,12 @@ func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail strin
 	return nil
 }
 
-// difference is what diff prints.
+// difference is the output of diff.
 type difference struct {
 	*compare.Diff
 
-	// Questions are what an independent reader was asked if one of the two is a robots.txt,
-	// as the policies that are compared are made from it.
+	// Questions are the answers of an independent reader if one of the two is a robots.txt,
+	// because the compared policies are made from it.
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 }
 

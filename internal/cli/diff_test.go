@@ -43,7 +43,7 @@ func TestDiff(t *testing.T) {
 		"a robots.txt":       {args: []string{robots, search}, fails: true, has: []string{"Bingbot may no longer crawl /news/"}},
 		"the standard input": {args: []string{robots, "-"}, stdin: "User-agent: *\nDisallow: /admin/\n", has: []string{"Nothing changes."}},
 		"one argument":       {args: []string{old}, fails: true, has: []string{"expected OLD and NEW"}},
-		"a wrong flag":       {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be one of search-loss, any, none`}},
+		"a wrong flag":       {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be search-loss, any or none`}},
 		"a broken policy":    {args: []string{old, broken}, fails: true, has: []string{"rulez"}},
 		"a web page":         {args: []string{old, page}, fails: true, has: []string{"web page"}},
 	} {

@@ -74,13 +74,13 @@ func evidenceCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Long = `
-Shows what the evidence log in a directory (the option evidence of robots_policy) says:
-which version was in force when, with its documents; which crawlers read them, and how
-they were verified; and what they fetched although the robots.txt that they had read
-disallows it.
+Shows the content of the evidence log in a directory (the option evidence of
+robots_policy). It lists the versions in force with their documents, the crawlers that
+read them and how they were verified. It also lists the requests that the robots.txt
+which a crawler had read disallows.
 
-Of several logs, such as those of the servers of a fleet, each is checked by itself, and the
-answer is in the order of time.
+If you name several logs, such as the logs of a fleet's servers, each is checked
+separately, and the answer is in the order of time.
 
 The log is checked first, as by verify-evidence. The exit code is 1 if it was changed, and 2
 if it cannot be read.`
@@ -97,7 +97,7 @@ if it cannot be read.`
 	return cmd
 }
 
-// evidencePaths is how many paths the text names for each violation.
+// evidencePaths is the number of paths that the text names for each violation.
 const evidencePaths = 5
 
 func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
@@ -305,11 +305,14 @@ Checks the chain of hashes of an evidence log, the texts that were published, an
 signatures. With --key they must be by that key: use a copy of its public part from
 somewhere else than the server.
 
-Of several logs each is checked by itself, and the exit code is that of the worst.
+If you name several logs, each is checked separately, and the exit code is the worst.
 
-The exit code is 0 if the log is whole and signed to its last line, 3 if it is whole and not
-signed, or not to its last line, 4 if it says itself that something is missing, 1 if it was
-changed or damaged, and 2 if it cannot be read.`
+The exit code is:
+  0  the log is whole and signed to its last line
+  1  the log was changed or damaged
+  2  the log cannot be read
+  3  the log is whole, but not signed, or not to its last line
+  4  the log itself says that something is missing`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())
 	return cmd
@@ -338,9 +341,9 @@ func checkText(c *evidence.Check, byKey, byAuthority bool) string {
 	}
 	switch {
 	case len(c.Keys) == 0:
-		line("Nothing is signed: whoever can write to the files can make such a log.")
+		line("Nothing is signed: anyone with write access to the files can make such a log.")
 	case c.Tail > 0:
-		line("The last events, %d, are not signed yet: whoever can write to the files can have changed them.", c.Tail)
+		line("The last events, %d, are not signed yet: anyone with write access to the files can have changed them.", c.Tail)
 	}
 	for _, k := range c.Keys {
 		line("Signed by the key %s.", evidence.Fingerprint(k))
@@ -348,15 +351,15 @@ func checkText(c *evidence.Check, byKey, byAuthority bool) string {
 	switch {
 	case len(c.Keys) == 0:
 	case byKey:
-		line("Nobody without that key has changed, removed or added a line since it was signed. The owner of the key can have.")
+		line("Only the owner of that key can have changed, removed or added a line since it was signed.")
 	default:
-		line("This shows that nobody without that key has changed a line. Whose key it is, it does not show: a forger has one too. Name yours with --key FILE.")
+		line("This shows that only the owner of that key can have changed a line. It does not show who the owner is: a forger has a key too. Name yours with --key FILE.")
 	}
 	if n := len(c.Stamps); n > 0 {
 		last := c.Stamps[n-1]
 		line("Time stamps: %d, the last of event %d at %s. What was written up to it was there then, says %s.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
 		if !byAuthority {
-			line("Who that is was not checked: name the certificate that vouches for it with --authority FILE.")
+			line("The identity of the authority was not checked: name its certificate with --authority FILE.")
 		}
 		line("This does not prove what was not written.")
 		return b.String()

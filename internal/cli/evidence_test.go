@@ -218,13 +218,13 @@ func TestVerifyEvidence(t *testing.T) {
 		}
 	}
 	write(evidence.Options{}, 1)
-	check("exiting with status 3", "Whole, and not signed to its last line.\nNothing is signed: whoever can write to the files can make such a log.")
+	check("exiting with status 3", "Whole, and not signed to its last line.\nNothing is signed: anyone with write access to the files can make such a log.")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	write(evidence.Options{Key: private}, 1)
-	check("<nil>", "Whole, and signed to its last line.\nSigned by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nThis shows that nobody without that key")
-	check("<nil>", "Nobody without that key has changed", "--key", key)
+	check("<nil>", "Whole, and signed to its last line.\nSigned by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nThis shows that only the owner of that key")
+	check("<nil>", "Only the owner of that key can have changed", "--key", key)
 	write(evidence.Options{Key: private}, 6000)
 	check("exiting with status 4", "were left out", "--key", key)
 	if err := os.Remove(filepath.Join(dir, "evidence-2026-11-20.jsonl.sig")); err != nil {

@@ -37,7 +37,7 @@ var reportPage = sync.OnceValue(func() *template.Template {
 	}).Parse(reportHTML))
 })
 
-// evidenceReport is what the page for people is made of.
+// evidenceReport holds the data of the report for people.
 type evidenceReport struct {
 	evidence.Question
 	*evidence.Answer
@@ -94,7 +94,7 @@ func reportOf(q evidence.Question, a *evidence.Answer, c *evidence.Check, byKey,
 	return r
 }
 
-// Subject is who and what the report is about.
+// Subject is the subject of the report.
 func (r *evidenceReport) Subject() string {
 	return cmp.Or(r.Crawler, "all crawlers") + " on " + cmp.Or(r.Host, "all hosts of the server")
 }
@@ -115,10 +115,11 @@ func (r *evidenceReport) To() time.Time {
 	return r.Last
 }
 
-// sure says of identities other than a mere claim how sure it is that a crawler is who it says.
+// sure returns a sentence on how certain it is that a crawler is the one it claims to be, for identities
+// other than a mere claim.
 var sure = map[activity.Identity]string{
 	activity.Verified: "verified",
-	activity.Impostor: "not the crawler: its name was used by somebody else",
+	activity.Impostor: "not the crawler: another client used its name",
 	activity.Audit:    "not verified, and it names this program's own audit",
 }
 

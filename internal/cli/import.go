@@ -45,17 +45,19 @@ func importCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Long = `
-Prints a policy file that says to every crawler what the robots.txt says, as Google's
-crawlers read it, with its comments, and with tests for search engines. What
-cannot be taken over is reported with its line. At the end, a reader that shares no code
-with the conversion is asked about the robots.txt and about the one that the policy is
-served as: how many questions differ, and by which lines.
+Prints a policy file with the same meaning as the robots.txt for every crawler, as
+Google's crawlers read it. It keeps the comments and adds tests for search engines. A
+line that cannot be taken over is reported. At the end, a reader that shares no code
+with the conversion compares the robots.txt with the one that the policy produces. It
+prints the number of different answers, and the lines that cause them.
 
 The URL of a site stands for its /robots.txt. Redirects are followed.
 
-The exit code is 0 on success, 1 if there is no robots.txt in it (a web page, an empty
-file, a policy file, status 404) or it is too large to judge whether the two say the
-same, and 2 if it cannot be read; then nothing is printed.`
+The exit code is:
+  0  success
+  1  the input is not a robots.txt (a web page, an empty file, a policy file, status
+     404), or it is too large to compare the two
+  2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`
 	return cmd

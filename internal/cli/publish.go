@@ -58,16 +58,18 @@ func publishCommand() *cobra.Command {
 			return p.run(cmd)
 		})
 	cmd.Long = `
-Writes a policy to Caddy's storage, says what it changes and where it is, and waits until the
+Writes a policy to Caddy's storage, shows the changes and the place, and waits until the
 server has loaded it.
 
 --undo brings back the text that servers served directly before the present one. It is never
 stopped by max_search_loss. A second undo returns to the text that was undone, and asks first.
---version N goes back to an older version that was served: accept by name what search engines
-lose by it today. The command history lists the versions.
+--version N goes back to an older version that was served. Accept the losses of search engines
+today by their names. The command history lists the versions.
 
-The exit code is 0 if the server has loaded the version, 3 if it was written and no server has
-confirmed it, and 1 if it was not written.`
+The exit code is:
+  0  the server has loaded the version
+  1  the version was not written
+  3  the version was written, and no server has confirmed it`
 	cmd.Example = `  caddy robots-policy publish site-policy.yaml --to storage:robots_policy/site.yaml --note "AI training out"
   caddy robots-policy publish --undo --to storage:robots_policy/site.yaml
   caddy robots-policy publish --version v7 --accept-loss Bingbot --to storage:robots_policy/site.yaml`
@@ -79,9 +81,9 @@ confirmed it, and 1 if it was not written.`
 	cmd.Flags().StringVar(&p.change.Note, "note", "", "why, for the history and the evidence log")
 	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
-	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that is to load it (default: that of the configuration, or "+caddy.DefaultAdminListen+")")
+	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that is to load it (default: from the configuration, or "+caddy.DefaultAdminListen+")")
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded it")
-	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity database, the address of ClickHouse, or access logs (a file or a glob)")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: an activity database's directory, a ClickHouse address, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
 	cmd.Flags().Int64Var(&guard.undecided, "undecided", 0, "with --if-replay: how many requests may remain of which it cannot be judged whether search engines lose them")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something, or the undo is a second one")
@@ -89,7 +91,7 @@ confirmed it, and 1 if it was not written.`
 	return cmd
 }
 
-// publication is what publish is asked to do, and what it finds out.
+// publication holds the arguments of publish, and its findings.
 type publication struct {
 	undo, dryRun bool
 	version      string
@@ -243,13 +245,14 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, losses *com
 	return p.check(ctx, cmd, losses)
 }
 
-// saveDraft saves the text as a draft, because the configuration demands that several people stand behind a version.
+// saveDraft saves the text as a draft, because the configuration demands that several people approve a
+// version.
 func (p *publication) saveDraft(ctx context.Context, s *storage, people int) error {
 	err := source.ProposeTo(ctx, s, p.key, &source.Draft{Base: p.change.Replaces, Text: p.change.Text, Time: time.Now().UTC(), Signed: p.change.Signed})
 	if err != nil {
 		return fmt.Errorf("not published, and not saved as a draft: %w", err)
 	}
-	return fmt.Errorf("not published, because of approval %d: it is saved as a draft beside %s, for others to approve in the console", people, s.place(p.key))
+	return fmt.Errorf("not published, because of approval %d: it is saved as a draft for %s, for others to approve in the console", people, s.place(p.key))
 }
 
 // undoElsewhere says how to undo a change of a policy that is not in Caddy's storage.
@@ -277,7 +280,7 @@ func operator() string {
 	return u.Username
 }
 
-// fileOrAddress is what a server calls a policy that is not in a storage.
+// fileOrAddress is the server's name of a policy that is not in a storage.
 func fileOrAddress(name string) string {
 	if source.IsWebAddress(name) {
 		return name

@@ -31,23 +31,25 @@ func replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := Command("replay NEW [--against OLD] LOG...|--database DIR", "Shows what a policy would have done to real traffic", f.run)
 	cmd.Long = `
-Decides every request of access logs as the policy file NEW would have: who would
-have been blocked, by which rule, how many of them were verified, and which search
-engines are among them. With --against, compares NEW with OLD, which is a policy file,
-a robots.txt, or the URL of one.
+Decides every request of access logs as the policy file NEW would have. It shows the
+crawlers that would have been blocked, the rules, and how many were verified or search
+engines. With --against, it compares NEW with OLD, which is a policy file, a robots.txt,
+or the URL of one.
 
-Logs are Caddy's JSON or console format, also with what journald, docker, compose or
-Kubernetes add; the Combined and Common formats; nginx's JSON, Traefik, Cloudflare
-Logpush, AWS ALB, CloudFront and IIS. They may be plain, gzip or zstd: files, globs in
-quotes, or - for the standard input. Each line is read in the format that it has. Other
-JSON is described with --map, and other text with --format.
+Logs may be in these formats, plain, gzip or zstd:
+  - Caddy's JSON or console format, also behind the prefixes of journald, docker,
+    compose and Kubernetes
+  - the Combined and Common formats, and nginx's JSON
+  - Traefik, Cloudflare Logpush, AWS ALB, CloudFront and IIS
+Name files, globs in quotes, or - for the standard input. Each line is read in its own
+format. Describe other JSON with --map, and other text with --format.
 
-With --database, reads the totals that the server stores (the option activity of
-robots_policy) instead of logs, or beside them.
+With --database, it reads the totals that the server stores (the option activity of
+robots_policy) instead of logs, or in addition to them.
 
-A client is verified by the address lists that came with this program, or by what
-Caddy had logged. The server is taken to have "enforce block", the default. Rate limits
-are counted as by one server.
+A client is verified by the address lists in this program, or by the identity that
+Caddy had logged. The server is assumed to have "enforce block", the default. Rate
+limits are counted as by one server.
 
 The exit code is 3 if the logs have gaps: lines that could not be read, an archive that
 ends early, or requests without a User-Agent.`
@@ -152,7 +154,7 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 // errUndecided is the exit code of an answer that may be wrong because something was not known.
 const errUndecided = exitError(3)
 
-// Store is an activity database that is read. It is that of activity/store, which links a
+// Store is an activity database that is read. It is an interface because activity/store links a
 // database: only the package console imports it.
 type Store interface {
 	EachRow(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (pathless int64, err error)

@@ -76,7 +76,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A replay takes a robots.txt for the old policy, JSON by a map, and says by its exit code that a log has gaps.
+// A replay accepts a robots.txt as the old policy, JSON by a map, and reports gaps of a log by its exit code.
 func TestReplayOfOtherInputs(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -89,21 +89,21 @@ func (g *searchGuard) compare(cmd *cobra.Command, losses *compare.Losses) error 
 	case g.yes || losses == nil && !g.broken:
 		return nil
 	case g.broken:
-		fmt.Fprintln(out, "What search engines lose cannot be judged: the published policy has errors.")
+		fmt.Fprintln(out, "The losses of search engines cannot be judged: the published policy has errors.")
 	case !losses.Any():
 		fmt.Fprintln(out, "search engines lose nothing that is not intended, by comparison of the two policies")
 		return nil
 	case len(losses.Found) > 0:
 		fmt.Fprintln(out, "Search engines lose:")
 	default:
-		fmt.Fprintln(out, "What search engines lose cannot be judged:")
+		fmt.Fprintln(out, "The losses of search engines cannot be judged:")
 	}
 	if losses != nil {
 		for _, words := range losses.Words() {
 			fmt.Fprintln(out, "  "+words)
 		}
 	}
-	return g.ask(cmd, "not published; to publish it anyway, give --yes; to judge by traffic, give --if-replay")
+	return g.ask(cmd, "not published. To publish it anyway, give --yes; to judge by traffic, give --if-replay")
 }
 
 // ask asks for a yes, unless it was given.

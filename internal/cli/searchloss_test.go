@@ -104,7 +104,7 @@ func TestSearchGuard(t *testing.T) {
 		want          string
 	}{
 		{"nothing published before", "", 0, "", out, ""},
-		{"by comparison", "", 0, in, out, "not published; to publish it anyway, give --yes; to judge by traffic, give --if-replay"},
+		{"by comparison", "", 0, in, out, "not published. To publish it anyway, give --yes; to judge by traffic, give --if-replay"},
 		{"by comparison, intended", "", 0, in, out + "    intended: true\n", ""},
 		{"by comparison, nothing lost", "", 0, out, in, ""},
 		{"by comparison, an engine's own rule", "", 0, in, in + "    robots-tag: [noindex]\n", "not published"},

@@ -66,15 +66,18 @@ func setCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Long = `
-Shows the lines of the policy file that change, and all that changes for crawlers by
-them; --write changes the file. Comments, order and layout stay as they are.
+Shows the lines of the policy file that change, and the effect on crawlers. --write
+changes the file. Comments, order and layout stay as they are.
 
-WHO is everyone, the name of a crawler, category:NAME or operator:NAME. It may crawl PATH
-(allow), is asked not to by robots.txt (ask), is blocked by the server (block), may
-make so many requests (slow, with a RATE such as 60/m, or none), or may show so many
-characters of a page ("snippet 160"). Without a PATH it is the whole site.
+WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The decisions:
+  allow PATH      it may crawl PATH
+  ask PATH        robots.txt asks it not to crawl PATH
+  block PATH      the server also blocks it there
+  slow RATE       it may make requests at this rate, such as 60/m; none removes the limit
+  snippet N       it may show N characters of a page
+Without a PATH a decision is for the whole site.
 
-The exit code is 1, too, if search engines would lose something and --yes is not given.`
+The exit code is also 1 if search engines would lose something and --yes is not given.`
 	cmd.Example = `  caddy robots-policy set site-policy.yaml GPTBot block
   caddy robots-policy set site-policy.yaml category:search allow /members/ --write
   caddy robots-policy set site-policy.yaml AhrefsBot slow 60/m --write

@@ -142,7 +142,7 @@ func mayCreate(path string) error {
 	if _, err := user.Lookup(caddyUser); err != nil || os.Geteuid() != 0 {
 		return nil //nolint:nilerr // without that user, Caddy runs as the one that runs this
 	}
-	return fmt.Errorf("not written: the storage %s does not exist yet, and a directory of root could not be read by Caddy; start Caddy first, or run: sudo -u %s %s",
+	return fmt.Errorf("not written: the storage %s does not exist yet, and Caddy could not read a directory of root. Start Caddy first, or run: sudo -u %s %s",
 		path, caddyUser, commandLine())
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// What check says about a policy file that it cannot read, or that is too large.
+// The message of check about a policy file that it cannot read, or that is too large.
 func TestUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // anyone may look for the files

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -20,6 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -228,7 +228,7 @@ func unknownOption(d *caddyfile.Dispenser, name string) error {
 			known = append(known, m.ID.Name())
 		}
 	}
-	return d.Errf("unrecognized option '%s': must be one of %s%s", name, strings.Join(known, ", "), renamed.Options.Hint(name))
+	return d.Errf("unrecognized option '%s': must be %s%s", name, english.List(known, "or"), renamed.Options.Hint(name))
 }
 
 var (

@@ -134,7 +134,7 @@ func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) 
 
 func (b *builder) header() string {
 	lines := []string{
-		policyinput.Modeline, "", "What crawlers may do with " + cmp.Or(b.answers.Host, "this site") + ".",
+		policyinput.Modeline, "", "Rules for crawlers on " + cmp.Or(b.answers.Host, "this site") + ".",
 		"After a change: caddy robots-policy check FILE",
 		"To keep out changes by which search engines lose pages: max_search_loss 0, in the Caddyfile under activity",
 	}
@@ -271,7 +271,7 @@ func (b *builder) staging() {
 	if a.To[Training] != No {
 		usages = append(usages, policy.TrainAI)
 	}
-	b.rule("Staging hosts must not be found. Their pages may be read: only a crawler that reads a\npage can see that it may not be listed. What nobody may read needs a login.", policy.Rule{
+	b.rule("Staging hosts must not be found. Crawlers may read their pages, because a crawler has to\nread a page to see that it may not be listed. Pages that must stay secret need a login.", policy.Rule{
 		Name: "staging", For: everyone(), Hosts: a.Staging, Statements: wholeSite(false, usages...),
 	})
 	for _, h := range a.Staging {

@@ -81,8 +81,8 @@ func hostile() map[string]string {
 	return files
 }
 
-// Whatever robots.txt is imported, that takes little memory and time. What is too large to
-// be compared is not said to be the same.
+// Any imported robots.txt takes little memory and time. A file that is too large to be compared
+// is not reported as equal.
 func TestImportBudget(t *testing.T) {
 	testkit.Nightly(t)
 	converted := 0
@@ -108,9 +108,9 @@ func TestImportBudget(t *testing.T) {
 	}
 }
 
-// Whatever is compared, that takes little memory and time: each of the two files as much as
-// if it were imported, and the comparison as much again. What was not compared is not said to
-// be the same.
+// Any comparison takes little memory and time: as much for each of the two files as importing
+// it, and as much again for comparing them. Files that were not compared are not reported as
+// equal.
 func TestDiffBudget(t *testing.T) {
 	testkit.Nightly(t)
 	dir := t.TempDir()

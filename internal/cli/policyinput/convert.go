@@ -23,7 +23,7 @@ const Modeline = "yaml-language-server: $schema=https://raw.githubusercontent.co
 type Converted struct {
 	Text []byte
 	File *policyfile.File
-	// Imported is what the text was made from: its Spec has the file's tests, too.
+	// Imported is the source of the text: its Spec has the file's tests, too.
 	Imported *robotstxt.Imported
 	Notes    []robotstxt.Note // what had to be left out, or does not say quite the same
 }
@@ -74,12 +74,12 @@ type statement struct {
 	policy.Statement
 }
 
-// guards are what a rule of a policy file can say is intended, and what a robots.txt has no
-// guard against.
+// guards are the checks whose results a rule of a policy file can mark as intended, and which a
+// robots.txt does not have.
 var guards = []string{"disallows-search", "site-not-indexed"}
 
-// maxRounds bounds how often the text is made anew without what check warns about, and
-// maxSettled how many statements that may be in all rounds.
+// maxRounds bounds the number of times that the text is rewritten to avoid warnings of check,
+// and maxSettled the number of statements in all rounds.
 const (
 	maxRounds  = 100
 	maxSettled = 40_000
@@ -143,8 +143,8 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 	return did || c.drop(idle)
 }
 
-// stricter reports whether the ACAP records of the file close more than its other lines, so
-// that nobody can say what is intended (ACAP 1.0 section 2.9.2).
+// stricter reports whether the ACAP records of the file disallow more than its other lines, so
+// that the intention is unclear (ACAP 1.0 section 2.9.2).
 func (c *converter) stricter() bool {
 	if c.im.Spec.Publish.ACAP != policy.On {
 		return false
@@ -175,8 +175,8 @@ func (c *converter) drop(idle []statement) bool {
 	return false
 }
 
-// at finds the number of the rule, -1 for none, and the statement of the Spec that stand at
-// a place in the text: the loaded file has the same rules in the same order.
+// at finds the number of the rule, -1 for none, and the statement of the Spec at a place in the
+// text. The loaded file has the same rules in the same order.
 func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 	rules := c.file.Spec.Rules
 	found := -1
@@ -203,8 +203,9 @@ func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 	return found, nil
 }
 
-// expectations are tests of what crawlers may do now: the well-known search engines, and those
-// that a rule names, if they are shut out, or are search engines and others are shut out.
+// expectations are tests of the present access of crawlers. They name the well-known search
+// engines, and other crawlers in rules that are disallowed everything, or that are search
+// engines when others are disallowed.
 func expectations(p *policy.Policy) (tests []policy.Expectation) {
 	named := map[policy.CrawlerID]bool{}
 	for _, r := range p.Spec().Rules {

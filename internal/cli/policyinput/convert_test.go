@@ -216,9 +216,9 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// checkSilent holds a converted policy to having no warnings but those about what the
-// robots.txt says as well: a delay for a crawler that ignores it, and search engines that
-// only its ACAP records shut out.
+// checkSilent checks that a converted policy has no warnings except about problems of the
+// robots.txt itself. These are a delay for a crawler that ignores it, and search engines that
+// only its ACAP records disallow.
 func checkSilent(t *testing.T, text []byte) {
 	t.Helper()
 	_, ds := policyfile.Load("converted.yaml", text)
@@ -251,7 +251,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// A delay stays even of a crawler that is documented to ignore it, and for those beside it.
+// A delay stays even for a crawler that is documented to ignore it, and for the others in its rule.
 func TestConvertCrawlDelays(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nCrawl-delay: 10\nDisallow: /a/\n\nUser-agent: Googlebot\nCrawl-delay: 5\nDisallow: /b/\n\n"+
 		"User-agent: Bingbot\nDisallow: /c/\n\nUser-agent: Yandex\nUser-agent: Slurp\nCrawl-delay: 2.5\nDisallow: /d/\n"))
@@ -270,8 +270,8 @@ func TestConvertCrawlDelays(t *testing.T) {
 	checkSilent(t, c.Text)
 }
 
-// ACAP 1.0 section 2.9.2: what records close beside lines that leave it open is in the
-// policy, but nobody can say that it is intended.
+// ACAP 1.0 section 2.9.2: the policy has prohibitions of records that other lines do not have,
+// but their intention is unclear.
 func TestConvertContradictoryACAP(t *testing.T) {
 	for _, robots := range []string{
 		"User-agent: *\nAllow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /\n",
@@ -293,8 +293,8 @@ func TestConvertContradictoryACAP(t *testing.T) {
 	}
 }
 
-// Of every file: check is silent about the policy; the file and its policy do not
-// differ; and what the policy is rendered as is converted to the same again.
+// For every file, check is silent about the policy, and the file and its policy do not differ.
+// The rendered policy converts to the same policy again.
 func TestConvertIsAFixedPoint(t *testing.T) {
 	patterns := []string{"../../../robotstxt/testdata/import/*.txt", "../../../robotstxt/testdata/sites/*.txt"}
 	if dir := os.Getenv("ROBOTSPOLICY_DATA"); dir != "" {

@@ -31,9 +31,9 @@ func isURL(name string) bool {
 
 // fetch gets what is at a URL; at the URL of a site, its /robots.txt.
 //
-// A status of 400 to 499 means that there is no robots.txt, so that crawlers take
-// everything for allowed (RFC 9309 section 2.3.1.3); with any other but 200 to 299
-// nothing is known (section 2.3.1.4), which is an error.
+// A status of 400 to 499 means that there is no robots.txt, so that crawlers treat everything
+// as allowed (RFC 9309 section 2.3.1.3). With any other status but 200 to 299 nothing is known
+// (section 2.3.1.4), which is an error.
 func fetch(ctx context.Context, name string) (*Raw, error) {
 	u, err := url.Parse(name)
 	if err != nil || u.Host == "" {

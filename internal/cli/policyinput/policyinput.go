@@ -32,8 +32,8 @@ type Input struct {
 	Site   *site.Site // that the policy is of
 	// Robots is the text of a robots.txt, nil for a policy file.
 	Robots []byte
-	// Notes are what reading a robots.txt had to leave out or to guess, and what fetching
-	// it found.
+	// Notes are the lines of a robots.txt that had to be left out or guessed, and the findings
+	// from fetching it.
 	Notes []robotstxt.Note
 }
 
@@ -43,7 +43,7 @@ var ErrInvalid = errors.New("invalid")
 // errPolicy is the error of a policy file where a robots.txt should be.
 var errPolicy = errors.New("this is a policy file, not a robots.txt; to read it, use: caddy robots-policy check")
 
-// Raw is an input before it is taken for anything.
+// Raw is an input before its kind is determined.
 type Raw struct {
 	Name string
 	Data []byte
@@ -51,8 +51,8 @@ type Raw struct {
 	None bool   // the site has no robots.txt (RFC 9309 section 2.3.1.3)
 }
 
-// ReadRaw reads a file, the standard input for "-", or a URL: that of a site stands for
-// its /robots.txt.
+// ReadRaw reads a file, the standard input for "-", or a URL. The URL of a site stands for its
+// /robots.txt.
 func ReadRaw(ctx context.Context, name string, stdin io.Reader) (*Raw, error) {
 	if isURL(name) {
 		return fetch(ctx, name)
@@ -118,8 +118,8 @@ func (r *Raw) IsRobots() bool {
 	return !isPolicyFile(r.Name, r.Data) && (strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotsLine.Match(acap.Decode(r.Data)))
 }
 
-// ReadFile reads a file, or the standard input for "-", with errors in plain words. Of
-// a file that is too large it reads enough to say so.
+// ReadFile reads a file, or the standard input for "-", with errors in plain words. It reads
+// just enough of a file that is too large to say so.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(stdin, maxRead))

@@ -35,7 +35,7 @@ func execute(cmd *cobra.Command, args ...string) string {
 	return out.String()
 }
 
-// The commands do the same with a fleet in ClickHouse and with the database of a server: its
+// The commands do the same with a fleet in ClickHouse and with the database of a server. Its
 // tables are made, a replay has the same result, and forgotten rows are gone in both.
 func TestCommandsOnBothEngines(t *testing.T) {
 	t.Parallel()

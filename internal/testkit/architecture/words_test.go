@@ -46,7 +46,7 @@ var exceptions = []struct{ file, line string }{
 	{"*", "agent-permissions.json"},
 	{"internal/leaf/renamed/renamed.go", ""},
 	{"docs/reference/glossary.md", ""},
-	{"CONTRIBUTING.md", "DIR/catalogues"}, // a folder of data that is not the project's
+	{"CONTRIBUTING.md", "DIR/catalogues"},                                // a folder of data that is not the project's
 	{"internal/cli/policyinput/policyinput.go", "no permission to read"}, // of the operating system
 	// Words that authors of policies and of robots.txt files may write.
 	{"policyfile/words.go", ""},
