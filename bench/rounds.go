@@ -28,7 +28,7 @@ type solo struct {
 type cell struct{ row, scenario string }
 
 // results are all figures in the order of their measurement. Solos have one element for each
-// round, so that those of the same round can be compared.
+// round, so that figures of the same round can be compared.
 type results struct {
 	pairs  map[cell][]pair
 	solos  map[cell][]solo

@@ -95,7 +95,7 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 	return a.rows, nil
 }
 
-// beside asks questions whose answers the page needs later, so that they are answered concurrently.
+// beside asks questions whose answers the page needs later, so that they are answered at the same time.
 func (v *view) beside(questions ...store.Query) {
 	for _, q := range questions {
 		go func() {

@@ -65,8 +65,8 @@ func (v Verification) IsEmpty() bool {
 // Is reports whether k is the primary or a further category of the crawler.
 func (c *Crawler) Is(k Category) bool { return c.Category == k || slices.Contains(c.Further, k) }
 
-// DualUse reports whether the crawler is said to collect for AI training although that is not its primary category. A
-// rule for `category:ai-training` does not include it.
+// DualUse reports whether the crawler also collects for AI training, without that being its primary category. A rule
+// for `category:ai-training` does not include it.
 func (c *Crawler) DualUse() bool {
 	return c.Category != CategoryAITraining && (slices.Contains(c.Further, CategoryAITraining) || c.TrainingControl != "")
 }

@@ -90,9 +90,9 @@ var oddHeaders = map[string]string{
 }
 
 // TestRealCrawlers recognizes the headers of two collections. The expectation does not use
-// recognition. Of the tokens which testdata/expected.tsv gives for the entry, it is the one
-// with the longest string that the header contains outside a URL. Headers of all other entries
-// match no crawler.
+// recognition: testdata/expected.tsv gives tokens for the entry, and the expected one has the
+// longest string that the header contains outside a URL. Headers of all other entries match no
+// crawler.
 func TestRealCrawlers(t *testing.T) {
 	all, expected := collections(t), expectedTokens(t)
 	c, err := Default()

@@ -71,8 +71,8 @@ func (e *Engine) LimitsOf(r *policy.Rule) (all []Limit) {
 	return all
 }
 
-// limitMode is what is done about requests over a rule's limit. A limit is for the edge only, so it is enforced
-// unless its rule says otherwise, or the whole policy is in dry run.
+// limitMode returns the reaction to requests over a rule's limit. A limit only concerns the server, so it is
+// enforced unless its rule says otherwise, or the whole policy is in dry run.
 func (e *Engine) limitMode(r *policy.Rule) policy.Mode {
 	switch {
 	case r.Enforce != policy.ModeUnset:

@@ -8,21 +8,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lost is what a search engine loses at one page.
+// Lost lists the losses of a search engine at one page.
 type Lost struct {
 	Loss     Loss         // what no rule says is intended
 	Intended Loss         // what rules say is intended, by the key intended
 	Rule     *policy.Rule // one of the new policy's that Loss comes from, or else Intended
 }
 
-// Taken is what a policy takes away from a crawler at one page, row by row.
+// Taken lists the uses that a policy takes away from a crawler at one page, row by row.
 type Taken struct {
 	lost, intended Loss
 	rules          [numLosses]*policy.Rule
 }
 
-// Compare returns what a search engine loses at a host and path when the policy of now takes the place of that of old,
-// which is nil for none, by some rows of the table. The queries have the crawler as each policy knows it.
+// Compare returns the losses of a search engine at a host and path when the policy of now replaces the policy of old,
+// which is nil for none. rows selects rows of the table. The queries have the crawler as each policy knows it.
 //
 // It counts what is lost at once and what is lost when a date has passed. An impostor loses nothing, nor does a crawler
 // if neither policy says that it is a search engine's.

@@ -9,8 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// PageQueries yields what is asked for headers and elements: in whichever way the target is read, and without the
-// purposes that a client names, because they speak to everybody.
+// PageQueries yields the questions for headers and meta tags: each reading of the target, without the purposes
+// that a client names, because they address everyone.
 func (e *Engine) PageQueries(q policy.Query) iter.Seq2[Reader, policy.Query] {
 	q.Purposes = nil
 	return e.Queries(e.TargetOf(q.Host, q.Path), q)

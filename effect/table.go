@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Loss is what a crawler gets less of than before, as bits: each is a row of the table of losses.
+// Loss is a set of rows of the table of losses, as bits: the uses that a crawler has less of than before.
 type Loss uint16
 
 // The rows.

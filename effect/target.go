@@ -55,8 +55,8 @@ func NewTarget(host, path string) Target {
 
 // PathOf returns the path and query of a request target, for [NewTarget]. u is the target as a URL. It drops the scheme
 // and the host of a target in absolute form, and of one of CONNECT; without a path it returns "/". It is not ok if the
-// target has an opaque part, such as "x:http://host/path": net/http passes that on unchanged, and a server that receives
-// it may read any host and path in it.
+// target has an opaque part, such as "x:http://host/path". net/http passes that on unchanged, and a server that
+// receives it may read any host and path in it.
 func PathOf(target string, u *url.URL) (path string, ok bool) {
 	if strings.HasPrefix(target, "/") {
 		return target, true

@@ -82,7 +82,7 @@ var (
 	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/byte-stream"}
 )
 
-// A route is the configuration of one site, and its effect on the fields: eager is in the
+// A route is the configuration of one site, and its effect on the fields. eager is in the
 // header before the upstream's fields, and after is the change that an outer handler makes to
 // the result.
 type route struct {

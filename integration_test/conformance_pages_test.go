@@ -17,9 +17,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// pageUpstream answers with a page, as the request's headers ask. Status, Coding and Chunks (whole;
-// bytes, for the first of them; slow) describe the response, and Head the contents of the head. Other
-// names become fields of the response.
+// pageUpstream answers with a page, as the request's headers ask. Status, Coding and Chunks (whole,
+// bytes or slow) describe the response, and Head the contents of the head. With bytes, the first ones
+// come byte by byte. Other names become fields of the response.
 func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

@@ -133,6 +133,8 @@ var notRun = map[string]string{
 	"caddy robots-policy activity-schem": "needs a ClickHouse: TestCommandsOnBothEngines",
 	"xcaddy build ":                      "takes minutes: TestXcaddyBuild",
 	"sudo install ":                      "changes the machine that it runs on: TestOtherServersAsThePagePrints",
+	"sudo nginx -t":                      "changes the machine that it runs on: TestOtherServersAsThePagePrints",
+	"sudo haproxy -c":                    "changes the machine that it runs on: TestOtherServersAsThePagePrints",
 	"sudo dpkg-divert ":                  "changes the machine that it runs on",
 	"sudo -u caddy ":                     "needs a user: TestFirstPublication",
 	"$ caddy robots-policy history ":     "needs a publication: TestFirstPublication",

@@ -70,8 +70,12 @@ func (s *pagesServer) install(heading string) {
 		s.t.Fatal(err)
 	}
 	_, section, ok := strings.Cut(string(page), "\n### "+heading+"\n")
-	commands := regexp.MustCompile("(?s)```sh\n(.*?)```").FindStringSubmatch(section)
-	if !ok || commands == nil {
+	section, _, _ = strings.Cut(section, "\n### ")
+	var commands strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {
+		commands.WriteString(block[1])
+	}
+	if !ok || commands.Len() == 0 {
 		s.t.Fatalf("the page has no commands for %s", heading)
 	}
 	if err := os.MkdirAll(filepath.Join(s.dir, "etc/default"), 0o755); err != nil {
@@ -87,7 +91,7 @@ func (s *pagesServer) install(heading string) {
 		s.t.Fatal(err)
 	}
 	s.copyFiles("../examples/other-servers", filepath.Join(s.dir, "examples/other-servers"))
-	script := "systemctl() { :; }\nnginx() { command nginx -c " + s.dir + "/etc/nginx/nginx.conf \"$@\"; }\n" + s.here(commands[1])
+	script := "systemctl() { :; }\nnginx() { command nginx -c " + s.dir + "/etc/nginx/nginx.conf \"$@\"; }\n" + s.here(commands.String())
 	cmd := exec.Command("bash", "-euc", script)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -408,7 +408,7 @@ robots_policy {
 }
 
 // A client that floods the server under the name of a crawler does not crowd out any record of
-// the verified crawler, and the log says how much of the flood it left out.
+// the verified crawler. The log says how much of the flood it left out.
 func TestFloodBesideAVerifiedCrawler(t *testing.T) {
 	testkit.Slow(t)
 	s := newServer(t, t.TempDir(), truthBase, nil)

@@ -62,10 +62,10 @@
 //
 // The scan follows the HTML standard's tree construction with scripting; the tests compare it with x/net/html.
 // Parsers without scripting also find the inserted elements in the head. The scan ends the head early in a template
-// at plaintext, at nested templates, at some texts behind svg, math, select or col, and at a numeric character
-// reference of more than 64 bytes. A page that ends inside a tag or comment before its head began is not changed.
-// XHTML is read as XML: it gets a head if it has none, and is not changed with an internal DTD subset or a prefixed
-// html or head.
+// at plaintext, and at nested templates. It also does so at some texts behind svg, math, select or col, and at a
+// numeric character reference of more than 64 bytes. A page that ends inside a tag or comment before its head began
+// is not changed. XHTML is read as XML: it gets a head if it has none, and is not changed with an internal DTD
+// subset or a prefixed html or head.
 package metainject
 
 import (

@@ -155,7 +155,7 @@ func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, 
 	return rules, best.by, best.of
 }
 
-// Limit is the number of requests that the server allows a crawler. The zero value is no limit.
+// Limit is the number of requests that the server allows a crawler. The zero value means no limit.
 type Limit struct {
 	Requests int           // in each Per
 	Per      time.Duration // a second, a minute, an hour or a day

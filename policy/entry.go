@@ -174,7 +174,7 @@ func (c *compiler) compareWilds() *TooLargeError {
 	}
 	lists, compared := pathpattern.Containers(inner, outer, &c.work)
 	if compared < len(inner) {
-		return &TooLargeError{places[compared], "the policy has too many patterns with * or $ to compare them with the allow entries from here on; write paths without * and $ where you can"}
+		return &TooLargeError{places[compared], "too many patterns with * or $ to compare them with the allow entries from here on; write paths without * and $ where you can"}
 	}
 	for i, pattern := range inner {
 		p.containers[pattern] = lists[i]

@@ -23,8 +23,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// advice is what a message tells the author to do, after which every decision must be
-// what it was.
+// advice is the change that a message advises. After it, every decision must be the same as
+// before.
 type advice struct {
 	code   string
 	says   *regexp.Regexp // in the message; a group is the line of the advice
@@ -261,8 +261,8 @@ func tryAdvice(t *testing.T, r *rand.Rand, data []byte, catalog *crawlers.Catalo
 	return cases
 }
 
-// statementIn finds the statement of a line that a message speaks of: the prohibition of
-// what the message is about.
+// statementIn finds the statement of a line that a message is about: the prohibition that it
+// mentions.
 func statementIn(spec *policy.Spec, line string, d Diagnostic) policy.Pos {
 	for i := range spec.Rules {
 		for _, s := range spec.Rules[i].Statements {

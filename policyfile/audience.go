@@ -70,7 +70,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		}
 		if !p.known().operator(a.Name) {
 			near := prefixed("operator:", Nearest(a.Name, p.catalog.Operators()))
-			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this reaches no crawler; name its crawlers, or list them under crawlers", quote(a.Name))
+			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this has no effect; name its crawlers, or list them under crawlers", quote(a.Name))
 		}
 	case policy.ForPurpose:
 		if !policy.IsPurpose(a.Name) {
@@ -153,7 +153,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		return
 	}
 	if crawlers.NamesBrowser(text) {
-		p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server blocks no client by this name, and the rule is for robots.txt only; find the name that only the crawler has", quote(text))
+		p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server does not block by this name. The rule is for robots.txt only; find the name that only the crawler has", quote(text))
 		return
 	}
 	p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
@@ -167,7 +167,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 }
 
 func (p *parser) checkProduct(n *yaml.Node, text string, tokens []string) {
-	near, instead := "", "those of its crawlers that you mean"
+	near, instead := "", "the crawlers that you mean"
 	if len(tokens) == 1 {
 		near, instead = tokens[0], "its crawler instead"
 	}
@@ -175,7 +175,7 @@ func (p *parser) checkProduct(n *yaml.Node, text string, tokens []string) {
 	for i, t := range tokens {
 		names[i] = p.withKind(t)
 	}
-	p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably reaches no crawler; name %s: %s", quote(text), instead, english.List(names, "or"))
+	p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably has no effect; name %s: %s", quote(text), instead, english.List(names, "or"))
 }
 
 func (p *parser) withKind(token string) string {

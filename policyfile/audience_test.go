@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// TestProductWords: what the messages propose exists, and what they speak of is
-// not itself a crawler.
+// TestProductWords: the names that the messages propose exist, and the words they are about are
+// not crawlers.
 func TestProductWords(t *testing.T) {
 	known, err := crawlers.Default()
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// What Check says of a name is so of a policy file that has it.
+// A result of Check is true of a policy file that has the name.
 func TestNamesCheck(t *testing.T) {
 	names := NewNames()
 	for _, c := range []struct {
 		name          string
 		valid, listed bool
 	}{
-		{"GPTBot", true, false}, {"HouseBot", true, false}, {"Mozilla", true, false}, // which stands in robots.txt only
+		{"GPTBot", true, false}, {"HouseBot", true, false}, {"Mozilla", true, false}, // a name for robots.txt only
 		{"OpenAI", true, true}, // an operator
 		{"X", false, true},     // an operator, and a word in the User-Agent of browsers
 		{"category:search", false, false}, {"a b?", false, false},

@@ -142,7 +142,7 @@ func (ds Diagnostics) Error() string {
 	return b.String()
 }
 
-// Text is what Write writes, without color.
+// Text is the output of Write, without color.
 func (ds Diagnostics) Text() string {
 	var b bytes.Buffer
 	_ = ds.Write(&b, false) // a Buffer never fails

@@ -160,7 +160,7 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 	for _, member := range list {
 		item, isItem := member.(httpsfv.Item)
 		if !isItem {
-			return bad("parentheses are not possible here; write each application by itself, %s", example)
+			return bad("parentheses are not possible here; write each application separately, %s", example)
 		}
 		token, isToken := item.Value.(httpsfv.Token)
 		if !isToken {

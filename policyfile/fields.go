@@ -247,12 +247,12 @@ var usageAbout = map[policy.Usage]string{
 	policy.PresentLink:         "show a link to the page",
 	policy.Other:               "every usage but crawl that no rule mentions",
 	policy.TrainAI:             "train AI models with the page (AIPREF)",
-	policy.AIUse:               "feed the page to an AI model that answers somebody (AIPREF)",
+	policy.AIUse:               "feed the page to an AI model that answers a person (AIPREF)",
 	policy.Search:              "use the page in a search application (AIPREF)",
 }
 
-// Schema is the JSON Schema (2020-12) of policy files, made from the parser's tables. What it accepts may still be
-// rejected by Load, which knows what names mean.
+// Schema is the JSON Schema (2020-12) of policy files, made from the parser's tables. Load may still reject a
+// valid file, because it knows the meaning of names.
 func Schema() []byte {
 	s := mapShape(fileFields)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -15,9 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// FuzzLoad: whatever the bytes, Load returns; there is a File exactly when there
-// is no error; diagnostics are text, on one line, and stand in the file; and what
-// loads can be printed and read with the same meaning.
+// FuzzLoad: for any bytes, Load returns, and there is a File exactly when there is no error.
+// Diagnostics are text, on one line, at a place in the file. A file that loads can be printed
+// and read with the same meaning.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "../examples/policies/*.yaml"} {
 		for _, path := range filesOf(f, pattern) {

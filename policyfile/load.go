@@ -209,7 +209,7 @@ func (p *parser) signers() {
 				continue
 			}
 			if r.Identity != policy.DemandAny {
-				p.report(p.sources[i].Audiences[j], "bad-audience", "", "%s is whoever signs with the keys of that host, which is always checked; put it in a rule without identity", quote(a.Name))
+				p.report(p.sources[i].Audiences[j], "bad-audience", "", "%s is a client that signs with the keys of that host, which is always checked; put it in a rule without identity", quote(a.Name))
 			}
 			if row := p.catalog.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
 				if rows = append(rows, row); len(rows) == maxSigners+1 {
@@ -293,7 +293,7 @@ func (p *parser) pin(n *yaml.Node, _, text string) bool {
 		return p.refuse(n, "bad-value", "", "invalid catalog %s: must be a date such as 2026-11-24", quote(text))
 	}
 	if text != p.base.AsOf() {
-		p.report(posOf(n), "another-catalog", "", `another catalog of crawlers is in use than that of %s, so that names and categories may mean something else; see "diff --catalog", and write the date that "crawlers" prints`, text)
+		p.report(posOf(n), "another-catalog", "", `the catalog of crawlers in use is not the one of %s, so names and categories may have other meanings. See "diff --catalog", and write the date that "crawlers" prints`, text)
 	}
 	return true
 }

@@ -54,8 +54,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What takes too much work to compile is an error with its line, and a warning of a text
-// that was served before: a limit never changes what a policy in force says.
+// A policy that takes too much work to compile is an error with its line. For a text that was
+// served before it is a warning. A limit never changes the meaning of a policy in force.
 func TestWorkOfAcceptedPolicies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles for seconds")

@@ -36,7 +36,7 @@ var newcomers = []struct {
 	{
 		"Block ChatGPT.",
 		"  - for: ChatGPT\n    block: true\n",
-		[]string{"GPTBot may not crawl /"}, "name those of its crawlers that you mean: GPTBot",
+		[]string{"GPTBot may not crawl /"}, "name the crawlers that you mean: GPTBot",
 		"  - for: [GPTBot, ChatGPT-User]\n    disallow: {crawl: /}\n    enforce: block\n",
 	},
 	{
@@ -285,7 +285,7 @@ func TestNewcomers(t *testing.T) {
 				f, ds := LoadWith("policy.yaml", []byte(file), Options{Now: testNow})
 				said := ds.Text()
 				if f == nil {
-					// What is said of the file without the tests that the author has not written.
+					// Messages about the file without the tests that the author has not written.
 					_, ds = LoadWith("policy.yaml", []byte("version: 1\nrules:\n"+rules), Options{Now: testNow})
 					said = ds.Text()
 				}

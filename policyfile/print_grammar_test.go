@@ -20,7 +20,7 @@ type grammar struct {
 	n    int             // makes names differ
 }
 
-// object is a map with each of its keys present at random, the first so many always.
+// object is a map with each of its keys present at random, but always the given number of first ones.
 func (g *grammar) object(always int, pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -65,7 +65,7 @@ func (g *grammar) paths(section string) func() any {
 	return g.some("/"+section+"/", "/"+section+"/*.jpg$", "*."+section, "/"+section+"?q=1&r=%23x", "/"+section+"/ä%2f:y,'\"z", section+"-set")
 }
 
-// qualifiers are some of those that a usage takes, one at least, beside other keys.
+// qualifiers are some of the qualifiers that a usage takes, at least one, together with other keys.
 func (g *grammar) qualifiers(u policy.Usage, more ...any) map[string]any {
 	always := len(more)/2 + 1
 	values := map[string]func() any{
@@ -297,7 +297,7 @@ func schemaKeys(t *testing.T) map[string]bool {
 	return keys
 }
 
-// What the file's own crawlers are verified by is printed.
+// The verification of the file's own crawlers is printed.
 func TestPrintVerification(t *testing.T) {
 	f, ds := Load("policy.yaml", []byte(`version: 1
 crawlers:

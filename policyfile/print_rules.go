@@ -16,7 +16,7 @@ func printRules(w *printer, spec *policy.Spec) {
 	w.under("rules", func() {
 		first := true
 		for i := range spec.Rules {
-			if len(spec.Rules[i].For) == 0 { // reaches no crawler, and no file can express it
+			if len(spec.Rules[i].For) == 0 { // has no effect, and no file can express it
 				continue
 			}
 			if !first {

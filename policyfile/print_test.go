@@ -69,8 +69,8 @@ func ruleMeaning(t testing.TB, r *policy.Rule) string {
 	return b.String()
 }
 
-// agents is what a file's catalog knows of crawlers that a Spec does not: what they
-// are recognized and verified by.
+// agents are the facts of a file's catalog about crawlers that a Spec lacks: their recognition
+// and verification.
 func agents(c *crawlers.Catalog) string {
 	var b strings.Builder
 	for _, cr := range c.All() {

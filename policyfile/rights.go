@@ -87,7 +87,7 @@ var rightsFields = fields[*policy.Rights]{
 		func(r *policy.Rights) *string { return &r.Contact }),
 	textKey("terms", "the address of the terms in words", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.Terms }),
-	textKey("tdm-policy", "the address of a TDM policy, which TDMRep names beside a reservation", webShape, (*parser).webAddress,
+	textKey("tdm-policy", "the address of a TDM policy, which TDMRep names with a reservation", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.TDMPolicy }),
 	key("offers", "licenses that can be had for usages that the rules disallow", oneOrMore(mapShape(offerFields)), readOffers,
 		func(w *printer, r *policy.Rights) {
@@ -171,7 +171,7 @@ func (p *parser) contact(n *yaml.Node, name, text string) bool {
 	return true
 }
 
-// webAddress checks an absolute URL that stands in headers, JSON and XML.
+// webAddress checks an absolute URL for headers, JSON and XML.
 func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(text, " <>\"\\^`{|}") || strings.ContainsFunc(text, func(c rune) bool { return c > '~' }) {
@@ -187,7 +187,7 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 func (p *parser) checkRights() {
 	publish := &p.spec.Publish
 	if publish.RSL != "" && publish.License != "" {
-		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, and license names another one; readers take one of the two; delete one of these lines", p.rslAt.Line)
+		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, and license names another one. Readers use only one of the two; delete one of these lines", p.rslAt.Line)
 	}
 	seen := map[string]bool{}
 	for i, token := range publish.UsageTokens {
@@ -195,7 +195,7 @@ func (p *parser) checkRights() {
 			continue
 		}
 		if _, ok := p.catalog.Lookup(token); ok || p.ruleTokens[strings.ToLower(token)] {
-			p.report(p.tokenAt[i], "bad-value", "", "the token %s is that of a crawler, whose group says something else; use the token that the draft or the operator documents", quote(token))
+			p.report(p.tokenAt[i], "bad-value", "", "the token %s belongs to a crawler, whose group has another meaning; use the token that the draft or the operator documents", quote(token))
 		}
 		if seen[strings.ToLower(token)] {
 			p.report(p.tokenAt[i], "bad-value", "", "the token %s stands for two usages, and robots.txt has one group for a token; use two tokens", quote(token))

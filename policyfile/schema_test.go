@@ -21,7 +21,7 @@ func TestSchemaIsPublished(t *testing.T) {
 	compareGolden(t, "../docs/site-policy.schema.json", string(Schema()))
 }
 
-// asJSON is what an editor takes a YAML node for, by the core schema of YAML 1.2.
+// asJSON returns the value that an editor reads in a YAML node, by the core schema of YAML 1.2.
 func asJSON(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -109,7 +109,7 @@ var publishFields = fields[*policy.Publish]{
 			word, _ := p.choice(n, "groups", "short", "all")
 			b.AllGroups = word == "all"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.AllGroups, "groups", "all") }),
-	key("preamble", "a text of your own that stands as a comment at the start of robots.txt, such as a reservation of rights: for all hosts, or a map of hosts to texts, with \"*\" for all others",
+	key("preamble", "your own text for a comment at the start of robots.txt, such as a reservation of rights: one text, or a map of hosts to texts, with \"*\" for all others",
 		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", textShape("a host, *.HOST or *", ""), textShape("lines of text", ""))}},
 		readPreamble, printPreamble),
 	switchKey("user-agent-purpose", "User-Agent-Purpose lines",

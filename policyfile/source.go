@@ -46,7 +46,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 		return nil
 	case second != nil:
 		p.report(policy.Pos{Line: second.Line, Column: second.Column}, "second-document", "",
-			`a line with only "---" starts a second document, and a policy file has only one; delete that line, or put this part in a file of its own`)
+			`a line with only "---" starts a second document, and a policy file has only one; delete that line, or put this part in a separate file`)
 	}
 	p.plain(root.Content[0])
 	return root.Content[0]
@@ -170,7 +170,7 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// notIndented reports usages beside allow or disallow, instead of unknown keys.
+// notIndented reports usages next to allow or disallow, instead of unknown keys.
 func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
 		return false

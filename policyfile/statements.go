@@ -305,7 +305,7 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which stands for everything below", maxPattern, len(text))
 	}
 	if severalPaths.MatchString(text) && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
-		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", `this looks like several paths; write one a line, each after a hyphen and a space: "- /a"; if it is one path, put it in quotation marks`)
+		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", `this looks like several paths; write each on its own line after a hyphen and a space: "- /a". If it is one path, put it in quotation marks`)
 	}
 	if text[0] == '/' || text[0] == '*' {
 		pattern, err := pathpattern.Parse(text)

@@ -27,7 +27,7 @@ type HostSummary struct {
 	AIUse Answers  `json:"ai_use"`
 }
 
-// Answers is who may do something and who may not.
+// Answers lists the crawlers that may do something and those that may not.
 type Answers struct {
 	// May and MayNot count known crawlers by category, the largest first.
 	May     []CategoryCount `json:"may"`
@@ -204,7 +204,7 @@ func countText(counts []CategoryCount, unknown bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// Closed is what a Summary leaves out.
+// Closed lists the parts that a Summary leaves out.
 type Closed struct {
 	Crawl []string `json:"crawl,omitempty"`   // patterns that some or all may not crawl, besides whole hosts
 	Index []string `json:"index,omitempty"`   // or may not index
@@ -273,8 +273,8 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 	return text
 }
 
-// ShownText says what search engines may show of a page that no rule mentions, on a host that no rule names, and of
-// which pages they may show something else: a few of them.
+// ShownText describes what search engines may show of a page that no rule mentions, on a host that no rule names.
+// It also names a few of the pages for which they may show something else.
 func (f *File) ShownText(now time.Time, most int) string {
 	q := policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Identity: policy.Verified, Path: plainPage, Now: now}
 	all := f.Effect.Shown(q)

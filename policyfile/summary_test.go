@@ -102,7 +102,7 @@ func TestBriefSummary(t *testing.T) {
 	}
 }
 
-// What crawlers are asked not to do for AI is part of the summary.
+// The summary includes the uses for AI that crawlers are asked to refrain from.
 func TestSummaryOfPreferences(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]string{
@@ -123,7 +123,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 	}
 }
 
-// What search shows comes from what headers say, for the paths too that have something of their own.
+// The lines about search come from the rules in headers, also for paths with their own rules.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]string{

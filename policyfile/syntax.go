@@ -188,7 +188,7 @@ func (p *parser) suspect(line string) *suspicion {
 	return nil
 }
 
-// indicators are what has a meaning in YAML at the start of a value.
+// indicators are the characters with a meaning in YAML at the start of a value.
 const indicators = "*&!%@`|>]},"
 
 var blockHeader = regexp.MustCompile(`^[|>][-+0-9]{0,2}\s*(#.*)?$`)

@@ -53,7 +53,7 @@ var (
 		"images": {"Googlebot-Image"}, "imagesearch": {"Googlebot-Image"}, "googleimages": {"Googlebot-Image"}, "googlenews": {"Googlebot-News"}, "googleads": {"AdsBot-Google"},
 	}
 
-	// audienceKeys are what other formats call "for".
+	// audienceKeys are the names of "for" in other formats.
 	audienceKeys = wordSet(`useragent useragents agent agents bot bots robot robots crawlers who audience`)
 
 	// usageWords are words for a usage, or for disallowing it.
@@ -128,7 +128,7 @@ func squash(s string) string {
 
 // Advice on what no line of a rule means.
 const (
-	endless = `rules do not expire; delete this line now, and the rule on that day; a comment, after "#", can say which`
+	endless = `rules do not expire; delete this line now, and the rule on that day. A comment, after "#", can hold the date`
 	apart   = `names of crawlers stand under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 

@@ -9,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// words are what people write who know robots.txt, meta tags, or other tools: where
-// they write it, what, and the line that the message gives them to write instead. Tests
-// say what that means.
+// words are the words of people who know robots.txt, meta tags, or other tools. Each has a
+// place, a text, and the line that the message tells them to write instead. Tests define the
+// meaning.
 var words = []struct{ place, word, line, test string }{
 	// The categories of Cloudflare's verified bots, and common names of groups.
 	{"for", "AI", "category:ai-training", "GPTBot may not crawl /"},

@@ -40,8 +40,9 @@ func unmarshal(t *testing.T, text string) (members []*httpsfv.Params) {
 	return members
 }
 
-// checkParams checks that s is a valid set of Robots-Tag members of one audience: readable as a List and, but
-// for further values of a rule, as a Dictionary, stable, and without permissive words.
+// checkParams checks that s is a valid set of Robots-Tag members of one audience. It must be readable as a
+// List and, but for further values of a rule, as a Dictionary. It must be stable, and without permissive
+// words.
 func checkParams(t *testing.T, s Set) {
 	t.Helper()
 	text := marshal(t, s.Params())

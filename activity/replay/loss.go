@@ -208,7 +208,7 @@ func (s *SearchLoss) Check(most, uncertain int64, option string) error {
 	return errors.New(strings.Join(why, "; "))
 }
 
-// Who returns the losses of each search engine, the rules that cause them, and the line to write if they are
+// Who lists the losses of each search engine, the rules that cause them, and the line to write if they are
 // intended.
 func (s *SearchLoss) Who() string {
 	var who []string

@@ -296,9 +296,9 @@ func TestLimitsAreReplayed(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	// Ten requests come at a time, every ten minutes. Of each ten, 5 pass at once, and after ten minutes there is room
-	// again. Disallowed requests and those of other clients are not counted. The logs are named out of order, and each
-	// is written twice, so that each ten are in two of them.
+	// Ten requests come at a time, every ten minutes. 5 of each ten pass at once, and after ten minutes there is room
+	// again. Disallowed requests and other clients' requests are not counted. The logs are named out of order, and
+	// each is written twice, so that each ten are in two of them.
 	for i := 5; i >= 0; i-- {
 		for half := range 2 {
 			name := filepath.Join(dir, fmt.Sprintf("%d-%d.log", i, half))

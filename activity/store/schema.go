@@ -69,9 +69,9 @@ CREATE TABLE documents (
 	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (version_hash, host, etag));
 CREATE TABLE not_recorded (hour INTEGER PRIMARY KEY, requests INTEGER NOT NULL, ` + changedColumn + `);
 `
-	// For each hour or day of a table, or for a whole table under 0, the outbox has two revisions: the one that
-	// changed it last and the one up to which it was sent. begun is 1 from the beginning of sending it, because some
-	// of it may have arrived.
+	// For each hour or day of a table, or for a whole table under 0, the outbox has two revisions. The first is the
+	// one that changed it last, and the second the one up to which it was sent. begun is 1 from the beginning of
+	// sending it, because some of it may have arrived.
 	outboxTable = `
 CREATE TABLE outbox (
 	name TEXT NOT NULL, bucket INTEGER NOT NULL, changed INTEGER NOT NULL, begun INTEGER NOT NULL, sent INTEGER NOT NULL,

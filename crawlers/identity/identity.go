@@ -41,7 +41,7 @@ type Verifier struct {
 	close   sync.Once
 }
 
-// New returns a verifier that uses the lists of the embedded catalog, and those of the policies that it is asked
+// New returns a verifier that uses the lists of the embedded catalog, and of the policies that it is asked
 // about. It returns nil if verification is off. Close it when done. logger returns the logger to use now,
 // because verifiers with the same methods share the data they fetch. A nil logger means that nothing is logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {

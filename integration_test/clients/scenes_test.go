@@ -27,7 +27,7 @@ type scene struct {
 	behind      []string // what it asks for unless it reads nofollow in pages
 }
 
-// nobody is a crawler that is in neither the catalog nor a policy.
+// nobody is a crawler that neither the catalog nor a policy names.
 const nobody = "ExampleReader"
 
 var scenes = []scene{

@@ -229,7 +229,7 @@ func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string) (*rob
 	return f, nil
 }
 
-// writeNotes prints notes about a robots.txt with their lines, and those of a kind as one.
+// writeNotes prints notes about a robots.txt with their lines, and joins notes of one kind.
 func writeNotes(w io.Writer, name string, notes []robotstxt.Note) {
 	for _, n := range robotstxt.Grouped(notes) {
 		writeNote(w, name, n.Line, n.Message)

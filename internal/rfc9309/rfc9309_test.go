@@ -119,8 +119,8 @@ func TestIndependence(t *testing.T) {
 	}
 }
 
-// FuzzAsk compares the answers with those of a reader that tries patterns as regular
-// expressions, and checks that the comparison of a file with itself finds no difference.
+// FuzzAsk compares the answers with a reader that tries patterns as regular expressions, and
+// checks that the comparison of a file with itself finds no difference.
 func FuzzAsk(f *testing.F) {
 	f.Add("/a*b$", "/ab", "/aab", true)
 	f.Add("/*a*a$", "/%61", "/a/a", false)

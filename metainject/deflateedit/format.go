@@ -19,7 +19,7 @@
 //	old   '<' 'h' 'e' 'a' 'd' '>' '<' 't' … match(4, 60) … match(9, 40000-32768)
 //	new   '<' 'h' 'e' 'a' 'd' '>' '<' 'm' 'e' 't' 'a' '>' '<' 't' … match(4, 66) …
 //
-// If a block's codes lack a symbol, such as a literal '"', the block is ended early, the next tokens are written
+// If a block's codes lack a symbol, such as a literal '"', the block is ended early. The next tokens are written
 // as a block with the fixed codes, and the old block's header is repeated for the rest. A block that is ended
 // early must not be the last one. So no block is copied as final, and an empty final block is added.
 //

@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// A streamMaker writes valid deflate streams that no packer would make: all kinds of blocks,
-// codes of the maximum length, codes that lack symbols or have unused ones, and length 258 in
-// both forms.
+// A streamMaker writes valid deflate streams that no packer would make. They have all kinds of
+// blocks, codes of the maximum length, codes that lack symbols or have unused ones, and length
+// 258 in both forms.
 type streamMaker struct {
 	rnd    *rand.Rand
 	out    bitString

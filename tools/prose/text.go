@@ -38,10 +38,11 @@ type paragraph struct {
 var (
 	listItem = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
 	link     = regexp.MustCompile(`\]\([^)]*\)`)
+	code     = regexp.MustCompile("`[^`]+`")
 	comment  = regexp.MustCompile(`(?s)<!--.*?-->`)
 )
 
-// fromMarkdown returns the paragraphs, list items and table rows of a page, without code blocks.
+// fromMarkdown returns the paragraphs, list items and table rows of a page, without headings and code.
 func fromMarkdown(text string) (all []paragraph) {
 	text = comment.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
 	var now paragraph
@@ -69,20 +70,23 @@ func fromMarkdown(text string) (all []paragraph) {
 		if bare == "" || strings.HasPrefix(bare, "#") || strings.HasPrefix(bare, "|") || listItem.MatchString(line) {
 			end()
 		}
-		if bare == "" || strings.HasPrefix(bare, "<") || strings.HasPrefix(bare, "|--") || strings.HasPrefix(bare, "| --") {
+		if bare == "" || strings.HasPrefix(bare, "#") || strings.HasPrefix(bare, "<") || strings.HasPrefix(bare, "|--") || strings.HasPrefix(bare, "| --") {
 			continue
 		}
-		bare = link.ReplaceAllString(strings.TrimSpace(strings.TrimLeft(bare, "#>")), "]")
+		bare = link.ReplaceAllString(strings.TrimSpace(strings.TrimLeft(bare, ">")), "]")
 		if now.text == "" {
 			now = paragraph{docs, i + 1, bare}
 		} else {
 			now.text += " " + bare
 		}
-		if strings.HasPrefix(bare, "|") || strings.HasPrefix(line, "#") {
+		if strings.HasPrefix(bare, "|") {
 			end()
 		}
 	}
 	end()
+	for i := range all {
+		all[i].text = code.ReplaceAllString(all[i].text, "`code`")
+	}
 	return all
 }
 

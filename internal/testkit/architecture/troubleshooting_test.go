@@ -50,7 +50,7 @@ var longPages = map[string]bool{
 	"caddyfile.md": true, "commands.md": true, // looked up; the code has them
 }
 
-// maxHowTo is how many words a page about one job may have, without code.
+// maxHowTo is the number of words that a page about one job may have, without code.
 const maxHowTo = 500
 
 // TestPages: each page is short, and the README shorter.

@@ -12,8 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lost is what a search engine loses at one page when a policy takes the place of another, by the names of the rows of
-// the table of losses, from the rules alone. Texts are the robots.txt of hosts, and ends when dates pass.
+// Lost returns the losses of a search engine at one page when a policy replaces another, by the names of the rows of
+// the table of losses. It uses the rules alone. Texts are the robots.txt of hosts, and ends are the times when dates
+// pass.
 func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, ends ...time.Time) map[string]bool {
 	lost := map[string]bool{}
 	for i, at := range append([]time.Time{q.Now}, ends...) {
@@ -35,7 +36,7 @@ func Lost(specs [2]*policy.Spec, texts [2]func(host string) string, q Question, 
 	return lost
 }
 
-// left is what is left of each row, if it is not everything.
+// left holds the remaining value of each row, unless everything is left.
 func left(spec *policy.Spec, q Question, text func(host string) string) map[string]int64 {
 	rest := map[string]int64{}
 	lower := func(word string, n int64) {
@@ -166,7 +167,8 @@ func followsClosed(spec *policy.Spec, q Question, text func(host string) string)
 	return !file.Allowed("*", crawlertest.NormalPath(q.Path))
 }
 
-// limited is how long a search engine must wait between requests, 0 for no limit. The policies have one limit at most.
+// limited returns the time that a search engine must wait between requests, 0 for no limit. The policies have
+// one limit at most.
 func limited(spec *policy.Spec, q Question) time.Duration {
 	for i := range spec.Rules {
 		r := &spec.Rules[i]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policytest holds the helpers that tests of several packages share: random policies,
-// and an evaluator that is as slow and plain as the rule "when in doubt, disallow" can be
-// written down.
+// and an evaluator. The evaluator is as slow and plain as the rule "when in doubt, disallow"
+// can be written down.
 package policytest
 
 import (
