@@ -128,7 +128,7 @@ func (*adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Merges: how.Merges(), Short: how.Short()}
+	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Merges: how.Merges()}
 	if address := q.Get("address"); address != "" {
 		addr, err := netip.ParseAddr(address)
 		if err != nil {
@@ -158,10 +158,9 @@ func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	o := robotsserve.Options{Short: how.Short()}
-	f, _ := robotsserve.Render(s.Site.Policy, host, o)
+	f, _ := robotsserve.Render(s.Site.Policy, host, robotsserve.Options{})
 	if other := how.Upstream(host); other != nil {
-		if both, problems, _ := robotsserve.Merge(s.Site.Policy, host, other, o); !slices.ContainsFunc(problems, isError) {
+		if both, problems, _ := robotsserve.Merge(s.Site.Policy, host, other, robotsserve.Options{}); !slices.ContainsFunc(problems, isError) {
 			f = both
 		}
 	} else if how.Merges() {
@@ -242,10 +241,8 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// served says how a site serves robots.txt: whether it leaves out crawlers that it blocks,
-// and merges the upstream's, and what that is.
+// served says whether a site merges the upstream's robots.txt, and what that is.
 type served interface {
-	Short() bool
 	Merges() bool
 	Upstream(host string) *robotstxt.File
 }

@@ -166,7 +166,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.handler = handler.New(h.options(ctx.Logger()))
 	running.Store(h.handler, nil)
 	h.policies, err = policies.Open(ctx, source.Options{
-		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.lastOfUpstream(), Short: h.handler.Short,
+		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.lastOfUpstream(),
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.verifier),
 	})
 	if err != nil && h.place != "" {
@@ -245,8 +245,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 func (h *Handler) Describe() routecheck.Description {
 	return routecheck.Description{Place: h.place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off"), Decides: h.Decide != ""}
 }
-
-func (h *Handler) SetEveryPage(every bool) { h.handler.SetEveryPage(every) }
 
 // Cleanup releases the policy and verification. Requests that are still running keep theirs.
 func (h *Handler) Cleanup() error {

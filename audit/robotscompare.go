@@ -17,15 +17,8 @@ import (
 // each crawler may fetch.
 func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	at := a.robotsURL().String()
-	o := robotsserve.Options{Scheme: a.base.Scheme}
-	file, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, o)
+	file, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, robotsserve.Options{Scheme: a.base.Scheme})
 	missing, added := lineDifference(file.Body, served)
-	o.Short = true // as a server may that blocks
-	if short, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, o); len(missing) > 0 {
-		if less, more := lineDifference(short.Body, served); len(less) < len(missing) {
-			file, missing, added = short, less, more
-		}
-	}
 	if len(missing) == 0 && len(added) == 0 {
 		return Finding{}, true
 	}

@@ -163,7 +163,7 @@ func (a *asking) line(q *policy.Query) *robotsserve.Line {
 	if a.info.Signer || a.info.IgnoresStar && len(a.info.Follows) == 0 && !a.isNamed(q) {
 		return nil // the text need not be rendered
 	}
-	lines := a.Robots.Explain(*q, false).Lines
+	lines := a.Robots.Explain(*q).Lines
 	if len(lines) == 0 || lines[0].Statement == nil || !strings.HasPrefix(lines[0].Text, "Disallow: ") {
 		return nil
 	}

@@ -54,10 +54,6 @@ type Options struct {
 	// ModeUnset stands for ModeBlock.
 	MaxMode policy.Mode
 
-	// EveryPage reports that no page of the hosts is served around the handler, so that
-	// robots.txt need not name all crawlers that it blocks. See [Handler.SetEveryPage].
-	EveryPage bool
-
 	// RaiseRefusals returns a block as an [*Error], for the error routes of a server
 	// that has some.
 	RaiseRefusals bool
@@ -98,7 +94,6 @@ type Options struct {
 type Handler struct {
 	Options
 	override  atomic.Int32 // a policy.Mode that limits MaxMode; ModeUnset: none
-	everyPage atomic.Bool
 	samples   logsample.Sampler[lineKind]
 	warned    logsample.Once
 	robots    *wellKnown[robotstxt.File] // nil: RobotsTxtOff
@@ -134,7 +129,6 @@ func New(o Options) *Handler {
 	}
 	h := &Handler{Options: o, unknown: o.Server.Publisher(nil)}
 	h.longHead = h.warnOfLongHead
-	h.everyPage.Store(o.EveryPage)
 	h.provisionWellKnown()
 	return h
 }
@@ -232,16 +226,6 @@ func (h *Handler) mode() policy.Mode {
 		return min(o, h.MaxMode)
 	}
 	return h.MaxMode
-}
-
-// SetEveryPage sets [Options.EveryPage], which a server may know only once it runs.
-func (h *Handler) SetEveryPage(every bool) { h.everyPage.Store(every) }
-
-// Short reports whether robots.txt leaves out crawlers that the handler blocks: it
-// enforces the policy on every page, and neither an error route nor another server decides
-// what they get.
-func (h *Handler) Short() bool {
-	return h.everyPage.Load() && h.Options.Decide == "" && !h.RaiseRefusals && h.mode() == policy.ModeBlock
 }
 
 // Upstream returns the robots.txt of a host in the handlers that follow, as it was

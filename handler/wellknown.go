@@ -65,7 +65,7 @@ func (h *Handler) provisionWellKnown() {
 func (q *request) serveRobots() {
 	answer := q.robotsAnswer()
 	if !q.snapshot.Site.ServeRobots(q.w, q.Request, answer) {
-		answer = robotsserve.Answer{Short: answer.Short} // nothing waits for the merge again
+		answer = robotsserve.Answer{} // nothing waits for the merge again
 	}
 	if q.decision == nil || q.Method != http.MethodGet {
 		return
@@ -79,7 +79,7 @@ func (q *request) serveRobots() {
 		return
 	}
 	q.snapshot.Memory.Readings.Add(q.decision.token, q.Host, site.Reading{
-		Version: version, Policy: q.snapshot.SHA256, At: q.query.Now.Unix(), Verified: q.query.Identity == policy.Verified, Short: answer.Short, Site: q.snapshot.Site,
+		Version: version, Policy: q.snapshot.SHA256, At: q.query.Now.Unix(), Verified: q.query.Identity == policy.Verified, Site: q.snapshot.Site,
 	})
 	if q.h.Recorders.Active() {
 		q.publishRobots(version, answer)
@@ -89,7 +89,7 @@ func (q *request) serveRobots() {
 func (q *request) robotsAnswer() robotsserve.Answer {
 	f := q.h.robots
 	other, before, cacheControl := f.theirs(q)
-	a := robotsserve.Answer{CacheControl: cacheControl, Short: q.h.Short()}
+	a := robotsserve.Answer{CacheControl: cacheControl}
 	if other != nil {
 		a.Other, a.Before, a.Report = other, before, f.upstreams.LogMerge(q.Host)
 		a.Meanwhile = f.unknownCacheControl

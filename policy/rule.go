@@ -282,7 +282,7 @@ type Publish struct {
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
 	Preambles        []Preamble
 	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" next to it
-	AllGroups        bool // robots.txt names crawlers that the server blocks anyway, see robotsserve.Options
+	AllGroups        bool // robots.txt names rare crawlers that a rule itself blocks, too
 }
 
 // ResourceSet is a named set of patterns (ACAP 1.0 section 2.7.3).

@@ -104,7 +104,7 @@ var publishFields = fields[*policy.Publish]{
 			word, _ := p.choice(n, "everyone", "plain", "named")
 			b.EveryoneNamed = word == "named"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.EveryoneNamed, "everyone", "named") }),
-	key("groups", "all names every crawler in the groups of robots.txt; the default, short, leaves out rarer ones that the server blocks where all pages pass it",
+	key("groups", "all names every crawler in the groups of robots.txt; the default, short, leaves out rare ones whose rule has enforce: block",
 		choiceShape("short", "all"), func(p *parser, n *yaml.Node, b *policy.Publish) {
 			word, _ := p.choice(n, "groups", "short", "all")
 			b.AllGroups = word == "all"

@@ -43,7 +43,7 @@ func newContent(etag string, parts ...[]byte) content {
 
 func (s *site) content(srv *Server, host string) *contents {
 	s.once.Do(func() {
-		d, _ := newLayout(srv.p).draw(s.host, s.short, nil, maxRoom)
+		d, _ := newLayout(srv.p).draw(s.host, nil, maxRoom)
 		s.served = serve(d)
 	})
 	if !srv.varies {

@@ -20,22 +20,26 @@ type Explanation struct {
 	// AsSent is the line by which readers that compare URLs as they are sent, such as Google's,
 	// decide otherwise; it has no text where none matches.
 	AsSent *Line
+	// LeftOut reports that the file counts the crawler among the rarer ones of a group, and
+	// does not name it.
+	LeftOut bool
 }
 
 // Explain returns what the file says to the crawler and path of a query.
 func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.drawn.explain(p, q) }
 
 // Explain is File.Explain for the robots.txt that is served to the host of a query, without
-// a merged file. For short see Options.
-func (s *Server) Explain(q policy.Query, short bool) Explanation {
-	site := s.site(q.Host, short)
+// a merged file.
+func (s *Server) Explain(q policy.Query) Explanation {
+	site := s.site(q.Host)
 	site.content(s, q.Host)
 	return site.drawing.explain(s.p, q)
 }
 
 func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
-	agent, groups := d.obeyed(p.CrawlerInfo(q.Crawler), q.Purposes)
-	e := Explanation{Agent: agent}
+	info := p.CrawlerInfo(q.Crawler)
+	agent, groups := d.obeyed(info, q.Purposes)
+	e := Explanation{Agent: agent, LeftOut: info.Rare && d.left[strings.ToLower(info.Token)]}
 	path := pathpattern.NormalizePath(q.Path)
 	longest := map[string]*Line{}
 	var asSent *Line

@@ -19,8 +19,8 @@ type grouping struct {
 	groups   []*group          // the others, in the order of the policy
 	byKey    map[string]*group // of groups
 	due      map[string]*group // by token in lower case: the group that a crawler named by rules should obey
-	short    bool              // see Options
 	nameless map[string]bool   // by token in lower case: crawlers that need no name
+	left     map[string]bool   // by token in lower case: those of them that no group names
 	below    *robotstxt.File   // a file that is merged, or nil
 	extra    []*crawler        // that only it names
 	room     int               // for the bytes of all groups
@@ -264,7 +264,7 @@ type group struct {
 	rules    []*policy.Rule // that shape it
 	lines    []Line
 	key      string // equal for groups of equal lines
-	left     int    // crawlers that it does not name, see Options.Short
+	left     int    // crawlers that it counts and does not name
 }
 
 func keyOf(lines []Line) string {

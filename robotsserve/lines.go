@@ -70,7 +70,7 @@ type lining struct {
 	all     map[pathpattern.Pattern][]stated        // by their rooted patterns
 	value   func(pathpattern.Pattern) []verdict
 	lines   map[pathpattern.Pattern]*line
-	places  map[pathpattern.Pattern]int // of the patterns among all
+	places  map[*policy.Statement]int // among those of the group
 	dropped []*line
 	left    []stated // permissions that Google's parser would take for more
 	losses  []Loss
@@ -81,15 +81,15 @@ type lining struct {
 // so. It fails when too many pairs of patterns overlap.
 func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss, bool) {
 	g.work += len(all) + groupWork
-	m := lining{p: g.p, apart: apart, applied: map[*policy.Statement][]*policy.Applied{}, all: map[pathpattern.Pattern][]stated{}, value: value, lines: map[pathpattern.Pattern]*line{}, places: map[pathpattern.Pattern]int{}}
+	m := lining{p: g.p, apart: apart, applied: map[*policy.Statement][]*policy.Applied{}, all: map[pathpattern.Pattern][]stated{}, value: value, lines: map[pathpattern.Pattern]*line{}, places: map[*policy.Statement]int{}}
 	var patterns []pathpattern.Pattern
-	for _, s := range all {
+	for i, s := range all {
+		m.places[s.Statement] = i
 		if s.applied != nil {
 			m.applied[s.Statement] = append(m.applied[s.Statement], s.applied)
 		}
 		for _, p := range s.Pattern.Rooted() {
 			if p = p.Plain(); m.all[p] == nil {
-				m.places[p] = len(patterns)
 				patterns = append(patterns, p)
 			}
 			m.all[p] = append(m.all[p], s)
@@ -280,16 +280,13 @@ func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
 	return lines
 }
 
-// place is where a cell's pattern is first stated or, if it is added, that of the statement that it is for.
+// place is that of the statement that decides about a cell or, if that is not one of its pattern, of the first of these.
 func (m *lining) place(c *solve.Cell[*line]) int {
-	if m.all[c.Pattern] == nil {
-		for _, closes := range []bool{true, false} {
-			if s := c.Value.deciding(closes); s.Statement != nil && (closes == c.Value.closes()) {
-				return m.places[s.Pattern.Rooted()[0].Plain()]
-			}
-		}
+	s := c.Value.deciding(c.Value.closes()).Statement
+	if own := m.all[c.Pattern]; len(own) > 0 && !slices.ContainsFunc(own, func(o stated) bool { return o.Statement == s }) {
+		s = own[0].Statement
 	}
-	return m.places[c.Pattern]
+	return m.places[s]
 }
 
 // loseSpellings notes where readers that compare URLs as they are sent find more disallowed than the policy does: other

@@ -19,7 +19,7 @@ import (
 // Content-Signal and App-Directives are added where the policy states none, and sitemaps always; a Note names what is
 // left out. With a problem that is an error the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
-	d, problems, notes := newLayout(p).drawMerged(host, o.Short, other)
+	d, problems, notes := newLayout(p).drawMerged(host, other)
 	v := d.vary(p, host, o)
 	problems = append(problems, addSitemaps(other, d, &v)...)
 	f, problems := d.file(p, v, problems)
@@ -34,20 +34,20 @@ const (
 
 // drawMerged is draw with another file below. Crawlers whose group has no room, or would take too
 // long, are disallowed everything.
-func (l *layout) drawMerged(host string, short bool, other *robotstxt.File) (*drawing, []policy.Problem, []robotstxt.Note) {
-	d, problems := l.draw(host, short, other, robotstxt.MaxSize)
+func (l *layout) drawMerged(host string, other *robotstxt.File) (*drawing, []policy.Problem, []robotstxt.Note) {
+	d, problems := l.draw(host, other, robotstxt.MaxSize)
 	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
 		d.theirs = other.Preamble()
 		over := d.least(l.p) - robotstxt.MaxSize
 		if room -= over + mergeSlack; over <= 0 || room <= 0 {
 			break
 		}
-		d, problems = l.draw(host, short, other, room)
+		d, problems = l.draw(host, other, room)
 	}
 	d.theirs = other.Preamble()
 	if d.least(l.p) > robotstxt.MaxSize || slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
 		closing, left := other.Closing(mostClosing)
-		d, problems = l.draw(host, short, closing, robotstxt.MaxSize)
+		d, problems = l.draw(host, closing, robotstxt.MaxSize)
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
 			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or take too long: its Allow lines are left out, and %d Disallow lines for everyone; shorten it, or import it into the policy", robotstxt.MaxSize>>10, left))
 	}

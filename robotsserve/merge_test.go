@@ -117,7 +117,7 @@ func TestMergeManySitemaps(t *testing.T) {
 	s := NewServer(compile(t, &policy.Spec{Sitemaps: []string{want[5]}}), ServeOptions{})
 	want = append([]string{want[5]}, slices.Delete(slices.Clone(want), 5, 6)...)
 	other := robotstxt.Parse([]byte(file.String()))
-	first, _ := s.mergedContent(t.Context(), &s.hosts[0].all, "www.example.com", Answer{Other: other})
+	first, _ := s.mergedContent(t.Context(), s.hosts[0], "www.example.com", Answer{Other: other})
 	var got []string
 	for line := range strings.SplitSeq(string(slices.Concat(first.identity.parts...)), "\n") {
 		if u, ok := strings.CutPrefix(line, "Sitemap: "); ok {
@@ -127,11 +127,11 @@ func TestMergeManySitemaps(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d sitemaps, want %d", len(got), len(want))
 	}
-	if again, _ := s.mergedContent(t.Context(), &s.hosts[0].all, "www.example.com", Answer{Other: other}); again != first {
+	if again, _ := s.mergedContent(t.Context(), s.hosts[0], "www.example.com", Answer{Other: other}); again != first {
 		t.Error("the same file was filled in twice")
 	}
 	few := robotstxt.Parse([]byte("User-agent: *\nDisallow: /x\nSitemap: https://a.example/few\n"))
-	if c, _ := s.mergedContent(t.Context(), &s.hosts[0].all, "www.example.com", Answer{Other: few}); !strings.Contains(string(slices.Concat(c.identity.parts...)), "/few\n") {
+	if c, _ := s.mergedContent(t.Context(), s.hosts[0], "www.example.com", Answer{Other: few}); !strings.Contains(string(slices.Concat(c.identity.parts...)), "/few\n") {
 		t.Error("another file with the same groups is served with the sitemaps of the first")
 	}
 }
@@ -308,7 +308,7 @@ func TestMergeForEachHost(t *testing.T) {
 	s := NewServer(compile(t, &policy.Spec{Sitemaps: []string{"/s.xml"}}), ServeOptions{})
 	other := robotstxt.Parse([]byte("User-agent: *\nDisallow: /x\n"))
 	for _, host := range []string{"a.example", "b.example"} {
-		c, _ := s.mergedContent(t.Context(), &s.hosts[0].all, host, Answer{Other: other})
+		c, _ := s.mergedContent(t.Context(), s.hosts[0], host, Answer{Other: other})
 		if body := string(slices.Concat(c.identity.parts...)); !strings.Contains(body, "Sitemap: https://"+host+"/s.xml\n") {
 			t.Errorf("%s:\n%s", host, body)
 		}

@@ -174,7 +174,7 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 		}
 	}()
 	var d *drawing
-	d, problems, notes = newLayout(s.p).drawMerged(site.host, site.short, a.Other)
+	d, problems, notes = newLayout(s.p).drawMerged(site.host, a.Other)
 	if n := d.least(s.p); n > robotstxt.MaxSize {
 		problems = append(problems, tooLarge(s.p, n))
 	}

@@ -40,7 +40,7 @@ func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
 	file.WriteString("User-agent: FindBot\nDisallow: /not-for-findbot/\n\nUser-agent: *\nDisallow: /not-for-all/\n")
 	other := robotstxt.Parse([]byte(file.String()))
 	for _, n := range []int{0, 100, 1000} {
-		d, problems, _ := newLayout(compile(t, manyStatements(n))).drawMerged("", false, other)
+		d, problems, _ := newLayout(compile(t, manyStatements(n))).drawMerged("", other)
 		t.Logf("%d statements: %d groups, %d crawlers shut, %d bytes, work %d", n, len(d.groups), d.shut, len(d.head), d.work)
 		if most := maxMergeWork + n + robotstxt.MaxSize/len("Disallow: /"); d.work > most { // its lines count, too
 			t.Errorf("%d statements: work %d, want at most %d", n, d.work, most)
@@ -138,7 +138,7 @@ func TestMergeInTheBackground(t *testing.T) {
 		step("a file that was merged", Answer{Other: one}, "max-age=3600 /ours/0/ /one/")
 		running(0)
 		slow := make(chan struct{})
-		s.merged.of(mergedKey{&s.hosts[0].all, two.Sum}, func() *served { <-slow; return s.merge(&s.hosts[0].all, "", Answer{Other: two}) })
+		s.merged.of(mergedKey{s.hosts[0], two.Sum}, func() *served { <-slow; return s.merge(s.hosts[0], "", Answer{Other: two}) })
 		step("it takes long", Answer{Other: two, Before: one}, "max-age=60 /ours/0/ /one/")
 		close(slow)
 		step("it is merged", Answer{Other: two, Before: one}, "max-age=3600 /ours/0/ /two/")
@@ -184,7 +184,7 @@ func TestMergePanics(t *testing.T) {
 	s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
 	var reported []policy.Problem
 	a := Answer{Other: &robotstxt.File{Groups: []*robotstxt.Group{nil}}, Report: func(ps []policy.Problem, _ []robotstxt.Note) { reported = ps }}
-	if c, settled := s.mergedContent(t.Context(), &s.hosts[0].all, "www.example.com", a); c != nil || !settled {
+	if c, settled := s.mergedContent(t.Context(), s.hosts[0], "www.example.com", a); c != nil || !settled {
 		t.Errorf("%v %v", c, settled)
 	}
 	if len(reported) != 1 || reported[0].Code != "not-merged" || !strings.Contains(reported[0].Message, "panic") {

@@ -45,7 +45,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	check(string(f.Body), problems)
 	s := NewServer(p, ServeOptions{})
 	var notes []policy.Problem
-	c, _ := s.mergedContent(t.Context(), &s.hosts[0].all, "www.example.com", Answer{Other: other, Report: func(ps []policy.Problem, _ []robotstxt.Note) { notes = ps }})
+	c, _ := s.mergedContent(t.Context(), s.hosts[0], "www.example.com", Answer{Other: other, Report: func(ps []policy.Problem, _ []robotstxt.Note) { notes = ps }})
 	if c == nil {
 		t.Fatal("the site's file is left out")
 	}
@@ -78,7 +78,7 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 			s := NewServer(compile(t, &c.spec), ServeOptions{})
 			for _, host := range []string{"a.example", strings.Repeat("a.", 120) + "example"} {
 				var problems []policy.Problem
-				served, _ := s.mergedContent(t.Context(), &s.hosts[0].all, host, Answer{Other: other, Report: func(ps []policy.Problem, _ []robotstxt.Note) { problems = ps }})
+				served, _ := s.mergedContent(t.Context(), s.hosts[0], host, Answer{Other: other, Report: func(ps []policy.Problem, _ []robotstxt.Note) { problems = ps }})
 				if served == nil {
 					t.Errorf("%s, %d bytes, %.9s: the site's file is left out: %+v", c.name, size, host, problems)
 					continue

@@ -237,7 +237,7 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused is how much the server blocks of what a unit's group disallows beside that of "*".
+// refused is how much the rules themselves block of what a unit's group disallows beside that of "*".
 type refused int
 
 const (
@@ -246,15 +246,16 @@ const (
 	refusesAll          // every page
 )
 
-// refuses returns how much the server blocks a unit. Rules that permit something or demand an
-// identity, which the server may not know at once, have to stand in the file.
+// refuses returns how much of what a unit's group disallows is blocked by "enforce: block" in the same
+// rules, whatever the servers' default is. Rules that allow something or demand an identity, which a
+// server may not know at once, have to be in the file.
 func (g *grouping) refuses(u *unit, gr *group) refused {
-	if !g.short || u.below != g.starBelow() {
+	if g.p.Spec().Publish.AllGroups || u.below != g.starBelow() {
 		return refusesLess
 	}
 	closer := slices.DeleteFunc(g.p.Statements(u.class, policy.Crawl, ""), func(a policy.Applied) bool { return a.Tier == policy.TierEveryone })
 	blocks := func(a policy.Applied) bool {
-		return !a.Statement.Allow && a.Rule.Identity == policy.DemandAny && g.p.Mode(policy.Decision{Rule: a.Rule}) == policy.ModeBlock
+		return !a.Statement.Allow && a.Rule.Identity == policy.DemandAny && a.Rule.Enforce == policy.ModeBlock
 	}
 	switch {
 	case len(closer) == 0 || slices.ContainsFunc(closer, func(a policy.Applied) bool { return !blocks(a) }):
@@ -286,6 +287,7 @@ func (g *grouping) leave(all []*crawler, named map[string]*group) {
 	for _, info := range all {
 		if gr := named[info.lower]; names[gr] && g.nameless[info.lower] && g.followed(info, named) == nil {
 			delete(named, info.lower)
+			g.left[info.lower] = true
 			gr.left++
 		}
 	}
@@ -293,9 +295,9 @@ func (g *grouping) leave(all []*crawler, named map[string]*group) {
 
 func (g *group) leftComment() string {
 	if g.left == 1 {
-		return "# and a rarer crawler, which the server blocks"
+		return "# and a rarer crawler, which the policy blocks"
 	}
-	return fmt.Sprintf("# and %d rarer crawlers, which the server blocks", g.left)
+	return fmt.Sprintf("# and %d rarer crawlers, which the policy blocks", g.left)
 }
 
 // tokenSet finds tokens that are part of others. A merged file can have thousands, of any length.

@@ -24,10 +24,6 @@ const maxLine = 16 << 10
 // Options are what a rendering depends on beside the policy and the host.
 type Options struct {
 	Scheme string // completes sitemaps that the policy names by path; "" means https
-	// Short leaves out of the groups crawlers that the server blocks whatever their group disallows
-	// beyond that of "*", if no document says that they read the file. It is for servers that enforce
-	// the policy on every page of the host.
-	Short bool
 }
 
 // File is the robots.txt of a host.
@@ -58,7 +54,7 @@ func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) 
 }
 
 func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
-	d, problems := l.draw(host, o.Short, nil, maxRoom)
+	d, problems := l.draw(host, nil, maxRoom)
 	return d.file(l.p, d.vary(l.p, host, o), problems)
 }
 
@@ -109,7 +105,8 @@ type drawing struct {
 	rights     bool              // the policy states something for an RSL document
 	sum        [sha256.Size]byte // of head and tail
 	eol        string
-	groups     []*group // as they are printed
+	groups     []*group        // as they are printed
+	left       map[string]bool // by token in lower case: crawlers that groups count and do not name
 	losses     []Loss
 	work       int // statements that were flattened, and lines
 	shut       int // crawlers whose groups had no room, or would take too long
@@ -117,17 +114,17 @@ type drawing struct {
 
 // draw renders what hosts have in common for which the same rules hold, with another file below or
 // nil, and with room for so many bytes of groups.
-func (l *layout) draw(host string, short bool, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
+func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
 	g := &grouping{
-		layout: l, host: host, short: short && !l.p.Spec().Publish.AllGroups, below: below, room: room, mostWork: maxWork,
-		star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}, nameless: map[string]bool{},
+		layout: l, host: host, below: below, room: room, mostWork: maxWork,
+		star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}, nameless: map[string]bool{}, left: map[string]bool{},
 	}
 	if below != nil {
 		g.mostWork = maxMergeWork
 	}
 	g.collect()
 	records, problems := l.acap.Write(host)
-	d := &drawing{eol: "\n", groups: g.arrange()}
+	d := &drawing{eol: "\n", groups: g.arrange(), left: g.left}
 	if records != nil {
 		d.eol = "\r\n" // what the grammar of ACAP 1.0 asks for, and RFC 9309 takes
 	}

@@ -37,7 +37,6 @@ type Answer struct {
 	Meanwhile string // the Cache-Control of what is served until then; "" means CacheControl
 	// Report is called once for each merged file with the results of Merge; it may be nil.
 	Report func([]policy.Problem, []robotstxt.Note)
-	Short  bool // that of Options, for this answer
 }
 
 // CacheControl is the value of Cache-Control for a robots.txt that may be cached for so long, up to
@@ -59,32 +58,28 @@ type Server struct {
 	p            *policy.Policy
 	o            ServeOptions
 	cacheControl string
-	varies       bool           // files contain the host's name
-	hosts        map[int]*sites // by policy.Policy.HostKey
+	varies       bool          // files contain the host's name
+	hosts        map[int]*site // by policy.Policy.HostKey
 	merged       mergedSites
 }
 
-// sites are the files of the hosts for which the same rules hold.
-type sites struct{ all, short site }
-
+// site is the file of the hosts to which the same rules apply.
 type site struct {
-	once  sync.Once
-	host  string // one of them
-	short bool   // see Options
+	once sync.Once
+	host string // one of them
 	*served
 }
 
 // NewServer returns a server of a policy. It serves whatever Render renders: look at the problems of Check first.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
-	s := &Server{p: p, o: o, varies: varies(p), hosts: map[int]*sites{}}
+	s := &Server{p: p, o: o, varies: varies(p), hosts: map[int]*site{}}
 	if o.MaxAge == 0 {
 		o.MaxAge = DefaultMaxAge
 	}
 	s.cacheControl = CacheControl(o.MaxAge)
 	for _, h := range Hosts(p) {
 		if key := p.HostKey(string(h)); s.hosts[key] == nil {
-			host := string(h)
-			s.hosts[key] = &sites{site{host: host}, site{host: host, short: true}}
+			s.hosts[key] = &site{host: string(h)}
 		}
 	}
 	return s
@@ -181,7 +176,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 		http.Error(w, methodResponse, http.StatusMethodNotAllowed)
 		return true
 	}
-	site := s.site(r.Host, a.Short)
+	site := s.site(r.Host)
 	var c *contents
 	settled = true
 	if a.Other != nil {
@@ -199,23 +194,17 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 	return settled
 }
 
-// Text is the robots.txt that is served to a host, with all groups, uncompressed, and its entity tag.
+// Text is the robots.txt that is served to a host, uncompressed, and its entity tag.
 func (s *Server) Text(host string) (text, etag string) {
 	var b strings.Builder
-	c := &s.site(host, false).content(s, host).identity
+	c := &s.site(host).content(s, host).identity
 	for _, part := range c.parts {
 		b.Write(part)
 	}
 	return b.String(), c.etag
 }
 
-func (s *Server) site(host string, short bool) *site {
-	of := s.hosts[s.p.HostKey(policy.NormalizeHost(host))]
-	if short && !s.p.Spec().Publish.AllGroups {
-		return &of.short
-	}
-	return &of.all
-}
+func (s *Server) site(host string) *site { return s.hosts[s.p.HostKey(policy.NormalizeHost(host))] }
 
 // acceptsGzip reports whether a client takes gzip (RFC 9110 section 12.5.3).
 func acceptsGzip(h http.Header) bool {

@@ -28,7 +28,6 @@ type Question struct {
 	// in words. Without it the client is not verified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
 	Merges bool // reports that robots.txt is merged with that of the upstream server, which Explain does not know
-	Short  bool // reports that robots.txt is served as robotsserve.Options.Short says
 }
 
 // Explanation is what happens to a request in every channel, and why.
@@ -123,7 +122,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	if e.Crawler != nil && !e.AnyCase && e.MayCrawl == s.MayCrawl(query) {
 		e.Expect = s.expectation(query, e).String()
 	}
-	robots := s.explainRobots(query, q.Short)
+	robots := s.explainRobots(query)
 	if e.AnyCase {
 		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers distinguish letter case (RFC 9309 section 2.2.2)")
 	}

@@ -34,7 +34,7 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 			q := q
 			q.Crawler, q.Usage = token, policy.Crawl
 			says := "User-agent: " + s.Policy.CrawlerInfo(token).Token
-			if lines := s.Robots.Explain(q, false).Lines; len(lines) > 0 {
+			if lines := s.Robots.Explain(q).Lines; len(lines) > 0 {
 				says += ", " + lines[0].Text
 			}
 			add("control token", says, "the operator's pages", "the operator of the token, for AI training")

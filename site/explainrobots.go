@@ -13,14 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-func (s *Site) explainRobots(q policy.Query, short bool) Channel {
+func (s *Site) explainRobots(q policy.Query) Channel {
 	c := Channel{Name: ChannelRobotsTxt, Summary: "no line disallows crawling it"}
 	if name, _, _ := strings.Cut(q.Path, "?"); name == "/robots.txt" {
 		c.Summary = "the file itself may always be fetched"
 		return c
 	}
 	q.Usage = policy.Crawl
-	read := s.Robots.Explain(q, short)
+	read := s.Robots.Explain(q)
 	if read.Agent == "" {
 		c.Summary = "it does not reach this crawler, which ignores the group of *, and no group names it; headers and blocking do"
 		s.explainACAP(&c, q)
@@ -44,7 +44,7 @@ func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 	if len(c.Sends) > 0 {
 		c.Sends = slices.Insert(c.Sends, 0, agentLine(read.Agent))
 	}
-	if s.LeftOut(q) {
+	if leavesOpen(read) && s.Policy.Decide(q).Verdict == policy.Disallowed {
 		c.Differs = append(c.Differs, leftOut)
 	} else if differs := s.robotsDiffers(q, read.Agent, disallowed); differs != "" {
 		c.Differs = append(c.Differs, differs)
@@ -60,20 +60,12 @@ func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 	return c
 }
 
-// LeftOut reports whether a robots.txt with short groups leaves open to a crawler, by not
-// naming it, what the server blocks it. The usage of the query is not looked at.
-func (s *Site) LeftOut(q policy.Query) bool {
-	if !s.Policy.CrawlerInfo(q.Crawler).Rare || s.File.Spec.Publish.AllGroups {
-		return false
-	}
-	closes := func(short bool) bool {
-		lines := s.Robots.Explain(q, short).Lines
-		return len(lines) > 0 && strings.HasPrefix(lines[0].Text, "Disallow: ")
-	}
-	return closes(false) && !closes(true)
+// leavesOpen reports whether robots.txt disallows nothing here to a crawler that it leaves out.
+func leavesOpen(read robotsserve.Explanation) bool {
+	return read.LeftOut && (len(read.Lines) == 0 || !strings.HasPrefix(read.Lines[0].Text, "Disallow: "))
 }
 
-const leftOut = "robots.txt of a server that blocks this crawler does not name it, as few sites see it: there only the server blocks the page; publish: {groups: all} names it"
+const leftOut = "robots.txt does not name this crawler, because few sites see it and its rule has enforce: block; only the block keeps it from this page; publish: {groups: all} names it"
 
 // spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,
 // where it has no text, by none.

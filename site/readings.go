@@ -21,7 +21,6 @@ type Reading struct {
 	Policy   string `json:"p"` // the SHA-256 of the text from which it was rendered
 	At       int64  `json:"t"` // in seconds since 1970
 	Verified bool   `json:"i,omitempty"`
-	Short    bool   `json:"s,omitempty"` // it may leave out crawlers that the server blocks
 
 	Site *Site `json:"-"` // what the version says
 }
@@ -158,7 +157,7 @@ func (r *Reading) Violation(c Token, s *Site, t *Target, q policy.Query) (policy
 	q.Identity, q.Purposes, q.Now = policy.Verified, nil, time.Unix(r.At, 0)
 	verdict := r.Site.EdgeOf(t, q)
 	found := verdict.Decision.Verdict == policy.Disallowed && !verdict.AnyCase
-	return verdict.Decision, found && (!r.Short || !r.Site.LeftOut(q))
+	return verdict.Decision, found && !(r.Site.Policy.CrawlerInfo(q.Crawler).Rare && leavesOpen(r.Site.Robots.Explain(q)))
 }
 
 // All returns what crawlers have fetched from this server: the last reading of each crawler and host.

@@ -58,8 +58,6 @@ type Options struct {
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
 	Upstream func(host string) *robotstxt.File
-	// Short reports whether the handler leaves out of robots.txt crawlers that it blocks; nil stands for no.
-	Short func() bool
 	// OnLoad, if not nil, is called with each policy that is loaded for all hosts. It must
 	// not call methods of the pool or of its documents, which wait for it.
 	OnLoad func(*Snapshot)

@@ -100,13 +100,6 @@ func (us *users) active() (*user, time.Duration) {
 // Merges reports whether a handler merges the upstream's robots.txt.
 func (us *users) Merges() bool { return len(us.upstreams()) > 0 }
 
-// Short reports whether all handlers leave out of robots.txt crawlers that they block.
-func (us *users) Short() bool {
-	us.mu.RLock()
-	defer us.mu.RUnlock()
-	return !slices.ContainsFunc(us.all, func(u *user) bool { return u.Short == nil || !u.Short() })
-}
-
 // Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or nil.
 func (us *users) Upstream(host string) *robotstxt.File {
 	for _, upstream := range us.upstreams() {

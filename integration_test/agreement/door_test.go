@@ -103,7 +103,7 @@ func (s *running) explainedHere(ask url.Values) (*explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := site.Question{Agent: ask.Get("agent"), URL: u, Now: time.Now(), Short: s.short()}
+	q := site.Question{Agent: ask.Get("agent"), URL: u, Now: time.Now()}
 	if address := ask.Get("address"); address != "" {
 		addr, err := netip.ParseAddr(address)
 		if err != nil {

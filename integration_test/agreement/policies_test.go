@@ -88,6 +88,18 @@ func (p *loaded) naive(q policytest.Question) policytest.Answer {
 	return policytest.Decide(p.spec, q)
 }
 
+// ruleOf is the rule with a statement.
+func (p *loaded) ruleOf(s *policy.Statement) *policy.Rule {
+	for i := range p.spec.Rules {
+		for j := range p.spec.Rules[i].Statements {
+			if &p.spec.Rules[i].Statements[j] == s {
+				return &p.spec.Rules[i]
+			}
+		}
+	}
+	panic("a statement of no rule")
+}
+
 // decide is the answer of the model.
 func (p *loaded) decide(q policytest.Question) policy.Decision {
 	return p.site.Policy.Decide(policy.Query{

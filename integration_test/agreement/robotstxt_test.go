@@ -122,7 +122,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 
 // rendered is the file of a host as it should be served, with what the diagnostics say about it.
 func (x *exam) rendered(host string) *robotsFile {
-	o := robotsserve.Options{Scheme: "http", Short: x.at.short()}
+	o := robotsserve.Options{Scheme: "http"}
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
 	own := crawlertest.ReadWithPurposes(string(f.Body))
 	if x.theirs != nil {
@@ -174,15 +174,15 @@ func (x *exam) ofAnotherFamily(token, as string) bool {
 }
 
 // leftOut reports whether the file omits a crawler that is not documented to read it and that
-// the server blocks here, whatever its identity.
+// a rule with "enforce: block" of its own disallows here, whatever the crawler's identity.
 func (x *exam) leftOut(f *robotsFile, q question) bool {
 	info, _ := x.p.info(q.token)
-	if !x.at.short() || !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
+	if !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
 		return false
 	}
 	asked := x.asked(q, policy.Crawl)
 	for _, asked.Identity = range []policy.Identity{policy.Unknown, policy.Verified, policy.Impostor} {
-		if a := x.p.naive(asked); a.Verdict != policy.Disallowed || a.Mode != policy.ModeBlock {
+		if a := x.p.naive(asked); a.Verdict != policy.Disallowed || x.p.ruleOf(a.Statement).Enforce != policy.ModeBlock {
 			return false
 		}
 	}

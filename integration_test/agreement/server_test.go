@@ -70,9 +70,6 @@ type running struct {
 	lastTag string // of a robots.txt
 }
 
-// short reports whether the site leaves out of robots.txt crawlers that it blocks.
-func (s *running) short() bool { return s.maxMode == policy.ModeBlock }
-
 var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage"}
 
 // newSites are the sites, of which most have the options that most people have.

@@ -204,12 +204,10 @@ func purposesOf(old, now *policy.Policy) (all []string) {
 // rendersDifferently reports whether any robots.txt differs.
 func rendersDifferently(old, now *policy.Policy, hosts []policy.Host) bool {
 	for _, h := range hosts[max(0, len(hosts)-maxRendered):] {
-		for _, o := range []robotsserve.Options{{}, {Short: true}} {
-			a, _ := robotsserve.Render(old, nameOf(h), o)
-			b, _ := robotsserve.Render(now, nameOf(h), o)
-			if !bytes.Equal(a.Body, b.Body) {
-				return true
-			}
+		a, _ := robotsserve.Render(old, nameOf(h), robotsserve.Options{})
+		b, _ := robotsserve.Render(now, nameOf(h), robotsserve.Options{})
+		if !bytes.Equal(a.Body, b.Body) {
+			return true
 		}
 	}
 	return false

@@ -270,7 +270,6 @@ func (p *parser) robotsPolicy(t testing.TB, block [][]string) {
 			t.Fatalf("robots_policy %q: %v", line, err)
 		}
 	}
-	o.EveryPage = true // there are no routes around it
 	p.robots++
 	p.merges = o.RobotsTxt == handler.RobotsTxtMerge
 	if o.Verifier == nil {

@@ -94,7 +94,7 @@ type Warning struct {
 }
 
 // Check returns warnings about the routes of all servers, in the order of their
-// names, and tells handlers whether they see every page. Routes for errors are not looked at.
+// names. Routes for errors are not looked at.
 func Check(app *caddyhttp.App) []Warning {
 	names := slices.Sorted(maps.Keys(app.Servers))
 	var warnings []Warning
@@ -103,7 +103,6 @@ func Check(app *caddyhttp.App) []Warning {
 		w.routes(app.Servers[name].Routes, nil)
 		warnings = append(warnings, w.warnings()...)
 		policies := slices.DeleteFunc(slices.Clone(w.found), func(f found) bool { return f.kind != policyHandler })
-		tellEveryPage(app.Servers[name], policies)
 		warnings = append(warnings, unreached(app.Servers[name], policies)...)
 		believes, trusts := believesClients(app.Servers[name]), trustsProxies(app.Servers[name])
 		for _, f := range policies {
@@ -149,7 +148,6 @@ type found struct {
 	kind        kind
 	host        string // that the innermost matcher names, "" for every host
 	Description        // of a robots_policy
-	handler     caddyhttp.MiddlewareHandler
 }
 
 type kind uint8
@@ -197,7 +195,7 @@ func (w *walker) handler(h caddyhttp.MiddlewareHandler, path []step) {
 			description = d.Describe()
 		}
 		for _, host := range innermostHosts(path) {
-			w.found = append(w.found, found{path, policyHandler, host, description, h})
+			w.found = append(w.found, found{path, policyHandler, host, description})
 		}
 	case templates:
 		w.found = append(w.found, found{path: path, kind: templatesHandler})
