@@ -116,7 +116,7 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
 		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "off"),
-	key("content-signal", "Content-Signal lines: off, on, or how far content may be used (immediate, reference, full), which is published too; the default is off",
+	key("content-signal", "Content-Signal lines and headers: off, on, or how far content may be used (immediate, reference, full), which is published too; the default is off",
 		choiceShape(contentSignalWords...), readContentSignal,
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -148,13 +149,13 @@ func earlier(a, b time.Time) time.Time {
 
 // Preferences returns the AIPREF preferences for the query's host and path (draft-ietf-aipref-vocab), and when
 // they next change. The header has no audience: ask for crawler 0; narrower preferences are in robots.txt.
-func Preferences(p *policy.Policy, q policy.Query) (usage Usage, until time.Time) {
+func Preferences(p *policy.Policy, q policy.Query) (verdicts rights.Verdicts, until time.Time) {
 	sources, until := PreferenceSources(p, q)
 	usages := policy.RightsUsages()
 	for _, s := range sources {
-		usage.Verdicts[slices.Index(usages[:], s.Of)] = s.Decision.Verdict
+		verdicts[slices.Index(usages[:], s.Of)] = s.Decision.Verdict
 	}
-	return usage, until
+	return verdicts, until
 }
 
 // PreferenceSource is one preference with the decision that it comes from.
@@ -163,12 +164,8 @@ type PreferenceSource struct {
 	Decision policy.Decision
 }
 
-// PreferenceSources is Preferences with the reasons, nothing if Content-Usage is not published. "search" is
-// only permitted by a statement that names it, because it permits training for search as well.
+// PreferenceSources is Preferences with the reasons. "search" is only permitted by a statement that names it, because it permits training for search as well.
 func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
-	if p.Spec().Publish.ContentUsage == policy.Off {
-		return nil, until
-	}
 	for _, q.Usage = range policy.RightsUsages() {
 		var strictest policy.Decision
 		for i, identity := range p.Identities() {

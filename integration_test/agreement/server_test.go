@@ -73,7 +73,7 @@ type running struct {
 // short reports whether the site leaves out of robots.txt crawlers that it blocks.
 func (s *running) short() bool { return s.maxMode == policy.ModeBlock }
 
-var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage"}
+var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage", "Content-Signal"}
 
 // newSites are the sites, of which most have the options that most people have.
 func newSites() []*running {
