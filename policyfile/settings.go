@@ -125,6 +125,8 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.ControlTokens }, "on", "off"),
 	subMap("usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
+	switchKey("noai", "the words noai and noimageai in headers and meta tags, where train-ai is disallowed for everyone",
+		func(b *policy.Publish) *policy.Switch { return &b.NoAI }, "on", "off"),
 	switchKey("tdmrep", "TDMRep: /.well-known/tdmrep.json, headers and meta tags",
 		func(b *policy.Publish) *policy.Switch { return &b.TDMRep }, "on", "off"),
 	key("rsl", "the RSL document and the lines and headers that name it: off, on for /license.xml, or another path; the default is off",

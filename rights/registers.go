@@ -22,7 +22,7 @@ type Register struct {
 
 // Registers returns all of them, the most widely read first.
 func Registers() []*Register {
-	return []*Register{&ControlTokens, &UsageTokens, &ContentSignal.Register, &ContentUsage.Register, &TDMRep, &RSL}
+	return []*Register{&ControlTokens, &UsageTokens, &NoAI, &ContentSignal.Register, &ContentUsage.Register, &TDMRep, &RSL}
 }
 
 // Registers that are not vocabularies.
@@ -39,6 +39,10 @@ var (
 		Carries: func(p *policy.Publish, u policy.Usage) bool {
 			return p.UsageTokens[slices.Index(policyUsages, u)] != ""
 		},
+	}
+	NoAI = Register{
+		Name: "noai", Key: "noai", Document: "DeviantArt, November 2022", Readers: "img2dataset, by default",
+		Carries: func(p *policy.Publish, u policy.Usage) bool { return p.NoAI != policy.Off && u == policy.TrainAI },
 	}
 	TDMRep = Register{
 		Name: "TDMRep", Key: "tdmrep", ForEveryone: true,

@@ -27,6 +27,26 @@ var spelling = map[policy.Usage]robotsrule.Set{
 	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
 }
 
+// noAI are the words for artists' sites, of which no search engine documents any.
+var noAI = robotsrule.Of("noai", "noimageai")
+
+// isNoAI reports whether a rule is one of noAI.
+func isNoAI(rule string) bool { return noAI.Has(rule) }
+
+// OnlyNoAI returns those of rules that are about AI.
+func OnlyNoAI(rules robotsrule.Set) robotsrule.Set {
+	return rules.Without(func(rule string) bool { return !isNoAI(rule) })
+}
+
+// spellingOf is the text with which a policy disallows a usage in headers and meta tags; ok is false if there is none.
+func spellingOf(publish *policy.Publish, u policy.Usage) (text robotsrule.Set, ok bool) {
+	if u == policy.TrainAI && publish.NoAI != policy.Off {
+		return noAI, true
+	}
+	text, ok = spelling[u]
+	return text, ok
+}
+
 // Disallows reports whether robots control rules disallow a usage, as headers and meta tags disallow it.
 func Disallows(rules robotsrule.Set, u policy.Usage) bool {
 	word, ok := spelling[u]
@@ -46,7 +66,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 		q.Crawler = c.Crawlers[0]
 		rules, change := Rules(p, q)
 		until = earlier(until, change)
-		if rules = rules.Beyond(everyone); rules.IsEmpty() {
+		if rules = OfOne(rules, everyone); rules.IsEmpty() {
 			continue
 		}
 		for _, id := range c.Crawlers {
@@ -56,6 +76,12 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 		}
 	}
 	return members, until
+}
+
+// OfOne returns the rules that a member for one crawler has, beyond those for everyone. No reader of noAI looks for its
+// own name.
+func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
+	return rules.Without(isNoAI).Beyond(everyone)
 }
 
 // Source is a reason for robots control rules: a decision, or an engine's own rule.
@@ -85,7 +111,7 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 		for _, u := range policy.Usages() {
 			q.Usage = u
 			d := p.Decide(q)
-			if s := spell(u, d); !s.IsEmpty() {
+			if s := spell(&p.Spec().Publish, u, d); !s.IsEmpty() {
 				sources = append(sources, Source{Rules: s, Usage: u, Decision: d, Rule: d.Rule})
 			}
 			until = earlier(until, d.Until)
@@ -105,8 +131,8 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 }
 
 // spell turns a decision into robots control rules.
-func spell(u policy.Usage, d policy.Decision) robotsrule.Set {
-	word, ok := spelling[u]
+func spell(publish *policy.Publish, u policy.Usage, d policy.Decision) robotsrule.Set {
+	word, ok := spellingOf(publish, u)
 	if d.Verdict == policy.Disallowed && ok {
 		return word
 	}

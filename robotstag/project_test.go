@@ -139,6 +139,30 @@ func TestPreferencesAreSwitchedOff(t *testing.T) {
 	}
 }
 
+// noai is for everyone: a member for one crawler has no reader.
+func TestNoAI(t *testing.T) {
+	rules := []policy.Rule{
+		{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.TrainAI, "/art/")}},
+		{For: []policy.Audience{botA}, Statements: []policy.Statement{say(false, policy.TrainAI, "/"), say(false, policy.Index, "/")}},
+	}
+	for path, want := range map[string][]string{"/": {"bota: noindex"}, "/art/": {"noai, noimageai", "bota: noindex"}} {
+		for _, on := range []policy.Switch{policy.On, policy.Off} {
+			p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{NoAI: on}, Crawlers: []policy.Crawler{{Token: "BotA"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			members, _ := robotstag.Members(p, policy.Query{Path: path, Now: june})
+			v, _ := robotstag.Build(members, robotstag.Usage{}, june)
+			if on == policy.Off {
+				want = []string{"bota: noindex"}
+			}
+			if !slices.Equal(v.XRobotsTag, want) {
+				t.Errorf("%s, %d: got %q, want %q", path, on, v.XRobotsTag, want)
+			}
+		}
+	}
+}
+
 // Control tokens read no headers; a category means each of its crawlers.
 func TestMembers(t *testing.T) {
 	p := compile(t,

@@ -40,7 +40,7 @@ func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robot
 	}
 	var everyone robotsrule.Set
 	for i := range classes {
-		rules, prefs, change := robotstag.Anywhere(reaching(ps.Exact, &classes[i]), q.Now)
+		rules, prefs, change := robotstag.Anywhere(&ps.Exact.Spec().Publish, reaching(ps.Exact, &classes[i]), q.Now)
 		until = earlier(until, change)
 		if i == 0 {
 			if everyone = rules; !rules.IsEmpty() {
@@ -50,8 +50,8 @@ func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robot
 			continue
 		}
 		for _, id := range classes[i].Crawlers {
-			if info := ps.Exact.CrawlerInfo(id); !info.RobotsOnly && !rules.Beyond(everyone).IsEmpty() {
-				members = append(members, robotstag.Member{Token: info.Token, Rules: rules.Beyond(everyone)})
+			if info, own := ps.Exact.CrawlerInfo(id), robotstag.OfOne(rules, everyone); !info.RobotsOnly && !own.IsEmpty() {
+				members = append(members, robotstag.Member{Token: info.Token, Rules: own})
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func reaching(p *policy.Policy, c *policy.Class) []*policy.Rule {
 
 // declaredAnywhere is what a policy declares about any path of a host, whoever a rule is for.
 func declaredAnywhere(p *policy.Policy, host string) tdmrep.Declaration {
-	_, disallowed, _ := robotstag.Anywhere(p.RulesOn(host), time.Time{})
+	_, disallowed, _ := robotstag.Anywhere(&p.Spec().Publish, p.RulesOn(host), time.Time{})
 	var prefs rights.Preferences
 	for i, v := range disallowed {
 		prefs[i].Verdict = v

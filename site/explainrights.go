@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // Register is what a register of rights says about a URL, and who reads it.
@@ -51,6 +52,7 @@ var registerSays = map[*rights.Register]func(rightsQuestion) []string{
 	&rights.UsageTokens:            rightsQuestion.usageTokens,
 	&rights.ContentSignal.Register: func(x rightsQuestion) []string { return x.preferences(&rights.ContentSignal) },
 	&rights.ContentUsage.Register:  func(x rightsQuestion) []string { return x.preferences(&rights.ContentUsage) },
+	&rights.NoAI:                   rightsQuestion.noAI,
 	&rights.TDMRep:                 rightsQuestion.tdmrep,
 	&rights.RSL:                    rightsQuestion.rsl,
 }
@@ -87,6 +89,12 @@ func (x rightsQuestion) preferences(f *rights.Vocabulary) []string {
 		return []string{""}
 	}
 	return []string{strings.Join(x.page.Values.Preferences[slices.Index(rights.Vocabularies[:], f)], ", ")}
+}
+
+func (x rightsQuestion) noAI() []string {
+	q := x.Query
+	q.Crawler = 0
+	return []string{robotstag.OnlyNoAI(x.Shown(q)).String()}
 }
 
 func (x rightsQuestion) tdmrep() []string {

@@ -234,6 +234,14 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	if slices.Contains(x.at.fields, "Content-Signal") {
 		x.contentSignalHeader(q, a, page)
 	}
+	if slices.Contains(x.at.fields, "X-Robots-Tag") {
+		says := func(word string, h http.Header) bool {
+			return slices.Contains(crawlertest.XRules(h["X-Robots-Tag"])["*"], [2]string{word, ""})
+		}
+		for _, word := range []string{"noai", "noimageai"} {
+			same(x, "headers: "+word, q, says(word, a.header), x.noAI(q) || says(word, page.header))
+		}
+	}
 	if len(x.at.fields) > 0 {
 		x.rightsFields(q, a, page)
 	}
@@ -290,6 +298,16 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 		want := x.preferred(q, u, x.p.spec.Publish.ContentUsage, theirs, preference(theirs, u))
 		same(x, "headers: Content-Usage", q, u.String()+"="+preference(line, u), u.String()+"="+want)
 	}
+}
+
+// noAI reports whether a page should say noai: where it is published, and train-ai is disallowed for everyone, or for
+// the visitor where pages are tailored.
+func (x *exam) noAI(q question) bool {
+	says := x.preferred(q, policy.TrainAI, x.p.spec.Publish.NoAI, "", "") == "n"
+	if says {
+		x.count("headers: noai")
+	}
+	return says
 }
 
 // preferred is the preference that a header should have for a usage: everyone's, or the visitor's own where it is
@@ -359,6 +377,9 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 			want = want.And(crawlertest.Evaluate(before[strings.ToLower(token)]))
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)
+	}
+	for _, word := range [][2]string{{"noai"}, {"noimageai"}} {
+		same(x, "page: "+word[0], q, slices.Contains(got["robots"], word), x.noAI(q))
 	}
 	x.rightsElements(q, a, page, why)
 	same(x, "page: its text", q, textOf(a.body), textOf(page.body))

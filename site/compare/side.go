@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // side is what one of the policies states about a usage to a subject.
@@ -320,7 +321,9 @@ func published(old, now *policy.Spec) (all []Change) {
 	compare("sitemap", old.Sitemaps, now.Sitemaps)
 	compare("license", []string{old.Publish.License}, []string{now.Publish.License})
 	compare("rsl", []string{old.Publish.RSL}, []string{now.Publish.RSL})
-	on := map[policy.Switch]string{policy.On: "on"}
-	compare("tdmrep", []string{on[old.Publish.TDMRep]}, []string{on[now.Publish.TDMRep]})
+	on := map[bool]string{true: "on"}
+	for _, r := range []*rights.Register{&rights.NoAI, &rights.TDMRep} {
+		compare(r.Key, []string{on[r.On(&old.Publish)]}, []string{on[r.On(&now.Publish)]})
+	}
 	return all
 }

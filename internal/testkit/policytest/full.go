@@ -248,12 +248,13 @@ func finishRights(spec *policy.Spec) {
 			spec.Rights.Offers = append(spec.Rights.Offers, o)
 		}
 	}
+	p.NoAI = onOff()
 }
 
 // AllRegisters switches every register of rights on.
 func AllRegisters(spec *policy.Spec) {
 	p := &spec.Publish
-	p.ControlTokens, p.UsageTokens, p.TDMRep, p.ContentSignal = policy.On, UsageTokens, policy.On, policy.On
+	p.ControlTokens, p.UsageTokens, p.TDMRep, p.ContentSignal, p.NoAI = policy.On, UsageTokens, policy.On, policy.On, policy.On
 	if p.ContentUsage == policy.Off {
 		p.ContentUsage = policy.On
 	}
