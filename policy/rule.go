@@ -311,7 +311,7 @@ type UsagePart struct {
 type Spec struct {
 	File        string // for messages
 	Catalog     string // the date of the catalog that the policy was written for; "" for any
-	Sitemaps    []string
+	Sitemaps    []Sitemaps
 	Resources   []ResourceSet
 	Usages      []LocalUsage
 	Rules       []Rule

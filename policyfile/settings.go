@@ -110,7 +110,7 @@ var publishFields = fields[*policy.Publish]{
 			b.AllGroups = word == "all"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.AllGroups, "groups", "all") }),
 	key("preamble", "a text of your own that stands as a comment at the start of robots.txt, such as a reservation of rights: for all hosts, or a map of hosts to texts, with \"*\" for all others",
-		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", textShape("a host, *.HOST or *", ""), textShape("lines of text", ""))}},
+		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", hostKeyShape, textShape("lines of text", ""))}},
 		readPreamble, printPreamble),
 	switchKey("user-agent-purpose", "User-Agent-Purpose lines",
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
@@ -162,12 +162,19 @@ const maxPreamble = 32 << 10
 
 const otherHosts = "*"
 
+var hostKeyShape = textShape("a host, *.HOST or *", "")
+
 func readPreamble(p *parser, n *yaml.Node, b *policy.Publish) {
+	p.eachHost(n, "preamble", func(value *yaml.Node, host policy.Host) { p.preamble(value, host, b) })
+}
+
+// eachHost calls visit with a value for all hosts, with host "", or with the values of a map of hosts.
+func (p *parser) eachHost(n *yaml.Node, what string, visit func(value *yaml.Node, host policy.Host)) {
 	if n.Kind != yaml.MappingNode {
-		p.preamble(n, "", b)
+		visit(n, "")
 		return
 	}
-	p.eachPair(n, "preamble", func(key, value *yaml.Node) {
+	p.eachPair(n, what, func(key, value *yaml.Node) {
 		host := policy.Host("")
 		if key.Value != otherHosts {
 			var err error
@@ -176,7 +183,7 @@ func readPreamble(p *parser, n *yaml.Node, b *policy.Publish) {
 				return
 			}
 		}
-		p.preamble(value, host, b)
+		visit(value, host)
 	})
 }
 

@@ -30,7 +30,7 @@ func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.
 // a merged file. For short see Options.
 func (s *Server) Explain(q policy.Query, short bool) Explanation {
 	site := s.site(q.Host, short)
-	site.content(s, q.Host)
+	site.content(s, q.Host, "")
 	return site.drawing.explain(s.p, q)
 }
 

@@ -37,7 +37,8 @@ type Answer struct {
 	Meanwhile string // the Cache-Control of what is served until then; "" means CacheControl
 	// Report is called once for each merged file with the results of Merge; it may be nil.
 	Report func([]policy.Problem, []robotstxt.Note)
-	Short  bool // that of Options, for this answer
+	Short  bool   // that of Options, for this answer
+	Scheme string // that of Options, for this answer, if it is not ""
 }
 
 // CacheControl is the value of Cache-Control for a robots.txt that may be cached for so long, up to
@@ -164,7 +165,25 @@ func differentHosts(p *policy.Policy) (hosts []policy.Host) {
 		}
 	}
 	slices.SortStableFunc(hosts, func(a, b policy.Host) int { return cmp.Compare(size[b], size[a]) })
+	if host := mostSitemaps(p); host != "" {
+		hosts = append([]policy.Host{host}, hosts...)
+	}
 	return hosts
+}
+
+// mostSitemaps returns the host with the longest sitemap lines, or "".
+func mostSitemaps(p *policy.Policy) (host policy.Host) {
+	longest := 0
+	for _, s := range p.Spec().Sitemaps {
+		size := 0
+		for _, address := range s.Addresses {
+			size += len(address)
+		}
+		if s.Host != "" && size > longest {
+			longest, host = size, policy.Host(s.Host.Example())
+		}
+	}
+	return host
 }
 
 const methodResponse = "robots.txt answers GET and HEAD only\n"
@@ -190,7 +209,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 		}
 	}
 	if c == nil {
-		c = site.content(s, r.Host)
+		c = site.content(s, r.Host, a.Scheme)
 	}
 	if a.CacheControl == "" {
 		a.CacheControl = s.cacheControl
@@ -202,7 +221,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 // Text is the robots.txt that is served to a host, with all groups, uncompressed, and its entity tag.
 func (s *Server) Text(host string) (text, etag string) {
 	var b strings.Builder
-	c := &s.site(host, false).content(s, host).identity
+	c := &s.site(host, false).content(s, host, "").identity
 	for _, part := range c.parts {
 		b.Write(part)
 	}
