@@ -261,7 +261,8 @@ const (
 
 // Fields returns the names of the fields, in the form that http.Header has them in.
 func Fields() []string {
-	names := []string{RobotsTagField, XRobotsTagField}
+	names := make([]string, 0, 2+len(preferenceFields))
+	names = append(names, RobotsTagField, XRobotsTagField)
 	for i := range preferenceFields {
 		names = append(names, preferenceFields[i].Field)
 	}

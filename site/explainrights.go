@@ -25,10 +25,14 @@ type Register struct {
 
 // explainRights says what each register that is on says about a query's URL.
 func (s *Site) explainRights(q policy.Query) (all []Register) {
-	x := rightsQuestion{s, q, s.Page(q.Host, q.Path, q.Now),
-		rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts()}
+	x := rightsQuestion{
+		s, q, s.Page(q.Host, q.Path, q.Now),
+		rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts(),
+	}
+	publish := &s.File.Spec.Publish
 	for _, r := range rights.Registers() {
-		if !r.On(&s.File.Spec.Publish) && !(r == &rights.RSL && s.File.Spec.Publish.License != "") {
+		licensed := r == &rights.RSL && publish.License != ""
+		if !licensed && !r.On(publish) {
 			continue
 		}
 		for _, says := range registerSays[r](x) {
