@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -64,7 +65,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //	    block_with respond|error
 //	    robots_txt replace|merge|off
 //	    robots_txt_max_age <duration>
-//	    headers    [robots-tag] [x-robots-tag] [content-usage] [tailored]|off
+//	    headers    [robots-tag] [x-robots-tag] [content-usage] [content-signal] [tailored]|off
 //	    meta       merge|replace|off
 //	    meta_limit <size>
 //	    reload     <duration>|off
@@ -169,7 +170,7 @@ func sizeOf(name string, args []string) (int, error) {
 
 // headersSubdirective reads the names of headers, and the word tailored with them.
 func (h *Handler) headersSubdirective(args []string) error {
-	if err := needArgs("headers", args, "off, or one or more of robots-tag, x-robots-tag, content-usage and tailored"); err != nil {
+	if err := needArgs("headers", args, "off, or one or more of "+strings.Join(robotstag.ChannelNames(), ", ")+" and tailored"); err != nil {
 		return err
 	}
 	h.Headers = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "tailored" })

@@ -76,7 +76,7 @@ type Handler struct {
 	// section 2.4). With `0` they revalidate it each time. Default: `1h`.
 	RobotsTxtMaxAge *caddy.Duration `json:"robots_txt_max_age,omitempty"`
 
-	// The headers to add: `robots-tag`, `x-robots-tag` and `content-usage`, or only `off`. Default: all three.
+	// The headers to add: `robots-tag`, `x-robots-tag`, `content-usage` and `content-signal`, or only `off`. Default: all of them.
 	Headers []string `json:"headers,omitempty"`
 
 	// Gives each crawler only its own rules in headers and pages, and adds `Vary: User-Agent` to every response. Use
@@ -130,7 +130,7 @@ var (
 	enforceValues   = []string{"off", "log", "block"}
 	refuseValues    = []string{"respond", "error"}
 	robotsTxtValues = []string{"replace", "merge", "off"}
-	headerValues    = []string{"robots-tag", "x-robots-tag", "content-usage", "off"}
+	headerValues    = append(robotstag.ChannelNames(), "off")
 	metaValues      = []string{"merge", "replace", "off"}
 	decideValues    = []string{"nginx", "forward", "envoy"}
 )
@@ -353,9 +353,7 @@ func headerChannels(names []string) robotstag.Channels {
 	}
 	var channels robotstag.Channels
 	for _, name := range names {
-		channels |= map[string]robotstag.Channels{
-			"robots-tag": robotstag.RobotsTag, "x-robots-tag": robotstag.XRobotsTag, "content-usage": robotstag.ContentUsage,
-		}[name]
+		channels |= robotstag.ParseChannel(name)
 	}
 	return channels
 }

@@ -126,7 +126,7 @@ func (a *auditor) checkVary() {
 }
 
 func saysOther(a, b said) bool {
-	return !sameRules(a.x, b.x) || !sameRules(a.tag, b.tag) || !sameRules(a.meta, b.meta) || a.usage.String() != b.usage.String()
+	return !sameRules(a.x, b.x) || !sameRules(a.tag, b.tag) || !sameRules(a.meta, b.meta) || a.preferences().String() != b.preferences().String()
 }
 
 func sameRules(a, b pageRules) bool { return maps.EqualFunc(a, b, maps.Equal[rules, rules]) }

@@ -85,7 +85,7 @@ type Reading struct {
 	RobotsTxt string `json:"robots_txt"` // "may crawl" or "may not crawl", with the line
 	Headers   string `json:"headers"`    // robots control rules of the header fields
 	Page      string `json:"page"`       // robots control rules of the meta tags
-	Usage     string `json:"usage"`      // Content-Usage
+	Usage     string `json:"usage"`      // what its headers say about AI and search, as Content-Usage spells it
 	Status    string `json:"status"`     // the response to a request in this name, if one was sent
 	fetched   bool   // Headers, Page and Usage are known
 }

@@ -20,12 +20,12 @@ import (
 // said holds what the channels of one response say.
 type said struct {
 	x, tag, meta pageRules
-	usage        usage
+	usage        []fieldUsage // of each field that states any
 	document     document
 }
 
 func (a *auditor) read(r *response) said {
-	s := said{x: xRobotsTag(r.header, a.now), tag: robotsTag(r.header, a.now), usage: contentUsage(r.header.Values("Content-Usage")), meta: pageRules{}}
+	s := said{x: xRobotsTag(r.header, a.now), tag: robotsTag(r.header, a.now), usage: usageOf(r.header), meta: pageRules{}}
 	if r.isHTML() {
 		s.document = readDocument(r.body, a.tokens())
 		for _, m := range s.document.tags {
@@ -186,45 +186,6 @@ type channel struct {
 	rules rules
 }
 
-// checkUsage compares the preferences about AI in the header with robots.txt and TDM reservation.
-func (a *auditor) checkUsage(p *page, r *response, s said) {
-	reported := map[string]bool{}
-	for _, l := range a.rules.usages {
-		if !l.everyone {
-			continue
-		}
-		var u usage
-		if l.key == "content-signal" {
-			u = contentSignal(l.value)
-		} else if u = usageForPath(l.value, target(p.url)); u == nil {
-			continue
-		}
-		for key, v := range u {
-			if h := s.usage[key]; h != "" && h != v && !reported[key] {
-				reported[key] = true
-				a.add(finding("usage-disagrees", p.url.String(), "", fmt.Sprintf("the Content-Usage header says %s=%s and line %d of robots.txt says %s", key, h, l.number, shorten(l.key+": "+l.value)), "say the same in both"))
-			}
-		}
-	}
-	if r.header.Get("Tdm-Reservation") == "1" && s.usage["train-ai"] == "y" {
-		a.add(finding("usage-disagrees", p.url.String(), "", "the header tdm-reservation reserves the rights for text and data mining, and Content-Usage allows AI training (train-ai=y)", "say the same in both"))
-	}
-}
-
-// usageForPath reads the value of a Content-Usage line, which may begin with a path. It is nil if
-// the line is for other paths.
-func usageForPath(value, target string) usage {
-	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
-		path, rest, _ := strings.Cut(value, " ")
-		f := readRobots([]byte("User-agent: *\nDisallow: "+path), nil)
-		if f.decide(reader{}, target).Allowed {
-			return nil
-		}
-		value = rest
-	}
-	return contentUsage([]string{value})
-}
-
 // policyHas reports whether the policy itself says a robots control rule about a page to an agent.
 func (a *auditor) policyHas(u *url.URL, as agent, name string) bool {
 	if a.o.Policy == nil {
@@ -289,58 +250,6 @@ func robotsTag(h http.Header, now time.Time) pageRules {
 		}
 	}
 	return p
-}
-
-// usage are AIPREF preferences: "y" or "n" by key.
-type usage map[string]string
-
-// contentUsage reads a Content-Usage value (draft-ietf-aipref-attach).
-func contentUsage(values []string) usage {
-	u := usage{}
-	d, err := httpsfv.UnmarshalDictionary(values)
-	if err != nil {
-		return u
-	}
-	for _, key := range d.Names() {
-		m, _ := d.Get(key)
-		if item, ok := m.(httpsfv.Item); ok {
-			if t, ok := item.Value.(httpsfv.Token); ok && (t == "y" || t == "n") {
-				u[key] = string(t)
-			}
-		}
-	}
-	return u
-}
-
-// signalKeys maps the names of Content-Signal to the names of Content-Usage.
-var signalKeys = map[string]string{"ai-train": "train-ai", "ai-input": "ai-use", "search": "search"}
-
-// contentSignal reads a Content-Signal value as preferences: "search=yes, ai-train=no".
-func contentSignal(value string) usage {
-	u := usage{}
-	for part := range strings.SplitSeq(value, ",") {
-		k, v, _ := strings.Cut(strings.TrimSpace(part), "=")
-		key := signalKeys[strings.ToLower(strings.TrimSpace(k))]
-		switch strings.ToLower(strings.TrimSpace(v)) {
-		case "yes":
-			u[key] = "y"
-		case "no":
-			u[key] = "n"
-		}
-	}
-	delete(u, "")
-	return u
-}
-
-// String is the value as Content-Usage spells it.
-func (u usage) String() string {
-	var parts []string
-	for _, key := range []string{"train-ai", "ai-use", "search"} {
-		if u[key] != "" {
-			parts = append(parts, key+"="+u[key])
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // unknownRules returns the names in a list of rules that no crawler documents.

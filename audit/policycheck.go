@@ -4,19 +4,27 @@ package audit
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // wanted holds what the policy says about a page to an agent: rules and preferences.
-func (a *auditor) wanted(u *url.URL, as agent) (rules, usage) {
+func (a *auditor) wanted(u *url.URL, as agent) (rules, []fieldUsage) {
 	p := a.o.Policy.Policy
 	set, _ := robotstag.Rules(p, a.query(a.crawler(as), u))
-	prefs, _ := robotstag.Preferences(p, a.query(0, u))
-	return parseRules(set.Restrictive().String(), a.now), contentUsage([]string{prefs.String()})
+	verdicts, _ := robotstag.Preferences(p, a.query(0, u))
+	header := http.Header{}
+	for _, f := range rights.Vocabularies {
+		if publish := &p.Spec().Publish; f.On(publish) {
+			header.Set(f.Field, f.Text(verdicts, ""))
+		}
+	}
+	return parseRules(set.Restrictive().String(), a.now), usageOf(header)
 }
 
 // crawler is the policy's number of an agent, or 0 if the policy does not know the agent.
@@ -39,14 +47,16 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	if missing := want.beyond(s.meta.forCrawler(names)); len(missing) > 0 && r.isHTML() {
 		all = append(all, loss{"meta-lost", "the robots meta tags lack " + missing.String()})
 	}
-	lacks := usage{}
-	for key, v := range prefs {
-		if s.usage[key] != v {
-			lacks[key] = v
+	for _, f := range prefs {
+		lacks, sent := usage{}, s.field(f.name)
+		for key, v := range f.says {
+			if sent[key] != v {
+				lacks[key] = v
+			}
 		}
-	}
-	if len(lacks) > 0 {
-		all = append(all, loss{"usage-lost", "the header Content-Usage lacks " + lacks.String()})
+		if len(lacks) > 0 {
+			all = append(all, loss{"usage-lost", "the header " + f.name + " lacks " + lacks.String()})
+		}
 	}
 	return all
 }

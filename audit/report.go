@@ -64,7 +64,7 @@ func (a *auditor) reading(p *page, r reader) Reading {
 	t.fetched = true
 	t.Headers = s.x.forCrawler(r.names).union(s.tag.forCrawler(r.names)).String()
 	t.Page = s.meta.forCrawler(r.names).String()
-	t.Usage = s.usage.String()
+	t.Usage = s.preferences().String()
 	return t
 }
 
@@ -79,7 +79,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, p := range r.Pages {
 		fmt.Fprintf(&b, "\n%s\n", p.URL)
 		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "  crawler\trobots.txt\theaders\tpage\tContent-Usage\tresponse")
+		fmt.Fprintln(t, "  crawler\trobots.txt\theaders\tpage\tAI and search\tresponse")
 		for _, c := range p.Readings {
 			none := "-"
 			if !c.fetched {

@@ -138,6 +138,10 @@ func TestSites(t *testing.T) {
 		"misspelled rule":            {pages: map[string]string{"/": `<meta name="robots" content="noidnex">`}, want: []string{"unknown-rule-"}},
 		"meta in the body":           {pages: map[string]string{"/": `<body><meta name="robots" content="noindex">`}, want: []string{"meta-in-body"}},
 		"mining reserved, training":  {pages: map[string]string{"/": "Tdm-Reservation: 1\nContent-Usage: train-ai=y\n\n" + home}, want: []string{"usage-disagrees"}},
+		"signal against usage":       {pages: map[string]string{"/": "Content-Signal: ai-train=yes\nContent-Usage: train-ai=n\n\n" + home}, want: []string{"usage-disagrees"}},
+		"signal like usage":          {pages: map[string]string{"/": "Content-Signal: ai-train=no, search=yes\nContent-Usage: train-ai=n\n\n" + home}},
+		"mining reserved, signal":    {pages: map[string]string{"/": "Tdm-Reservation: 1\nContent-Signal: AI-train=yes\n\n" + home}, want: []string{"usage-disagrees"}},
+		"signals, line and header":   {robots: "signals", pages: map[string]string{"/": "Content-Signal: ai-train=yes\n\n" + home}, want: []string{"robots-lighthouse-", "usage-disagrees"}},
 		"sitemap with dead page":     {sitemap: []string{"/gone/"}, want: []string{"sitemap-error"}},
 		"sitemap is a page":          {text: "Sitemap: {{site}}/about/\n", want: []string{"sitemap-unreadable"}},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -222,7 +223,7 @@ var sizes = map[string]Loss{"max-snippet": LossSnippet, "max-image-preview": Los
 // preferences asks what is said about the use of pages, if anything published says it.
 func (a *asking) preferences() {
 	for u, loss := range preferences {
-		if a.rows&loss == 0 || !Publishes(&a.Policy.Spec().Publish, u) {
+		if a.rows&loss == 0 || !rights.Published(&a.Policy.Spec().Publish, u) {
 			continue
 		}
 		for p, q := range a.PageQueries(a.q) {
@@ -235,9 +236,3 @@ func (a *asking) preferences() {
 }
 
 var preferences = map[policy.Usage]Loss{policy.Search: LossSearch, policy.TrainAI: LossTrain, policy.AIUse: LossAIUse}
-
-// Publishes reports whether any record says something about one of the usages of AIPREF.
-func Publishes(p *policy.Publish, u policy.Usage) bool {
-	return p.ContentUsage != policy.Off || p.ContentSignal != policy.Off || p.UsageTokens != (policy.UsageTokens{}) || p.RSL != "" ||
-		u != policy.Search && p.TDMRep != policy.Off || u == policy.TrainAI && p.ControlTokens != policy.Off
-}

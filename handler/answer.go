@@ -117,7 +117,7 @@ func (q *request) refuse(e policy.Enforcement) error {
 	if e.RetryAfter > 0 {
 		q.w.Header().Set("Retry-After", strconv.Itoa(wholeSeconds(e.RetryAfter)))
 	}
-	robotstag.Apply(q.w.Header(), noindexValues, q.h.Headers&^robotstag.ContentUsage)
+	robotstag.Apply(q.w.Header(), noindexValues, q.h.Headers)
 	return q.writeRefusal(status, e.Message)
 }
 

@@ -31,7 +31,7 @@ func (q *request) publishRobots(version string, answer robotsserve.Answer) {
 	plain := q.Clone(q.Context())
 	plain.Header = http.Header{}
 	text := textWriter{header: http.Header{}}
-	q.snapshot.Site.ServeRobots(&text, plain, answer)
+	q.snapshot.Site.Robots.Serve(&text, plain, answer)
 	if robotsserve.Version(text.header.Get("Etag")) != version {
 		given.Forget(host + " " + version) // the upstream's file was merged in between: the next crawler gets this version, or another
 		return

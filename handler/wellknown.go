@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -64,8 +65,8 @@ func (h *Handler) provisionWellKnown() {
 
 func (q *request) serveRobots() {
 	answer := q.robotsAnswer()
-	if !q.snapshot.Site.ServeRobots(q.w, q.Request, answer) {
-		answer = robotsserve.Answer{} // nothing waits for the merge again
+	if !q.snapshot.Site.Robots.Serve(q.w, q.Request, answer) {
+		answer = robotsserve.Answer{Scheme: answer.Scheme} // nothing waits for the merge again
 	}
 	if q.decision == nil || q.Method != http.MethodGet {
 		return
@@ -89,7 +90,7 @@ func (q *request) serveRobots() {
 func (q *request) robotsAnswer() robotsserve.Answer {
 	f := q.h.robots
 	other, before, cacheControl := f.theirs(q)
-	a := robotsserve.Answer{CacheControl: cacheControl}
+	a := robotsserve.Answer{CacheControl: cacheControl, Scheme: identity.ClientScheme(q.h.Server, q.Request)}
 	if other != nil {
 		a.Other, a.Before, a.Report = other, before, f.upstreams.LogMerge(q.Host)
 		a.Meanwhile = f.unknownCacheControl

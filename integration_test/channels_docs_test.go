@@ -49,7 +49,7 @@ func channelsOf(t *testing.T, usage string) []string {
 	if usage == "crawl" {
 		enforce = ", enforce: block"
 	}
-	s := newServer(t, t.TempDir(), "version: 1\nrules:\n  - {for: everyone, disallow: {"+usage+": /}, intended: true"+enforce+"}\npublish: {tdmrep: on, content-signal: on}\n", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := newServer(t, t.TempDir(), "version: 1\nrules:\n  - {for: everyone, disallow: {"+usage+": /}, intended: true"+enforce+"}\npublish: {tdmrep: on, content-signal: on, noai: on}\n", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("<!doctype html><html><head><title>x</title></head></html>"))
 	}))
@@ -73,7 +73,7 @@ func channelsOf(t *testing.T, usage string) []string {
 		robots = append(robots, "Disallow: / for Google-Extended, Applebot-Extended")
 	}
 	r := s.get("/", "User-Agent", someBrowser)
-	for _, field := range []string{"X-Robots-Tag", "Content-Usage"} {
+	for _, field := range []string{"X-Robots-Tag", "Content-Usage", "Content-Signal"} {
 		for _, value := range r.Header[field] {
 			headers = append(headers, field+": "+value)
 		}

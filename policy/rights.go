@@ -45,20 +45,43 @@ type Preamble struct {
 	Text string
 }
 
+// Sitemaps are the sitemaps of a host.
+type Sitemaps struct {
+	Host      Host     // "" for hosts for which there are no others
+	Addresses []string // a path is completed with the host
+}
+
+// SitemapsOf returns the sitemaps of a host, which may have a port: by its name, the longest wildcard, or for all others.
+func (s *Spec) SitemapsOf(host string) []string {
+	if i := mostSpecific(s.Sitemaps, host, func(m *Sitemaps) Host { return m.Host }); i >= 0 {
+		return s.Sitemaps[i].Addresses
+	}
+	return nil
+}
+
 // PreambleOf returns the text for a host, which may have a port: by its name, the longest wildcard, or for all others.
-func (b *Publish) PreambleOf(host string) (text string) {
+func (b *Publish) PreambleOf(host string) string {
+	if i := mostSpecific(b.Preambles, host, func(p *Preamble) Host { return p.Host }); i >= 0 {
+		return b.Preambles[i].Text
+	}
+	return ""
+}
+
+// mostSpecific returns the index of the part for a host: by its name, the longest wildcard, or for all others; -1 for none.
+func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 	name := NormalizeHost(host)
-	longest := -1
-	for _, p := range b.Preambles {
-		size := len(p.Host)
-		if string(p.Host) == name {
+	longest, found := -1, -1
+	for i := range parts {
+		h := of(&parts[i])
+		size := len(h)
+		if string(h) == name {
 			size++ // a wildcard can be as long
 		}
-		if (p.Host == "" || p.Host.Covers(name)) && size > longest {
-			longest, text = size, p.Text
+		if (h == "" || h.Covers(name)) && size > longest {
+			longest, found = size, i
 		}
 	}
-	return text
+	return found
 }
 
 // Expectation is one test of a policy.

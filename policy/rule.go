@@ -276,6 +276,7 @@ type Publish struct {
 	ContentSignalUse string // the value of "use" in Content-Signal; empty for none
 	ControlTokens    Switch // groups of control tokens say what the policy says about train-ai
 	UsageTokens      UsageTokens
+	NoAI             Switch // headers and meta tags say "noai" where train-ai is disallowed
 	TDMRep           Switch
 	RSL              string // the path of the RSL document; empty for none
 	License          string // absolute URL of an RSL license; empty for none
@@ -311,7 +312,7 @@ type UsagePart struct {
 type Spec struct {
 	File        string // for messages
 	Catalog     string // the date of the catalog that the policy was written for; "" for any
-	Sitemaps    []string
+	Sitemaps    []Sitemaps
 	Resources   []ResourceSet
 	Usages      []LocalUsage
 	Rules       []Rule

@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -70,6 +71,10 @@ func readRobotsTag(p *parser, n *yaml.Node, r *ruleReader) {
 	p.eachDirective(n, "robots-tag", tagFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
 		set, err := robotsrule.ParseStrict(n.Value)
 		if err != nil {
+			if rights.NoAI.Key == strings.ToLower(strings.TrimSpace(n.Value)) || strings.EqualFold(strings.TrimSpace(n.Value), "noimageai") {
+				p.report(posOf(n), "bad-robots-tag", "", `no search engine documents %s; disallow train-ai for everyone, and write "%s: on" under publish`, quote(n.Value), rights.NoAI.Key)
+				return
+			}
 			p.report(posOf(n), "bad-robots-tag", "", "%s", err)
 			return
 		}

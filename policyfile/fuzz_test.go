@@ -79,7 +79,7 @@ func checkFile(t *testing.T, f *File) {
 				t.Errorf("%+v", e)
 			}
 		}
-		for _, text := range append(append([]string{r.Name, r.PermissionsReference}, r.UsagePurposes...), f.Spec.Sitemaps...) {
+		for _, text := range append(append([]string{r.Name, r.PermissionsReference}, r.UsagePurposes...), f.Spec.SitemapsOf("")...) {
 			if strings.ContainsAny(text, "\r\n") {
 				t.Errorf("a line break in %q would add a line to robots.txt", text)
 			}

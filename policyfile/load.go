@@ -8,6 +8,7 @@
 package policyfile
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"regexp"
@@ -147,9 +148,8 @@ var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
 	textKey("catalog", "the date of the catalog of crawlers that the policy was written for; catalog auto takes no other while it runs",
 		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalog }),
-	key("sitemaps", "the sitemaps of the site: an address or a list of addresses; one that starts with / is completed with the host",
-		oneOrMore(textShape("an address, such as /sitemap.xml or https://www.example.com/sitemap.xml", `^(/|https?://)`)),
-		readSitemaps, func(w *printer, spec *policy.Spec) { w.texts("sitemaps", spec.Sitemaps) }),
+	key("sitemaps", "the sitemaps of the site: an address or a list of addresses, for all hosts, or a map of hosts to addresses, with \"*\" for all others; one that starts with / is completed with the host",
+		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
 	key("resources", "names for sets of paths; rules use a name wherever a path may stand",
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
 	key("usages", "names for usages with qualifiers, and for several usages together; only allow may use them",
@@ -298,10 +298,33 @@ func (p *parser) pin(n *yaml.Node, _, text string) bool {
 	return true
 }
 
+var sitemapsShape = oneOrMore(textShape("an address, such as /sitemap.xml or https://www.example.com/sitemap.xml", `^(/|https?://)`))
+
 func readSitemaps(p *parser, n *yaml.Node, spec *policy.Spec) {
-	p.texts(n, "sitemaps", func(n *yaml.Node, text string) {
-		if p.addressOrPath(n, "a sitemap", text) {
-			spec.Sitemaps = append(spec.Sitemaps, text)
+	p.eachHost(n, "sitemaps", func(value *yaml.Node, host policy.Host) {
+		all := policy.Sitemaps{Host: host}
+		p.texts(value, "sitemaps", func(n *yaml.Node, text string) {
+			if p.addressOrPath(n, "a sitemap", text) {
+				all.Addresses = append(all.Addresses, text)
+			}
+		})
+		if len(all.Addresses) > 0 {
+			spec.Sitemaps = append(spec.Sitemaps, all)
+		}
+	})
+}
+
+func printSitemaps(w *printer, spec *policy.Spec) {
+	if len(spec.Sitemaps) == 0 {
+		return
+	}
+	if len(spec.Sitemaps) == 1 && spec.Sitemaps[0].Host == "" {
+		w.texts("sitemaps", spec.Sitemaps[0].Addresses)
+		return
+	}
+	w.under("sitemaps", func() {
+		for _, s := range spec.Sitemaps {
+			w.texts(scalar(cmp.Or(string(s.Host), otherHosts)), s.Addresses)
 		}
 	})
 }

@@ -181,7 +181,13 @@ func (g *grammar) file() map[string]any {
 		},
 		"expect", g.some("everyone may crawl /robots.txt", "verified Googlebot may crawl https://www.example.com/robots.txt", "unverified category:search may crawl /robots.txt"),
 		"catalog", g.pick("2026-11-24"),
-		"sitemaps", g.some("/sitemap.xml", "https://www.example.com/s.xml"),
+		"sitemaps", func() any {
+			all := g.some("/sitemap.xml", "https://www.example.com/s.xml")
+			if g.IntN(2) == 0 {
+				return all()
+			}
+			return g.object(1, "www.example.com", all, "*.example.com", all, "*", all)
+		},
 		"enforcement", func() any {
 			if g.IntN(3) == 0 {
 				return g.object(1, "action", g.pick("close"), "mode", g.pick("log"), "impostors", g.pick("log", "block"))
@@ -197,7 +203,7 @@ func (g *grammar) file() map[string]any {
 					return text()
 				}
 				return g.object(1, "www.example.com", text, "*.example.com", text, "*", text)
-			}, "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "groups", g.pick("short", "all"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "off"),
+			}, "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "groups", g.pick("short", "all"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "off"), "noai", g.pick("on", "off"),
 				"content-signal", g.pick("on", "off", "immediate", "reference", "full"), "action-requests", g.pick("on", "off"), license, g.pick(licenses[license]...),
 				"control-tokens", g.pick("on", "off"), "tdmrep", g.pick("on", "off"), "usage-tokens", func() any {
 					return g.object(1, "train-ai", g.pick("No-Training"), "ai-use", g.pick("No_Answers"), "search", g.pick("No-Search"))

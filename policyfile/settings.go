@@ -110,13 +110,13 @@ var publishFields = fields[*policy.Publish]{
 			b.AllGroups = word == "all"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.AllGroups, "groups", "all") }),
 	key("preamble", "your own text for a comment at the start of robots.txt, such as a reservation of rights: one text, or a map of hosts to texts, with \"*\" for all others",
-		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", textShape("a host, *.HOST or *", ""), textShape("lines of text", ""))}},
+		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", hostKeyShape, textShape("lines of text", ""))}},
 		readPreamble, printPreamble),
 	switchKey("user-agent-purpose", "User-Agent-Purpose lines",
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
 		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "off"),
-	key("content-signal", "Content-Signal lines: off, on, or how far content may be used (immediate, reference, full), which is published too; the default is off",
+	key("content-signal", "Content-Signal lines and headers: off, on, or how far content may be used (immediate, reference, full), which is published too; the default is off",
 		choiceShape(contentSignalWords...), readContentSignal,
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
@@ -125,6 +125,8 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.ControlTokens }, "on", "off"),
 	subMap("usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
+	switchKey("noai", "the words noai and noimageai in headers and meta tags, where train-ai is disallowed for everyone",
+		func(b *policy.Publish) *policy.Switch { return &b.NoAI }, "on", "off"),
 	switchKey("tdmrep", "TDMRep: /.well-known/tdmrep.json, headers and meta tags",
 		func(b *policy.Publish) *policy.Switch { return &b.TDMRep }, "on", "off"),
 	key("rsl", "the RSL document and the lines and headers that name it: off, on for /license.xml, or another path; the default is off",
@@ -160,12 +162,19 @@ const maxPreamble = 32 << 10
 
 const otherHosts = "*"
 
+var hostKeyShape = textShape("a host, *.HOST or *", "")
+
 func readPreamble(p *parser, n *yaml.Node, b *policy.Publish) {
+	p.eachHost(n, "preamble", func(value *yaml.Node, host policy.Host) { p.preamble(value, host, b) })
+}
+
+// eachHost calls visit with a value for all hosts, with host "", or with the values of a map of hosts.
+func (p *parser) eachHost(n *yaml.Node, what string, visit func(value *yaml.Node, host policy.Host)) {
 	if n.Kind != yaml.MappingNode {
-		p.preamble(n, "", b)
+		visit(n, "")
 		return
 	}
-	p.eachPair(n, "preamble", func(key, value *yaml.Node) {
+	p.eachPair(n, what, func(key, value *yaml.Node) {
 		host := policy.Host("")
 		if key.Value != otherHosts {
 			var err error
@@ -174,7 +183,7 @@ func readPreamble(p *parser, n *yaml.Node, b *policy.Publish) {
 				return
 			}
 		}
-		p.preamble(value, host, b)
+		visit(value, host)
 	})
 }
 

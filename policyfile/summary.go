@@ -277,7 +277,7 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 // It also names a few of the pages for which they may show something else.
 func (f *File) ShownText(now time.Time, most int) string {
 	q := policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Identity: policy.Verified, Path: plainPage, Now: now}
-	all := f.Effect.Shown(q)
+	all := f.Effect.Shown(q).WithoutUnknown()
 	text := shownOf(all, "")
 	var others []string
 	seen := map[string]bool{}
@@ -293,7 +293,7 @@ func (f *File) ShownText(now time.Time, most int) string {
 			if q.Host != "" {
 				where += " on " + string(r.Hosts[0])
 			}
-			if part := f.Effect.Shown(q); part != all && !seen[where] {
+			if part := f.Effect.Shown(q).WithoutUnknown(); part != all && !seen[where] {
 				seen[where] = true
 				others = append(others, shownOf(part, " of "+where))
 			}

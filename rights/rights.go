@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -63,6 +62,16 @@ func (p Preferences) Verdicts() (v Verdicts) {
 
 func (v Verdicts) Stated() bool { return v != Verdicts{} }
 
+// Restrictions returns the verdicts that disallow.
+func (v Verdicts) Restrictions() Verdicts {
+	for i := range v {
+		if v[i] != policy.Disallowed {
+			v[i] = policy.Unstated
+		}
+	}
+	return v
+}
+
 // Alike reports whether two say the same, and disallow it for the same reason.
 func (p Preferences) Alike(q Preferences) bool {
 	for i := range p {
@@ -84,41 +93,4 @@ func (p Preferences) stricter(q Preferences) Preferences {
 		}
 	}
 	return p
-}
-
-// ContentUsage is the value of Content-Usage, such as "train-ai=n, search=y", or "".
-func (v Verdicts) ContentUsage() string {
-	parts := make([]string, 0, len(policyUsages))
-	for i, u := range policyUsages {
-		parts = append(parts, pairOf(u.String(), v[i], "y", "n")...)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// pairOf is what a verdict says about a usage, nil for nothing.
-func pairOf(usage string, v policy.Verdict, yes, no string) []string {
-	switch v {
-	case policy.Allowed:
-		return []string{usage + "=" + yes}
-	case policy.Disallowed:
-		return []string{usage + "=" + no}
-	case policy.Unstated:
-	}
-	return nil
-}
-
-// signals are the usages of policy.RightsUsages in the words of Content-Signal.
-var signals = [...]string{"ai-train", "ai-input", "search"}
-
-// ContentSignal is the value of a Content-Signal line, such as "search=yes, ai-train=no, use=reference", or "" if nothing
-// is stated. use is how far content may be used, or "".
-func (v Verdicts) ContentSignal(use string) string {
-	var parts []string
-	for _, i := range []int{2, 1, 0} {
-		parts = append(parts, pairOf(signals[i], v[i], "yes", "no")...)
-	}
-	if use != "" {
-		parts = append(parts, "use="+use)
-	}
-	return strings.Join(parts, ", ")
 }

@@ -281,7 +281,7 @@ func publish(t testing.TB, r *rand.Rand, spec *policy.Spec) {
 	if r.IntN(2) == 0 {
 		spec.Publish.License = "https://www.example.com/license.xml"
 		policytest.AddDirectives(r, spec, true)
-		spec.Sitemaps = []string{"/sitemap.xml"}
+		spec.Sitemaps = []policy.Sitemaps{{Addresses: []string{"/sitemap.xml"}}}
 	}
 	for i := range spec.Rules {
 		if r.IntN(4) == 0 {

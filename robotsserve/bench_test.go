@@ -15,7 +15,7 @@ import (
 // bigSpec states n patterns, one in ten with a wildcard, for a group of
 // crawlers and, with the first of them the other way round, for everyone.
 func bigSpec(n, crawlers int, u policy.Usage) *policy.Spec {
-	spec := &policy.Spec{Sitemaps: []string{"/sitemap.xml"}}
+	spec := &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/sitemap.xml"}}}}
 	named := policy.Rule{Pos: policy.Pos{Line: 1, Column: 1}}
 	for i := range crawlers {
 		named.For = append(named.For, policy.Audience{Kind: policy.ForToken, Name: fmt.Sprintf("Crawler%d", i)})

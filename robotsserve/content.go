@@ -41,24 +41,24 @@ func newContent(etag string, parts ...[]byte) content {
 	return c
 }
 
-func (s *site) content(srv *Server, host string) *contents {
+func (s *site) content(srv *Server, host, scheme string) *contents {
 	s.once.Do(func() {
 		d, _ := newLayout(srv.p).draw(s.host, nil, maxRoom)
 		s.served = serve(d)
 	})
 	if !srv.varies {
-		host = ""
+		host, scheme = "", ""
 	}
-	if last := s.last.Load(); last != nil && last.host == host {
+	if last := s.last.Load(); last != nil && last.host == host && last.scheme == scheme {
 		return last.contents
 	}
-	c := s.fill(s.drawing.vary(srv.p, host, srv.o.Options))
+	c := s.fill(s.drawing.vary(srv.p, host, srv.o.with(scheme)))
 	if !srv.varies {
 		c.identity.join()
 		c.gzip.join()
 	}
 	if !srv.varies || isAuthority(host) {
-		s.last.Store(&filled{strings.Clone(host), c})
+		s.last.Store(&filled{strings.Clone(host), scheme, c})
 	}
 	return c
 }
@@ -66,8 +66,8 @@ func (s *site) content(srv *Server, host string) *contents {
 // filled is what was served to a host, "" where all hosts get the same. Only the last one is
 // cached: made-up hosts must not cost memory.
 type filled struct {
-	host     string
-	contents *contents
+	host, scheme string
+	contents     *contents
 }
 
 func serve(d *drawing) *served {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // Explanation is what a robots.txt says to one crawler about one path.
@@ -32,7 +33,7 @@ func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.
 // a merged file.
 func (s *Server) Explain(q policy.Query) Explanation {
 	site := s.site(q.Host)
-	site.content(s, q.Host)
+	site.content(s, q.Host, "")
 	return site.drawing.explain(s.p, q)
 }
 
@@ -67,7 +68,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	} else if by != nil && asSent != nil {
 		longest["disallow"] = asSent // the text that all find
 	}
-	for _, key := range []string{"disallow", "crawl-delay", "app-directives", "content-usage"} {
+	for _, key := range []string{"disallow", "crawl-delay", "app-directives", rights.ContentUsage.LineKey()} {
 		if l := longest[key]; l != nil {
 			e.Lines = append(e.Lines, *l)
 		}

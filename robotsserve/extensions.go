@@ -15,18 +15,19 @@ import (
 // extensions returns the lines of a class that extend RFC 9309.
 func extensions(p *policy.Policy, c *policy.Class, host, purpose string) (lines []Line, problems []policy.Problem) {
 	lines, problems = appDirectives(p, c, purpose)
-	publish := p.Spec().Publish
-	if publish.ContentUsage == policy.Off && publish.ContentSignal == policy.Off {
+	publish := &p.Spec().Publish
+	usage, signal := &rights.ContentUsage, &rights.ContentSignal
+	if !usage.On(publish) && !signal.On(publish) {
 		return lines, problems
 	}
 	prefs := preferences(p, c, host, purpose)
-	if publish.ContentUsage != policy.Off {
-		usage, found := prefs.contentUsage()
-		lines, problems = append(lines, usage...), append(problems, found...)
+	if usage.On(publish) {
+		stated, found := prefs.byPath(usage)
+		lines, problems = append(lines, stated...), append(problems, found...)
 	}
-	if publish.ContentSignal != policy.Off {
-		if signal := prefs.contentSignal(publish.ContentSignalUse); signal != "" {
-			lines = append(lines, Line{Text: signal, Rule: prefs.first().Rule, Pos: prefs.pos()})
+	if signal.On(publish) {
+		if text := signal.Text(prefs.strictest(), publish.ContentSignalUse); text != "" {
+			lines = append(lines, Line{Text: signal.Field + ": " + text, Rule: prefs.first().Rule, Pos: prefs.pos()})
 		}
 	}
 	return lines, problems
@@ -195,8 +196,8 @@ func (a *aipref) first() policy.Applied {
 
 func (a *aipref) pos() policy.Pos { return a.first().Statement.Pos }
 
-// contentUsage returns the Content-Usage lines of a class (draft-ietf-aipref-attach).
-func (a *aipref) contentUsage() ([]Line, []policy.Problem) {
+// byPath returns the lines of a class in a vocabulary whose lines can have paths.
+func (a *aipref) byPath(f *rights.Vocabulary) ([]Line, []policy.Problem) {
 	if len(a.all) == 0 {
 		return nil, nil
 	}
@@ -211,7 +212,7 @@ func (a *aipref) contentUsage() ([]Line, []policy.Problem) {
 	if cells, ok := form.Cells(patterns); ok {
 		said := make([]solve.Cell[cellValue], len(cells))
 		for i, c := range cells {
-			v := cellValue{text: c.Value.Verdicts().ContentUsage()}
+			v := cellValue{text: f.Text(c.Value.Verdicts(), "")}
 			for _, d := range c.Value {
 				if d.Statement != nil {
 					v.rule, v.pos = d.Rule, d.Statement.Pos
@@ -219,40 +220,24 @@ func (a *aipref) contentUsage() ([]Line, []policy.Problem) {
 			}
 			said[i] = solve.Cell[cellValue]{Pattern: c.Pattern, Value: v, Order: c.Order}
 		}
-		return extensionLines("Content-Usage", said), nil
+		return extensionLines(f.Field, said), nil
 	}
-	text := a.strictUsage()
+	text := f.Text(a.disallowed(), "")
 	problem := policy.NewProblem(policy.Warning, "content-usage-cross", a.pos(),
 		"the paths for train-ai, ai-use and search cross in too many ways for robots.txt to say what holds where; it says %q for every path; use paths without * and $", text)
 	if text == "" {
 		return nil, []policy.Problem{problem}
 	}
-	return []Line{{Text: "Content-Usage: " + text, Rule: a.first().Rule, Pos: a.pos(), key: "content-usage", pattern: pathpattern.All}}, []policy.Problem{problem}
+	return []Line{{Text: f.Field + ": " + text, Rule: a.first().Rule, Pos: a.pos(), key: f.LineKey(), pattern: pathpattern.All}}, []policy.Problem{problem}
 }
 
-// strictUsage says no to what is disallowed for any path.
-func (a *aipref) strictUsage() string {
-	verdicts := a.strictest()
-	for i := range verdicts {
-		if verdicts[i] == policy.Allowed {
-			verdicts[i] = policy.Unstated
-		}
-	}
-	return verdicts.ContentUsage()
-}
+// disallowed is what is disallowed for any path.
+func (a *aipref) disallowed() rights.Verdicts { return a.strictest().Restrictions() }
 
+// strictest says no to what is disallowed for any path, and yes to what is allowed for all.
 func (a *aipref) strictest() (verdicts rights.Verdicts) {
 	for i, u := range policy.RightsUsages() {
 		verdicts[i] = a.Strictest(u)
 	}
 	return verdicts
-}
-
-// contentSignal returns the Content-Signal line of a class. It is for every path: it says no to what
-// is disallowed anywhere, and yes to what is allowed everywhere. use is how far content may be used, or "".
-func (a *aipref) contentSignal(use string) string {
-	if value := a.strictest().ContentSignal(use); value != "" {
-		return "Content-Signal: " + value
-	}
-	return ""
 }

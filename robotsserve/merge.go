@@ -10,13 +10,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Merge renders the robots.txt of a policy and a host with another file below it: where the policy states nothing for
 // a crawler and a path, the group of the other file decides that the crawler would have obeyed. Every crawler that
-// the other file names gets a group with the lines of both, the other's after a comment. Crawl-delays, Content-Usage,
-// Content-Signal and App-Directives are added where the policy states none, and sitemaps always; a Note names what is
+// the other file names gets a group with the lines of both, the other's after a comment. Crawl-delays, preferences and
+// App-Directives are added where the policy states none, and sitemaps always; a Note names what is
 // left out. With a problem that is an error the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	d, problems, notes := newLayout(p).drawMerged(host, other)
@@ -244,15 +245,16 @@ func crawlDelayBelow(b *robotstxt.Group) string {
 // refuse adds to each line of preferences what another file disallows everywhere, because the line
 // with the longest path replaces the others. It returns lines for keys without a line for all paths.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
-	for _, k := range []struct{ key, name, no string }{{"content-usage", "Content-Usage", "=n"}, {"content-signal", "Content-Signal", "=no"}} {
-		names := refused[k.key]
+	for _, f := range rights.Vocabularies {
+		key, no := f.LineKey(), "="+f.No()
+		names := refused[key]
 		if len(names) == 0 {
 			continue
 		}
 		everywhere := false
 		for i := range ours {
 			l := &ours[i]
-			if head, value, ok := strings.Cut(l.Text, ": "); ok && head == k.name {
+			if head, value, ok := strings.Cut(l.Text, ": "); ok && head == f.Field {
 				path, members := "", value
 				if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 					path, members, _ = strings.Cut(value, " ")
@@ -260,11 +262,11 @@ func refuse(ours []Line, refused map[string][]string) (more []Line) {
 				} else {
 					everywhere = true
 				}
-				l.Text = k.name + ": " + path + withRefused(members, names, k.no)
+				l.Text = f.Field + ": " + path + withRefused(members, names, no)
 			}
 		}
 		if !everywhere {
-			more = append(more, Line{Text: k.name + ": " + withRefused("", names, k.no), key: k.key, pattern: pathpattern.All})
+			more = append(more, Line{Text: f.Field + ": " + withRefused("", names, no), key: key, pattern: pathpattern.All})
 		}
 	}
 	return more

@@ -114,7 +114,7 @@ func TestMergeManySitemaps(t *testing.T) {
 	for _, s := range want[:100] {
 		fmt.Fprintf(&file, "Sitemap: %s\n", s)
 	}
-	s := NewServer(compile(t, &policy.Spec{Sitemaps: []string{want[5]}}), ServeOptions{})
+	s := NewServer(compile(t, &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{want[5]}}}}), ServeOptions{})
 	want = append([]string{want[5]}, slices.Delete(slices.Clone(want), 5, 6)...)
 	other := robotstxt.Parse([]byte(file.String()))
 	first, _ := s.mergedContent(t.Context(), s.hosts[0], "www.example.com", Answer{Other: other})
@@ -162,7 +162,7 @@ func TestMergeManyNamesOfManyRules(t *testing.T) {
 
 func TestMergeReportsWhatItLeavesOut(t *testing.T) {
 	other := "\ufeffUser-agent: *\rDisallow: /theirs\rCrawl-delay: 3\rContent-Signal: ai-train=no\rACAP-crawler: *\rSitemap: https://example.org/s.xml\rHost: x\r"
-	spec := &policy.Spec{Sitemaps: []string{"/ours.xml"}, Rules: []policy.Rule{{
+	spec := &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/ours.xml"}}}, Rules: []policy.Rule{{
 		For:        []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}},
 		Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/ours")}},
 	}}}
@@ -305,7 +305,7 @@ func TestMergeURLInDisallow(t *testing.T) {
 
 // What a merged file says of its host is that of each host.
 func TestMergeForEachHost(t *testing.T) {
-	s := NewServer(compile(t, &policy.Spec{Sitemaps: []string{"/s.xml"}}), ServeOptions{})
+	s := NewServer(compile(t, &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/s.xml"}}}}), ServeOptions{})
 	other := robotstxt.Parse([]byte("User-agent: *\nDisallow: /x\n"))
 	for _, host := range []string{"a.example", "b.example"} {
 		c, _ := s.mergedContent(t.Context(), s.hosts[0], host, Answer{Other: other})

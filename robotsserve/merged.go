@@ -150,14 +150,14 @@ func (s *Server) mergedContent(ctx context.Context, site *site, host string, a A
 	if a.Other.Empty() {
 		return nil, true
 	}
-	if last := s.merged.last.Load(); last != nil && last.site == site && last.other == a.Other && last.host == host {
+	if last := s.merged.last.Load(); last != nil && last.site == site && last.other == a.Other && last.host == host && last.scheme == a.Scheme {
 		return last.contents, true
 	}
 	m := s.merged.of(mergedKey{site, a.Other.Sum}, func() *served { return s.merge(site, host, a) })
 	if m != nil && m.wait(ctx) {
-		return s.fillMerged(m.served, site, host, a.Other), true
+		return s.fillMerged(m.served, site, host, a, a.Other), true
 	}
-	return s.fillMerged(s.merged.before(site, a.Before), site, host, a.Before), false
+	return s.fillMerged(s.merged.before(site, a.Before), site, host, a, a.Before), false
 }
 
 // merge returns nil if a site and another file cannot be merged.
@@ -190,19 +190,19 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 }
 
 // fillMerged completes what is served to a host. It is nil if m is, or if the file is too large.
-func (s *Server) fillMerged(m *served, site *site, host string, other *robotstxt.File) *contents {
+func (s *Server) fillMerged(m *served, site *site, host string, a Answer, other *robotstxt.File) *contents {
 	if m == nil {
 		return nil
 	}
 	d := m.drawing
-	v := d.vary(s.p, host, s.o.Options)
+	v := d.vary(s.p, host, s.o.with(a.Scheme))
 	addSitemaps(other, d, &v)
 	c := m.fill(v)
 	if c.identity.size > robotstxt.MaxSize {
 		c = nil
 	}
 	if isAuthority(host) {
-		s.merged.last.Store(&filledMerge{site, other, filled{strings.Clone(host), c}})
+		s.merged.last.Store(&filledMerge{site, other, filled{strings.Clone(host), a.Scheme, c}})
 	}
 	return c
 }

@@ -27,7 +27,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	for i := range 100 {
 		ours = append(ours, policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(fmt.Sprintf("/ours/%d/", i))})
 	}
-	p := compile(t, &policy.Spec{Sitemaps: []string{"/ours.xml"}, Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: ours}}})
+	p := compile(t, &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/ours.xml"}}}, Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: ours}}})
 	check := func(body string, problems []policy.Problem) {
 		t.Helper()
 		read := crawlertest.ReadRobotsTxt(body)
@@ -65,7 +65,7 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 		spec policy.Spec
 	}{
 		{"a license", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/" + strings.Repeat("license", 100) + ".xml"}}},
-		{"sitemaps", policy.Spec{Rules: training, Sitemaps: maps}},
+		{"sitemaps", policy.Spec{Rules: training, Sitemaps: []policy.Sitemaps{{Addresses: maps}}}},
 	} {
 		for _, size := range []int{robotstxt.MaxSize - 30_000, robotstxt.MaxSize - 2_000, robotstxt.MaxSize - 1_000, robotstxt.MaxSize - 10} {
 			var file strings.Builder

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -85,7 +86,7 @@ func (g *grouping) agree(all []purpose) {
 		}
 		return slices.ContainsFunc(all, func(p purpose) bool { return says(&p) != says(&all[0]) })
 	}
-	if differ("content-usage") {
+	if differ(rights.ContentUsage.LineKey()) {
 		for i := range all {
 			all[i].makeUsageStrict(g.p, g.host)
 		}
@@ -98,15 +99,15 @@ func (g *grouping) agree(all []purpose) {
 
 // makeUsageStrict replaces the Content-Usage lines by one for every path.
 func (p *purpose) makeUsageStrict(of *policy.Policy, host string) {
-	isUsage := func(l Line) bool { return l.key == "content-usage" }
+	isUsage := func(l Line) bool { return l.key == rights.ContentUsage.LineKey() }
 	at := slices.IndexFunc(p.lines, isUsage)
 	if at < 0 {
 		return
 	}
 	one := p.lines[at]
 	p.lines = slices.DeleteFunc(p.lines, isUsage)
-	if strict := preferences(of, &p.class, host, p.key()).strictUsage(); strict != "" {
-		one.Text, one.pattern = "Content-Usage: "+strict, pathpattern.All
+	if strict := rights.ContentUsage.Text(preferences(of, &p.class, host, p.key()).disallowed(), ""); strict != "" {
+		one.Text, one.pattern = rights.ContentUsage.Field+": "+strict, pathpattern.All
 		p.lines = slices.Insert(p.lines, at, one)
 	}
 }

@@ -26,6 +26,14 @@ type Options struct {
 	Scheme string // completes sitemaps that the policy names by path; "" means https
 }
 
+// with returns the options for a client's scheme, which may be "".
+func (o Options) with(scheme string) Options {
+	if scheme != "" {
+		o.Scheme = scheme
+	}
+	return o
+}
+
 // File is the robots.txt of a host.
 type File struct {
 	Body   []byte
@@ -103,6 +111,7 @@ type drawing struct {
 	theirs     string            // comments of a file that is merged, or ""
 	head, tail []byte            // the groups, and what comes after the sitemaps
 	rights     bool              // the policy states something for an RSL document
+	hidden     bool              // search engines may find nothing, so there are no sitemaps
 	sum        [sha256.Size]byte // of head and tail
 	eol        string
 	groups     []*group        // as they are printed
@@ -135,6 +144,7 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 	if url := l.p.Spec().Publish.License; url != "" {
 		d.license = "License: " + url
 	}
+	d.hidden = len(l.p.Spec().Sitemaps) > 0 && hidden(l.p, host)
 	d.first = first.text
 	if l.p.Spec().Publish.RSL != "" {
 		d.rights = rights.NewView(l.p, host).StatesAny()
@@ -193,7 +203,9 @@ type varying struct {
 func varies(p *policy.Policy) bool {
 	publish := &p.Spec().Publish
 	return publish.RSL != "" || slices.ContainsFunc(publish.Preambles, func(a policy.Preamble) bool { return a.Host != "" }) ||
-		slices.ContainsFunc(p.Spec().Sitemaps, func(s string) bool { return s[0] == '/' })
+		slices.ContainsFunc(p.Spec().Sitemaps, func(s policy.Sitemaps) bool {
+			return s.Host != "" || slices.ContainsFunc(s.Addresses, func(a string) bool { return a[0] == '/' })
+		})
 }
 
 func (d *drawing) vary(p *policy.Policy, host string, o Options) varying {
@@ -227,11 +239,38 @@ func (d *drawing) etag(v varying) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]) + `"`
 }
 
+// hidden reports whether no crawler may both crawl and index any page of a host.
+func hidden(p *policy.Policy, host string) bool {
+	classes := p.PublicClasses(host)
+	return !slices.ContainsFunc(classes, func(c policy.Class) bool { return finds(p, &c, host) })
+}
+
+// finds reports whether a class may both crawl and index a page of a host.
+func finds(p *policy.Policy, c *policy.Class, host string) bool {
+	at := []pathpattern.Pattern{pathpattern.All}
+	usages := []policy.Usage{policy.Crawl, policy.Index}
+	for _, u := range usages {
+		for _, a := range p.Statements(c, u, "") {
+			if a.Statement.Allow {
+				at = append(at, a.Statement.Pattern.Rooted()...)
+			}
+		}
+	}
+	return slices.ContainsFunc(at, func(pattern pathpattern.Pattern) bool {
+		return !slices.ContainsFunc(usages, func(u policy.Usage) bool {
+			return p.DecideAt(c.Query(host, u, ""), pattern).Verdict == policy.Disallowed
+		})
+	})
+}
+
 // sitemaps are the Sitemap lines for a host. Those named by path need a valid host.
 func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
 	var w writer
 	w.eol = d.eol
-	for _, s := range p.Spec().Sitemaps {
+	if d.hidden {
+		return nil
+	}
+	for _, s := range p.Spec().SitemapsOf(host) {
 		if strings.HasPrefix(s, "/") {
 			if !isAuthority(host) {
 				continue

@@ -37,6 +37,7 @@ type Answer struct {
 	Meanwhile string // the Cache-Control of what is served until then; "" means CacheControl
 	// Report is called once for each merged file with the results of Merge; it may be nil.
 	Report func([]policy.Problem, []robotstxt.Note)
+	Scheme string // the scheme of this answer, instead of the one in Options, if it is not ""
 }
 
 // CacheControl is the value of Cache-Control for a robots.txt that may be cached for so long, up to
@@ -159,7 +160,25 @@ func differentHosts(p *policy.Policy) (hosts []policy.Host) {
 		}
 	}
 	slices.SortStableFunc(hosts, func(a, b policy.Host) int { return cmp.Compare(size[b], size[a]) })
+	if host := mostSitemaps(p); host != "" {
+		hosts = append([]policy.Host{host}, hosts...)
+	}
 	return hosts
+}
+
+// mostSitemaps returns the host with the longest sitemap lines, or "".
+func mostSitemaps(p *policy.Policy) (host policy.Host) {
+	longest := 0
+	for _, s := range p.Spec().Sitemaps {
+		size := 0
+		for _, address := range s.Addresses {
+			size += len(address)
+		}
+		if s.Host != "" && size > longest {
+			longest, host = size, policy.Host(s.Host.Example())
+		}
+	}
+	return host
 }
 
 const methodResponse = "robots.txt answers GET and HEAD only\n"
@@ -185,7 +204,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 		}
 	}
 	if c == nil {
-		c = site.content(s, r.Host)
+		c = site.content(s, r.Host, a.Scheme)
 	}
 	if a.CacheControl == "" {
 		a.CacheControl = s.cacheControl
@@ -197,7 +216,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 // Text is the robots.txt that is served to a host, uncompressed, and its entity tag.
 func (s *Server) Text(host string) (text, etag string) {
 	var b strings.Builder
-	c := &s.site(host).content(s, host).identity
+	c := &s.site(host).content(s, host, "").identity
 	for _, part := range c.parts {
 		b.Write(part)
 	}

@@ -20,7 +20,7 @@ import (
 
 func siteSpec() *policy.Spec {
 	spec := bigSpec(200, 3, policy.Crawl)
-	spec.Sitemaps = append(spec.Sitemaps, "https://cdn.example.net/map.xml")
+	spec.Sitemaps = []policy.Sitemaps{{Addresses: []string{"https://cdn.example.net/map.xml"}}}
 	spec.Rules = append(spec.Rules,
 		policy.Rule{
 			For: []policy.Audience{{}}, Hosts: []policy.Host{"*.staging.example.com"}, Pos: policy.Pos{Line: 500, Column: 1},
@@ -120,7 +120,7 @@ func TestServeIsWhatRenderRenders(t *testing.T) {
 func TestServeManySitemaps(t *testing.T) {
 	spec := siteSpec()
 	for i := range 4000 {
-		spec.Sitemaps = append(spec.Sitemaps, fmt.Sprintf("/sitemaps/%d.xml", i))
+		spec.Sitemaps[0].Addresses = append(spec.Sitemaps[0].Addresses, fmt.Sprintf("/sitemaps/%d.xml", i))
 	}
 	p := compile(t, spec)
 	s := NewServer(p, ServeOptions{})

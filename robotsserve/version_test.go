@@ -49,8 +49,8 @@ func TestETags(t *testing.T) {
 		{"other groups", "a.example", *manyStatements(1)},
 		{"a license of its host", "a.example", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/l.xml"}}},
 		{"that of another host", "b.example", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/l.xml"}}},
-		{"a sitemap of its host", "a.example", policy.Spec{Rules: training, Sitemaps: []string{"/s.xml"}}},
-		{"that of another host, too", "b.example", policy.Spec{Rules: training, Sitemaps: []string{"/s.xml"}}},
+		{"a sitemap of its host", "a.example", policy.Spec{Rules: training, Sitemaps: []policy.Sitemaps{{Addresses: []string{"/s.xml"}}}}},
+		{"that of another host, too", "b.example", policy.Spec{Rules: training, Sitemaps: []policy.Sitemaps{{Addresses: []string{"/s.xml"}}}}},
 		{"ACAP records", "a.example", policy.Spec{Rules: noIndex, Publish: policy.Publish{ACAP: policy.Auto}}},
 		{"other records", "a.example", policy.Spec{Rules: noFollow, Publish: policy.Publish{ACAP: policy.Auto}}},
 	} {

@@ -39,8 +39,8 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 		q := policytest.Question{Host: policytest.Hosts[r.IntN(len(policytest.Hosts))], Path: policytest.Path(r), Now: policytest.Now}
 		ask := policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}
 		members, _ := Members(p, ask)
-		usage, _ := Preferences(p, ask)
-		v, problems := Build(members, usage, q.Now)
+		verdicts, _ := Preferences(p, ask)
+		v, problems := Build(members, Usage{verdicts, &spec.Publish}, q.Now)
 		if len(problems) > 0 {
 			t.Fatalf("%v", problems)
 		}
@@ -72,7 +72,7 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 				prefs = append(prefs, s)
 			}
 		}
-		if got := strings.Join(h[ContentUsageField], "|"); got != strings.Join(prefs, ", ") {
+		if got := strings.Join(h[contentUsageField], "|"); got != strings.Join(prefs, ", ") {
 			t.Fatalf("Content-Usage %q, want %q: %+v of %+v", got, prefs, q, spec.Rules)
 		}
 	}

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 // Anywhere returns the rules for any path, as if each applied to every path. These are the strictest robots control
 // rules, the preferences that disallow, and the time when these next change because a date passes (zero for never).
-func Anywhere(rules []*policy.Rule, now time.Time) (all robotsrule.Set, disallowed Usage, until time.Time) {
+func Anywhere(publish *policy.Publish, rules []*policy.Rule, now time.Time) (all robotsrule.Set, disallowed rights.Verdicts, until time.Time) {
 	for _, r := range rules {
 		for i := range r.Statements {
-			said, change := disallowed.addAnywhere(&r.Statements[i], now)
+			said, change := addAnywhere(&disallowed, publish, &r.Statements[i], now)
 			all, until = all.Union(said), earlier(until, change)
 		}
 		for _, e := range r.EngineRules {
@@ -29,7 +30,7 @@ func Anywhere(rules []*policy.Rule, now time.Time) (all robotsrule.Set, disallow
 }
 
 // addAnywhere adds what a statement disallows, and returns the rules for it.
-func (u *Usage) addAnywhere(s *policy.Statement, now time.Time) (rules robotsrule.Set, until time.Time) {
+func addAnywhere(v *rights.Verdicts, publish *policy.Publish, s *policy.Statement, now time.Time) (rules robotsrule.Set, until time.Time) {
 	var limit policy.TimeLimit
 	if s.Qualifiers != nil {
 		limit = s.Qualifiers.TimeLimit
@@ -38,14 +39,16 @@ func (u *Usage) addAnywhere(s *policy.Statement, now time.Time) (rules robotsrul
 	if !disallows && limit.Kind == policy.UntilDate {
 		until = limit.Last.Add(time.Second)
 	}
-	rights := policy.RightsUsages()
+	preferences := policy.RightsUsages()
 	for _, usage := range policy.Usages() {
-		switch i := slices.Index(rights[:], usage); {
+		switch {
 		case !s.Usage.Covers(usage):
-		case disallows && i >= 0:
-			u.Verdicts[i] = policy.Disallowed
 		case disallows:
-			rules = rules.Union(spelling[usage])
+			text, _ := spellingOf(publish, usage)
+			rules = rules.Union(text)
+			if i := slices.Index(preferences[:], usage); i >= 0 {
+				v[i] = policy.Disallowed
+			}
 		case s.Qualifiers != nil:
 			rules = rules.Union(spellLimits(usage, s.Qualifiers))
 		}

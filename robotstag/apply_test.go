@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -148,8 +149,48 @@ func TestMergeContentUsage(t *testing.T) {
 		{"long parameters", []string{"search=n;x=" + strings.Repeat("1", 1200)}, "train-ai=n, search=n", []Kind{Repaired}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, problems := apply(nil, ours, ContentUsageField, c.upstream...)
+			got, problems := apply(nil, ours, contentUsageField, c.upstream...)
 			if !slices.Equal(got, []string{c.want}) || !slices.Equal(problems, c.problems) {
+				t.Errorf("got %q, %v\nwant %q, %v", got, problems, c.want, c.problems)
+			}
+		})
+	}
+}
+
+func TestMergeContentSignal(t *testing.T) {
+	field := rights.ContentSignal.Field
+	signals := func(verdicts, use string) Usage {
+		u := preferences(verdicts)
+		u.Publish = &policy.Publish{ContentSignal: policy.On, ContentSignalUse: use}
+		return u
+	}
+	unpublished := preferences("n y")
+	for _, c := range []struct {
+		name     string
+		ours     Usage
+		upstream []string
+		want     []string
+		problems []Kind
+	}{
+		{"alone", signals("n y", ""), nil, []string{"search=yes, ai-train=no"}, nil},
+		{"with a use", signals("n  ", "reference"), nil, []string{"ai-train=no, use=reference"}, nil},
+		{"use alone", signals("   ", "immediate"), nil, []string{"use=immediate"}, nil},
+		{"any no is no", signals("n y", ""), []string{"ai-train=yes, search=no, ai-input=yes"}, []string{"search=no, ai-input=yes, ai-train=no"}, nil},
+		{"names and words in any case", signals("n y", ""), []string{"AI-Train = Yes , Search=NO"}, []string{"search=no, ai-train=no"}, nil},
+		{"no is not flipped by a later line", signals("y  ", ""), []string{"ai-train=no", "ai-train=yes"}, []string{"ai-train=no"}, nil},
+		{"a narrower use stays", signals("n  ", "full"), []string{"use=reference"}, []string{"ai-train=no, use=reference"}, nil},
+		{"a wider use does not", signals("n  ", "immediate"), []string{"use=full"}, []string{"ai-train=no, use=immediate"}, nil},
+		{"a use to come", signals("n  ", "full"), []string{"use=some"}, []string{"ai-train=no, use=some"}, nil},
+		{"a use in a malformed line", signals("n  ", "full"), []string{"search=yes; use=reference, 42, use=immediate"}, []string{"ai-train=no, use=immediate"}, []Kind{Repaired, Malformed}},
+		{"labels to come", signals("n  ", ""), []string{"ai-agent=no"}, []string{"ai-train=no, ai-agent=no"}, nil},
+		{"words that are no preference", signals("y  ", ""), []string{"ai-train=n"}, []string{"ai-train=n"}, nil},
+		{"not published, and the upstream has none", unpublished, nil, nil, nil},
+		{"not published, and the upstream allows", unpublished, []string{"ai-train=yes, search=no"}, []string{"search=no, ai-train=no"}, nil},
+		{"not published, and nothing is disallowed", preferences("y y"), []string{"AI-train=no; x"}, []string{"AI-train=no; x"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, problems := apply(nil, c.ours, field, c.upstream...)
+			if !slices.Equal(got, c.want) || !slices.Equal(problems, c.problems) {
 				t.Errorf("got %q, %v\nwant %q, %v", got, problems, c.want, c.problems)
 			}
 		})
@@ -159,7 +200,7 @@ func TestMergeContentUsage(t *testing.T) {
 func TestApplyChannels(t *testing.T) {
 	full, _ := Build(list("*", "noindex"), preferences("n"), testNow)
 	empty, _ := Build(nil, Usage{}, testNow)
-	upstream := http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"nofollow"}, ContentUsageField: {"search=n"}, "Vary": {"Accept"}}
+	upstream := http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"nofollow"}, contentUsageField: {"search=n"}, "Vary": {"Accept"}}
 	for _, c := range []struct {
 		name string
 		v    *Values
@@ -169,8 +210,8 @@ func TestApplyChannels(t *testing.T) {
 		{"nil values", nil, AllChannels, upstream},
 		{"no channel", full, 0, upstream},
 		{"nothing to say", empty, AllChannels, upstream},
-		{"one channel", full, XRobotsTag, http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"noindex, nofollow"}, ContentUsageField: {"search=n"}, "Vary": {"Accept"}}},
-		{"merge", full, AllChannels, http.Header{RobotsTagField: {"*;noindex;nofollow"}, XRobotsTagField: {"noindex, nofollow"}, ContentUsageField: {"train-ai=n, search=n"}, "Vary": {"Accept"}}},
+		{"one channel", full, XRobotsTag, http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"noindex, nofollow"}, contentUsageField: {"search=n"}, "Vary": {"Accept"}}},
+		{"merge", full, AllChannels, http.Header{RobotsTagField: {"*;noindex;nofollow"}, XRobotsTagField: {"noindex, nofollow"}, contentUsageField: {"train-ai=n, search=n"}, "Vary": {"Accept"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := upstream.Clone()
@@ -261,7 +302,12 @@ func TestUnknownRuleIsNoUserAgent(t *testing.T) {
 	}
 }
 
-func preferences(letters string) (u Usage) {
+// contentUsageField is the first of the fields of preferences.
+var contentUsageField = rights.ContentUsage.Field
+
+// preferences are published as Content-Usage.
+func preferences(letters string) Usage {
+	u := Usage{Publish: &policy.Publish{ContentUsage: policy.On}}
 	for i, c := range letters {
 		u.Verdicts[i] = map[rune]policy.Verdict{'y': policy.Allowed, 'n': policy.Disallowed}[c]
 	}
@@ -274,8 +320,8 @@ func TestCombine(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"nny", "   ", "nny"}, {"   ", "nny", "nny"}, {"n  ", " n ", "nn "}, {"yyy", "n n", "nyn"}, {"  y", "  n", "  n"}, {" y ", "   ", " y "},
 	} {
-		if got := preferences(c.a).Combine(preferences(c.b)); got != preferences(c.want) {
-			t.Errorf("%q and %q: %q", c.a, c.b, got)
+		if got := preferences(c.a).Combine(preferences(c.b).Verdicts); got.Verdicts != preferences(c.want).Verdicts {
+			t.Errorf("%q and %q: %v", c.a, c.b, got.Verdicts)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func benchValues(crawlers int) *Values {
 // the upstream is silent, and nothing where the values are there already.
 func TestApplyAllocations(t *testing.T) {
 	v := benchValues(3)
-	h := http.Header{RobotsTagField: nil, XRobotsTagField: nil, ContentUsageField: nil}
+	h := http.Header{RobotsTagField: nil, XRobotsTagField: nil, contentUsageField: nil}
 	if got := testing.AllocsPerRun(100, func() {
 		clear(h)
 		Apply(h, v, AllChannels)
@@ -47,9 +47,9 @@ func BenchmarkApply(b *testing.B) {
 		{"silent-upstream", 3, AllChannels, nil},
 		{"silent-upstream/150-crawlers", 150, AllChannels, nil},
 		{"merge/x-robots-tag", 3, AllChannels, http.Header{XRobotsTagField: {"noindex, nofollow"}}},
-		{"merge/all-three", 3, AllChannels, http.Header{XRobotsTagField: {"noindex, nofollow"}, RobotsTagField: {"*;noindex, examplebot;nofollow"}, ContentUsageField: {"train-ai=y"}}},
-		{"merge/all-three/150-crawlers", 150, AllChannels, http.Header{XRobotsTagField: {"noindex, nofollow"}, RobotsTagField: {"*;noindex, examplebot;nofollow"}, ContentUsageField: {"train-ai=y"}}},
-		{"already-merged", 3, AllChannels, http.Header{XRobotsTagField: benchValues(3).XRobotsTag, RobotsTagField: benchValues(3).RobotsTag, ContentUsageField: benchValues(3).ContentUsage}},
+		{"merge/all-three", 3, AllChannels, http.Header{XRobotsTagField: {"noindex, nofollow"}, RobotsTagField: {"*;noindex, examplebot;nofollow"}, contentUsageField: {"train-ai=y"}}},
+		{"merge/all-three/150-crawlers", 150, AllChannels, http.Header{XRobotsTagField: {"noindex, nofollow"}, RobotsTagField: {"*;noindex, examplebot;nofollow"}, contentUsageField: {"train-ai=y"}}},
+		{"already-merged", 3, AllChannels, http.Header{XRobotsTagField: benchValues(3).XRobotsTag, RobotsTagField: benchValues(3).RobotsTag, contentUsageField: benchValues(3).Preferences[0]}},
 		{"hostile/300-lines", 3, AllChannels, hostile(slices.Repeat([]string{"noindex, otherbot: max-snippet:3"}, 300))},
 		{"hostile/64-KiB-of-names", 3, AllChannels, hostile([]string{strings.Repeat("a, ", 64<<10/3)})},
 		{"hostile/64-KiB-of-dates", 3, AllChannels, hostile([]string{strings.Repeat("unavailable_after:1,", 64<<10/20)})},
@@ -58,7 +58,7 @@ func BenchmarkApply(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			v := benchValues(c.crawlers)
-			h := http.Header{RobotsTagField: nil, XRobotsTagField: nil, ContentUsageField: nil, "Content-Type": {"text/html"}}
+			h := http.Header{RobotsTagField: nil, XRobotsTagField: nil, contentUsageField: nil, "Content-Type": {"text/html"}}
 			for b.Loop() {
 				for name := range h {
 					delete(h, name)
@@ -80,13 +80,13 @@ func BenchmarkApply(b *testing.B) {
 			}
 			h[RobotsTagField] = v.RobotsTag
 			h[XRobotsTagField] = v.XRobotsTag
-			h[ContentUsageField] = v.ContentUsage
+			h[contentUsageField] = v.Preferences[0]
 		}
 	})
 }
 
 func hostile(lines []string) http.Header {
-	return http.Header{RobotsTagField: lines, XRobotsTagField: lines, ContentUsageField: lines}
+	return http.Header{RobotsTagField: lines, XRobotsTagField: lines, contentUsageField: lines}
 }
 
 func BenchmarkBuild(b *testing.B) {

@@ -251,18 +251,47 @@ func packLines(members []member, texts []string) []string {
 // Channels are the fields that Apply touches.
 type Channels uint8
 
-// The channels; they can be combined with |.
+// The channels; they can be combined with |. Each field of preferences has the next bit.
 const (
 	RobotsTag Channels = 1 << iota
 	XRobotsTag
-	ContentUsage
-	AllChannels = RobotsTag | XRobotsTag | ContentUsage
+	firstPreference
+	AllChannels = firstPreference<<len(preferenceFields) - 1
 )
+
+// Fields returns the names of the fields, in the form that http.Header has them in.
+func Fields() []string {
+	names := make([]string, 0, 2+len(preferenceFields))
+	names = append(names, RobotsTagField, XRobotsTagField)
+	for i := range preferenceFields {
+		names = append(names, preferenceFields[i].Field)
+	}
+	return names
+}
+
+// ChannelNames returns the names of the channels in configurations: those of the fields in lowercase.
+func ChannelNames() []string {
+	names := Fields()
+	for i := range names {
+		names[i] = strings.ToLower(names[i])
+	}
+	return names
+}
+
+// ParseChannel returns the channel of a name, 0 for none.
+func ParseChannel(name string) Channels {
+	i := slices.Index(ChannelNames(), name)
+	if i < 0 {
+		return 0
+	}
+	return 1 << i
+}
 
 // Apply puts v into the header h of a response, just before it is sent. h has the names as http.Header.Set
 // writes them.
 //
-// It merges the fields that an upstream or another handler has set. The result is never weaker than v and,
+// It merges the fields that an upstream or another handler has set. In a field of preferences that is not
+// published, it only disallows what v does, if the field is there. The result is never weaker than v and,
 // except for the named problems, never weaker than h. It does not depend on the order in which values are
 // applied, nor on how often. Words that only allow (all, index, follow, …) are dropped. Each field is
 // merged with itself, because its readers may not read the others. There is one exception: Robots-Tag in v
@@ -280,8 +309,10 @@ func Apply(h http.Header, v *Values, channels Channels) []Problem {
 	if channels&XRobotsTag != 0 {
 		a.rules(&xRobotsTag, v.XRobotsTag)
 	}
-	if channels&ContentUsage != 0 {
-		a.usage(v.ContentUsage)
+	for i := range preferenceFields {
+		if channels&(firstPreference<<i) != 0 {
+			a.usage(&preferenceFields[i], v.Preferences[i])
+		}
 	}
 	return a.problems
 }
@@ -297,8 +328,11 @@ type applier struct {
 // change all later responses.
 func (a *applier) set(name string, lines []string) {
 	if a.spare == nil {
-		v := a.values
-		a.spare = make([]string, len(v.RobotsTag)+len(v.XRobotsTag)+len(v.ContentUsage))
+		size := len(a.values.RobotsTag) + len(a.values.XRobotsTag)
+		for _, lines := range a.values.Preferences {
+			size += len(lines)
+		}
+		a.spare = make([]string, size)
 	}
 	n := copy(a.spare, lines)
 	a.header[name], a.spare = a.spare[:n:n], a.spare[n:]
@@ -348,14 +382,4 @@ func (a *applier) olderName(f *field) audiences {
 	}
 	found, _ := readXRobotsTag(lines) // merging that field reports its problems
 	return found
-}
-
-func (a *applier) usage(ours []string) {
-	if a.unmerged(ContentUsageField, ours) {
-		return
-	}
-	up, problems := readUsage(a.header[ContentUsageField])
-	lines, problems := mergeUsage(a.values.usage, up, problems)
-	a.problems = append(a.problems, problems...)
-	a.header[ContentUsageField] = lines
 }

@@ -80,7 +80,7 @@ func randomHeader(r *rand.Rand) http.Header {
 		h.Add(RobotsTagField, strings.Join(members, ", "))
 	}
 	for range r.IntN(3) {
-		h.Add(ContentUsageField, strings.Join(picks(r, someUsage, 3), ", "))
+		h.Add(contentUsageField, strings.Join(picks(r, someUsage, 3), ", "))
 	}
 	return h
 }
@@ -146,10 +146,10 @@ func checkOurs(t *testing.T, h http.Header, v *Values) {
 			}
 		}
 	}
-	out := usageOf(t, h[ContentUsageField])
-	for name, value := range usageOf(t, v.ContentUsage) {
+	out := usageOf(t, h[contentUsageField])
+	for name, value := range usageOf(t, v.Preferences[0]) {
 		if value == "n" && out[name] != "n" || out[name] == "" {
-			t.Fatalf("Content-Usage is %q, ours %q", h[ContentUsageField], v.ContentUsage)
+			t.Fatalf("Content-Usage is %q, ours %q", h[contentUsageField], v.Preferences[0])
 		}
 	}
 	for _, agent := range agents(t, http.Header{XRobotsTagField: v.XRobotsTag}) {
@@ -191,10 +191,10 @@ func checkUpstream(t *testing.T, got, upstream http.Header) {
 			t.Fatalf("Robots-Tag %q allows %s more than the upstream's %q\n%+v\n%+v", got[RobotsTagField], agent, upstream[RobotsTagField], g, u)
 		}
 	}
-	out := usageOf(t, got[ContentUsageField])
-	for name, value := range usageOf(t, upstream[ContentUsageField]) {
+	out := usageOf(t, got[contentUsageField])
+	for name, value := range usageOf(t, upstream[contentUsageField]) {
 		if value == "n" && out[name] != "n" || out[name] == "" {
-			t.Fatalf("Content-Usage is %q, the upstream's %q", got[ContentUsageField], upstream[ContentUsageField])
+			t.Fatalf("Content-Usage is %q, the upstream's %q", got[contentUsageField], upstream[contentUsageField])
 		}
 	}
 	for _, rule := range []string{"noai", "foo"} {
@@ -217,7 +217,7 @@ func checkLaws(t *testing.T, h http.Header, a, b *Values) {
 	if !equalHeaders(once, twice) && !slices.Contains(kinds(problems), TooLong) {
 		t.Fatalf("applied twice, %q is not %q", twice, once)
 	}
-	if slices.ContainsFunc(again, func(p Problem) bool { return p.Kind == Malformed || p.Kind == Repaired || p.Kind == BadToken }) && len(a.RobotsTag) > 0 && len(a.ContentUsage) > 0 {
+	if slices.ContainsFunc(again, func(p Problem) bool { return p.Kind == Malformed || p.Kind == Repaired || p.Kind == BadToken }) && len(a.RobotsTag) > 0 && len(a.Preferences[0]) > 0 {
 		t.Fatalf("%q is not well-formed: %v", once, again)
 	}
 	ab, p1 := applied(once, b)
@@ -276,12 +276,12 @@ func FuzzMerge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, line, more string) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		a, b, h := randomValues(r), randomValues(r), randomHeader(r)
-		for _, name := range []string{RobotsTagField, XRobotsTagField, ContentUsageField} {
+		for _, name := range []string{RobotsTagField, XRobotsTagField, contentUsageField} {
 			h[name] = append(h[name], line, more)
 		}
 		for _, v := range []*Values{a, b} {
 			full := *v
-			if len(v.RobotsTag) == 0 || len(v.XRobotsTag) == 0 || len(v.ContentUsage) == 0 {
+			if len(v.RobotsTag) == 0 || len(v.XRobotsTag) == 0 || len(v.Preferences[0]) == 0 {
 				built, _ := Build(list("*", "nofollow", "bbot", "noindex"), preferences("n"), testNow)
 				full = *built
 			}

@@ -97,9 +97,9 @@ func TestOddUsages(t *testing.T) {
 	for _, theirs := range odd {
 		for _, ours := range []string{"yy ", "  y", "n n"} {
 			v, _ := Build(nil, preferences(ours), testNow)
-			h := http.Header{ContentUsageField: {theirs}}
+			h := http.Header{contentUsageField: {theirs}}
 			Apply(h, v, AllChannels)
-			checkOddUsage(t, []string{theirs}, v.ContentUsage, h[ContentUsageField])
+			checkOddUsage(t, []string{theirs}, v.Preferences[0], h[contentUsageField])
 		}
 	}
 }
@@ -131,13 +131,13 @@ func FuzzOdd(f *testing.F) {
 			return
 		}
 		v := oddPolicies(t)[uint(policy)%3]
-		h := http.Header{XRobotsTagField: {line}, RobotsTagField: {line}, ContentUsageField: {line}}
+		h := http.Header{XRobotsTagField: {line}, RobotsTagField: {line}, contentUsageField: {line}}
 		problems := kinds(Apply(h, v, AllChannels))
 		checkOdd(t, crawlertest.XReaders[:2], []string{line}, v.XRobotsTag, h[XRobotsTagField])
 		if slices.Contains(problems, BadToken) {
 			return // 360bot: the field cannot name it
 		}
 		checkOdd(t, crawlertest.TagReaders[:2], []string{line}, v.RobotsTag, h[RobotsTagField])
-		checkOddUsage(t, []string{line}, v.ContentUsage, h[ContentUsageField])
+		checkOddUsage(t, []string{line}, v.Preferences[0], h[contentUsageField])
 	})
 }

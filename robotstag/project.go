@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -24,6 +25,26 @@ var spelling = map[policy.Usage]robotsrule.Set{
 	policy.PresentOldCopy:      robotsrule.Of("noarchive"),
 	policy.PresentOldSnippet:   robotsrule.Of("noarchive"),
 	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
+}
+
+// noAI are the words for artists' sites, of which no search engine documents any.
+var noAI = robotsrule.Of("noai", "noimageai")
+
+// isNoAI reports whether a rule is one of noAI.
+func isNoAI(rule string) bool { return noAI.Has(rule) }
+
+// OnlyNoAI returns those of rules that are about AI.
+func OnlyNoAI(rules robotsrule.Set) robotsrule.Set {
+	return rules.Without(func(rule string) bool { return !isNoAI(rule) })
+}
+
+// spellingOf is the text with which a policy disallows a usage in headers and meta tags; ok is false if there is none.
+func spellingOf(publish *policy.Publish, u policy.Usage) (text robotsrule.Set, ok bool) {
+	if u == policy.TrainAI && publish.NoAI != policy.Off {
+		return noAI, true
+	}
+	text, ok = spelling[u]
+	return text, ok
 }
 
 // Disallows reports whether robots control rules disallow a usage, as headers and meta tags disallow it.
@@ -45,7 +66,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 		q.Crawler = c.Crawlers[0]
 		rules, change := Rules(p, q)
 		until = earlier(until, change)
-		if rules = rules.Beyond(everyone); rules.IsEmpty() {
+		if rules = OfOne(rules, everyone); rules.IsEmpty() {
 			continue
 		}
 		for _, id := range c.Crawlers {
@@ -55,6 +76,12 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 		}
 	}
 	return members, until
+}
+
+// OfOne returns the rules that a member for one crawler has, beyond those for everyone. No reader of noAI looks for its
+// own name.
+func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
+	return rules.Without(isNoAI).Beyond(everyone)
 }
 
 // Source is a reason for robots control rules: a decision, or an engine's own rule.
@@ -84,7 +111,7 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 		for _, u := range policy.Usages() {
 			q.Usage = u
 			d := p.Decide(q)
-			if s := spell(u, d); !s.IsEmpty() {
+			if s := spell(&p.Spec().Publish, u, d); !s.IsEmpty() {
 				sources = append(sources, Source{Rules: s, Usage: u, Decision: d, Rule: d.Rule})
 			}
 			until = earlier(until, d.Until)
@@ -104,8 +131,8 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 }
 
 // spell turns a decision into robots control rules.
-func spell(u policy.Usage, d policy.Decision) robotsrule.Set {
-	word, ok := spelling[u]
+func spell(publish *policy.Publish, u policy.Usage, d policy.Decision) robotsrule.Set {
+	word, ok := spellingOf(publish, u)
 	if d.Verdict == policy.Disallowed && ok {
 		return word
 	}
@@ -148,13 +175,13 @@ func earlier(a, b time.Time) time.Time {
 
 // Preferences returns the AIPREF preferences for the query's host and path (draft-ietf-aipref-vocab), and when
 // they next change. The header has no audience: ask for crawler 0; narrower preferences are in robots.txt.
-func Preferences(p *policy.Policy, q policy.Query) (usage Usage, until time.Time) {
+func Preferences(p *policy.Policy, q policy.Query) (verdicts rights.Verdicts, until time.Time) {
 	sources, until := PreferenceSources(p, q)
 	usages := policy.RightsUsages()
 	for _, s := range sources {
-		usage.Verdicts[slices.Index(usages[:], s.Of)] = s.Decision.Verdict
+		verdicts[slices.Index(usages[:], s.Of)] = s.Decision.Verdict
 	}
-	return usage, until
+	return verdicts, until
 }
 
 // PreferenceSource is one preference with the decision that it comes from.
@@ -163,12 +190,8 @@ type PreferenceSource struct {
 	Decision policy.Decision
 }
 
-// PreferenceSources is Preferences with the reasons, nothing if Content-Usage is not published. "search" is
-// only permitted by a statement that names it, because it permits training for search as well.
+// PreferenceSources is Preferences with the reasons. "search" is only permitted by a statement that names it, because it permits training for search as well.
 func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
-	if p.Spec().Publish.ContentUsage == policy.Off {
-		return nil, until
-	}
 	for _, q.Usage = range policy.RightsUsages() {
 		var strictest policy.Decision
 		for i, identity := range p.Identities() {

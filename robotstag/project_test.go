@@ -9,6 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -105,7 +106,7 @@ func TestRulesOfIdentities(t *testing.T) {
 	if got, _ := robotstag.Rules(p, q); got.String() != "noindex" {
 		t.Errorf("got %q", got)
 	}
-	if got, _ := robotstag.Preferences(p, q); got.String() != "train-ai=n" {
+	if got, _ := robotstag.Preferences(p, q); rights.ContentUsage.Text(got, "") != "train-ai=n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -118,21 +119,47 @@ func TestPreferences(t *testing.T) {
 		policy.Rule{For: []policy.Audience{botA}, Statements: []policy.Statement{say(false, policy.Search, "/")}},
 	)
 	for path, want := range map[string]string{"/": "train-ai=n", "/open/": "train-ai=n, ai-use=y, search=y"} {
-		if got, _ := robotstag.Preferences(p, policy.Query{Path: path}); got.String() != want {
+		if got, _ := robotstag.Preferences(p, policy.Query{Path: path}); rights.ContentUsage.Text(got, "") != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}
 }
 
-// A header states preferences only where Content-Usage is to be published, as in robots.txt.
+// A header states preferences only in the fields that are to be published, as in robots.txt.
 func TestPreferencesAreSwitchedOff(t *testing.T) {
 	rules := []policy.Rule{{Statements: []policy.Statement{say(false, policy.TrainAI, "/")}, For: []policy.Audience{everyone}}}
 	p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentSignal: policy.On}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := robotstag.Preferences(p, policy.Query{Path: "/"}); got.String() != "" {
-		t.Errorf("got %q", got)
+	got, _ := robotstag.Preferences(p, policy.Query{Path: "/"})
+	v, _ := robotstag.Build(nil, robotstag.Usage{Verdicts: got, Publish: &p.Spec().Publish}, june)
+	if v.Preferences[0] != nil || !slices.Equal(v.Preferences[1], []string{"ai-train=no"}) {
+		t.Errorf("got %q", v.Preferences)
+	}
+}
+
+// noai is for everyone: a member for one crawler has no reader.
+func TestNoAI(t *testing.T) {
+	rules := []policy.Rule{
+		{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.TrainAI, "/art/")}},
+		{For: []policy.Audience{botA}, Statements: []policy.Statement{say(false, policy.TrainAI, "/"), say(false, policy.Index, "/")}},
+	}
+	for path, want := range map[string][]string{"/": {"bota: noindex"}, "/art/": {"noai, noimageai", "bota: noindex"}} {
+		for _, on := range []policy.Switch{policy.On, policy.Off} {
+			p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{NoAI: on}, Crawlers: []policy.Crawler{{Token: "BotA"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			members, _ := robotstag.Members(p, policy.Query{Path: path, Now: june})
+			v, _ := robotstag.Build(members, robotstag.Usage{}, june)
+			if on == policy.Off {
+				want = []string{"bota: noindex"}
+			}
+			if !slices.Equal(v.XRobotsTag, want) {
+				t.Errorf("%s, %d: got %q, want %q", path, on, v.XRobotsTag, want)
+			}
+		}
 	}
 }
 

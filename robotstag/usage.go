@@ -15,44 +15,74 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Usage is the value of Content-Usage (draft-ietf-aipref-attach-05): Allowed is y, Disallowed is n, and
-// Unstated is not written. It is for everyone.
-type Usage struct{ rights.Verdicts }
+// Usage holds the preferences that a response states to everyone, and the vocabularies that state them.
+type Usage struct {
+	rights.Verdicts
+	Publish *policy.Publish // nil: none of them
+}
 
 // Combine unites preferences (draft-ietf-aipref-vocab §5.1): any no is no, else any yes is yes.
-func (u Usage) Combine(t Usage) Usage {
+func (u Usage) Combine(v rights.Verdicts) Usage {
 	for i := range u.Verdicts {
-		u.Verdicts[i] = max(u.Verdicts[i], t.Verdicts[i])
+		u.Verdicts[i] = max(u.Verdicts[i], v[i])
 	}
 	return u
 }
 
-// Restrictions are the preferences of u that disallow.
-func (u Usage) Restrictions() Usage {
-	for i, v := range u.Verdicts {
-		if v != policy.Disallowed {
-			u.Verdicts[i] = policy.Unstated
-		}
-	}
-	return u
+// IsEmpty reports whether nothing is stated.
+func (u *Usage) IsEmpty() bool {
+	return !u.Stated() && (u.Publish == nil || u.Publish.ContentSignalUse == "")
 }
 
-// String is the field's value, such as "train-ai=n, search=y", or "".
-func (u Usage) String() string { return u.ContentUsage() }
+// published reports whether a vocabulary is sent whatever the upstream sends.
+func (u *Usage) published(f *rights.Vocabulary) bool { return u.Publish != nil && f.On(u.Publish) }
 
-// upstreamUsage has, of each label in an upstream's Content-Usage, the strictest member. Unknown labels are passed
-// on, because the vocabulary is growing, and so are values that are not preferences.
-type upstreamUsage map[string]httpsfv.Member
+// text is the value of a vocabulary's field, or "".
+func (u *Usage) text(f *rights.Vocabulary) string {
+	if !u.published(f) {
+		return ""
+	}
+	return f.Text(u.Verdicts, u.Publish.ContentSignalUse)
+}
 
-// readUsage reads each line separately, because a malformed one voids all. It combines equal keys by §5.1, where
-// a reader of the joined lines would take the last. In a malformed line it reads each member separately, but only
-// the disallowing ones, because such a line does not allow anything to readers of the whole field.
-func readUsage(lines []string) (upstreamUsage, []Problem) {
-	up := upstreamUsage{}
-	problems := eachLine(lines, ContentUsageField, lastMemberEnd, func(line string, p []Problem) []Problem {
+// word is what is stated about a label. A field that is not published states only what is disallowed.
+func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
+	if u.published(f) {
+		return l.Word(u.Verdicts, u.Publish.ContentSignalUse)
+	}
+	return l.Word(u.Restrictions(), "")
+}
+
+// preferenceField is a field that is a Dictionary of preferences (draft-ietf-aipref-attach-05).
+type preferenceField struct {
+	*rights.Vocabulary
+	// lenient tells that readers take names and words in any case, with spaces around the equals sign.
+	lenient bool
+}
+
+var preferenceFields = [len(rights.Vocabularies)]preferenceField{{&rights.ContentUsage, false}, {&rights.ContentSignal, true}}
+
+// upstreamUsage has, of each label in an upstream's field, the strictest member. Unknown labels are passed on,
+// because vocabularies grow, and so are values that are not preferences.
+type upstreamUsage struct {
+	*preferenceField
+	members map[string]httpsfv.Member
+}
+
+var aroundEquals = regexp.MustCompile(`[ \t]*=[ \t]*`)
+
+// read reads each line separately, because a malformed one voids all. It combines equal keys by §5.1, where a
+// reader of the joined lines would take the last. In a malformed line it reads each member separately, but only
+// the restricting ones, because such a line does not allow anything to readers of the whole field.
+func (f *preferenceField) read(lines []string) (upstreamUsage, []Problem) {
+	up := upstreamUsage{f, map[string]httpsfv.Member{}}
+	problems := eachLine(lines, f.Field, lastMemberEnd, func(line string, p []Problem) []Problem {
 		line = strings.Trim(line, " \t")
 		if line == "" {
 			return p
+		}
+		if f.lenient {
+			line = aroundEquals.ReplaceAllString(ascii.Lower(line), "=")
 		}
 		whole, err := httpsfv.UnmarshalDictionary([]string{line})
 		if err == nil {
@@ -65,15 +95,15 @@ func readUsage(lines []string) (upstreamUsage, []Problem) {
 		// The key occurs twice, and the Dictionary has only the last; or the line is malformed.
 		least := unstated
 		if err != nil {
-			least = odd
-			p = addProblem(p, Repaired, ContentUsageField, line)
+			least = laxest + 1
+			p = addProblem(p, Repaired, f.Field, line)
 		}
 		for _, text := range texts {
 			text = strings.Trim(text, " \t")
 			if d, err := httpsfv.UnmarshalDictionary([]string{text}); err == nil {
 				up.addAll(d, least)
 			} else if !up.addLoosely(text) && text != "" {
-				p = addProblem(p, Malformed, ContentUsageField, text)
+				p = addProblem(p, Malformed, f.Field, text)
 			}
 		}
 		return p
@@ -81,27 +111,54 @@ func readUsage(lines []string) (upstreamUsage, []Problem) {
 	return up, problems
 }
 
-// strictness orders what may be said of a label.
+// strictness orders what may be said of a label: the words of the label follow the laxest.
 type strictness int
 
 const (
 	unstated strictness = iota
-	allowed
-	odd // it may mean anything
-	disallowed
+	laxest
+	odd       strictness = 1 << 10 // it may mean anything
+	strictest strictness = odd + 1
 )
+
+// words are those of a label, or of a preference if the vocabulary does not know it.
+func (f *preferenceField) words(name string) []string {
+	i := slices.IndexFunc(f.Labels, func(l rights.Label) bool { return l.Name == name })
+	return f.Labels[max(i, 0)].Words
+}
+
+// strictnessOf is the place of a word; a word that the label does not have is odd and no error.
+func strictnessOf(words []string, word string) strictness {
+	switch i := slices.Index(words, word); i {
+	case -1:
+		return odd
+	case len(words) - 1:
+		return strictest
+	default:
+		return laxest + strictness(i)
+	}
+}
+
+func (f *preferenceField) strictnessOf(name string, m httpsfv.Member) strictness {
+	if item, ok := m.(httpsfv.Item); ok {
+		if word, ok := item.Value.(httpsfv.Token); ok {
+			return strictnessOf(f.words(name), string(word))
+		}
+	}
+	return odd
+}
 
 func (up upstreamUsage) addAll(d *httpsfv.Dictionary, least strictness) {
 	for _, name := range d.Names() {
-		if m, _ := d.Get(name); usageValue(m) >= least {
+		if m, _ := d.Get(name); up.strictnessOf(name, m) >= least {
 			up.add(name, m)
 		}
 	}
 }
 
 func (up upstreamUsage) add(name string, m httpsfv.Member) {
-	if before, ok := up[name]; !ok || usageValue(before) <= usageValue(m) {
-		up[name] = m
+	if before, ok := up.members[name]; !ok || up.strictnessOf(name, before) <= up.strictnessOf(name, m) {
+		up.members[name] = m
 	}
 }
 
@@ -112,44 +169,32 @@ var looseNo = regexp.MustCompile(`(?i)([a-z*][a-z0-9_.*-]*)["' \t()]*[:=]["' \t(
 func (up upstreamUsage) addLoosely(text string) bool {
 	found := looseNo.FindAllStringSubmatch(text, -1)
 	for _, label := range found {
-		up.add(ascii.Lower(label[1]), httpsfv.NewItem(httpsfv.Token("n")))
+		up.add(ascii.Lower(label[1]), httpsfv.NewItem(httpsfv.Token(up.No())))
 	}
 	return len(found) > 0
-}
-
-// usageValue reads the Token y or n; anything else is odd and no error.
-func usageValue(m httpsfv.Member) strictness {
-	if item, ok := m.(httpsfv.Item); ok {
-		switch item.Value {
-		case httpsfv.Token("n"):
-			return disallowed
-		case httpsfv.Token("y"):
-			return allowed
-		}
-	}
-	return odd
 }
 
 // maxUsage bounds what is kept of an upstream's member for a label of ours, in bytes.
 const maxUsage = 1 << 10
 
-// member returns the stricter preference of u and the upstream for a usage, in the upstream's spelling if
-// both are equal.
-func (up upstreamUsage) member(name string, u policy.Verdict) string {
-	ours := [...]strictness{policy.Unstated: unstated, policy.Allowed: allowed, policy.Disallowed: disallowed}[u]
-	theirs := unstated
-	if m, ok := up[name]; ok {
-		theirs = usageValue(m)
-		if text, err := marshalMember(name, m); err == nil && theirs >= ours && len(text) <= maxUsage {
+// member returns the stricter of our word and the upstream's for a label, in the upstream's spelling if both are
+// equal.
+func (up upstreamUsage) member(l *rights.Label, word string) string {
+	ours, theirs := unstated, unstated
+	if word != "" {
+		ours = strictnessOf(l.Words, word)
+	}
+	if m, ok := up.members[l.Name]; ok {
+		theirs = up.strictnessOf(l.Name, m)
+		if text, err := marshalMember(l.Name, m); err == nil && theirs >= ours && len(text) <= maxUsage {
 			return text
 		}
 	}
-	switch max(ours, theirs) {
-	case disallowed, odd:
-		return name + "=n"
-	case allowed:
-		return name + "=y"
-	case unstated:
+	switch most := max(ours, theirs); {
+	case most >= odd:
+		return l.Name + "=" + l.Words[len(l.Words)-1]
+	case most >= laxest:
+		return l.Name + "=" + l.Words[most-laxest]
 	}
 	return ""
 }
@@ -165,8 +210,8 @@ func marshalMember(name string, m httpsfv.Member) (string, error) {
 	return httpsfv.Marshal(d)
 }
 
-// mergeUsage writes both in one line. Unknown labels that do not fit in Limit are left out and reported.
-func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Problem) {
+// merge writes both in one line. Unknown labels that do not fit in Limit are left out and reported.
+func (up upstreamUsage) merge(u *Usage, problems []Problem) ([]string, []Problem) {
 	var members []string
 	size := -len(separator)
 	add := func(text string) {
@@ -175,15 +220,15 @@ func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Prob
 			size += len(separator) + len(text)
 		}
 	}
-	for i, usage := range policy.RightsUsages() {
-		name := usage.String()
-		add(up.member(name, u.Verdicts[i]))
-		delete(up, name)
+	for i := range up.Labels {
+		l := &up.Labels[i]
+		add(up.member(l, u.word(up.Vocabulary, l)))
+		delete(up.members, l.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(up)) {
-		text, err := marshalMember(name, up[name])
+	for _, name := range slices.Sorted(maps.Keys(up.members)) {
+		text, err := marshalMember(name, up.members[name])
 		if err != nil || size+len(separator)+len(text) > Limit {
-			problems = addProblem(problems, TooLong, ContentUsageField, name)
+			problems = addProblem(problems, TooLong, up.Field, name)
 			continue
 		}
 		add(text)
@@ -192,4 +237,21 @@ func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Prob
 		return nil, problems
 	}
 	return []string{strings.Join(members, separator)}, problems
+}
+
+// usage merges one field of preferences. A field that is not published is never added, and an upstream's is made
+// stricter.
+func (a *applier) usage(f *preferenceField, ours []string) {
+	u, theirs := &a.values.usage, a.header[f.Field]
+	if len(theirs) == 0 {
+		a.unmerged(f.Field, ours)
+		return
+	}
+	if slices.Equal(theirs, ours) || !u.published(f.Vocabulary) && !u.Restrictions().Stated() {
+		return
+	}
+	up, problems := f.read(theirs)
+	lines, problems := up.merge(u, problems)
+	a.problems = append(a.problems, problems...)
+	a.header[f.Field] = lines
 }

@@ -6,10 +6,10 @@
 //   - Robots-Tag (draft-illyes-repext-03, a List of product tokens with rules as parameters), in bytes that
 //     are also a Dictionary of draft -02 and valid by RFC 8941;
 //   - X-Robots-Tag, the form that search engines document;
-//   - Content-Usage (draft-ietf-aipref-attach-05), a Dictionary of preferences.
+//   - Content-Usage (draft-ietf-aipref-attach-05) and Content-Signal, with preferences about AI and search.
 //
 // Draft -03 forbids new uses of the X- name, but no engine documents reading the other yet, so both are
-// written and say the same. All three only restrict, and several lines or fields add up: a line for one
+// written and say the same. All of them only restrict, and several lines or fields add up: a line for one
 // crawler has only what it adds to everyone's, and no crawler can be exempted from everyone's.
 package robotstag
 
@@ -18,14 +18,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 // The fields' names, in the form that http.Header has them in.
 const (
-	RobotsTagField    = "Robots-Tag"
-	XRobotsTagField   = "X-Robots-Tag"
-	ContentUsageField = "Content-Usage"
+	RobotsTagField  = "Robots-Tag"
+	XRobotsTagField = "X-Robots-Tag"
 )
 
 const (
@@ -47,10 +47,10 @@ type Member struct {
 
 // Values are the header fields of one decision. They must not be changed. An empty field has no lines.
 type Values struct {
-	RobotsTag    []string  // one line
-	XRobotsTag   []string  // everyone's first; a line for each audience, or few lines if they are many
-	ContentUsage []string  // one line
-	Until        time.Time // when the values change because an unavailable_after passes, zero for never
+	RobotsTag   []string                           // one line
+	XRobotsTag  []string                           // everyone's first; a line for each audience, or few lines if they are many
+	Preferences [len(rights.Vocabularies)][]string // one line each
+	Until       time.Time                          // when the values change because an unavailable_after passes, zero for never
 
 	star    robotsrule.Set
 	members []Member // sorted by token, in lowercase; without Everyone
@@ -89,10 +89,17 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	problems = append(problems, more...)
 	v.XRobotsTag, more = xRobotsTag.compose(v, audiences{})
 	problems = append(problems, more...)
-	if line := usage.String(); line != "" {
-		v.ContentUsage = []string{line}
+	for i, f := range rights.Vocabularies {
+		if line := usage.text(f); line != "" {
+			v.Preferences[i] = []string{line}
+		}
 	}
 	return v, problems
+}
+
+// Send reports whether a response gets a field that the upstream does not send.
+func (v *Values) Send() bool {
+	return v != nil && (v.RobotsTag != nil || v.XRobotsTag != nil || slices.ContainsFunc(v.Preferences[:], func(lines []string) bool { return lines != nil }))
 }
 
 func sortedMembers(byToken map[string]robotsrule.Set) []Member {

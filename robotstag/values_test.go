@@ -95,8 +95,8 @@ func TestBuild(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, problems := Build(c.members, c.usage, testNow)
-			if !slices.Equal(v.RobotsTag, c.rt) || !slices.Equal(v.XRobotsTag, c.x) || !slices.Equal(v.ContentUsage, c.cu) {
-				t.Errorf("got %q, %q, %q\nwant %q, %q, %q", v.RobotsTag, v.XRobotsTag, v.ContentUsage, c.rt, c.x, c.cu)
+			if !slices.Equal(v.RobotsTag, c.rt) || !slices.Equal(v.XRobotsTag, c.x) || !slices.Equal(v.Preferences[0], c.cu) {
+				t.Errorf("got %q, %q, %q\nwant %q, %q, %q", v.RobotsTag, v.XRobotsTag, v.Preferences[0], c.rt, c.x, c.cu)
 			}
 			if !slices.Equal(kinds(problems), c.problems) {
 				t.Errorf("problems %v, want %v", problems, c.problems)
@@ -188,8 +188,8 @@ func TestSharing(t *testing.T) {
 		}
 		h[name] = append(lines, "added")
 	}
-	if v.RobotsTag[0] != "*;noindex, examplebot;nofollow" || v.XRobotsTag[1] != "examplebot: nofollow" || v.ContentUsage[0] != "train-ai=n" {
-		t.Fatalf("the values were changed: %q, %q, %q", v.RobotsTag, v.XRobotsTag, v.ContentUsage)
+	if v.RobotsTag[0] != "*;noindex, examplebot;nofollow" || v.XRobotsTag[1] != "examplebot: nofollow" || v.Preferences[0][0] != "train-ai=n" {
+		t.Fatalf("the values were changed: %q, %q, %q", v.RobotsTag, v.XRobotsTag, v.Preferences[0])
 	}
 	if len(h) != 3 || h[XRobotsTagField][1] != "changed" || h[RobotsTagField][1] != "added" {
 		t.Fatalf("one field's lines run into another's: %q", h)

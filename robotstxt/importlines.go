@@ -56,8 +56,8 @@ func (im *importer) sitemaps() {
 		switch {
 		case !isAddress(l.value) && (!path || !isAddress("https://x"+l.value)):
 			im.f.note(l.number, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
-		case !slices.Contains(im.spec.Sitemaps, l.value):
-			im.spec.Sitemaps = append(im.spec.Sitemaps, l.value)
+		case !slices.Contains(im.spec.SitemapsOf(""), l.value):
+			im.spec.Sitemaps = []policy.Sitemaps{{Addresses: append(im.spec.SitemapsOf(""), l.value)}}
 		}
 	}
 }

@@ -19,13 +19,13 @@ import (
 func (ps *pages) anywhere(tailored bool, q policy.Query, t effect.PolicyTarget) *Page {
 	pg := &Page{Rights: ps.registers.rightsOf(t)}
 	var all []robotstag.Member
-	var usage robotstag.Usage
+	usage := ps.usage()
 	for q.Host = range t.Hosts {
 		said, disallowed, until := ps.membersAnywhere(tailored, q)
 		all, usage = append(all, said...), usage.Combine(disallowed)
 		pg.until = earlier(pg.until, until)
 	}
-	if len(all) > 0 || usage != (robotstag.Usage{}) {
+	if len(all) > 0 || !usage.IsEmpty() {
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 	}
 	pg.Elements = ps.elements(all, pg.Rights)
@@ -33,27 +33,25 @@ func (ps *pages) anywhere(tailored bool, q policy.Query, t effect.PolicyTarget) 
 }
 
 // membersAnywhere is members and what is disallowed by preferences, whatever the path.
-func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robotstag.Member, disallowed robotstag.Usage, until time.Time) {
+func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robotstag.Member, disallowed rights.Verdicts, until time.Time) {
 	classes := []policy.Class{ps.Exact.ClassOf(q.Crawler, q.Host)}
 	if !tailored {
 		classes = ps.Exact.PublicClasses(q.Host)
 	}
 	var everyone robotsrule.Set
 	for i := range classes {
-		rules, prefs, change := robotstag.Anywhere(reaching(ps.Exact, &classes[i]), q.Now)
+		rules, prefs, change := robotstag.Anywhere(&ps.Exact.Spec().Publish, reaching(ps.Exact, &classes[i]), q.Now)
 		until = earlier(until, change)
 		if i == 0 {
 			if everyone = rules; !rules.IsEmpty() {
 				members = append(members, robotstag.Member{Token: robotstag.Everyone, Rules: rules})
 			}
-			if ps.Exact.Spec().Publish.ContentUsage != policy.Off {
-				disallowed = prefs
-			}
+			disallowed = prefs
 			continue
 		}
 		for _, id := range classes[i].Crawlers {
-			if info := ps.Exact.CrawlerInfo(id); !info.RobotsOnly && !rules.Beyond(everyone).IsEmpty() {
-				members = append(members, robotstag.Member{Token: info.Token, Rules: rules.Beyond(everyone)})
+			if info, own := ps.Exact.CrawlerInfo(id), robotstag.OfOne(rules, everyone); !info.RobotsOnly && !own.IsEmpty() {
+				members = append(members, robotstag.Member{Token: info.Token, Rules: own})
 			}
 		}
 	}
@@ -67,9 +65,9 @@ func reaching(p *policy.Policy, c *policy.Class) []*policy.Rule {
 
 // declaredAnywhere is what a policy declares about any path of a host, whoever a rule is for.
 func declaredAnywhere(p *policy.Policy, host string) tdmrep.Declaration {
-	_, disallowed, _ := robotstag.Anywhere(p.RulesOn(host), time.Time{})
+	_, disallowed, _ := robotstag.Anywhere(&p.Spec().Publish, p.RulesOn(host), time.Time{})
 	var prefs rights.Preferences
-	for i, v := range disallowed.Verdicts {
+	for i, v := range disallowed {
 		prefs[i].Verdict = v
 	}
 	return tdmrep.Of(prefs, p.Spec().Rights.TDMPolicy)

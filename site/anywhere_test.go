@@ -75,12 +75,12 @@ rules:
 				}
 			}
 			if everyone != robotsrule.Parse(want[0]) || gptbot != robotsrule.Parse(strings.TrimPrefix(want[1], "gptbot: ")) ||
-				h.Get(robotstag.ContentUsageField) != "train-ai=n" || h.Get("Tdm-Reservation") != "1" {
+				h.Get("Content-Usage") != "train-ai=n" || h.Get("Tdm-Reservation") != "1" {
 				t.Errorf("%s%.20s: %v", host, target, h)
 			}
-			upstream := http.Header{robotstag.ContentUsageField: {"train-ai=y, search=y"}}
+			upstream := http.Header{"Content-Usage": {"train-ai=y, search=y"}}
 			robotstag.Apply(upstream, s.Page(host, target, june).Values, robotstag.AllChannels)
-			if got := upstream.Get(robotstag.ContentUsageField); got != "train-ai=n, search=y" {
+			if got := upstream.Get("Content-Usage"); got != "train-ai=n, search=y" {
 				t.Errorf("%s%.20s: an upstream's permission becomes %q", host, target, got)
 			}
 		}
@@ -155,7 +155,7 @@ func laxer(t *testing.T, all, some http.Header) string {
 	}
 	for _, u := range policy.RightsUsages() {
 		no := u.String() + "=n"
-		if strings.Contains(some.Get(robotstag.ContentUsageField), no) && !strings.Contains(all.Get(robotstag.ContentUsageField), no) {
+		if strings.Contains(some.Get("Content-Usage"), no) && !strings.Contains(all.Get("Content-Usage"), no) {
 			return no
 		}
 	}

@@ -146,14 +146,10 @@ func samplePath(pattern string) string {
 // publicRegisters names the registers that speak to everyone and are on.
 func publicRegisters(p *policy.Publish) string {
 	var names []string
-	if p.TDMRep != policy.Off {
-		names = append(names, "tdmrep")
-	}
-	if p.RSL != "" {
-		names = append(names, "rsl")
-	}
-	if p.UsageTokens != (policy.UsageTokens{}) {
-		names = append(names, "usage-tokens")
+	for _, r := range rights.Registers() {
+		if r.ForEveryone && r.On(p) {
+			names = append(names, r.Key)
+		}
 	}
 	return strings.Join(names, ", ")
 }

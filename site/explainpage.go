@@ -4,10 +4,12 @@ package site
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -16,7 +18,7 @@ import (
 func (s *Site) explainHeaders(q policy.Query) Channel {
 	c := Channel{Name: ChannelHeaders}
 	h := s.Page(q.Host, q.Path, q.Now).header()
-	for _, name := range []string{robotstag.RobotsTagField, robotstag.XRobotsTagField, robotstag.ContentUsageField, tdmrep.ReservationField, tdmrep.PolicyField, "Link"} {
+	for _, name := range append(robotstag.Fields(), tdmrep.ReservationField, tdmrep.PolicyField, "Link") {
 		for _, v := range h[name] {
 			c.Sends = append(c.Sends, name+": "+v)
 		}
@@ -24,6 +26,9 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	c.Reasons = s.reasons(s.Sources(q))
 	for p, everyone := range s.PageQueries(q) {
 		everyone.Crawler = 0
+		if !s.preferencesPublished() {
+			break
+		}
 		prefs, _ := robotstag.PreferenceSources(p.Policy, everyone)
 		for _, pref := range prefs {
 			if !p.AnyCase || pref.Decision.Verdict == policy.Disallowed {
@@ -41,8 +46,8 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 		c.Summary = "the policy adds none"
 	case sent.IsEmpty() && h.Get(tdmrep.ReservationField) == tdmrep.Reserved.String():
 		c.Summary = "no robots rule in them restricts this crawler"
-	case sent.IsEmpty() && h.Get(robotstag.ContentUsageField) != "":
-		c.Summary = "no robots rule in them restricts this crawler; to everyone they state " + h.Get(robotstag.ContentUsageField)
+	case sent.IsEmpty() && stated(h) != "":
+		c.Summary = "no robots rule in them restricts this crawler; to everyone they state " + stated(h)
 	case sent.IsEmpty():
 		c.Summary = "nothing in them restricts this crawler"
 	default:
@@ -50,6 +55,21 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	}
 	c.Differs = s.headerDiffers(q, sent)
 	return c
+}
+
+// stated is the first field of preferences, or "".
+func stated(h http.Header) string {
+	for _, f := range rights.Vocabularies {
+		if text := h.Get(f.Field); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// preferencesPublished reports whether a header states preferences.
+func (s *Site) preferencesPublished() bool {
+	return slices.ContainsFunc(rights.Vocabularies[:], func(f *rights.Vocabulary) bool { return f.On(&s.File.Spec.Publish) })
 }
 
 // restrictions are what the headers and elements say to a crawler: the rules for
@@ -88,14 +108,14 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler: rules for everyone apply to it too, "+
 			"as neither headers nor meta tags can exempt one crawler (the setting headers tailored can)", extra.String()))
 	}
-	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 {
+	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 && s.preferencesPublished() {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
 			q.Usage = u
 			its := s.Policy.Decide(q)
 			all := q
 			all.Crawler = 0
 			if everyone := s.Policy.Decide(all); its.Verdict != everyone.Verdict {
-				differs = append(differs, fmt.Sprintf("the Content-Usage header is the same for everyone, so that only robots.txt says that %s is %s for %s",
+				differs = append(differs, fmt.Sprintf("the headers state the same about it to everyone, so only robots.txt says that %s is %s for %s",
 					u, its.Verdict, info.Token))
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
+	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // Register is what a register of rights says about a URL, and who reads it.
@@ -23,65 +25,98 @@ type Register struct {
 
 // explainRights says what each register that is on says about a query's URL.
 func (s *Site) explainRights(q policy.Query) (all []Register) {
+	x := rightsQuestion{
+		s, q, s.Page(q.Host, q.Path, q.Now),
+		rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts(),
+	}
 	publish := &s.File.Spec.Publish
-	add := func(name, says, document, readers string) {
-		all = append(all, Register{name, cmp.Or(says, "nothing"), document, readers})
-	}
-	page := s.Page(q.Host, q.Path, q.Now)
-	everyone := rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts()
-	if publish.ControlTokens != policy.Off {
-		if token := s.controlOf(q.Crawler); token != 0 {
-			q := q
-			q.Crawler, q.Usage = token, policy.Crawl
-			says := "User-agent: " + s.Policy.CrawlerInfo(token).Token
-			if lines := s.Robots.Explain(q).Lines; len(lines) > 0 {
-				says += ", " + lines[0].Text
-			}
-			add("control token", says, "the operator's pages", "the operator of the token, for AI training")
+	for _, r := range rights.Registers() {
+		licensed := r == &rights.RSL && publish.License != ""
+		if !licensed && !r.On(publish) {
+			continue
 		}
-	}
-	for i, u := range policy.RightsUsages() {
-		if token := publish.UsageTokens[i]; token != "" {
-			verb := "may be used"
-			if everyone[i] == policy.Disallowed {
-				verb = "may not be used"
-			}
-			add("usage token", fmt.Sprintf("User-agent: %s, it %s for %s", token, verb, u), "draft-kelley-aipref-training-preference-signal-00, October 2026", "nobody yet; Google intends to")
+		for _, says := range registerSays[r](x) {
+			all = append(all, Register{r.Name, cmp.Or(says, "nothing"), r.Document, r.Readers})
 		}
-	}
-	if publish.ContentSignal != policy.Off {
-		var v rights.Verdicts
-		class := s.Policy.ClassOf(q.Crawler, q.Host)
-		for i, u := range policy.RightsUsages() {
-			v[i] = rights.NewClient(s.Policy, &class, q.Host, "").Strictest(u)
-		}
-		add("Content-Signal", v.ContentSignal(publish.ContentSignalUse), "contentsignals.org, September 2025; use= since August 2026", "Cloudflare's /crawl, since August 2026")
-	}
-	if publish.ContentUsage != policy.Off {
-		says := ""
-		if page.Values != nil {
-			says = strings.Join(page.Values.ContentUsage, ", ")
-		}
-		add("Content-Usage", says, "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", "no crawler documents it")
-	}
-	if publish.TDMRep != policy.Off {
-		says := ""
-		if page.Rights != nil && page.Rights.TDMRep.Reservation.String() != "" {
-			says = "tdm-reservation: " + page.Rights.TDMRep.Reservation.String()
-			if page.Rights.TDMRep.Policy != "" {
-				says += ", tdm-policy: " + page.Rights.TDMRep.Policy
-			}
-		}
-		add("TDMRep", says, "W3C Community Group final report, May 2024", "few crawlers; on the European shortlist")
-	}
-	if publish.RSL != "" || publish.License != "" {
-		says := s.LicenseLink(q.Host)
-		if publish.RSL != "" && s.RSL(q.Host) != nil {
-			says = rsl.Describe(everyone, s.File.Spec.Rights.Offers) + " in " + publish.RSL
-		}
-		add("RSL", says, "RSL 1.0, December 2025", "no large AI vendor is known to")
 	}
 	return all
+}
+
+// rightsQuestion is a query, with what the page of its URL carries and what is said to everyone about it.
+type rightsQuestion struct {
+	*Site
+	policy.Query
+	page     *Page
+	everyone rights.Verdicts
+}
+
+// registerSays has, for each register, what it says in answer to a question.
+var registerSays = map[*rights.Register]func(rightsQuestion) []string{
+	&rights.ControlTokens:          rightsQuestion.controlToken,
+	&rights.UsageTokens:            rightsQuestion.usageTokens,
+	&rights.ContentSignal.Register: func(x rightsQuestion) []string { return x.preferences(&rights.ContentSignal) },
+	&rights.ContentUsage.Register:  func(x rightsQuestion) []string { return x.preferences(&rights.ContentUsage) },
+	&rights.NoAI:                   rightsQuestion.noAI,
+	&rights.TDMRep:                 rightsQuestion.tdmrep,
+	&rights.RSL:                    rightsQuestion.rsl,
+}
+
+func (x rightsQuestion) controlToken() []string {
+	token := x.controlOf(x.Crawler)
+	if token == 0 {
+		return nil
+	}
+	q := x.Query
+	q.Crawler, q.Usage = token, policy.Crawl
+	says := "User-agent: " + x.Policy.CrawlerInfo(token).Token
+	if lines := x.Robots.Explain(q).Lines; len(lines) > 0 {
+		says += ", " + lines[0].Text
+	}
+	return []string{says}
+}
+
+func (x rightsQuestion) usageTokens() (says []string) {
+	for i, u := range policy.RightsUsages() {
+		if token := x.File.Spec.Publish.UsageTokens[i]; token != "" {
+			verb := "may be used"
+			if x.everyone[i] == policy.Disallowed {
+				verb = "may not be used"
+			}
+			says = append(says, fmt.Sprintf("User-agent: %s, it %s for %s", token, verb, u))
+		}
+	}
+	return says
+}
+
+func (x rightsQuestion) preferences(f *rights.Vocabulary) []string {
+	if x.page.Values == nil {
+		return []string{""}
+	}
+	return []string{strings.Join(x.page.Values.Preferences[slices.Index(rights.Vocabularies[:], f)], ", ")}
+}
+
+func (x rightsQuestion) noAI() []string {
+	q := x.Query
+	q.Crawler = 0
+	return []string{robotstag.OnlyNoAI(x.Shown(q)).String()}
+}
+
+func (x rightsQuestion) tdmrep() []string {
+	if x.page.Rights == nil || x.page.Rights.TDMRep.Reservation == tdmrep.Unset {
+		return []string{""}
+	}
+	says := tdmrep.ReservationName + ": " + x.page.Rights.TDMRep.Reservation.String()
+	if x.page.Rights.TDMRep.Policy != "" {
+		says += ", " + tdmrep.PolicyName + ": " + x.page.Rights.TDMRep.Policy
+	}
+	return []string{says}
+}
+
+func (x rightsQuestion) rsl() []string {
+	if publish := &x.File.Spec.Publish; publish.RSL != "" && x.RSL(x.Host) != nil {
+		return []string{rsl.Describe(x.everyone, x.File.Spec.Rights.Offers) + " in " + publish.RSL}
+	}
+	return []string{x.LicenseLink(x.Host)}
 }
 
 // controlOf is the control token that speaks for the training of a crawler, or the

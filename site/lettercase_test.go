@@ -90,7 +90,7 @@ func TestPagesInAnyCase(t *testing.T) {
 			got := ""
 			if pg.Values != nil {
 				got = strings.Join(pg.Values.XRobotsTag, ", ")
-				if usage := pg.Values.ContentUsage; usage != nil {
+				if usage := pg.Values.Preferences[0]; usage != nil {
 					t.Errorf("%s: %v", path, usage)
 				}
 			}
@@ -99,7 +99,7 @@ func TestPagesInAnyCase(t *testing.T) {
 			}
 		}
 	}
-	if pg := s.Page("example.com", "/drafts/Open/x", june); pg.Values.ContentUsage == nil {
+	if pg := s.Page("example.com", "/drafts/Open/x", june); pg.Values.Preferences[0] == nil {
 		t.Error("no train-ai=y where it is allowed")
 	}
 }

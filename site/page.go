@@ -77,6 +77,11 @@ func newPages(p effect.Projection, tokens map[string]struct{}, registers *regist
 	if link := registers.link(""); link != "" {
 		ps.plain = &Page{Rights: &Rights{Link: link}}
 	}
+	if usage := ps.usage(); !usage.IsEmpty() {
+		plain := *ps.plain
+		plain.Values, _ = robotstag.Build(nil, usage, time.Time{})
+		ps.plain = &plain
+	}
 	ps.foldedIndex = ps.index
 	if p.Folded != p.Exact {
 		ps.foldedIndex = indexOf(p.Folded)
@@ -263,10 +268,15 @@ func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainjec
 	return metainject.NewSet(all, ps.tokens)
 }
 
+// usage is what pages state about AI and search without any rule.
+func (ps *pages) usage() robotstag.Usage {
+	return robotstag.Usage{Publish: &ps.Exact.Spec().Publish}
+}
+
 func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Page {
 	pg := &Page{}
 	var all []robotstag.Member
-	var usage robotstag.Usage
+	usage := ps.usage()
 	for p, q := range ps.Queries(t, q) {
 		said, until := members(tailored, p.Policy, q)
 		all = append(all, said...)
@@ -280,7 +290,7 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		usage = usage.Combine(prefs)
 		pg.until = earlier(pg.until, earlier(until, change))
 	}
-	if len(all) > 0 || usage != (robotstag.Usage{}) {
+	if len(all) > 0 || !usage.IsEmpty() {
 		// What cannot be written was reported at load, and what does not fit is said to everyone.
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 	}

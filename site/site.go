@@ -6,7 +6,6 @@ package site
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // Site is a loaded policy file. It does not change, but for what it keeps to answer faster, and may be shared.
@@ -24,7 +22,6 @@ type Site struct {
 	File *policyfile.File
 	*effect.Engine
 
-	http *robotsserve.Server
 	*known
 	purposes          []string // that the policy speaks of
 	purposeRecognizer *crawlers.Recognizer
@@ -50,21 +47,11 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 	s.pages = newPages(s.Projection, k.tokens, s.registers)
 	s.purposes = purposes(f.Policy)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
-	s.http = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "http"}})
 	ds = append(ds, f.Add(s.check())...).Sorted()
 	if ds.HasErrors() {
 		return nil, ds
 	}
 	return s, ds
-}
-
-// ServeRobots answers a request for /robots.txt. Sitemaps that the policy names
-// by their path get the scheme of the request. settled is that of [robotsserve.Server.Serve].
-func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request, a robotsserve.Answer) (settled bool) {
-	if r.TLS != nil {
-		return s.Robots.Serve(w, r, a)
-	}
-	return s.http.Serve(w, r, a)
 }
 
 // Page is PageOf for a target that was not read yet.

@@ -272,7 +272,7 @@ func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result
 		return known
 	}
 	result := v.engine.signatures.Check(canceledCtx, webbotauth.Request{
-		Method: r.Method, Scheme: clientScheme(r.Server, r.Request), Host: r.Host, Target: r.Target, Header: r.Header,
+		Method: r.Method, Scheme: ClientScheme(r.Server, r.Request), Host: r.Host, Target: r.Target, Header: r.Header,
 	}, directory)
 	if vars != nil {
 		vars[key] = result
@@ -280,8 +280,8 @@ func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result
 	return result
 }
 
-// clientScheme returns the scheme that the client used, as far as a trusted proxy says so.
-func clientScheme(s Server, r *http.Request) string {
+// ClientScheme returns the scheme that the client used, as far as a trusted proxy says so.
+func ClientScheme(s Server, r *http.Request) string {
 	if r.TLS != nil || s.TrustsProxy(r) && r.Header.Get("X-Forwarded-Proto") == "https" {
 		return "https"
 	}

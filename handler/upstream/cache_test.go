@@ -95,7 +95,7 @@ func (s server) get(t *testing.T, host string, next nextFunc, header ...string) 
 		t.Errorf("the request was %v and is %v", before, r)
 	}
 	w := httptest.NewRecorder()
-	s.site.ServeRobots(w, r, robotsserve.Answer{Other: other, Before: earlier, Report: s.LogMerge(host)})
+	s.site.Robots.Serve(w, r, robotsserve.Answer{Other: other, Before: earlier, Report: s.LogMerge(host)})
 	_, body, ok := strings.Cut(w.Body.String(), "Disallow: /admin/\n")
 	if w.Code != 200 || !ok {
 		t.Fatalf("%d %s", w.Code, w.Body)

@@ -154,11 +154,42 @@ func sitemapsOf(body string) (found []string) {
 	return found
 }
 
+// mayFind reports whether some crawler may crawl and index an example of the paths of the policy.
+func (x *exam) mayFind(host string) bool {
+	return cached(x.p, "finds "+host, func() bool {
+		paths := []string{"/zz-nothing-else"}
+		for _, r := range x.p.spec.Rules {
+			for _, s := range r.Statements {
+				paths = append(paths, crawlertest.NormalPath(s.Pattern.Example()))
+			}
+		}
+		for _, token := range append([]string{"unheard-of"}, policytest.Tokens...) {
+			for _, path := range paths {
+				may := func(u policy.Usage) bool {
+					return x.p.naive(policytest.Question{Token: token, Identity: policy.Verified, Host: host, Path: path, Usage: u}).Verdict != policy.Disallowed
+				}
+				if may(policy.Crawl) && may(policy.Index) {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
+
 // wholeFile holds what is in no group to the policy: sitemaps, and the license, which
 // RSL has before all groups where it is for all crawlers.
 func (x *exam) wholeFile(f *robotsFile, q question) {
 	var want []string
-	for _, s := range x.p.spec.Sitemaps {
+	found := sitemapsOf(f.body)
+	own := x.p.spec.SitemapsOf(q.host)
+	if x.mayFind(q.host) {
+		x.count("robots.txt: sitemaps of a host where pages can be found")
+	} else if !slices.ContainsFunc(own, func(s string) bool { return slices.ContainsFunc(found, func(f string) bool { return strings.HasSuffix(f, s) }) }) {
+		own = nil
+		x.count("robots.txt: no sitemaps on a closed host")
+	}
+	for _, s := range own {
 		if strings.HasPrefix(s, "/") {
 			s = "http://" + strings.ToLower(q.host) + s
 		}
@@ -168,7 +199,7 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 		want = append(want, x.theirs.sitemaps...)
 	}
 	slices.Sort(want)
-	same(x, "robots.txt: Sitemap", q, fmt.Sprint(sitemapsOf(f.body)), fmt.Sprint(slices.Compact(want)))
+	same(x, "robots.txt: Sitemap", q, fmt.Sprint(found), fmt.Sprint(slices.Compact(want)))
 	var licenses []string
 	groups := false
 	for line := range strings.Lines(f.body) {

@@ -209,7 +209,7 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 		stated, name := x.rights(q, token, x.at.tailored), strings.ToLower(token)
 		x.meet(q, token, stated)
 		for _, field := range x.at.fields {
-			if field == "Content-Usage" {
+			if !strings.HasSuffix(field, "Robots-Tag") {
 				continue
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
@@ -230,6 +230,17 @@ func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	}
 	if slices.Contains(x.at.fields, "Content-Usage") {
 		x.contentUsageHeader(q, a, page)
+	}
+	if slices.Contains(x.at.fields, "Content-Signal") {
+		x.contentSignalHeader(q, a, page)
+	}
+	if slices.Contains(x.at.fields, "X-Robots-Tag") {
+		says := func(word string, h http.Header) bool {
+			return slices.Contains(crawlertest.XRules(h["X-Robots-Tag"])["*"], [2]string{word, ""})
+		}
+		for _, word := range []string{"noai", "noimageai"} {
+			same(x, "headers: "+word, q, says(word, a.header), x.noAI(q) || says(word, page.header))
+		}
 	}
 	if len(x.at.fields) > 0 {
 		x.rightsFields(q, a, page)
@@ -284,29 +295,41 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 	line := strings.Join(a.header.Values("Content-Usage"), ", ")
 	theirs := strings.Join(page.header["Content-Usage"], ", ")
 	for _, u := range preferences {
-		want := preference(theirs, u)
-		for _, at := range x.readings(q.path) {
-			// Rules for a path in other letter case can only restrict.
-			if says := x.preferred(q, at, u); !at.anyCase || says == "n" {
-				want = stricter(want, says)
-			}
-		}
+		want := x.preferred(q, u, x.p.spec.Publish.ContentUsage, theirs, preference(theirs, u))
 		same(x, "headers: Content-Usage", q, u.String()+"="+preference(line, u), u.String()+"="+want)
 	}
 }
 
-// preferred is the preference that the header should have for a usage: everyone's, or the
-// visitor's own where it is tailored. It is empty where it is not to be published.
-func (x *exam) preferred(q question, at reading, u policy.Usage) string {
-	if x.p.spec.Publish.ContentUsage == policy.Off {
-		return ""
+// noAI reports whether a page should say noai: where it is published, and train-ai is disallowed for everyone, or for
+// the visitor where pages are tailored.
+func (x *exam) noAI(q question) bool {
+	says := x.preferred(q, policy.TrainAI, x.p.spec.Publish.NoAI, "", "") == "n"
+	if says {
+		x.count("headers: noai")
 	}
-	asked := policytest.Question{Host: q.host, Path: at.path, Now: x.p.now}
-	if x.at.tailored {
-		asked.Token = x.p.visitor(q.token)
+	return says
+}
+
+// preferred is the preference that a header should have for a usage: everyone's, or the visitor's own where it is
+// tailored, united with the upstream's. A header that is not published is the upstream's, which can become stricter.
+func (x *exam) preferred(q question, u policy.Usage, published policy.Switch, field, theirs string) string {
+	want := theirs
+	for _, at := range x.readings(q.path) {
+		asked := policytest.Question{Host: q.host, Path: at.path, Now: x.p.now}
+		if x.at.tailored {
+			asked.Token = x.p.visitor(q.token)
+		}
+		_, says, _ := strings.Cut(policytest.Preference(at.spec, asked, u), "=")
+		switch {
+		case at.anyCase && says != "n": // rules for a path in other letter case can only restrict
+		case published != policy.Off:
+			want = stricter(want, says)
+		case field != "" && says == "n":
+			x.count("headers: an unpublished preference that the upstream states")
+			want = says
+		}
 	}
-	_, value, _ := strings.Cut(policytest.Preference(at.spec, asked, u), "=")
-	return value
+	return want
 }
 
 // stricter is the stricter of two preferences: n, then y, then none (AIPREF vocabulary
@@ -354,6 +377,9 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 			want = want.And(crawlertest.Evaluate(before[strings.ToLower(token)]))
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)
+	}
+	for _, word := range [][2]string{{"noai"}, {"noimageai"}} {
+		same(x, "page: "+word[0], q, slices.Contains(got["robots"], word), x.noAI(q))
 	}
 	x.rightsElements(q, a, page, why)
 	same(x, "page: its text", q, textOf(a.body), textOf(page.body))

@@ -28,6 +28,7 @@ func (t *tally) countRegisters(p *policy.Publish) {
 		{"usage-tokens", p.UsageTokens != policy.UsageTokens{}},
 		{"content-signal", p.ContentSignal == policy.On},
 		{"content-usage", p.ContentUsage != policy.Off},
+		{"noai", p.NoAI != policy.Off},
 		{"rsl", p.RSL != ""},
 		{"tdmrep", p.TDMRep == policy.On},
 	} {

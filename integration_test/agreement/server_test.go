@@ -70,7 +70,7 @@ type running struct {
 	lastTag string // of a robots.txt
 }
 
-var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage"}
+var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage", "Content-Signal"}
 
 // newSites are the sites, of which most have the options that most people have.
 func newSites() []*running {

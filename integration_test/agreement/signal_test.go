@@ -4,6 +4,7 @@ package agreement
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
@@ -44,6 +45,37 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 		want = append(want, "use="+use)
 	}
 	same(x, channel, q, membersOf(line), membersOf(strings.Join(want, ", ")))
+}
+
+// contentSignalHeader holds the header to the policy and the upstream: what holds for the path, the stricter of both.
+func (x *exam) contentSignalHeader(q question, a answer, page *page) {
+	const channel = "headers: Content-Signal"
+	words := map[string]string{"yes": "y", "no": "n"}
+	line, field := valuesOf(a.header["Content-Signal"]), strings.Join(page.header["Content-Signal"], ", ")
+	theirs := valuesOf(page.header["Content-Signal"])
+	for _, u := range preferences {
+		want := x.preferred(q, u, x.p.spec.Publish.ContentSignal, field, words[theirs[signals[u]]])
+		if want == "n" {
+			x.count("headers: a Content-Signal that says no")
+		}
+		same(x, channel, q, u.String()+"="+words[line[signals[u]]], u.String()+"="+want)
+	}
+	uses := []string{"", "full", "reference", "immediate"}
+	use := slices.Index(uses, theirs["use"])
+	if x.p.spec.Publish.ContentSignal != policy.Off {
+		use = max(use, slices.Index(uses, x.p.spec.Publish.ContentSignalUse))
+	}
+	same(x, channel, q, line["use"], uses[use])
+}
+
+// valuesOf are the values of a Content-Signal field by name.
+func valuesOf(lines []string) map[string]string {
+	values := map[string]string{}
+	for member := range strings.SplitSeq(strings.ToLower(strings.Join(lines, ",")), ",") {
+		name, value, _ := strings.Cut(member, "=")
+		values[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return values
 }
 
 // siteWide is which verdicts there are on a usage anywhere on the site: at the paths

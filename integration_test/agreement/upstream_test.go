@@ -38,11 +38,11 @@ var pages = []page{
 	{name: "its own elements", kind: "text/html", body: htmlPage(`<meta name="robots" content="noarchive, max-snippet:30"><META NAME=AlphaBot CONTENT="NoSnippet"><meta name="TDM-Reservation" content="0"><meta name="googlebot" content="nofollow">`)},
 	{name: "its own elements behind a script", kind: "text/html", tag: `"behind"`, body: htmlPage(`<script>"<meta name=robots content=none>"</script><meta name=tdm-reservation content=1><meta content='max-image-preview:standard, unavailable_after: 2998-01-02T03:04:05Z' name='ROBOTS'>`)},
 	{name: "no head", kind: "text/html", body: "<!DOCTYPE html>\n<p>Words without a head.\n", plain: true},
-	{name: "data with headers of its own", kind: "application/json", body: `{"a":"<head></head>"}`, tag: `"data"`, header: http.Header{"X-Robots-Tag": {"noindex"}, "Content-Usage": {"train-ai=n"}, "Tdm-Reservation": {"1"}, "Link": {"</x.css>; rel=preload"}}},
+	{name: "data with headers of its own", kind: "application/json", body: `{"a":"<head></head>"}`, tag: `"data"`, header: http.Header{"X-Robots-Tag": {"noindex, noai"}, "Content-Usage": {"train-ai=n"}, "Content-Signal": {"ai-train=yes, search=yes, use=reference"}, "Tdm-Reservation": {"1"}, "Link": {"</x.css>; rel=preload"}}},
 	{name: "headers for some crawlers", kind: "text/html", body: htmlPage(""), tag: `"some"`, header: http.Header{
 		"Robots-Tag":    {"*;max-snippet=40, alphabot;noarchive, gptbot;noindex"},
 		"X-Robots-Tag":  {"max-snippet:40", "alphabot: noarchive", "GPTBot: noindex, nofollow"},
-		"Content-Usage": {"ai-use=y, search=n"}, "Tdm-Reservation": {"0"}, "Tdm-Policy": {"https://upstream.example/tdm"},
+		"Content-Usage": {"ai-use=y, search=n"}, "Content-Signal": {"AI-Input = no"}, "Tdm-Reservation": {"0"}, "Tdm-Policy": {"https://upstream.example/tdm"},
 	}},
 	{name: "a page that says all there is to say", kind: "text/html", tag: `"none"`, body: htmlPage(`<meta name="robots" content="none, noarchive, nosnippet, noimageindex, notranslate, nocache, max-snippet:0, max-image-preview:none, max-video-preview:0, unavailable_after: 1990-01-02T00:00:00Z">`)},
 	{name: "not found", status: http.StatusNotFound, kind: "text/html", body: htmlPage(`<meta name="robots" content="noindex">`)},

@@ -126,7 +126,7 @@ func (v *visit) reach(links map[string][]string, must bool) map[string]bool {
 	queue := v.starts()
 	first := len(queue)
 	if v.by.sitemaps {
-		for _, s := range v.spec.Sitemaps {
+		for _, s := range v.spec.SitemapsOf("") {
 			if strings.HasPrefix(s, "/") {
 				queue = append(queue, s)
 			}

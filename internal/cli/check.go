@@ -178,7 +178,7 @@ func openUnclassified(f *policyfile.File) (n int) {
 }
 
 func renderCommand() *cobra.Command {
-	var host, other string
+	var host, other, scheme string
 	cmd := Command("render FILE", "Prints the robots.txt that a policy file produces",
 		exactly(1, "FILE", func(cmd *cobra.Command, args []string) error {
 			s, ds, err := load(cmd, args[0])
@@ -195,12 +195,16 @@ func renderCommand() *cobra.Command {
 				}
 				host = string(h)
 			}
+			if scheme != "http" && scheme != "https" {
+				return fmt.Errorf("--scheme %q: must be http or https", scheme)
+			}
 			if err := report(cmd, ds); err != nil {
 				return err
 			}
-			f, _ := robotsserve.Render(s.Policy, host, robotsserve.Options{})
+			o := robotsserve.Options{Scheme: scheme}
+			f, _ := robotsserve.Render(s.Policy, host, o)
 			if other != "" {
-				if f, err = renderMerged(cmd, s.Policy, host, other); err != nil {
+				if f, err = renderMerged(cmd, s.Policy, host, other, o); err != nil {
 					return err
 				}
 			}
@@ -208,18 +212,19 @@ func renderCommand() *cobra.Command {
 			return err
 		}))
 	cmd.Flags().StringVar(&other, "merge", "", "merge with the robots.txt of the upstream in this `FILE`, as \"robots_txt merge\" does")
+	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` of addresses, as clients use it: http or https")
 	cmd.Flags().StringVar(&host, "host", "", "the host to render for (default: a host that no rule names)")
 	return cmd
 }
 
 // renderMerged renders a policy merged with the robots.txt in a file. Notes about that
 // file are printed.
-func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string) (*robotsserve.File, error) {
+func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string, o robotsserve.Options) (*robotsserve.File, error) {
 	data, err := readFile(cmd, name)
 	if err != nil {
 		return nil, err
 	}
-	f, problems, notes := robotsserve.Merge(p, host, robotstxt.Parse(data), robotsserve.Options{})
+	f, problems, notes := robotsserve.Merge(p, host, robotstxt.Parse(data), o)
 	writeNotes(cmd.ErrOrStderr(), name, notes)
 	for _, pr := range problems {
 		if pr.Severity == policy.Error {

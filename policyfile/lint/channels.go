@@ -10,6 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // notPublished finds what only a record that is switched off could express.
@@ -36,11 +37,19 @@ func (l *linter) notPublished() {
 			switch s := &r.Statements[j]; {
 			case s.Usage == policy.Other:
 				acapOff(s.Pos, `"other"`)
-			case !s.Usage.IsACAP() && publish.ContentUsage == policy.Off && publish.ContentSignal == policy.Off:
-				l.report("not-published", s.Pos, fmt.Sprintf(`nothing publishes %s, as content-usage and content-signal are off; switch one of them on under publish, or delete this`, s.Usage))
+			case !s.Usage.IsACAP() && !rights.Published(&publish, s.Usage):
+				l.report("not-published", s.Pos, fmt.Sprintf(`nothing publishes %s; switch on %s under publish, or delete this`, s.Usage, english.List(registerKeys(), "or")))
 			}
 		}
 	}
+}
+
+// registerKeys lists the settings that publish all usages of AI and search.
+func registerKeys() (keys []string) {
+	for _, f := range rights.Vocabularies {
+		keys = append(keys, f.Key)
+	}
+	return keys
 }
 
 // noElements finds rules about pages for crawlers that are not known to read meta tags.

@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // side is what one of the policies states about a usage to a subject.
@@ -317,10 +318,25 @@ func published(old, now *policy.Spec) (all []Change) {
 			all = append(all, c)
 		}
 	}
-	compare("sitemap", old.Sitemaps, now.Sitemaps)
+	compare("sitemap", sitemaps(old), sitemaps(now))
 	compare("license", []string{old.Publish.License}, []string{now.Publish.License})
 	compare("rsl", []string{old.Publish.RSL}, []string{now.Publish.RSL})
-	on := map[policy.Switch]string{policy.On: "on"}
-	compare("tdmrep", []string{on[old.Publish.TDMRep]}, []string{on[now.Publish.TDMRep]})
+	on := map[bool]string{true: "on"}
+	for _, r := range []*rights.Register{&rights.NoAI, &rights.TDMRep} {
+		compare(r.Key, []string{on[r.On(&old.Publish)]}, []string{on[r.On(&now.Publish)]})
+	}
+	return all
+}
+
+// sitemaps lists all sitemaps, with the hosts that they are for.
+func sitemaps(spec *policy.Spec) (all []string) {
+	for _, s := range spec.Sitemaps {
+		for _, address := range s.Addresses {
+			if s.Host != "" {
+				address += " for " + string(s.Host)
+			}
+			all = append(all, address)
+		}
+	}
 	return all
 }

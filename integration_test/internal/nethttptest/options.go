@@ -20,9 +20,6 @@ var (
 	metaModes = map[string]metainject.Mode{
 		"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off,
 	}
-	channels = map[string]robotstag.Channels{
-		"robots-tag": robotstag.RobotsTag, "x-robots-tag": robotstag.XRobotsTag, "content-usage": robotstag.ContentUsage,
-	}
 )
 
 // setOption sets what a line in the block of robots_policy sets.
@@ -45,8 +42,8 @@ func setOption(t testing.TB, o *handler.Options, name string, args []string) (er
 				o.Tailored = true
 			case arg == "off":
 				o.NoHeaders = true
-			case channels[arg] != 0:
-				o.Headers |= channels[arg]
+			case robotstag.ParseChannel(arg) != 0:
+				o.Headers |= robotstag.ParseChannel(arg)
 			default:
 				known = false
 			}

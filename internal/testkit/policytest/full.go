@@ -189,7 +189,7 @@ func finish(r *rand.Rand, spec *policy.Spec) {
 		spec.Publish.License = "https://www.example.com/license.xml"
 	}
 	if r.IntN(3) == 0 {
-		spec.Sitemaps = []string{"/sitemap.xml", "https://cdn.example.com/news.xml"}[:1+r.IntN(2)]
+		spec.Sitemaps = []policy.Sitemaps{{Addresses: []string{"/sitemap.xml", "https://cdn.example.com/news.xml"}[:1+r.IntN(2)]}}
 	}
 	spec.Enforcement = policy.Enforcement{
 		Mode: oneOf(r, policy.ModeOff, policy.ModeLog, policy.ModeBlock, policy.ModeBlock), Impostors: oneOf(r, policy.ModeOff, policy.ModeLog, policy.ModeBlock),
@@ -214,7 +214,7 @@ var UsageTokens = policy.UsageTokens{"No-Training-Token", "No-Answers-Token", "N
 // policy, so that policies of a seed stay as they were before there were registers.
 func finishRights(spec *policy.Spec) {
 	h := fnv.New64a()
-	fmt.Fprint(h, spec.Publish, spec.Enforcement, spec.Sitemaps, len(spec.Rules))
+	fmt.Fprint(h, spec.Publish, spec.Enforcement, spec.SitemapsOf(""), len(spec.Rules))
 	for i := range spec.Rules {
 		fmt.Fprint(h, spec.Rules[i].For, len(spec.Rules[i].Statements))
 	}
@@ -248,12 +248,16 @@ func finishRights(spec *policy.Spec) {
 			spec.Rights.Offers = append(spec.Rights.Offers, o)
 		}
 	}
+	p.NoAI = onOff()
+	if spec.Sitemaps != nil && r.IntN(2) == 0 {
+		spec.Sitemaps = append(spec.Sitemaps, policy.Sitemaps{Host: oneOf[policy.Host](r, "example.com", "*.example.com"), Addresses: []string{"/own.xml"}})
+	}
 }
 
 // AllRegisters switches every register of rights on.
 func AllRegisters(spec *policy.Spec) {
 	p := &spec.Publish
-	p.ControlTokens, p.UsageTokens, p.TDMRep, p.ContentSignal = policy.On, UsageTokens, policy.On, policy.On
+	p.ControlTokens, p.UsageTokens, p.TDMRep, p.ContentSignal, p.NoAI = policy.On, UsageTokens, policy.On, policy.On, policy.On
 	if p.ContentUsage == policy.Off {
 		p.ContentUsage = policy.On
 	}
