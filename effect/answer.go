@@ -29,8 +29,8 @@ func (e *Engine) Answer(q policy.Query) (a Answer) {
 		return a
 	}
 	for p, q := range e.PageQueries(q) {
-		if d := p.Decide(q); p.AnyCase && d.Verdict == policy.Disallowed {
-			a.Disallowed, a.Decision, a.AnyCase = true, d, true
+		if d := p.Decide(q); d.Verdict == policy.Disallowed {
+			a.Disallowed, a.Decision, a.AnyCase = true, d, p.AnyCase
 			return a
 		}
 		if by := tagOf(p.Policy, q); by != nil {

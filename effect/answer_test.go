@@ -61,3 +61,18 @@ func TestAnswersEqualAnIndependentEvaluator(t *testing.T) {
 		t.Errorf("only %d questions are decided by a robots-tag", tags)
 	}
 }
+
+// A page is what servers may read in the target, in each of its readings.
+func TestAnswerOfOtherReadings(t *testing.T) {
+	f, ds := policyfile.Load("policy.yaml", []byte("version: 1\nrules:\n  - {for: everyone, disallow: {index: /admin/, train-ai: /admin/}}\n"))
+	if f == nil {
+		t.Fatal(ds)
+	}
+	for _, path := range []string{"/admin/b", "/x/..%2fadmin/b", "//x/admin/b", "/ADMIN/b"} {
+		for _, u := range []policy.Usage{policy.Index, policy.TrainAI} {
+			if a := f.Effect.Answer(policy.Query{Crawler: f.Policy.Crawler("Bingbot"), Path: path, Usage: u, Now: policytest.Now}); !a.Disallowed {
+				t.Errorf("%s %v: allowed, and its header disallows it", path, u)
+			}
+		}
+	}
+}

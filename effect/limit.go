@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -38,7 +37,7 @@ func (e *Engine) limitsAt(dst []Limit, t *Target, q policy.Query) []Limit {
 		return dst
 	}
 	// An impostor of a search engine is none.
-	search := q.Identity != policy.Impostor && e.Policy.CrawlerInfo(q.Crawler).Category == string(crawlers.CategorySearch)
+	search := q.Identity != policy.Impostor && e.Searches(q.Crawler)
 	if r := e.Policy.Limit(q); r != nil && (!search || LimitsSearch(r)) {
 		if mode := e.limitMode(r); mode > policy.ModeOff {
 			dst = append(dst, Limit{Limit: r.Limit, Crawler: q.Crawler, Identity: q.Identity, Rule: r, Pos: r.LimitPos, Mode: mode})

@@ -128,12 +128,12 @@ func (g *grouping) addPurposes(all []purpose) {
 // isPurpose reports whether a name can stand in a User-Agent-Purpose line, which Google's parser reads
 // as a User-agent line, up to the first character that is no letter, "-" or "_".
 func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
-	const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_", "0123456789"
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
 	read := name[:len(name)-len(strings.TrimLeft(name, letters))] // by Google
 	var why string
 	switch {
-	case strings.Trim(name, letters+digits) != "" || read == "":
-		why = "such a name starts with a letter and contains only letters, digits, - and _"
+	case !policy.IsPurpose(name):
+		why = "a purpose begins with a letter, and letters, digits, hyphens, underscores and dots follow"
 	case g.p.Crawler(name) != 0, g.p.Crawler(read) != 0:
 		why = "some crawlers would take it for the crawler of that name"
 	default:

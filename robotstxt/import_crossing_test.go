@@ -165,3 +165,22 @@ func TestImportLongPaths(t *testing.T) {
 		t.Errorf("notes: %v", im.Notes)
 	}
 }
+
+// An Allow that loses to a long Disallow as written must not win over its beginning.
+func TestImportLongPathsAgainstAllows(t *testing.T) {
+	names := newNames(t)
+	long := "/" + strings.Repeat("a", 2990)
+	for _, allow := range []string{"/*" + strings.Repeat("a", 2046), long[:2048]} {
+		im, err := robotstxt.Import([]byte("User-agent: *\nDisallow: "+long+"\nAllow: "+allow+"\n"), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec))
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		if got := file.Policy.Decide(policy.Query{Crawler: file.Policy.Crawler("zetabot"), Path: long + "a"}).Verdict; got != policy.Disallowed {
+			t.Errorf("with an Allow of %d bytes: %v", len(allow), got)
+		}
+	}
+}

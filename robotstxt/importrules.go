@@ -208,7 +208,7 @@ func (im *importer) beginnings(rules []Rule) (all []Rule) {
 			im.tooLong(r.number, r.Pattern)
 		default:
 			p := im.beginning(r.number, r.Pattern)
-			all = append(all, Rule{Pattern: p, Size: p.Len(), number: r.number})
+			all = append(all, Rule{Pattern: p, Size: r.Size, number: r.number})
 		}
 	}
 	return all

@@ -12,6 +12,9 @@ import (
 // sleep.
 const longestSleep = time.Hour
 
+// shortestSleep is the time until a date that has passed is looked at again.
+const shortestSleep = time.Minute
+
 // dates is the timer that goes off when the first date in one of the policies of a pool passes.
 type dates struct {
 	mu    sync.Mutex
@@ -27,7 +30,7 @@ func (p *Pool) watchDates(s *Snapshot) {
 	}
 	p.dates.mu.Lock()
 	defer p.dates.mu.Unlock()
-	next := s.until
+	next := s.nextDate()
 	if next.IsZero() || !p.dates.next.IsZero() && !next.Before(p.dates.next) {
 		return
 	}
@@ -35,7 +38,11 @@ func (p *Pool) watchDates(s *Snapshot) {
 	if p.dates.timer != nil {
 		p.dates.timer.Stop()
 	}
-	p.dates.timer = time.AfterFunc(min(time.Until(next), longestSleep), p.datePasses)
+	sleep := min(time.Until(next), longestSleep)
+	if sleep <= 0 {
+		sleep = shortestSleep // the policy could not be compiled yet, for example while a configuration loads
+	}
+	p.dates.timer = time.AfterFunc(sleep, p.datePasses)
 }
 
 func (p *Pool) datePasses() {

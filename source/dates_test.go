@@ -58,3 +58,29 @@ expect:
 		pool.documents.Release("fake")
 	})
 }
+
+// A version that cannot be compiled after a date is tried once, and a date is not looked at all the time while no
+// configuration runs.
+func TestDatesThatCannotBeAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const text = "version: 1\nrules:\n  - {for: everyone, allow: {index: [{paths: /events/, time-limit: until-2000-01-02}]}}\n"
+		core, logs := observer.New(zapcore.ErrorLevel)
+		o := testOptions(core)
+		d := o.pool.documents.Acquire("fake", func() *Document { return newDocument("fake") })
+		u := newTestUser(t, o, (&fakeSource{text: text}).source())
+		if err := d.open(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		d.join(u)
+		d.Current().Text = "version: 2" // as if a newer catalog did not allow it
+		pass(7 * 24 * time.Hour)
+		if n := logs.Len(); n != 1 {
+			t.Errorf("%d errors, want one", n)
+		}
+		if next := o.pool.dates.next; !next.IsZero() {
+			t.Errorf("waits for %v", next)
+		}
+		d.leave(u)
+		o.pool.documents.Release("fake")
+	})
+}

@@ -135,6 +135,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	s, err := compileAccepted(d.Name, []byte(before.Text))
 	if err != nil {
 		before.catalog.Store(used) // so that it is said once
+		before.asked.Store(time.Now().UnixNano())
 		o.Logger.Error("a policy has an error with the new catalog of crawlers, or after a date; it is served as it was compiled before",
 			zap.String("policy", d.Name), zap.Error(err))
 		return
@@ -160,6 +161,15 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
+// nextDate is the first date in the version that has not been dealt with; zero for none. A version that could not be
+// compiled after a date stays in use until the next date.
+func (s *Snapshot) nextDate() time.Time {
+	if asked := s.asked.Load(); asked != 0 {
+		return s.Site.NextDate(time.Unix(0, asked))
+	}
+	return s.until
+}
+
 // outdated reports whether another catalog than the version's is in use, or a date in it has passed. The
 // closed policy of a host without a usable file does not name crawlers, and never is.
 func (s *Snapshot) outdated() bool {
@@ -168,6 +178,7 @@ func (s *Snapshot) outdated() bool {
 	}
 	used, err := crawlers.Default()
 	with := s.catalog.Load()
-	passed := !s.until.IsZero() && !time.Now().Before(s.until)
+	until := s.nextDate()
+	passed := !until.IsZero() && !time.Now().Before(until)
 	return err == nil && with != nil && (used != with || passed)
 }

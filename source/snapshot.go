@@ -30,7 +30,8 @@ type Snapshot struct {
 
 	catalog     atomic.Pointer[crawlers.Catalog] // it was compiled with
 	publication func() *activity.Publication
-	until       time.Time // when a date in it passes; zero for never
+	until       time.Time    // when a date in it passes; zero for never
+	asked       atomic.Int64 // when it could not be compiled again, in Unix nanoseconds; 0 for never
 }
 
 var serials atomic.Uint64
