@@ -131,6 +131,8 @@ type CrawlerTable struct {
 	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
+
+	controlled []CrawlerID
 }
 
 // NewCrawlerTable numbers crawlers. Of equal tokens the first counts.
@@ -140,6 +142,9 @@ func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 		key := ascii.Lower(c.Token)
 		if _, ok := t.byToken[key]; !ok {
 			t.byToken[key] = CrawlerID(len(t.crawlers))
+			if c.Control != nil {
+				t.controlled = append(t.controlled, CrawlerID(len(t.crawlers)))
+			}
 			t.crawlers = append(t.crawlers, c)
 		}
 	}

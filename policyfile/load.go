@@ -249,6 +249,7 @@ func convert(c *crawlers.Catalog) *policy.CrawlerTable {
 		all := make([]policy.Crawler, c.Len())
 		for i := range all {
 			all[i] = convertOne(c.At(i))
+			addControls(&all[i], c)
 		}
 		return policy.NewCrawlerTable(all)
 	}

@@ -57,6 +57,20 @@ func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robot
 			}
 		}
 	}
+	for _, id := range ps.Exact.Controlled() {
+		if tailored && id != q.Crawler {
+			continue
+		}
+		class := ps.Exact.ClassOf(id, q.Host)
+		rules := robotstag.ControlAnywhere(ps.Exact, id, reaching(ps.Exact, &class), q.Now)
+		if rules = rules.Beyond(everyone); !rules.IsEmpty() {
+			token := robotstag.Everyone
+			if !tailored {
+				token = ps.Exact.CrawlerInfo(id).Token
+			}
+			members = append(members, robotstag.Member{Token: token, Rules: rules})
+		}
+	}
 	return members, disallowed, until
 }
 

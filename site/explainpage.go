@@ -117,7 +117,11 @@ func (s *Site) reasons(sources []robotstag.Source) []Reason {
 			c.add(Reason{Place: s.Place(src.Engine.Pos), Rule: s.RuleName(src.Rule), Says: "robots-tag " + src.Rules.String() + " for " + src.Engine.Pattern.String()})
 			continue
 		}
-		c.add(s.reason(src.Decision))
+		reason := s.reason(src.Decision)
+		if src.Control {
+			reason.Says += ", so its operator's own control is sent: " + src.Rules.String()
+		}
+		c.add(reason)
 	}
 	return c.Reasons
 }

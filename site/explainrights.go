@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
@@ -29,16 +31,8 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 	}
 	page := s.Page(q.Host, q.Path, q.Now)
 	everyone := rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts()
-	if publish.ControlTokens != policy.Off {
-		if token := s.controlOf(q.Crawler); token != 0 {
-			q := q
-			q.Crawler, q.Usage = token, policy.Crawl
-			says := "User-agent: " + s.Policy.CrawlerInfo(token).Token
-			if lines := s.Robots.Explain(q, false).Lines; len(lines) > 0 {
-				says += ", " + lines[0].Text
-			}
-			add("control token", says, "the operator's pages", "the operator of the token, for AI training")
-		}
+	for _, x := range s.File.Catalog.ControlsOf(s.Policy.CrawlerInfo(q.Crawler).Token) {
+		add("control", s.controlSays(x, q), x.Docs, x.Operator+", against "+english.List(x.Takes, "and"))
 	}
 	for i, u := range policy.RightsUsages() {
 		if token := publish.UsageTokens[i]; token != "" {
@@ -84,18 +78,26 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 	return all
 }
 
-// controlOf is the control token that speaks for the training of a crawler, or the
-// crawler itself if it is one; 0 for none.
-func (s *Site) controlOf(id policy.CrawlerID) policy.CrawlerID {
-	info := s.Policy.CrawlerInfo(id)
-	if info.ControlsTraining {
-		return id
+// controlSays is what is published of an operator's control about a query's URL.
+func (s *Site) controlSays(x crawlers.Control, q policy.Query) string {
+	switch q.Crawler = s.Policy.Crawler(x.Crawlers[0]); x.Kind {
+	case crawlers.ControlToken:
+		if s.File.Spec.Publish.ControlTokens == policy.Off {
+			return ""
+		}
+		says := "User-agent: " + x.Value
+		q.Crawler, q.Usage = s.Policy.Crawler(x.Value), policy.Crawl
+		if lines := s.Robots.Explain(q, false).Lines; len(lines) > 0 {
+			says += ", " + lines[0].Text
+		}
+		return says
+	case crawlers.ControlRule:
+		rules, _, _ := s.Policy.ControlOf(q)
+		return rules.String()
+	case crawlers.ControlForm:
+		return "nothing: it is set by hand, " + x.Value
 	}
-	row, ok := s.File.Catalog.Lookup(info.Token)
-	if !ok || row.TrainingControl == "" {
-		return 0
-	}
-	return s.Policy.Crawler(row.TrainingControl)
+	return ""
 }
 
 func writeRights(b *strings.Builder, all []Register) {

@@ -38,7 +38,7 @@ func newKnown(f *policyfile.File) *known {
 		names, facts := []string{c.Token}, crawlers.Verification{}
 		if row, ok := f.Catalog.Lookup(c.Token); ok {
 			names, facts = row.Patterns(), row.Verification
-			if row.ReadsMeta {
+			if row.ReadsMeta || c.Control != nil {
 				k.tokens[strings.ToLower(c.Token)] = struct{}{}
 			}
 		}
