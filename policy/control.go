@@ -13,6 +13,17 @@ import (
 // Controlled lists the crawlers with a Control.
 func (p *Policy) Controlled() []CrawlerID { return p.table.controlled }
 
+// PageTokens lists the tokens for which no request is made, and which operators look for in the pages that a crawler
+// fetches.
+func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
+	for _, id := range p.table.pageTokens {
+		if p.Family(id) == fetches {
+			tokens = append(tokens, id)
+		}
+	}
+	return tokens
+}
+
 // ControlOf returns the rules that are sent because of the Control of the query's crawler, and a decision that they come
 // from; no rules where the policy does not disallow enough, or the crawler may fetch nothing. It ignores the usage of the query.
 func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decision) {

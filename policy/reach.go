@@ -132,7 +132,8 @@ type CrawlerTable struct {
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
 
-	controlled []CrawlerID
+	controlled []CrawlerID // with a Control
+	pageTokens []CrawlerID // that no request carries, and pages name
 }
 
 // NewCrawlerTable numbers crawlers. Of equal tokens the first counts.
@@ -144,6 +145,9 @@ func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 			t.byToken[key] = CrawlerID(len(t.crawlers))
 			if c.Control != nil {
 				t.controlled = append(t.controlled, CrawlerID(len(t.crawlers)))
+			}
+			if c.RobotsOnly && c.ReadsMeta {
+				t.pageTokens = append(t.pageTokens, CrawlerID(len(t.crawlers)))
 			}
 			t.crawlers = append(t.crawlers, c)
 		}

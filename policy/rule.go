@@ -236,11 +236,16 @@ type Crawler struct {
 	Rare             bool     // no document says that it reads robots.txt, and publishers' common lists lack it
 	Signer           bool     // it is known by its requests' signature alone, so nothing published can name it
 	RobotsOnly       bool     // a control token: it stands in robots.txt, and no request carries it
+	ReadsMeta        bool     // its operator documents that it reads robots meta tags with its name
 	ControlsTraining bool     // it is a control token that switches AI training off
 	Main             string   // of such a token: the crawler whose pages it is about, if one is known
 	Control          *Control // what its operator reads in headers and meta tags instead of a usage, or nil
 	IntendedChecks   []string // guards that do not protect the crawler
 }
+
+// ReadsPages reports whether headers and meta tags can name the crawler: a token that no request carries may still have a
+// meaning there.
+func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }
 
 // Control is robots control rules that an operator documents for refusing some usages. They are sent where all of these
 // are disallowed to the crawler.

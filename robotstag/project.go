@@ -34,7 +34,7 @@ func Disallows(rules robotsrule.Set, u policy.Usage) bool {
 
 // Members returns the policy's rules for each audience about the query's host and path, everyone first, and
 // the time when they next change (zero for never). Crawler and usage of the query are ignored. The other
-// members have only rules beyond everyone's. Control tokens, which read no page, are left out.
+// members have only rules beyond everyone's. Tokens that no page can name are left out.
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
 	everyone, until := Rules(p, q)
@@ -42,7 +42,13 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 		members = append(members, Member{Token: Everyone, Rules: everyone})
 	}
 	add := func(id policy.CrawlerID, rules robotsrule.Set) {
-		if info := p.CrawlerInfo(id); !info.RobotsOnly && !rules.Beyond(everyone).IsEmpty() {
+		if head := p.Family(id); head != 0 && p.CrawlerInfo(id).RobotsOnly {
+			q := q
+			q.Crawler = head // who fetches the page, and is obeyed too
+			theirs, change := Rules(p, q)
+			rules, until = rules.Beyond(theirs), earlier(until, change)
+		}
+		if info := p.CrawlerInfo(id); info.ReadsPages() && !rules.Beyond(everyone).IsEmpty() {
 			members = append(members, Member{Token: info.Token, Rules: rules.Beyond(everyone)})
 		}
 	}

@@ -52,8 +52,18 @@ func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robot
 			continue
 		}
 		for _, id := range classes[i].Crawlers {
-			if info := ps.Exact.CrawlerInfo(id); !info.RobotsOnly && !rules.Beyond(everyone).IsEmpty() {
+			if info := ps.Exact.CrawlerInfo(id); info.ReadsPages() && !rules.Beyond(everyone).IsEmpty() {
 				members = append(members, robotstag.Member{Token: info.Token, Rules: rules.Beyond(everyone)})
+			}
+		}
+	}
+	if tailored {
+		for _, id := range ps.Exact.PageTokens(q.Crawler) {
+			class := ps.Exact.ClassOf(id, q.Host)
+			rules, _, change := robotstag.Anywhere(reaching(ps.Exact, &class), q.Now)
+			until = earlier(until, change)
+			if rules = rules.Beyond(everyone); !rules.IsEmpty() {
+				members = append(members, robotstag.Member{Token: ps.Exact.CrawlerInfo(id).Token, Rules: rules})
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 			}
 		}
 	}
-	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
 		c.Summary = "no page is fetched under this token, so these do not reach it"
 		return c
 	}
@@ -134,7 +134,7 @@ func (c *Channel) add(r Reason) {
 
 func (s *Site) explainPage(q policy.Query) Channel {
 	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(s.Sources(q))}
-	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
 		c.Summary, c.Reasons = "no page is fetched under this token", nil
 		return c
 	}
