@@ -35,7 +35,7 @@ func BenchmarkCatalog(b *testing.B) {
 	}
 	reviewed := newCatalog(slices.DeleteFunc(all.All(), func(c *Crawler) bool {
 		return !slices.Contains(c.Sources, "operator") && !slices.Contains(c.Sources, "operator-unread") && c.AsOf == "2026-11-22"
-	}), all.AsOf())
+	}), all.Controls(), all.AsOf())
 	browsers := browserStrings()
 	type named struct {
 		name string

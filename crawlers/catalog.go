@@ -22,6 +22,7 @@ type Catalog struct {
 	crawlers  []*Crawler // by token, ignoring case
 	byToken   map[string]int
 	asOf      string
+	controls  []Control
 	addresses string   // the address lists that came with it, for package verify
 	base      *Catalog // that a policy's rows were merged into; nil for none
 }
@@ -56,11 +57,11 @@ func (c *Catalog) AsOf() string { return c.asOf }
 func (c *Catalog) Addresses() string { return c.addresses }
 
 // newCatalog takes crawlers whose tokens are distinct.
-func newCatalog(list []*Crawler, asOf string) *Catalog {
+func newCatalog(list []*Crawler, controls []Control, asOf string) *Catalog {
 	slices.SortFunc(list, func(a, b *Crawler) int {
 		return cmp.Compare(ascii.Lower(a.Token), ascii.Lower(b.Token))
 	})
-	c := &Catalog{crawlers: list, byToken: make(map[string]int, len(list)), asOf: asOf}
+	c := &Catalog{crawlers: list, byToken: make(map[string]int, len(list)), controls: controls, asOf: asOf}
 	for i, cr := range list {
 		c.byToken[ascii.Lower(cr.Token)] = i
 	}

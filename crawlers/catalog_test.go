@@ -88,14 +88,14 @@ func TestDefaultFacts(t *testing.T) {
 	}
 	for token, category := range map[string]Category{
 		"Googlebot": CategorySearch, "Bingbot": CategorySearch, "Applebot": CategorySearch,
-		"GoogleOther": CategoryNone, "Timpibot": CategorySearch, "Diffbot": CategoryAIInput,
+		"Timpibot": CategorySearch, "Diffbot": CategoryAIInput,
 	} {
-		if cr := get(token); cr.Category != category || !cr.DualUse() {
-			t.Errorf("%s: primary category %s, dual use %v", token, cr.Category, cr.DualUse())
+		if cr := get(token); cr.Category != category || !cr.Is(CategoryAITraining) {
+			t.Errorf("%s: primary category %s, further %s", token, cr.Category, cr.Further)
 		}
 	}
-	if get("GPTBot").DualUse() || get("facebookexternalhit").Category != CategoryPreview {
-		t.Error("GPTBot or facebookexternalhit")
+	if get("GoogleOther").Category != CategoryNone || get("facebookexternalhit").Category != CategoryPreview {
+		t.Error("GoogleOther or facebookexternalhit")
 	}
 	for _, token := range []string{"Google-Extended", "Applebot-Extended", "Googlebot-News", "Yandex"} {
 		if cr := get(token); !cr.RobotsOnly || len(cr.Patterns()) != 0 {
@@ -116,11 +116,6 @@ func TestDefaultFacts(t *testing.T) {
 	} {
 		if got := get(token).Follows; !slices.Equal(got, []string{want}) {
 			t.Errorf("%s follows %v", token, got)
-		}
-	}
-	for token, want := range map[string]string{"Googlebot": "Google-Extended", "Applebot": "Applebot-Extended"} {
-		if got := get(token).TrainingControl; got != want {
-			t.Errorf("%s: training-control %s", token, got)
 		}
 	}
 }

@@ -161,9 +161,6 @@ func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 				add(c, "%s: follows %s, which is not in the catalog", c.Token, f)
 			}
 		}
-		if t := c.TrainingControl; t != "" && (tokens[ascii.Lower(t)] == nil || !tokens[ascii.Lower(t)].RobotsOnly) {
-			add(c, "%s: training-control %s is not a robots-only token of the catalog", c.Token, t)
-		}
 		for _, p := range c.Patterns() {
 			if other := owner[ascii.Lower(p)]; other != nil {
 				add(c, "%s and %s are both recognized by %q; give one of them other user-agents", other.Token, c.Token, p)

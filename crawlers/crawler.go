@@ -33,18 +33,17 @@ type Crawler struct {
 	ReadsMeta bool `json:"reads_meta,omitempty"`
 	// RobotsOnly is true for a token that only robots.txt knows, such as
 	// Google-Extended: no User-Agent ever carries it, so it cannot be blocked.
-	RobotsOnly      bool         `json:"robots_only,omitempty"`
-	Docs            string       `json:"docs,omitempty"`             // the operator's page about the crawler, if there is one
-	Honors          Honors       `json:"honors_robots_txt"`          // says whether the crawler follows robots.txt
-	TrainingControl string       `json:"training_control,omitempty"` // the token that switches AI training off for a crawler that serves other purposes too
-	Purposes        []string     `json:"purposes,omitempty"`         // the purpose tokens of the crawler (draft-illyes-rep-purpose-00)
-	Verification    Verification `json:"verification,omitzero"`      // says how the crawler's requests can be verified
-	Examples        []string     `json:"examples,omitempty"`         // User-Agent headers that the crawler sends
-	LookAlikes      []string     `json:"-"`                          // User-Agent headers of others that resemble them
-	Note            string       `json:"note,omitempty"`             // a remark for the reader of the catalog
-	AsOf            string       `json:"as_of,omitempty"`            // the day on which the entry was last checked, as YYYY-MM-DD
-	Sources         []string     `json:"sources,omitempty"`          // name where the facts come from
-	FromPolicy      bool         `json:"-"`                          // true when the policy file added or changed the entry
+	RobotsOnly   bool         `json:"robots_only,omitempty"`
+	Docs         string       `json:"docs,omitempty"`        // the operator's page about the crawler, if there is one
+	Honors       Honors       `json:"honors_robots_txt"`     // says whether the crawler follows robots.txt
+	Purposes     []string     `json:"purposes,omitempty"`    // the purpose tokens of the crawler (draft-illyes-rep-purpose-00)
+	Verification Verification `json:"verification,omitzero"` // says how the crawler's requests can be verified
+	Examples     []string     `json:"examples,omitempty"`    // User-Agent headers that the crawler sends
+	LookAlikes   []string     `json:"-"`                     // User-Agent headers of others that resemble them
+	Note         string       `json:"note,omitempty"`        // a remark for the reader of the catalog
+	AsOf         string       `json:"as_of,omitempty"`       // the day on which the entry was last checked, as YYYY-MM-DD
+	Sources      []string     `json:"sources,omitempty"`     // name where the facts come from
+	FromPolicy   bool         `json:"-"`                     // true when the policy file added or changed the entry
 }
 
 // Verification holds what an operator publishes about its requests. If all of it is empty, no
@@ -64,12 +63,6 @@ func (v Verification) IsEmpty() bool {
 
 // Is reports whether k is the primary or a further category of the crawler.
 func (c *Crawler) Is(k Category) bool { return c.Category == k || slices.Contains(c.Further, k) }
-
-// DualUse reports whether the crawler also collects for AI training, without that being its primary category. A rule
-// for `category:ai-training` does not include it.
-func (c *Crawler) DualUse() bool {
-	return c.Category != CategoryAITraining && (slices.Contains(c.Further, CategoryAITraining) || c.TrainingControl != "")
-}
 
 // Patterns returns the strings to look for in a User-Agent: UserAgents, or Token
 // when there are none, or nothing for a token that only robots.txt knows, and for a signer.

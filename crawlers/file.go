@@ -36,11 +36,14 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	case len(rows) == 0:
 		return nil, fmt.Errorf("%s:1: crawlers is missing; a catalog replaces the one before as a whole", name)
 	}
-	c, err := checked(rows, p.asOf, p.browserNames(rows), p.places)
+	c, err := checked(rows, p.controls, p.asOf, p.browserNames(rows), p.places)
 	if err != nil {
 		return nil, err
 	}
 	c.addresses = p.lists
+	if builtin, err := Embedded(); err == nil && p.controls == nil {
+		c.controls = builtin.controls // an older file has none
+	}
 	if err := errors.Join(c.unrecognized(p.places)...); err != nil {
 		return nil, err
 	}
@@ -81,7 +84,7 @@ func export(fsys fs.FS, addresses string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	profiles, rows := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
+	profiles, rows, controls := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
 	newest := ""
 	for _, name := range names {
 		data, err := fs.ReadFile(fsys, name)
@@ -97,13 +100,18 @@ func export(fsys fs.FS, addresses string) ([]byte, error) {
 		if v := valueOf(doc, "verification"); v != nil {
 			profiles.Content = append(profiles.Content, v.Content...)
 		}
-		list := valueOf(doc, "crawlers").Content
-		for i := 1; i < len(list); i += 2 {
-			if valueOf(list[i], "as-of") == nil {
-				list[i].Content = append(list[i].Content, scalar("as-of"), scalar(asOf))
+		for key, all := range map[string]*yaml.Node{"crawlers": rows, "controls": controls} {
+			list := valueOf(doc, key)
+			if list == nil {
+				continue
 			}
+			for i := 1; i < len(list.Content); i += 2 {
+				if valueOf(list.Content[i], "as-of") == nil {
+					list.Content[i].Content = append(list.Content[i].Content, scalar("as-of"), scalar(asOf))
+				}
+			}
+			all.Content = append(all.Content, list.Content...)
 		}
-		rows.Content = append(rows.Content, list...)
 	}
 	for line := range strings.Lines(addresses) {
 		if date, ok := strings.CutPrefix(line, "date "); ok {
@@ -116,6 +124,9 @@ func export(fsys fs.FS, addresses string) ([]byte, error) {
 	}}
 	if addresses != "" {
 		doc.Content = append(doc.Content, scalar("addresses"), &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.LiteralStyle, Value: addresses})
+	}
+	if len(controls.Content) > 0 {
+		doc.Content = append(doc.Content, scalar("controls"), controls)
 	}
 	doc.Content = append(doc.Content, scalar("crawlers"), rows)
 	doc.HeadComment = "SPDX-License-Identifier: Apache-2.0"

@@ -74,7 +74,7 @@ func TestListsOfANewerCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	const listed, own = "https://listed.example/list", "https://own.example/list"
-	newer := newCatalog(append(known.All(), &Crawler{Token: "NewlyListedBot", Category: CategorySEO, Verification: Verification{AddressLists: []string{listed}}}), "2026-12-01")
+	newer := newCatalog(append(known.All(), &Crawler{Token: "NewlyListedBot", Category: CategorySEO, Verification: Verification{AddressLists: []string{listed}}}), nil, "2026-12-01")
 	first, err := newer.Merge(Row{Token: "NewlyListedBot", Category: CategoryAds}, Row{Token: "OwnBot", AddressLists: []string{own}})
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ func load(fsys fs.FS) (*Catalog, error) {
 	var asOf string
 	var errs []error
 	places := map[*Crawler]string{}
+	var controls []Control
 	for _, name := range names {
 		data, err := fs.ReadFile(fsys, name)
 		if err != nil {
@@ -36,21 +37,26 @@ func load(fsys fs.FS) (*Catalog, error) {
 		}
 		p := newFileParser(name)
 		list = append(list, p.parse(data)...)
+		controls = append(controls, p.controls...)
 		asOf = max(asOf, p.asOf)
 		errs = append(errs, p.errs...)
 		maps.Copy(places, p.places)
 	}
-	return checked(list, asOf, errs, places)
+	return checked(list, controls, asOf, errs, places)
 }
 
 // checked makes a catalog of crawlers if neither errs nor the checks between them find
 // anything wrong. places say where each crawler is written.
-func checked(list []*Crawler, asOf string, errs []error, places map[*Crawler]string) (*Catalog, error) {
+func checked(list []*Crawler, controls []Control, asOf string, errs []error, places map[*Crawler]string) (*Catalog, error) {
 	errs = append(errs, checkAll(list, places)...)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return newCatalog(list, asOf), nil
+	c := newCatalog(list, controls, asOf)
+	if err := errors.Join(c.checkControls()...); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // fileParser reads one file; errs has every problem, each with its line.
@@ -60,6 +66,7 @@ type fileParser struct {
 	asOf     string
 	lists    string // of addresses
 	profiles map[string]Verification
+	controls []Control
 	places   map[*Crawler]string // file:line of each
 	errs     []error
 }
@@ -102,8 +109,12 @@ func (p *fileParser) parse(data []byte) []*Crawler {
 			for key, value := range p.mapping(value) {
 				rows = append(rows, p.crawler(key, value))
 			}
+		case "controls":
+			for key, value := range p.mapping(value) {
+				p.control(key, value)
+			}
 		default:
-			p.errorf(key, "unknown key %q; a catalog has version, as-of, verification, addresses and crawlers", key.Value)
+			p.errorf(key, "unknown key %q; a catalog has version, as-of, verification, addresses, crawlers and controls", key.Value)
 		}
 	}
 	return rows
@@ -134,7 +145,7 @@ func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	p.fields(value, map[string]any{
 		"operator": &c.Operator, "category": &c.Category, "further": &c.Further, "user-agents": &c.UserAgents, "follows": &c.Follows,
 		"ignores-star": &c.IgnoresStar, "reads-meta": &c.ReadsMeta, "robots-only": &c.RobotsOnly, "docs": &c.Docs, "honors": &c.Honors,
-		"training-control": &c.TrainingControl, "purposes": &c.Purposes, "verify": &c.Verification,
+		"purposes": &c.Purposes, "verify": &c.Verification,
 		"examples": &c.Examples, "look-alikes": &c.LookAlikes, "note": &c.Note, "as-of": &c.AsOf, "source": &c.Sources,
 	})
 	for _, err := range checkCrawler(c) {

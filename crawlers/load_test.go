@@ -28,7 +28,6 @@ crawlers:
     ignores-star: true
     docs: https://example.com/bot
     honors: yes
-    training-control: Example-Extended
     purposes: [search]
     verify: example
     examples: ["ExampleBot/1.0"]
@@ -61,7 +60,7 @@ func TestParseFile(t *testing.T) {
 	if c.Token != "ExampleBot" || c.Operator != "Example" || c.Category != CategorySearch || !slices.Equal(c.Further, []Category{CategoryAIInput}) ||
 		!slices.Equal(c.UserAgents, []string{"ExampleBot", "Example Fetcher/2.0"}) || !slices.Equal(c.Follows, []string{"Googlebot"}) ||
 		!c.IgnoresStar || c.RobotsOnly || c.Docs != "https://example.com/bot" || c.Honors != HonorsYes ||
-		c.TrainingControl != "Example-Extended" || !slices.Equal(c.Purposes, []string{"search"}) ||
+		!slices.Equal(c.Purposes, []string{"search"}) ||
 		len(c.Examples) != 1 || len(c.LookAlikes) != 1 || c.Note != "An example." || c.AsOf != "2025-01-02" ||
 		!slices.Equal(c.Sources, []string{"operator"}) || c.FromPolicy ||
 		!slices.Equal(v.AddressLists, []string{"https://example.com/list.json"}) ||
@@ -84,10 +83,10 @@ func replaceIn(t *testing.T, old, repl string) string {
 
 func TestParseFileErrors(t *testing.T) {
 	tests := []struct{ name, old, repl, want string }{
-		{"unknown key", "    note: An example.", "    notes: An example.", `f.yaml:22: unknown key "notes"`},
+		{"unknown key", "    note: An example.", "    notes: An example.", `f.yaml:21: unknown key "notes"`},
 		{"unknown key of the file", "as-of: 2026-11-21", "asof: 2026-11-21", `f.yaml:1: unknown key "asof"`},
 		{"unknown key of a verification", "    web-bot-auth:", "    signatures:", `f.yaml:6: unknown key "signatures"`},
-		{"repeated key", "    note: An example.", "    category: seo", `f.yaml:22: "category" stands here twice`},
+		{"repeated key", "    note: An example.", "    category: seo", `f.yaml:21: "category" stands here twice`},
 		{"repeated crawler", "  Googlebot:\n", "  ExampleBot:\n", `"ExampleBot" stands here twice`},
 		{"unknown category", "    category: search\n", "    category: serach\n", `f.yaml:8: ExampleBot: there is no category "serach"`},
 		{"unknown further category", "[ai-input]", "[ai-inputs]", `there is no category "ai-inputs"`},
@@ -99,10 +98,10 @@ func TestParseFileErrors(t *testing.T) {
 		{"date", "2025-01-02", "2025-13-02", `as-of is "2025-13-02"`},
 		{"docs", "docs: https://example.com/bot", "docs: example.com", `invalid docs "example.com": must be a web address`},
 		{"truth", "ignores-star: true", "ignores-star: yes", "f.yaml:14: expected true or false"},
-		{"null", "    note: An example.", "    note:", "f.yaml:22: expected some text"},
-		{"mapping for text", "    note: An example.", "    note: {a: b}", "f.yaml:22: expected some text"},
+		{"null", "    note: An example.", "    note:", "f.yaml:21: expected some text"},
+		{"mapping for text", "    note: An example.", "    note: {a: b}", "f.yaml:21: expected some text"},
 		{"row is no mapping", "  Googlebot:\n    {operator: Google, category: search, honors: unknown, examples: Googlebot/2.1, source: operator}", "  Googlebot: x", "expected a mapping"},
-		{"verification name", "verify: example", "verify: exampel", `f.yaml:19: there is no verification "exampel" above`},
+		{"verification name", "verify: example", "verify: exampel", `f.yaml:18: there is no verification "exampel" above`},
 		{"reverse DNS without dot", ".crawl.example.com", "crawl.example.com", "neither a dot"},
 		{"reverse DNS of a whole domain", ".crawl.example.com", ".com", "not below a registered domain"},
 		{"reverse DNS star", "proxy-*.example.com", "proxy-*", "not below a registered domain"},
@@ -136,11 +135,16 @@ func TestLoadChecksTheWhole(t *testing.T) {
 	row := func(token, more string) string {
 		return "as-of: 2026-11-21\ncrawlers:\n  " + token + ": {operator: X, category: seo, honors: yes, source: x, examples: x" + more + "}\n"
 	}
+	control := func(fields string) string {
+		return "controls:\n  X: {operator: X, takes: [train-ai], docs: https://example.com/bot, " + fields + "}\n"
+	}
 	tests := []struct{ name, one, two, want string }{
 		{"fine", row("A", ""), row("B", ", follows: a"), ""},
 		{"same token", row("Bot", ""), row("bOT", ""), "Bot and bOT are the same token"},
 		{"follows nobody", row("A", ""), row("B", ", follows: C"), "B: follows C, which is not in the catalog"},
-		{"control token is a crawler", row("A", ""), row("B", ", training-control: A"), "B: training-control A"},
+		{"control token is a crawler", row("A", ""), row("B", "") + control("crawlers: [B], kind: token, value: A"), "A is not a robots-only token"},
+		{"control of nobody", row("A", ""), row("B", "") + control("crawlers: [C], kind: rule, value: noarchive"), "C, which is not in the catalog, has a control of X"},
+		{"control of an odd kind", row("A", ""), row("B", "") + control("crawlers: [A], kind: wish, value: x"), `kind is "wish"`},
 		{"one string for two", row("A", ", user-agents: [Same]"), row("B", ", user-agents: [same]"), `A and B are both recognized by "same"`},
 	}
 	for _, tt := range tests {

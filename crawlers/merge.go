@@ -88,7 +88,7 @@ func (c *Catalog) Merge(rows ...Row) (*Catalog, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	merged := newCatalog(list, c.asOf)
+	merged := newCatalog(list, c.controls, c.asOf)
 	merged.base = c.withoutPolicy()
 	return merged, nil
 }

@@ -57,9 +57,9 @@ func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	}
 	if !a.info.RobotsOnly { // no request carries such a name
 		a.requests()
-		if rows&pageRows != 0 && e.shows(t) {
-			a.page()
-		}
+	}
+	if a.info.ReadsPages() && rows&pageRows != 0 && e.shows(t) {
+		a.page()
 	}
 	a.robots()
 	a.preferences()

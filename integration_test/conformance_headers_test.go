@@ -16,6 +16,7 @@ import (
 )
 
 const conformancePolicy = `version: 1
+publish: {controls: {Amazonbot: off}}
 rules:
   - for: everyone
     disallow:

@@ -17,6 +17,7 @@ const (
 
 // exemptPolicy exempts one crawler from the rules for everyone.
 const exemptPolicy = `version: 1
+publish: {controls: {Amazonbot: off}}
 rules:
   - for: everyone
     disallow:

@@ -37,7 +37,7 @@ rules:
   - for: CCBot
     limit: 2/h
 enforcement: STATUS
-publish: {tdmrep: on, license: https://www.example.com/license.xml}
+publish: {controls: {Amazonbot: off}, tdmrep: on, license: https://www.example.com/license.xml}
 `
 
 // asker sends requests to a server that asks a Caddy.

@@ -131,6 +131,9 @@ type CrawlerTable struct {
 	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
+
+	controlled []CrawlerID // with a Control
+	pageTokens []CrawlerID // that no request carries, and pages name
 }
 
 // NewCrawlerTable numbers crawlers. If tokens repeat, the first one wins.
@@ -140,6 +143,12 @@ func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 		key := ascii.Lower(c.Token)
 		if _, ok := t.byToken[key]; !ok {
 			t.byToken[key] = CrawlerID(len(t.crawlers))
+			if c.Control != nil {
+				t.controlled = append(t.controlled, CrawlerID(len(t.crawlers)))
+			}
+			if c.RobotsOnly && c.ReadsMeta {
+				t.pageTokens = append(t.pageTokens, CrawlerID(len(t.crawlers)))
+			}
 			t.crawlers = append(t.crawlers, c)
 		}
 	}

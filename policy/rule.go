@@ -237,8 +237,22 @@ type Crawler struct {
 	Rare             bool     // no document says that it reads robots.txt, and publishers' common lists lack it
 	Signer           bool     // it is known by its requests' signature alone, so nothing published can name it
 	RobotsOnly       bool     // a control token: it appears in robots.txt, and no request carries it
+	ReadsMeta        bool     // its operator documents that it reads robots meta tags with its name
 	ControlsTraining bool     // it is a control token that switches AI training off
+	Main             string   // of such a token: the crawler whose pages it is about, if one is known
+	Control          *Control // what its operator reads in headers and meta tags instead of a usage, or nil
 	IntendedChecks   []string // guards that do not protect the crawler
+}
+
+// ReadsPages reports whether headers and meta tags can name the crawler: a token that no request carries may still have a
+// meaning there.
+func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }
+
+// Control is robots control rules that an operator documents for refusing some usages. They are sent where all of these
+// are disallowed to the crawler.
+type Control struct {
+	Rules robotsrule.Set
+	Takes []Usage
 }
 
 // IsStranger reports whether only the signing host of the crawler is known. It counts as verified for no rule that
@@ -275,6 +289,7 @@ type Publish struct {
 	ContentSignal    Switch
 	ContentSignalUse string // the value of "use" in Content-Signal; empty for none
 	ControlTokens    Switch // groups of control tokens say what the policy says about train-ai
+	Controls         []ControlChoice
 	UsageTokens      UsageTokens
 	NoAI             Switch // headers and meta tags say "noai" where train-ai is disallowed
 	TDMRep           Switch
@@ -285,6 +300,15 @@ type Publish struct {
 	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" next to it
 	AllGroups        bool // robots.txt names rare crawlers that a rule itself blocks, too
 }
+
+// ControlChoice says when a crawler's Control is sent, instead of where all that it takes away is disallowed.
+type ControlChoice struct {
+	Crawler string
+	Value   string // the rules of the Control: where train-ai or ai-use is disallowed; or NoControl: never
+}
+
+// NoControl is the value of a ControlChoice that keeps a Control from being sent.
+const NoControl = "off"
 
 // ResourceSet is a named set of patterns (ACAP 1.0 section 2.7.3).
 type ResourceSet struct {

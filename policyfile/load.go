@@ -249,6 +249,7 @@ func convert(c *crawlers.Catalog) *policy.CrawlerTable {
 		all := make([]policy.Crawler, c.Len())
 		for i := range all {
 			all[i] = convertOne(c.At(i))
+			addControls(&all[i], c)
 		}
 		return policy.NewCrawlerTable(all)
 	}
@@ -274,7 +275,7 @@ func convertOne(c *crawlers.Crawler) policy.Crawler {
 	reads := c.Honors != crawlers.HonorsNo && c.Honors != crawlers.HonorsUserTriggered
 	return policy.Crawler{
 		Token: c.Token, Operator: c.Operator, Category: string(c.Category), Purposes: c.Purposes,
-		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly,
+		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly, ReadsMeta: c.ReadsMeta,
 		Signer:           c.IsSigner(),
 		NoToken:          c.IsSigner() || !c.FromPolicy && !productName.MatchString(c.Token) && !documentsToken(c),
 		Rare:             !c.FromPolicy && !c.RobotsOnly && !documentsToken(c) && c.Honors != crawlers.HonorsYes && c.Honors != crawlers.HonorsPartly,

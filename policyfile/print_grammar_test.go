@@ -205,7 +205,9 @@ func (g *grammar) file() map[string]any {
 				return g.object(1, "www.example.com", text, "*.example.com", text, "*", text)
 			}, "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "groups", g.pick("short", "all"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "off"), "noai", g.pick("on", "off"),
 				"content-signal", g.pick("on", "off", "immediate", "reference", "full"), "action-requests", g.pick("on", "off"), license, g.pick(licenses[license]...),
-				"control-tokens", g.pick("on", "off"), "tdmrep", g.pick("on", "off"), "usage-tokens", func() any {
+				"control-tokens", g.pick("on", "off"), "controls", func() any {
+					return g.object(1, "Bingbot", g.pick("noarchive", "off"), "Amazonbot", g.pick("noarchive", "off"))
+				}, "tdmrep", g.pick("on", "off"), "usage-tokens", func() any {
 					return g.object(1, "train-ai", g.pick("No-Training"), "ai-use", g.pick("No_Answers"), "search", g.pick("No-Search"))
 				})
 		},

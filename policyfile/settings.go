@@ -123,6 +123,17 @@ var publishFields = fields[*policy.Publish]{
 		}),
 	switchKey("control-tokens", "groups for tokens such as Google-Extended, which stand for AI training, where train-ai is disallowed",
 		func(b *policy.Publish) *policy.Switch { return &b.ControlTokens }, "on", "off"),
+	key("controls", "when a rule such as noarchive is sent to a crawler because its operator documents it against AI: a map of crawlers to the rule (where train-ai or ai-use is disallowed) or off; the default is where all that it takes away is disallowed",
+		namedShape("controls by crawler", textShape("a crawler with such a control", ""), textShape("the rule, or off", "")), readControls,
+		func(w *printer, b *policy.Publish) {
+			if len(b.Controls) > 0 {
+				w.under("controls", func() {
+					for _, c := range b.Controls {
+						w.plain(scalar(c.Crawler), c.Value)
+					}
+				})
+			}
+		}),
 	subMap("usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
 	switchKey("noai", "the words noai and noimageai in headers and meta tags, where train-ai is disallowed for everyone",

@@ -94,7 +94,7 @@ type bodyKey struct {
 }
 
 func (g *grouping) bodyOf(u unit, cache map[bodyKey]groupBody) (made groupBody) {
-	if u.control {
+	if u.control != nil {
 		made.lines, made.losses = g.controlBody(u)
 		made.key = keyOf(made.lines)
 		return made

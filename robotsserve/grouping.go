@@ -59,7 +59,7 @@ func (g *grouping) collect() {
 		if i > 0 {
 			tokens = nil
 		}
-		shaped := u.below != nil || u.control || slices.ContainsFunc(closer, shapes)
+		shaped := u.below != nil || u.control != nil || slices.ContainsFunc(closer, shapes)
 		refused := g.refuses(u, gr)
 		for _, info := range u.infos {
 			if info.NoToken && !g.written[info.lower] && (g.below == nil || g.below.Group(info.Token) == nil) {

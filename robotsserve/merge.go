@@ -126,7 +126,7 @@ type unit struct {
 	infos []*crawler // none: everybody
 	below *robotstxt.Group
 
-	control bool // infos are control tokens, and training is disallowed
+	control *policy.ControlToken // infos is a control token, and training is disallowed
 }
 
 // units lists those of a host, everyone first.

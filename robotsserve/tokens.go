@@ -23,51 +23,45 @@ func (g *grouping) controls(units []unit) []unit {
 	}
 	listed := map[string]bool{}
 	var others, more []unit
-	split := func(u unit, infos []*crawler) bool {
-		if len(infos) == 0 || rights.NewClient(g.p, u.class, g.host, "").Strictest(policy.TrainAI) != policy.Disallowed {
+	split := func(u unit, info *crawler) bool {
+		token := g.p.ControlToken(g.p.Crawler(info.Token), g.host)
+		if !token.Closes() {
 			return false
 		}
-		u.infos, u.control = infos, true
+		u.infos, u.control = []*crawler{info}, &token
 		more = append(more, u)
 		return true
 	}
 	for i, u := range units {
-		var tokens, rest []*crawler
+		var rest []*crawler
 		for _, info := range u.infos {
 			if info.ControlsTraining {
-				tokens = append(tokens, info)
 				listed[info.Token] = true
-			} else {
+			}
+			if !info.ControlsTraining || !split(u, info) {
 				rest = append(rest, info)
 			}
 		}
-		if split(u, tokens) {
-			u.infos = rest
-		}
+		u.infos = rest
 		if i == 0 || len(u.infos) > 0 {
 			others = append(others, u)
 		}
 	}
-	var unlisted []*crawler
 	for _, id := range g.layout.controls {
 		if info := g.crawler(id); !listed[info.Token] {
-			unlisted = append(unlisted, info)
+			split(units[0], info)
 		}
 	}
-	split(units[0], unlisted)
 	return append(others, more...)
 }
 
 // controlBody is the lines of control tokens. The file below is about crawling only.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
-	q := u.class.Query(g.host, policy.TrainAI, "")
 	all, crawling := g.crawling(u.class, u.below)
-	for _, usage := range []policy.Usage{policy.TrainAI, policy.Other} {
-		all = append(all, statementsOf(g.p.Statements(u.class, usage, ""))...)
-	}
+	all = append(all, statementsOf(u.control.Statements())...)
 	lines, losses := g.tokenLines(all, func(at pathpattern.Pattern) []verdict {
 		said := crawling(at)
-		if d := g.p.DecideAt(q, at); !said[0].closes && (d.Verdict == policy.Disallowed || said[0].Statement == nil) {
+		if d := u.control.At(at); !said[0].closes && (d.Verdict == policy.Disallowed || said[0].Statement == nil) {
 			return []verdict{g.verdictOf(d)}
 		}
 		return said

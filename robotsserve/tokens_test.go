@@ -25,7 +25,7 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 		spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl, policy.TrainAI, policy.TrainAI, policy.AIUse, policy.Other}})
 		spec.Publish = policy.Publish{ContentUsage: policy.On, ControlTokens: policy.On, UsageTokens: policy.UsageTokens{"No-Training", "No-Answers", "No-Search"}}
 		spec.Crawlers = slices.Clone(spec.Crawlers)
-		spec.Crawlers[3].ControlsTraining = true // Beta-Extended
+		spec.Crawlers[3].ControlsTraining, spec.Crawlers[3].Main = true, []string{"", "BetaBot", "AlphaBot"}[r.IntN(3)] // Beta-Extended
 		p := compile(t, spec)
 		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
 		other := ""
@@ -57,7 +57,7 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 			if want == policy.Unstated && !theirs.Allowed("Beta-Extended", path) {
 				want = policy.Disallowed
 			}
-			if asked.Usage = policy.TrainAI; policytest.Decide(spec, asked).Verdict == policy.Disallowed {
+			if !policytest.MayTrain(spec, asked) {
 				want = policy.Disallowed
 			}
 			check("Beta-Extended", path, want != policy.Disallowed)

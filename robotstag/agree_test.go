@@ -6,6 +6,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 var (
@@ -32,6 +34,12 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 	for range n {
 		spec := policytest.Random(r, policytest.Options{})
 		spec.Publish.ContentUsage = policy.On
+		spec.Crawlers = slices.Clone(spec.Crawlers)
+		spec.Crawlers[2].Control = &policy.Control{Rules: robotsrule.Of("noarchive"), Takes: []policy.Usage{policy.TrainAI}}
+		spec.Crawlers[4].Control = &policy.Control{Rules: robotsrule.Of("noarchive"), Takes: []policy.Usage{policy.TrainAI, policy.AIUse}}
+		if choice := r.IntN(3); choice > 0 {
+			spec.Publish.Controls = []policy.ControlChoice{{Crawler: spec.Crawlers[4].Token, Value: []string{"", "noarchive", policy.NoControl}[choice]}}
+		}
 		p, err := policy.Compile(spec)
 		if err != nil {
 			t.Fatal(err)

@@ -29,6 +29,19 @@ func Anywhere(publish *policy.Publish, rules []*policy.Rule, now time.Time) (all
 	return all, disallowed, until
 }
 
+// ControlAnywhere returns the rules of a crawler's Control, if rules disallow enough for any path, as if each applied to
+// every path.
+func ControlAnywhere(p *policy.Policy, id policy.CrawlerID, rules []*policy.Rule, now time.Time) robotsrule.Set {
+	disallows := func(u policy.Usage) bool {
+		return slices.ContainsFunc(rules, func(r *policy.Rule) bool {
+			return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+				return s.Usage.Covers(u) && (!s.Allow || s.Qualifiers != nil && s.Qualifiers.TimeLimit.Passed(now))
+			})
+		})
+	}
+	return p.ControlWhere(id, disallows)
+}
+
 // addAnywhere adds what a statement disallows, and returns the rules for it.
 func addAnywhere(v *rights.Verdicts, publish *policy.Publish, s *policy.Statement, now time.Time) (rules robotsrule.Set, until time.Time) {
 	var limit policy.TimeLimit

@@ -55,25 +55,43 @@ func Disallows(rules robotsrule.Set, u policy.Usage) bool {
 
 // Members returns the policy's rules for each audience about the query's host and path, everyone first, and
 // the time when they next change (zero for never). Crawler and usage of the query are ignored. The other
-// members have only rules beyond everyone's. Control tokens, which read no page, are left out.
+// members have only rules beyond everyone's. Tokens that no page can name are left out.
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
 	everyone, until := Rules(p, q)
 	if !everyone.IsEmpty() {
 		members = append(members, Member{Token: Everyone, Rules: everyone})
 	}
+	add := func(id policy.CrawlerID, rules robotsrule.Set) {
+		if head := p.Family(id); head != 0 && p.CrawlerInfo(id).RobotsOnly {
+			q := q
+			q.Crawler = head // who fetches the page, and is obeyed too
+			theirs, change := Rules(p, q)
+			rules, until = rules.Beyond(theirs), earlier(until, change)
+		}
+		if info, own := p.CrawlerInfo(id), OfOne(rules, everyone); info.ReadsPages() && !own.IsEmpty() {
+			members = append(members, Member{Token: info.Token, Rules: own})
+		}
+	}
+	alone := slices.Clone(p.Controlled())
 	for _, c := range p.ClassesOf(q.Host, q.Path)[1:] {
 		q.Crawler = c.Crawlers[0]
+		rules, change := rulesOf(stated(p, q))
+		until = earlier(until, change)
+		for _, id := range c.Crawlers {
+			own := rules
+			if i := slices.Index(alone, id); i >= 0 {
+				q.Crawler, alone = id, slices.Delete(alone, i, i+1)
+				own, change = Rules(p, q)
+				until = earlier(until, change)
+			}
+			add(id, own)
+		}
+	}
+	for _, q.Crawler = range alone {
 		rules, change := Rules(p, q)
 		until = earlier(until, change)
-		if rules = OfOne(rules, everyone); rules.IsEmpty() {
-			continue
-		}
-		for _, id := range c.Crawlers {
-			if info := p.CrawlerInfo(id); !info.RobotsOnly {
-				members = append(members, Member{Token: info.Token, Rules: rules})
-			}
-		}
+		add(q.Crawler, rules)
 	}
 	return members, until
 }
@@ -91,14 +109,17 @@ type Source struct {
 	Decision policy.Decision
 	Engine   *policy.EngineRule // nil: Decision says it
 	Rule     *policy.Rule
+	Control  bool // the rules are the operator's own control, of which Usage is one part
 }
 
 // Rules returns the robots control rules for the query's crawler, host and path, and when they next change
 // because a date passes (zero for never). The query's usage is ignored. A header cannot demand a verified
 // client, so the rules of all clients of that name are combined to the strictest.
 func Rules(p *policy.Policy, q policy.Query) (robotsrule.Set, time.Time) {
-	sources, until := Sources(p, q)
-	var rules robotsrule.Set
+	return rulesOf(Sources(p, q))
+}
+
+func rulesOf(sources []Source, until time.Time) (rules robotsrule.Set, _ time.Time) {
 	for _, s := range sources {
 		rules = rules.Union(s.Rules)
 	}
@@ -107,6 +128,21 @@ func Rules(p *policy.Policy, q policy.Query) (robotsrule.Set, time.Time) {
 
 // Sources is Rules with the reasons, in a fixed order, once for each identity that a client can have.
 func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
+	sources, until = stated(p, q)
+	if p.CrawlerInfo(q.Crawler).Control == nil {
+		return sources, until
+	}
+	for _, q.Identity = range p.Identities() {
+		if rules, u, d := p.ControlOf(q); !rules.IsEmpty() {
+			sources = append(sources, Source{Rules: rules, Usage: u, Decision: d, Rule: d.Rule, Control: true})
+			until = earlier(until, d.Until)
+		}
+	}
+	return sources, until
+}
+
+// stated is Sources without the operators' own controls.
+func stated(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
 	for _, q.Identity = range p.Identities() {
 		for _, u := range policy.Usages() {
 			q.Usage = u

@@ -81,7 +81,7 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		},
 		{
 			"headers for each crawler of a category", "RFC 9110 section 5.4",
-			"  - for: category:ai-training\n    disallow:\n      index: /\n",
+			"  - for: category:seo\n    disallow:\n      index: /\n",
 			`or write "headers tailored" in the Caddyfile`, "",
 		},
 	} {

@@ -50,9 +50,33 @@ func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robot
 			continue
 		}
 		for _, id := range classes[i].Crawlers {
-			if info, own := ps.Exact.CrawlerInfo(id), robotstag.OfOne(rules, everyone); !info.RobotsOnly && !own.IsEmpty() {
+			if info, own := ps.Exact.CrawlerInfo(id), robotstag.OfOne(rules, everyone); info.ReadsPages() && !own.IsEmpty() {
 				members = append(members, robotstag.Member{Token: info.Token, Rules: own})
 			}
+		}
+	}
+	if tailored {
+		for _, id := range ps.Exact.PageTokens(q.Crawler) {
+			class := ps.Exact.ClassOf(id, q.Host)
+			rules, _, change := robotstag.Anywhere(&ps.Exact.Spec().Publish, reaching(ps.Exact, &class), q.Now)
+			until = earlier(until, change)
+			if rules = robotstag.OfOne(rules, everyone); !rules.IsEmpty() {
+				members = append(members, robotstag.Member{Token: ps.Exact.CrawlerInfo(id).Token, Rules: rules})
+			}
+		}
+	}
+	for _, id := range ps.Exact.Controlled() {
+		if tailored && id != q.Crawler {
+			continue
+		}
+		class := ps.Exact.ClassOf(id, q.Host)
+		rules := robotstag.ControlAnywhere(ps.Exact, id, reaching(ps.Exact, &class), q.Now)
+		if rules = rules.Beyond(everyone); !rules.IsEmpty() {
+			token := robotstag.Everyone
+			if !tailored {
+				token = ps.Exact.CrawlerInfo(id).Token
+			}
+			members = append(members, robotstag.Member{Token: token, Rules: rules})
 		}
 	}
 	return members, disallowed, until

@@ -70,7 +70,7 @@ rules:
 			for _, line := range h[robotstag.XRobotsTagField] {
 				if own, ok := strings.CutPrefix(line, "gptbot: "); ok {
 					gptbot = gptbot.Union(robotsrule.Parse(own))
-				} else {
+				} else if line != "amazonbot: noarchive" { // Amazon's own control, where train-ai is disallowed
 					everyone = everyone.Union(robotsrule.Parse(line))
 				}
 			}

@@ -21,6 +21,9 @@ import (
 // maxElements is how many meta tags a page gets before the author hears of it.
 const maxElements = 20
 
+// maxNames is how many crawlers a header names before the author hears of it.
+const maxNames = 50
+
 // maxSamples bounds the paths of hosts for which headers are tried.
 const maxSamples = 1000
 
@@ -92,11 +95,12 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		*left--
 		members, _ := robotstag.Members(s.Policy, policy.Query{Host: host, Path: sm.path, Now: now})
 		_, ps := robotstag.Build(members, robotstag.Usage{}, now)
-		if len(members) > maxElements {
+		tags := strings.Count(s.pages.elements(members, nil).HTML(), "<meta")
+		if tags > maxElements || len(members) > maxNames {
 			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
-				"this puts %d meta tags into every page like %s, and as much into its headers, one for each crawler; "+
+				"this puts %s into every page like %s, and %d names into its headers, one for each crawler; "+
 					`write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, or %s`,
-				len(members), sm.path, tailored))
+				english.Count(tags, "meta tag"), sm.path, len(members), tailored))
 		}
 		problems = append(problems, unnamed(ps, sm.pos)...)
 		for _, p := range ps {

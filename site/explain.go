@@ -208,6 +208,8 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	}
 	info, how := s.Policy.CrawlerInfo(decides), "recognized by its User-Agent"
 	switch {
+	case info.RobotsOnly && info.ReadsMeta:
+		how = "a token of robots.txt, headers and meta tags, which no request carries"
 	case info.RobotsOnly:
 		how = "a token that stands in robots.txt only"
 	case s.Policy.Crawler(e.Agent) != 0:
@@ -221,10 +223,9 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	}
 }
 
-// mayNotIndex is why headers and meta tags tell a crawler not to index a page; nil if they do not, or if no request
-// carries its name.
+// mayNotIndex is why headers and meta tags tell a crawler not to index a page; nil if they do not, or cannot name it.
 func (s *Site) mayNotIndex(q policy.Query) *Reason {
-	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
 		return nil
 	}
 	for _, src := range s.Sources(q) {

@@ -36,7 +36,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 			}
 		}
 	}
-	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
 		c.Summary = "no page is fetched under this token, so these do not reach it"
 		return c
 	}
@@ -137,7 +137,11 @@ func (s *Site) reasons(sources []robotstag.Source) []Reason {
 			c.add(Reason{Place: s.Place(src.Engine.Pos), Rule: s.RuleName(src.Rule), Says: "robots-tag " + src.Rules.String() + " for " + src.Engine.Pattern.String()})
 			continue
 		}
-		c.add(s.reason(src.Decision))
+		reason := s.reason(src.Decision)
+		if src.Control {
+			reason.Says += ", so its operator's own control is sent: " + src.Rules.String()
+		}
+		c.add(reason)
 	}
 	return c.Reasons
 }
@@ -150,7 +154,7 @@ func (c *Channel) add(r Reason) {
 
 func (s *Site) explainPage(q policy.Query) Channel {
 	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(s.Sources(q))}
-	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
 		c.Summary, c.Reasons = "no page is fetched under this token", nil
 		return c
 	}

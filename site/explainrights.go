@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
@@ -30,12 +32,16 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 		rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts(),
 	}
 	publish := &s.File.Spec.Publish
+	for _, x := range s.File.Catalog.ControlsOf(s.Policy.CrawlerInfo(q.Crawler).Token) {
+		all = append(all, Register{"control", cmp.Or(s.controlSays(x, q), "nothing"), x.Docs, x.Operator + ", against " + english.List(x.Takes, "and")})
+	}
 	for _, r := range rights.Registers() {
 		licensed := r == &rights.RSL && publish.License != ""
-		if !licensed && !r.On(publish) {
+		answer, ok := registerSays[r]
+		if !ok || !licensed && !r.On(publish) {
 			continue
 		}
-		for _, says := range registerSays[r](x) {
+		for _, says := range answer(x) {
 			all = append(all, Register{r.Name, cmp.Or(says, "nothing"), r.Document, r.Readers})
 		}
 	}
@@ -52,27 +58,12 @@ type rightsQuestion struct {
 
 // registerSays has, for each register, what it says in answer to a question.
 var registerSays = map[*rights.Register]func(rightsQuestion) []string{
-	&rights.ControlTokens:          rightsQuestion.controlToken,
 	&rights.UsageTokens:            rightsQuestion.usageTokens,
 	&rights.ContentSignal.Register: func(x rightsQuestion) []string { return x.preferences(&rights.ContentSignal) },
 	&rights.ContentUsage.Register:  func(x rightsQuestion) []string { return x.preferences(&rights.ContentUsage) },
 	&rights.NoAI:                   rightsQuestion.noAI,
 	&rights.TDMRep:                 rightsQuestion.tdmrep,
 	&rights.RSL:                    rightsQuestion.rsl,
-}
-
-func (x rightsQuestion) controlToken() []string {
-	token := x.controlOf(x.Crawler)
-	if token == 0 {
-		return nil
-	}
-	q := x.Query
-	q.Crawler, q.Usage = token, policy.Crawl
-	says := "User-agent: " + x.Policy.CrawlerInfo(token).Token
-	if lines := x.Robots.Explain(q).Lines; len(lines) > 0 {
-		says += ", " + lines[0].Text
-	}
-	return []string{says}
 }
 
 func (x rightsQuestion) usageTokens() (says []string) {
@@ -119,18 +110,26 @@ func (x rightsQuestion) rsl() []string {
 	return []string{x.LicenseLink(x.Host)}
 }
 
-// controlOf is the control token that speaks for the training of a crawler, or the
-// crawler itself if it is one; 0 for none.
-func (s *Site) controlOf(id policy.CrawlerID) policy.CrawlerID {
-	info := s.Policy.CrawlerInfo(id)
-	if info.ControlsTraining {
-		return id
+// controlSays returns the published text of an operator's control for a query's URL.
+func (s *Site) controlSays(x crawlers.Control, q policy.Query) string {
+	switch q.Crawler = s.Policy.Crawler(x.Crawlers[0]); x.Kind {
+	case crawlers.ControlToken:
+		if s.File.Spec.Publish.ControlTokens == policy.Off {
+			return ""
+		}
+		says := "User-agent: " + x.Value
+		q.Crawler, q.Usage = s.Policy.Crawler(x.Value), policy.Crawl
+		if lines := s.Robots.Explain(q).Lines; len(lines) > 0 {
+			says += ", " + lines[0].Text
+		}
+		return says
+	case crawlers.ControlRule:
+		rules, _, _ := s.Policy.ControlOf(q)
+		return rules.String()
+	case crawlers.ControlForm:
+		return "nothing: it is set by hand, " + x.Value
 	}
-	row, ok := s.File.Catalog.Lookup(info.Token)
-	if !ok || row.TrainingControl == "" {
-		return 0
-	}
-	return s.Policy.Crawler(row.TrainingControl)
+	return ""
 }
 
 func writeRights(b *strings.Builder, all []Register) {

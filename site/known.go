@@ -38,9 +38,9 @@ func newKnown(f *policyfile.File) *known {
 		names, facts := []string{c.Token}, crawlers.Verification{}
 		if row, ok := f.Catalog.Lookup(c.Token); ok {
 			names, facts = row.Patterns(), row.Verification
-			if row.ReadsMeta {
-				k.tokens[strings.ToLower(c.Token)] = struct{}{}
-			}
+		}
+		if c.ReadsMeta || c.Control != nil {
+			k.tokens[strings.ToLower(c.Token)] = struct{}{}
 		}
 		k.facts = append(k.facts, facts)
 		for _, n := range names { // the strings that the catalog knows, else the token

@@ -304,8 +304,17 @@ func members(tailored bool, p *policy.Policy, q policy.Query) ([]robotstag.Membe
 		return robotstag.Members(p, q)
 	}
 	rules, until := robotstag.Rules(p, q)
-	if rules.IsEmpty() {
-		return nil, until
+	var all []robotstag.Member
+	if !rules.IsEmpty() {
+		all = append(all, robotstag.Member{Token: robotstag.Everyone, Rules: rules})
 	}
-	return []robotstag.Member{{Token: robotstag.Everyone, Rules: rules}}, until
+	for _, id := range p.PageTokens(q.Crawler) {
+		q.Crawler = id
+		own, change := robotstag.Rules(p, q)
+		until = earlier(until, change)
+		if own = own.Beyond(rules); !own.IsEmpty() {
+			all = append(all, robotstag.Member{Token: p.CrawlerInfo(id).Token, Rules: own})
+		}
+	}
+	return all, until
 }

@@ -185,7 +185,9 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 	own := x.p.spec.SitemapsOf(q.host)
 	if x.mayFind(q.host) {
 		x.count("robots.txt: sitemaps of a host where pages can be found")
-	} else if !slices.ContainsFunc(own, func(s string) bool { return slices.ContainsFunc(found, func(f string) bool { return strings.HasSuffix(f, s) }) }) {
+	} else if !slices.ContainsFunc(own, func(s string) bool {
+		return slices.ContainsFunc(found, func(f string) bool { return strings.HasSuffix(f, s) })
+	}) {
 		own = nil
 		x.count("robots.txt: no sitemaps on a closed host")
 	}

@@ -136,11 +136,17 @@ func (x *exam) rendered(host string) *robotsFile {
 // that the policy leaves open.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
-	if x.controlsTraining(q.token) && x.p.naive(x.asked(q, policy.TrainAI)).Verdict == policy.Disallowed {
+	if x.controlsTraining(q.token) && !x.mayTrain(q) {
 		x.count("robots.txt: a control token that is disallowed for training")
 		return false
 	}
 	return a.Verdict == policy.Allowed || a.Verdict == policy.Unstated && x.theyAllow(q.token, crawlertest.NormalPath(q.path))
+}
+
+func (x *exam) mayTrain(q question) bool {
+	asked := x.asked(q, policy.TrainAI)
+	asked.Now = x.p.now
+	return policytest.MayTrain(x.p.spec, asked)
 }
 
 func (x *exam) asked(q question, u policy.Usage) policytest.Question {

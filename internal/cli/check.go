@@ -107,6 +107,8 @@ type checkedPolicy struct {
 	Closed policyfile.Closed        `json:"disallowed"`
 	Limits []string                 `json:"limits,omitempty"`
 
+	Controls []site.ControlState `json:"operators_controls,omitempty"`
+
 	Against *comparedList `json:"against,omitempty"`
 }
 
@@ -114,7 +116,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 	c.Diagnostics = append(c.Diagnostics, ds...)
 	if s != nil {
 		c.Policies = append(c.Policies, checkedPolicy{
-			File: name, Tests: len(s.File.Spec.Expect), Hosts: s.File.Summary(time.Now()), Closed: s.File.Closed(), Limits: s.LimitTexts(),
+			File: name, Tests: len(s.File.Spec.Expect), Hosts: s.File.Summary(time.Now()), Closed: s.File.Closed(), Limits: s.LimitTexts(), Controls: s.ControlStates(time.Now()),
 		})
 	}
 }
@@ -152,7 +154,7 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed
 	}
-	_, err := fmt.Fprintf(out, "%s: %s\n%s%s", name, counts, policyfile.SummaryText(hosts, !long), closed)
+	_, err := fmt.Fprintf(out, "%s: %s\n%s%s%s", name, counts, policyfile.SummaryText(hosts, !long), closed, site.ControlsText(s.ControlStates(time.Now())))
 	return err
 }
 

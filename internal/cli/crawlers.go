@@ -13,6 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
@@ -49,7 +50,7 @@ func listCrawlers(cmd *cobra.Command, known *crawlers.Catalog, source string, ar
 	}
 	list := make([]described, len(found))
 	for i, c := range found {
-		list[i] = described{c, c.Patterns()}
+		list[i] = described{c, c.Patterns(), known.ControlsOf(c.Token)}
 	}
 	return printResult(cmd, asJSON, list, func(out io.Writer) error {
 		switch {
@@ -90,7 +91,22 @@ func writeTable(out io.Writer, list []described) error {
 // described is a crawler with the strings that announce it.
 type described struct {
 	*crawlers.Crawler
-	UserAgents []string `json:"user_agents,omitempty"`
+	UserAgents []string           `json:"user_agents,omitempty"`
+	Controls   []crawlers.Control `json:"controls,omitempty"`
+}
+
+// controlText says what a control of an operator takes away, and how it is used.
+func controlText(x crawlers.Control) string {
+	how := map[crawlers.ControlKind]string{
+		crawlers.ControlToken: "the robots.txt token " + x.Value,
+		crawlers.ControlRule:  x.Value + " in headers and meta tags",
+		crawlers.ControlForm:  "by hand, " + x.Value + " (" + x.Docs + ")",
+	}[x.Kind]
+	takes := english.List(x.Takes, "and")
+	if x.Also != "" {
+		takes += "; it also takes " + x.Also
+	}
+	return how + ": against " + takes
 }
 
 func (d described) verifiedBy() (by []string) {
@@ -146,8 +162,8 @@ func (d described) write(out io.Writer) error {
 	if len(d.Follows) > 0 {
 		line("", "without a group of its own it follows the group of "+strings.Join(d.Follows, ", "))
 	}
-	if d.TrainingControl != "" {
-		line("AI training", "controlled in robots.txt by the token "+d.TrainingControl)
+	for _, x := range d.Controls {
+		line("control", controlText(x))
 	}
 	line("address lists", d.Verification.AddressLists...)
 	line("reverse DNS", d.Verification.ReverseDNS...)

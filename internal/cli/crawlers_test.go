@@ -64,7 +64,7 @@ func TestCrawlersCommand(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if dual, err := runCrawlers(t, "Applebot"); err != nil || !strings.Contains(dual, "follows the group of Googlebot") || !strings.Contains(dual, "by the token Applebot-Extended") {
+	if dual, err := runCrawlers(t, "Applebot"); err != nil || !strings.Contains(dual, "follows the group of Googlebot") || !strings.Contains(dual, "the robots.txt token Applebot-Extended: against train-ai") {
 		t.Errorf("%v\n%s", err, dual)
 	}
 	if _, err := runCrawlers(t, "a", "b"); err == nil {

@@ -63,6 +63,9 @@ func (l *linter) noElements() {
 		var at policy.Pos
 		for j, a := range r.For {
 			c, ok := l.Catalog.Lookup(a.Name)
+			if inPages && ok && a.Kind == policy.ForToken && c.RobotsOnly && !c.ReadsMeta && l.Policy.Spec().Publish.ACAP != policy.Full {
+				l.report("not-published", l.Sources[i].Audiences[j], fmt.Sprintf(`no page is fetched under the token %s, so headers and meta tags cannot name it; name the crawler that fetches for %s, or delete this`, c.Token, c.Operator))
+			}
 			if inPages && ok && a.Kind == policy.ForToken && !c.ReadsMeta && !c.RobotsOnly && !c.FromPolicy {
 				names, at = append(names, c.Token), l.Sources[i].Audiences[j]
 			}

@@ -41,7 +41,7 @@ func (l *linter) dualUse() {
 			}
 			if passed := l.dualUsers(use, l.reach[i].hosts[0]); len(passed) > 0 {
 				l.report("dual-use-crawler", l.Sources[i].Audiences[j], fmt.Sprintf(`%s %s too, but mainly do something else, so %s does not include them; to ask them %s, add "%s: /" to what is disallowed for everyone%s; to keep one out altogether, name it under for`,
-					l.someTokens(passed), use.does, use.categories[0], use.refrain, use.usage, l.controls(use, passed)))
+					l.someTokens(passed), use.does, use.categories[0], use.refrain, use.usage, l.controls(use.usage, passed)))
 			}
 		}
 	}
@@ -52,13 +52,15 @@ func (l *linter) dualUsers(use rightsUse, host string) (passed []policy.CrawlerI
 	for k := range l.Catalog.Len() {
 		c := l.Catalog.At(k)
 		id := l.Policy.Crawler(c.Token)
-		dual := c.Category != use.kind && c.Is(use.kind) || use.usage == policy.TrainAI && c.DualUse()
+		dual := c.Category != use.kind && (c.Is(use.kind) || len(l.controlsOf(c.Token, use.usage, crawlers.ControlToken)) > 0)
 		if !dual || c.RobotsOnly || l.isNamed(c.Token) ||
 			l.decide(id, host, anyPage, policy.Crawl).Verdict == policy.Disallowed ||
 			l.decide(id, host, anyPage, use.usage).Verdict == policy.Disallowed {
 			continue
 		}
-		if control := l.Policy.Crawler(c.TrainingControl); use.usage == policy.TrainAI && control != 0 && l.decide(control, host, anyPage, policy.Crawl).Verdict == policy.Disallowed {
+		if slices.ContainsFunc(l.controlsOf(c.Token, use.usage, crawlers.ControlToken), func(x crawlers.Control) bool {
+			return l.decide(l.Policy.Crawler(x.Value), host, anyPage, policy.Crawl).Verdict == policy.Disallowed
+		}) {
 			continue
 		}
 		passed = append(passed, id)
@@ -66,21 +68,41 @@ func (l *linter) dualUsers(use rightsUse, host string) (passed []policy.CrawlerI
 	return passed
 }
 
-// controls names the tokens that switch off training.
-func (l *linter) controls(use rightsUse, ids []policy.CrawlerID) string {
-	if use.usage != policy.TrainAI {
-		return ""
-	}
-	var names []string
-	for _, id := range ids {
-		if c, ok := l.Catalog.Lookup(l.Policy.CrawlerInfo(id).Token); ok && c.TrainingControl != "" && !slices.Contains(names, c.TrainingControl) {
-			names = append(names, c.TrainingControl)
+// controlsOf lists the controls of a kind that take a usage away from a crawler.
+func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlKind) []crawlers.Control {
+	return slices.DeleteFunc(l.Catalog.ControlsOf(token), func(x crawlers.Control) bool {
+		return x.Kind != kind || !slices.Contains(x.Takes, u.String())
+	})
+}
+
+// controls says which controls of some crawlers' operators such a line sends, and which need more.
+func (l *linter) controls(u policy.Usage, ids []policy.CrawlerID) (text string) {
+	var sent, more []string
+	add := func(to *[]string, text string) {
+		if !slices.Contains(*to, text) {
+			*to = append(*to, text)
 		}
 	}
-	if len(names) == 0 {
-		return ""
+	for _, id := range ids {
+		token := l.Policy.CrawlerInfo(id).Token
+		for _, x := range l.controlsOf(token, u, crawlers.ControlToken) {
+			add(&sent, "disallows "+x.Value)
+		}
+		for _, x := range l.controlsOf(token, u, crawlers.ControlRule) {
+			if len(x.Takes) > 1 {
+				add(&more, fmt.Sprintf(`; for %s, write "controls: {%s: %s}" under publish`, token, token, x.Value))
+			} else {
+				add(&sent, "sends "+x.Value+" to "+token)
+			}
+		}
+		for _, x := range l.controlsOf(token, u, crawlers.ControlForm) {
+			add(&more, fmt.Sprintf(`; for %s, change %s's setting by hand (%s)`, token, x.Operator, x.Docs))
+		}
 	}
-	return ", and disallow crawl for " + english.List(names, "and") + ", which stands for their training alone"
+	if len(sent) > 0 {
+		text = ", which also " + english.List(sent, "and")
+	}
+	return text + strings.Join(more, "")
 }
 
 func (l *linter) isNamed(token string) bool {
@@ -138,8 +160,8 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 	if len(written) > maxPatterns {
 		crawl = "disallows crawl of the same paths"
 	}
-	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; %s; to keep them out, add a rule "for: %s" that %s%s`,
-		use.refrain, l.someTokens(may), what, l.readers(use), yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
+	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; few operators read %s, and nearly all read in robots.txt what they may not crawl; to keep them out, add a rule "for: %s" that %s%s`,
+		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 
 // isSettled reports whether a rule for some categories, or a test, says whether they may crawl the paths.
@@ -168,14 +190,6 @@ func (l *linter) mayFetch(categories []policy.Audience, host, path string) (may 
 		}
 	}
 	return may
-}
-
-// readers says who reads what is published of a usage; see docs/reference/rights.md.
-func (l *linter) readers(use rightsUse) string {
-	if use.usage == policy.TrainAI && l.Policy.Spec().Publish.ControlTokens == policy.On {
-		return "only Google and Apple say that they read it, in the groups of robots.txt for Google-Extended and Applebot-Extended, and nearly all read there what they may not crawl"
-	}
-	return fmt.Sprintf("no operator says that its crawlers read %s, and nearly all read in robots.txt what they may not crawl", use.usage)
 }
 
 // indexOfWholeSite is the place of the statement that disallows a usage of the whole site, or -1.

@@ -28,6 +28,9 @@ func Rights(spec *policy.Spec, q Question) crawlertest.Rights {
 				r = r.And(within(u, limits))
 			}
 		}
+		if controlled(spec, q) {
+			r = r.And(crawlertest.EvaluateX([]string{crawler(spec, q.Token).Control.Rules.String()}, "*"))
+		}
 		for _, e := range EngineRules(spec, q) {
 			r = r.And(crawlertest.EvaluateX([]string{e.Rule.Expired(q.Now).String()}, "*"))
 		}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ControlKind is how a site uses a [Control].
+type ControlKind string
+
+// The kinds of controls.
+const (
+	ControlToken ControlKind = "token" // a group of robots.txt for a token that no crawler sends
+	ControlRule  ControlKind = "rule"  // a rule in X-Robots-Tag and robots meta tags
+	ControlForm  ControlKind = "form"  // a setting that a person makes at the operator's site
+)
+
+var controlKinds = []ControlKind{ControlToken, ControlRule, ControlForm}
+
+// Control is something that an operator documents for refusing some usages, besides the groups of robots.txt for its crawlers.
+type Control struct {
+	Operator string      `json:"operator"`
+	Crawlers []string    `json:"crawlers"` // whose pages it is about, the main crawler first
+	Kind     ControlKind `json:"kind"`
+	Value    string      `json:"value"`          // the token, the rule, or the place of the setting
+	Takes    []string    `json:"takes"`          // the usages that it takes away
+	Also     string      `json:"also,omitempty"` // what else it takes away, as the end of a sentence
+	Docs     string      `json:"docs"`
+	AsOf     string      `json:"as_of"` // the day on which the row was last checked, as YYYY-MM-DD
+}
+
+// Controls returns the operators' own controls, in the order of the catalog.
+func (c *Catalog) Controls() []Control { return slices.Clone(c.controls) }
+
+// ControlsOf returns the controls that concern a crawler, or that it is the token of.
+func (c *Catalog) ControlsOf(token string) (all []Control) {
+	for _, x := range c.controls {
+		if x.isFor(token) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+func (x *Control) isFor(token string) bool {
+	return x.Kind == ControlToken && strings.EqualFold(x.Value, token) ||
+		slices.ContainsFunc(x.Crawlers, func(name string) bool { return strings.EqualFold(name, token) })
+}
+
+// Aged returns the controls that were last checked more than some days before now.
+func Aged(controls []Control, now time.Time, days int) (old []Control) {
+	for _, x := range controls {
+		if at, err := time.Parse(time.DateOnly, x.AsOf); err != nil || now.Sub(at) > time.Duration(days)*24*time.Hour {
+			old = append(old, x)
+		}
+	}
+	return old
+}
+
+// control reads one row of controls.
+func (p *fileParser) control(key, value *yaml.Node) {
+	x := Control{AsOf: p.asOf}
+	p.fields(value, map[string]any{
+		"operator": &x.Operator, "crawlers": &x.Crawlers, "kind": (*string)(&x.Kind), "value": &x.Value,
+		"takes": &x.Takes, "also": &x.Also, "docs": &x.Docs, "as-of": &x.AsOf,
+	})
+	switch {
+	case !slices.Contains(controlKinds, x.Kind):
+		p.errorf(key, "%s: kind is %q; expected token, rule or form", key.Value, x.Kind)
+	case x.Operator == "", x.Value == "", len(x.Crawlers) == 0, len(x.Takes) == 0:
+		p.errorf(key, "%s: operator, value, crawlers or takes is missing", key.Value)
+	case !isWebAddress(x.Docs):
+		p.errorf(key, "%s: invalid docs %q: must be a web address such as https://www.example.com/bot", key.Value, x.Docs)
+	}
+	if _, err := time.Parse(time.DateOnly, x.AsOf); err != nil {
+		p.errorf(key, "%s: as-of is %q; expected a date such as 2026-11-21", key.Value, x.AsOf)
+	}
+	p.controls = append(p.controls, x)
+}
+
+// checkControls returns the crawlers and tokens of controls that a catalog lacks.
+func (c *Catalog) checkControls() (errs []error) {
+	for _, x := range c.controls {
+		for _, token := range x.Crawlers {
+			if _, ok := c.Lookup(token); !ok {
+				errs = append(errs, fmt.Errorf("controls: %s, which is not in the catalog, has a control of %s", token, x.Operator))
+			}
+		}
+		if row, ok := c.Lookup(x.Value); x.Kind == ControlToken && (!ok || !row.RobotsOnly) {
+			errs = append(errs, fmt.Errorf("controls: %s is not a robots-only token of the catalog", x.Value))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policytest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// crawler returns the entry of a token, or an empty one.
+func crawler(spec *policy.Spec, token string) policy.Crawler {
+	for _, c := range spec.Crawlers {
+		if strings.EqualFold(c.Token, token) {
+			return c
+		}
+	}
+	return policy.Crawler{}
+}
+
+// MayTrain reports whether the policy leaves training to the operator of a control token: it is disallowed to neither the
+// token nor the crawler whose pages it is about, or an allow entry is closer to the token.
+func MayTrain(spec *policy.Spec, q Question) bool {
+	q.Usage, q.Identity = policy.TrainAI, policy.Verified
+	own := Decide(spec, q)
+	main := q
+	main.Token = crawler(spec, q.Token).Main
+	theirs := Decide(spec, main)
+	switch {
+	case own.Verdict == policy.Disallowed:
+		return false
+	case main.Token == "" || theirs.Verdict != policy.Disallowed:
+		return true
+	case own.Verdict == policy.Unstated:
+		return false
+	}
+	near := closestOf(spec, q, own.Statement)
+	return near == byToken || near < closestOf(spec, main, theirs.Statement)
+}
+
+// closestOf is how closely the rule of a statement names the crawler of a question.
+func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
+	best := byEveryone
+	for i := range spec.Rules {
+		for j := range spec.Rules[i].Statements {
+			if &spec.Rules[i].Statements[j] != s {
+				continue
+			}
+			for _, a := range spec.Rules[i].For {
+				if n, ok := closeness(spec, a, q); ok {
+					best = min(best, n)
+				}
+			}
+		}
+	}
+	return best
+}
+
+// controlled reports whether the own rules of an operator are sent to its crawler, for one identity.
+func controlled(spec *policy.Spec, q Question) bool {
+	control := crawler(spec, q.Token).Control
+	if control == nil {
+		return false
+	}
+	disallowed := func(u policy.Usage, path string) bool {
+		q := q
+		q.Usage, q.Path = u, path
+		return Decide(spec, q).Verdict == policy.Disallowed
+	}
+	choice := ""
+	for _, c := range spec.Publish.Controls {
+		if strings.EqualFold(c.Crawler, q.Token) {
+			choice = c.Value
+		}
+	}
+	opened := false
+	for _, s := range speakers(spec, Question{Token: q.Token, Host: q.Host, Identity: policy.Verified}) {
+		opened = opened || slices.ContainsFunc(s.rule.Statements, func(s policy.Statement) bool { return s.Usage == policy.Crawl && s.Allow })
+	}
+	if !opened && disallowed(policy.Crawl, "/~nothing~matches~") {
+		return false
+	}
+	taken := 0
+	for _, u := range control.Takes {
+		if disallowed(u, q.Path) && (choice == "" || u == policy.TrainAI || u == policy.AIUse) {
+			taken++
+		}
+	}
+	return choice != policy.NoControl && taken > 0 && (choice != "" || taken == len(control.Takes))
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// Controlled lists the crawlers with a Control.
+func (p *Policy) Controlled() []CrawlerID { return p.table.controlled }
+
+// PageTokens lists the tokens for which no request is made, and which operators look for in the pages that a crawler
+// fetches.
+func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
+	for _, id := range p.table.pageTokens {
+		if p.Family(id) == fetches {
+			tokens = append(tokens, id)
+		}
+	}
+	return tokens
+}
+
+// ControlOf returns the rules that are sent because of the Control of the query's crawler, and a decision that they come
+// from; no rules where the policy does not disallow enough, or the crawler may fetch nothing. It ignores the usage of the query.
+func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decision) {
+	if p.crawler(q.Crawler).Control == nil || p.StaysOut(q) {
+		return rules, usage, by
+	}
+	rules = p.ControlWhere(q.Crawler, func(u Usage) bool {
+		q.Usage = u
+		d := p.Decide(q)
+		if d.Verdict == Disallowed && (by.Rule == nil || usage.IsACAP()) {
+			usage, by = u, d
+		}
+		return d.Verdict == Disallowed
+	})
+	return rules, usage, by
+}
+
+// StaysOut reports whether the query's crawler may fetch no page of the host, and so reads no header. It depends on the
+// host alone.
+func (p *Policy) StaysOut(q Query) bool {
+	q.Usage = Crawl
+	c := p.ClassOf(q.Crawler, q.Host)
+	return p.DecideAt(q, pathpattern.All).Verdict == Disallowed &&
+		!slices.ContainsFunc(p.Statements(&c, Crawl, ""), func(a Applied) bool { return a.Statement.Allow })
+}
+
+// ControlWhere returns the rules of a crawler's Control where some usages are disallowed to it; no rules if these are not
+// enough.
+func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsrule.Set {
+	info := p.crawler(id)
+	if info.Control == nil {
+		return robotsrule.Set{}
+	}
+	enough := false
+	switch choice := p.spec.Publish.controlChoice(info.Token); choice {
+	case NoControl:
+	case "":
+		enough = !slices.ContainsFunc(info.Control.Takes, func(u Usage) bool { return !disallowed(u) })
+	default:
+		enough = slices.ContainsFunc(info.Control.Takes, func(u Usage) bool { return !u.IsACAP() && disallowed(u) })
+	}
+	if !enough {
+		return robotsrule.Set{}
+	}
+	return info.Control.Rules
+}
+
+func (b *Publish) controlChoice(token string) string {
+	for _, c := range b.Controls {
+		if strings.EqualFold(c.Crawler, token) {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+// ControlToken decides for a control token what the operator may use for training: what is disallowed to the token or to
+// the crawler whose pages it is about. An allow entry that reaches the token more closely than the disallow entry reaches
+// the crawler, or by its name, wins.
+type ControlToken struct {
+	p           *Policy
+	token, main Class
+	host        string
+}
+
+// ControlToken returns the decisions of a control token on a host.
+func (p *Policy) ControlToken(id CrawlerID, host string) ControlToken {
+	c := ControlToken{p: p, token: p.ClassOf(id, host), host: host}
+	c.main = c.token
+	if main := p.Crawler(p.crawler(id).Main); main != 0 {
+		c.main = p.ClassOf(main, host)
+	}
+	return c
+}
+
+// At decides about paths that match a pattern and only those of the policy's patterns that cover it.
+func (c *ControlToken) At(at pathpattern.Pattern) Decision {
+	return c.decide(func(of *Class) Decision { return c.p.DecideAt(of.Query(c.host, TrainAI, ""), at) })
+}
+
+// Decide decides about the path of a query at its time.
+func (c *ControlToken) Decide(q Query) Decision {
+	return c.decide(func(of *Class) Decision {
+		own := of.Query(c.host, TrainAI, "")
+		own.Path, own.Now = q.Path, q.Now
+		return c.p.Decide(own)
+	})
+}
+
+func (c *ControlToken) decide(of func(*Class) Decision) Decision {
+	own := of(&c.token)
+	if own.Verdict == Disallowed || len(c.main.Crawlers) == 0 {
+		return own
+	}
+	main := of(&c.main)
+	if main.Verdict != Disallowed {
+		return own
+	}
+	if tier := c.tierOf(&c.token, own.Rule); own.Verdict == Allowed && (tier == TierToken || tier < c.tierOf(&c.main, main.Rule)) {
+		return own
+	}
+	return main
+}
+
+// tierOf returns how closely a rule names the crawlers of a class.
+func (c *ControlToken) tierOf(of *Class, r *Rule) Tier {
+	for tier := range TierEveryone {
+		if slices.Contains(c.p.Rules(of, tier), r) {
+			return tier
+		}
+	}
+	return TierEveryone
+}
+
+// Statements lists what the policy states about training to the token and to its crawler.
+func (c *ControlToken) Statements() (all []Applied) {
+	for _, of := range []*Class{&c.token, &c.main} {
+		for _, u := range []Usage{TrainAI, Other} {
+			all = append(all, c.p.Statements(of, u, "")...)
+		}
+	}
+	return all
+}
+
+// Closes reports whether training is disallowed for some path.
+func (c *ControlToken) Closes() bool {
+	if c.At(pathpattern.All).Verdict == Disallowed {
+		return true
+	}
+	for _, a := range c.Statements() {
+		for _, pattern := range a.Statement.Pattern.Rooted() {
+			if c.At(pattern).Verdict == Disallowed {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// ControlState says what a policy makes of one control of an operator against one usage that it disallows.
+type ControlState struct {
+	Usage    string   `json:"usage"`
+	Operator string   `json:"operator"`
+	Sent     string   `json:"sent,omitempty"`    // what carries it; empty if nothing does
+	Where    []string `json:"where,omitempty"`   // the patterns that it is sent for
+	Costs    string   `json:"costs,omitempty"`   // what it takes away that the policy does not disallow
+	ByHand   string   `json:"by_hand,omitempty"` // what remains to be done
+}
+
+// ControlStates lists the operators' own controls against AI training and AI answers, for what the policy disallows.
+func (s *Site) ControlStates(now time.Time) (all []ControlState) {
+	for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse} {
+		for _, x := range s.File.Catalog.Controls() {
+			if !slices.Contains(x.Takes, u.String()) {
+				continue
+			}
+			if state, wanted := s.controlState(x, u, now); wanted {
+				all = append(all, state)
+			}
+		}
+	}
+	return all
+}
+
+// controlState asks for an example of each pattern for which the policy may disallow the usage.
+func (s *Site) controlState(x crawlers.Control, u policy.Usage, now time.Time) (state ControlState, wanted bool) {
+	state = ControlState{Usage: u.String(), Operator: x.Operator, Costs: x.Also}
+	costs := map[string]bool{}
+	for i := range s.File.Spec.Rules {
+		r := &s.File.Spec.Rules[i]
+		host, where := "", ""
+		if len(r.Hosts) > 0 {
+			host, where = r.Hosts[0].Example(), " on "+string(r.Hosts[0])
+		}
+		for j := range r.Statements {
+			st := &r.Statements[j]
+			q := policy.Query{Crawler: s.Policy.Crawler(x.Crawlers[0]), Identity: policy.Verified, Host: host, Path: st.Pattern.Example(), Usage: u, Now: now}
+			if st.Allow || !st.Usage.Covers(u) || s.controlWanted(x, q) != r {
+				continue
+			}
+			wanted = true
+			if text := st.Pattern.String() + where; s.controlSent(x, q) && !slices.Contains(state.Where, text) {
+				state.Where = append(state.Where, text)
+			}
+			for _, taken := range x.Takes {
+				if q.Usage, _ = policy.ParseUsage(taken); s.Policy.Decide(q).Verdict != policy.Disallowed && q.Usage != u {
+					costs[taken] = true
+				}
+			}
+		}
+	}
+	var more []string
+	for _, taken := range x.Takes {
+		if costs[taken] {
+			more = append(more, taken)
+		}
+	}
+	if x.Also != "" {
+		more = append(more, x.Also)
+	}
+	state.Costs = strings.Join(more, ", ")
+	switch {
+	case len(state.Where) > 0 && x.Kind == crawlers.ControlToken:
+		state.Sent = x.Value + " in robots.txt"
+	case len(state.Where) > 0:
+		state.Sent = x.Value + " to " + english.List(x.Crawlers, "and")
+	case x.Kind == crawlers.ControlToken:
+		state.ByHand = `write "control-tokens: on" under publish`
+	case x.Kind == crawlers.ControlRule:
+		state.ByHand = fmt.Sprintf(`write "publish: {controls: {%s: %s}}"`, x.Crawlers[0], x.Value)
+	default:
+		state.ByHand = x.Value + ": " + x.Docs
+	}
+	return state, wanted
+}
+
+// controlWanted returns the rule that disallows the query's usage to the main crawler of a control, or to its token; nil if
+// none does.
+func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
+	d := s.Policy.Decide(q)
+	if x.Kind == crawlers.ControlToken {
+		token := s.Policy.ControlToken(s.Policy.Crawler(x.Value), q.Host)
+		d = token.Decide(q)
+	}
+	if d.Verdict != policy.Disallowed || x.Kind != crawlers.ControlToken && s.Policy.StaysOut(q) {
+		return nil
+	}
+	return d.Rule
+}
+
+func (s *Site) controlSent(x crawlers.Control, q policy.Query) bool {
+	switch x.Kind {
+	case crawlers.ControlToken:
+		return s.File.Spec.Publish.ControlTokens != policy.Off
+	case crawlers.ControlRule:
+		rules, _, _ := s.Policy.ControlOf(q)
+		return !rules.IsEmpty()
+	case crawlers.ControlForm:
+	}
+	return false
+}
+
+// ControlsText is a table of states, "" for none.
+func ControlsText(all []ControlState) string {
+	if len(all) == 0 {
+		return ""
+	}
+	const patterns = 3
+	var b strings.Builder
+	b.WriteString("operators' own controls:\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  USAGE\tOPERATOR\tSENT\tWHERE\tALSO TAKES AWAY\tTO BE DONE BY HAND")
+	or := func(text, none string) string {
+		if text == "" {
+			return none
+		}
+		return text
+	}
+	for _, x := range all {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", x.Usage, x.Operator, or(x.Sent, "nothing"), or(english.Some(x.Where, patterns), "-"), or(x.Costs, "-"), or(x.ByHand, "-"))
+	}
+	w.Flush()
+	return b.String()
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+)
+
+// told is what operators read, each by a reader that knows nothing but the operator's document.
+type told struct {
+	google, apple   bool // the token's group in robots.txt disallows the page
+	bing, amazon    bool // noarchive reaches the crawler by its header or by a meta tag with its name
+	openai, claude  bool // the group of GPTBot or ClaudeBot disallows the page
+	bingCrawl       bool // Bingbot may not crawl the page
+	googleNoArchive bool // which Google does not need
+}
+
+func readOperators(s *Site, path string) told {
+	robots, _ := s.Robots.Text("www.example.com")
+	read := crawlertest.ReadRobotsTxt(robots)
+	closed := func(token string) bool { return !read.Allowed(token, path) }
+	page := s.Page("www.example.com", path, time.Now())
+	var lines []string
+	if h := page.header(); h != nil {
+		lines = h[http.CanonicalHeaderKey("X-Robots-Tag")]
+	}
+	archive := func(agent string) bool { return !crawlertest.EvaluateX(lines, agent).Archive }
+	named := func(agent string) bool {
+		tags := strings.ToLower(page.Elements.HTML())
+		return strings.Contains(tags, `name="`+agent+`" content="noarchive`) || strings.Contains(tags, `name="robots" content="noarchive`)
+	}
+	return told{
+		google: closed("Google-Extended"), apple: closed("Applebot-Extended"),
+		bing: archive("bingbot") && named("bingbot"), amazon: archive("amazonbot") && named("amazonbot"),
+		openai: closed("GPTBot"), claude: closed("ClaudeBot"),
+		bingCrawl: closed("Bingbot"), googleNoArchive: archive("googlebot"),
+	}
+}
+
+// Twelve policies in words, and what they must and must not change for each operator.
+func TestOperatorsControls(t *testing.T) {
+	for _, c := range []struct {
+		words, policy string
+		want          told
+	}{
+		{"nothing is said", `rules: [{for: GPTBot, disallow: {crawl: /private/}}]`, told{}},
+		{"nobody may train", `rules: [{for: everyone, disallow: {train-ai: /}}]`, told{google: true, apple: true, amazon: true}},
+		{"Google may show us, not train", `rules: [{for: Googlebot, disallow: {train-ai: /}}]`, told{google: true}},
+		{"search engines may not train", `rules: [{for: category:search, disallow: {train-ai: /}}]`, told{google: true, apple: true}},
+		{"Google may not train", `rules: [{for: "operator:Google", disallow: {train-ai: /}}]`, told{google: true}},
+		{"nobody but Google may train", `rules: [{for: everyone, disallow: {train-ai: /}}, {for: Google-Extended, allow: {train-ai: /}}]`, told{apple: true, amazon: true}},
+		{"Bing and Amazon may not train or answer", `rules: [{for: [Bingbot, Amazonbot], disallow: {train-ai: /, ai-use: /}}]`, told{amazon: true}},
+		{"not in Copilot, whatever it costs", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: Bingbot, disallow: {ai-use: /}}]", told{bing: true}},
+		{"no training, no answers, no copies by Bing", `rules: [{for: Bingbot, disallow: {train-ai: /, ai-use: /, preserve: /}}]`, told{bing: true}},
+		{"no training, but no tag for Amazon", "publish: {controls: {Amazonbot: off}}\nrules: [{for: everyone, disallow: {train-ai: /}}]", told{google: true, apple: true}},
+		{"no training with another part of the site", `rules: [{for: everyone, disallow: {train-ai: /archive/}}]`, told{}},
+		{"no AI at all, search stays", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: [category:ai-training, category:ai-input, category:ai-assistant, category:ai-agent], disallow: {crawl: /}}, {for: everyone, disallow: {train-ai: /, ai-use: /}}]",
+			told{google: true, apple: true, bing: true, openai: true, claude: true}},
+	} {
+		t.Run(c.words, func(t *testing.T) {
+			s, ds := Load("policy.yaml", []byte("version: 1\n"+c.policy+"\n"))
+			if s == nil {
+				t.Fatal(ds)
+			}
+			if got := readOperators(s, "/news/1"); got != c.want {
+				robots, _ := s.Robots.Text("www.example.com")
+				t.Errorf("got %+v\nwant %+v\n%s\n%v", got, c.want, robots, s.Page("www.example.com", "/news/1", time.Now()).header())
+			}
+		})
+	}
+}
+
+// A path that is too long to compare gets what holds for any path.
+func TestControlsOfLongPaths(t *testing.T) {
+	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, disallow: {train-ai: /archive/}}]\n"))
+	sent := s.Page("www.example.com", "/"+strings.Repeat("a%2f", 9000), time.Now()).header()["X-Robots-Tag"]
+	if !slices.Contains(sent, "amazonbot: noarchive") {
+		t.Errorf("%q", sent)
+	}
+}
