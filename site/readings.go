@@ -157,7 +157,7 @@ func (r *Reading) Violation(c Token, s *Site, t *Target, q policy.Query) (policy
 	q.Identity, q.Purposes, q.Now = policy.Verified, nil, time.Unix(r.At, 0)
 	verdict := r.Site.EdgeOf(t, q)
 	found := verdict.Decision.Verdict == policy.Disallowed && !verdict.AnyCase
-	return verdict.Decision, found && !(r.Site.Policy.CrawlerInfo(q.Crawler).Rare && leavesOpen(r.Site.Robots.Explain(q)))
+	return verdict.Decision, found && (!r.Site.Policy.CrawlerInfo(q.Crawler).Rare || !leavesOpen(r.Site.Robots.Explain(q)))
 }
 
 // All returns what crawlers have fetched from this server: the last reading of each crawler and host.
