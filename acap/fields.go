@@ -116,7 +116,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 			return nil
 		}
 		w.problem(policy.NewProblem(policy.Error, "acap-cross", s.statements[0].Statement.Pos,
-			"ACAP records cannot express which of these overlapping paths with * wins; write fewer of them, or write \"acap: off\" under publish"))
+			"too many paths with * overlap here for ACAP records to express which one wins; write fewer of them, or write \"acap: off\" under publish"))
 		return nil
 	}
 	for i := range s.claims {

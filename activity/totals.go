@@ -19,8 +19,8 @@ type Totals struct {
 // OtherPath stands for all paths that have no row of their own.
 const OtherPath = "(other)"
 
-// Since returns the beginning of the last days, for the given number of whole days. The last of
-// them is today, in UTC.
+// Since returns the beginning of a period that ends now. For two or more whole days the period begins with a day in
+// UTC, and today is the last of them. Any other period, one day included, begins exactly d ago.
 func Since(now time.Time, d time.Duration) time.Time {
 	const day = 24 * time.Hour
 	if d <= day || d%day != 0 {

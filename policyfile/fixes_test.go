@@ -99,7 +99,7 @@ sitemaps: /sitemap.xml`,
     disallow: {crawl: /a/}
   - for: everyone
     allow: {crawl: /a/}`,
-		"tie", "delete the disallow entry in line 4, which changes nothing", "  - for: everyone\n    disallow: {crawl: /a/}\n", "", "",
+		"tie", "delete the disallow entry in line 4, which has no effect", "  - for: everyone\n    disallow: {crawl: /a/}\n", "", "",
 	},
 	{
 		"let search engines in", `

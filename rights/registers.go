@@ -35,7 +35,7 @@ var (
 	}
 	UsageTokens = Register{
 		Name: "usage token", Key: "usage-tokens", ForEveryone: true,
-		Document: "draft-kelley-aipref-training-preference-signal-00, October 2026", Readers: "nobody yet; Google intends to",
+		Document: "draft-kelley-aipref-training-preference-signal-00, October 2026", Readers: "none yet; Google intends to",
 		Carries: func(p *policy.Publish, u policy.Usage) bool {
 			return p.UsageTokens[slices.Index(policyUsages, u)] != ""
 		},

@@ -24,7 +24,7 @@ type grouping struct {
 	below    *robotstxt.File   // a file that is merged, or nil
 	extra    []*crawler        // that only it names
 	room     int               // for the bytes of all groups
-	work     int               // statements flattened
+	work     int               // statements made into cells
 	mostWork int
 	shut     int // crawlers whose groups had no room, or would take too long
 	losses   []Loss
@@ -114,7 +114,7 @@ func narrower(p *policy.Policy, c *policy.Class) (rules []*policy.Rule) {
 	return rules
 }
 
-// Limits on the statements that are flattened, once for each class of crawlers with rules of its
+// Limits on the statements that are made into cells, once for each class of crawlers with rules of its
 // own about crawling. A group by itself counts as groupWork of them.
 const (
 	maxWork      = 4 << 20 // in the file of a host

@@ -83,7 +83,7 @@ func tooLarge(p *policy.Policy, n int) policy.Problem {
 // tooMuch is the problem of a file that would take too long to make.
 func tooMuch(p *policy.Policy) policy.Problem {
 	return policy.NewProblem(policy.Error, "robots-txt-too-large", largestRule(p),
-		"there are so many crawl rules for single crawlers and for everyone that rendering robots.txt would take minutes; "+
+		"rendering robots.txt would take minutes, because there are too many crawl rules for single crawlers and for everyone; "+
 			"write rules for categories or operators instead of for each crawler")
 }
 
@@ -117,7 +117,7 @@ type drawing struct {
 	groups     []*group        // as they are printed
 	left       map[string]bool // by token in lower case: crawlers that groups count and do not name
 	losses     []Loss
-	work       int // statements that were flattened, and lines
+	work       int // statements made into cells, and lines
 	shut       int // crawlers whose groups had no room, or would take too long
 }
 

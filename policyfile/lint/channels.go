@@ -24,7 +24,7 @@ func (l *linter) notPublished() {
 	for i := range l.rules {
 		r := &l.rules[i]
 		if len(r.Requests) > 0 && publish.ActionRequests == policy.Off {
-			l.report("not-published", r.Requests[0].Pos, `requests are not published, as ACAP 1.0 calls them not ready for use; write "action-requests: on" under publish if you have agreed on them with the crawler's operator, or delete this`)
+			l.report("not-published", r.Requests[0].Pos, `requests are not published, because ACAP 1.0 calls them not ready. If you have agreed on them with the crawler's operator, write "action-requests: on" under publish; otherwise delete this`)
 		} else if len(r.Requests) > 0 {
 			acapOff(r.Requests[0].Pos, "requests")
 		}
@@ -71,7 +71,7 @@ func (l *linter) noElements() {
 			}
 		}
 		if len(names) > 0 {
-			l.report("no-meta-tag", at, fmt.Sprintf(`pages get no meta tag for %s, as no document of its operator says that it reads them; the header X-Robots-Tag says the same to it; if it reads elements with its name, write "%s: {reads-meta: true}" under crawlers`,
+			l.report("no-meta-tag", at, fmt.Sprintf(`pages get no meta tag for %s, because its operator does not document that it reads one. The header X-Robots-Tag has the rule. If it reads meta tags with its name, write "%s: {reads-meta: true}" under crawlers`,
 				english.Some(names, shown), names[0]))
 		}
 	}
@@ -105,7 +105,7 @@ func (l *linter) lostQualifiers() {
 		case l.Policy.Spec().Publish.ACAP == policy.Off:
 			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only ACAP can express %s, and "acap: off" leaves it out; write "acap: auto" under publish, or delete the qualifier`, english.List(lost, "and")))
 		default:
-			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the ACAP records in robots.txt can express %s; headers and pages cannot, and search engines do not read ACAP; disallow %s if they must not do it without that condition", english.List(lost, "and"), s.Usage))
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the ACAP records in robots.txt can express %s, and search engines do not read ACAP. Disallow %s if they must not do it without that condition", english.List(lost, "and"), s.Usage))
 		}
 	})
 }
@@ -138,7 +138,7 @@ func (l *linter) exemptions() {
 					continue
 				}
 				if narrow, ok := inner(s.Pattern, g.s.Pattern); ok && l.exempts(rule, s, g, narrow) {
-					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for everyone (line %d), and a page and its headers cannot make an exception, as they say the same to %s; only robots.txt can; name the crawlers for which line %d is meant instead of everyone",
+					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for everyone (line %d). Only robots.txt can make an exception for %s, a page and its headers cannot; instead of everyone, name the crawlers for which line %d is meant",
 						s.Usage, g.s.Pos.Line, audienceText(&l.rules[rule]), g.s.Pos.Line))
 					return
 				}

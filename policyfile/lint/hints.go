@@ -365,7 +365,7 @@ func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
 			}
 		}
 		if len(lost) > 0 {
-			l.report("limit-dropped", s.Pos, fmt.Sprintf(`The condition "%s" of line %d does not hold here, as this allow entry is narrower and has none. To keep it, write %s: {paths: %s, %s} here`,
+			l.report("limit-dropped", s.Pos, fmt.Sprintf(`The condition "%s" of line %d does not apply here, because this allow entry is narrower and has none. To keep it, write %s: {paths: %s, %s} here`,
 				lost[0], l.pos(w.s).Line, s.Usage, AsWritten(s.Pattern.String()), join(lost)))
 			return true
 		}

@@ -38,7 +38,7 @@ func (l *linter) redundant() {
 		if t.s.Usage != s.Usage {
 			what = t.s.Usage.String() + " of " + what
 		}
-		l.report("changes-nothing", s.Pos, fmt.Sprintf("%s changes nothing here: line %d already %s %s for %s; delete it", quote(s.Pattern.String()), t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
+		l.report("changes-nothing", s.Pos, fmt.Sprintf("%s has no effect here: line %d already %s %s for %s; delete it", quote(s.Pattern.String()), t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
 		if len(l.problems) > n {
 			first[rule] = n
 		}
@@ -271,7 +271,7 @@ func (l *linter) ties() {
 			if s.Pos.Line > a.s.Pos.Line {
 				later, first = s, a.s
 			}
-			l.report("tie", later.Pos, fmt.Sprintf("for %s, this and line %d say the opposite about %s of %s, and the allow entry wins; delete the disallow entry in line %d, which changes nothing, or the allow entry in line %d",
+			l.report("tie", later.Pos, fmt.Sprintf("for %s, this and line %d say the opposite about %s of %s, and the allow entry wins; delete the disallow entry in line %d, which has no effect, or the allow entry in line %d",
 				audienceText(rs), first.Pos.Line, s.Usage, quote(s.Pattern.String()), s.Pos.Line, a.s.Pos.Line))
 			return
 		}

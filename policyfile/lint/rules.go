@@ -37,7 +37,7 @@ func (l *linter) enforcement() {
 			continue
 		}
 		if len(r.UsagePurposes) > 0 && !slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return !strings.Contains(u, "*") }) {
-			nothing(source.Enforce, `a purpose with "*" is for readers of robots.txt only: a request names its purpose as a plain word, so enforce has no effect; name the purposes one by one, or delete enforce`)
+			nothing(source.Enforce, `a purpose with "*" is for readers of robots.txt only. A request names its purpose as a plain word, so enforce has no effect; name the purposes one by one, or delete enforce`)
 		}
 		for j, a := range r.For {
 			if c, ok := l.Catalog.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
@@ -104,7 +104,7 @@ func (l *linter) searchLimits() {
 			}
 		}
 		if len(names) > 0 {
-			l.report(effect.SafetyLimits, at, fmt.Sprintf(`this does not limit %s, as search engines that are answered with 429 drop pages from their results after a while; if you mean to, write "intended: [%s]" in this rule`, english.Some(names, shown), effect.SafetyLimits))
+			l.report(effect.SafetyLimits, at, fmt.Sprintf(`this does not limit %s, because search engines that get 429 drop pages from their results after a while. If you mean to, write "intended: [%s]" in this rule`, english.Some(names, shown), effect.SafetyLimits))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (l *linter) purposes() {
 			}
 			known, at := l.crawlersOf(a), l.Sources[i].Audiences[j]
 			if len(known) == 0 && !published {
-				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this reaches no crawler; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
+				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this has no effect; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
 				continue
 			}
 			who, others := "no crawler", "find this in robots.txt only"

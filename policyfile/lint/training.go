@@ -160,7 +160,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 	if len(written) > maxPatterns {
 		crawl = "disallows crawl of the same paths"
 	}
-	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; few operators read %s, and nearly all read in robots.txt what they may not crawl; to keep them out, add a rule "for: %s" that %s%s`,
+	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; few operators read %s, and nearly all obey robots.txt. To keep them out, add a rule "for: %s" that %s%s`,
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 
