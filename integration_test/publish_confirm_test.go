@@ -110,7 +110,7 @@ func TestUndoCommand(t *testing.T) {
 	}
 	// Losses cannot be judged by a text with errors.
 	s.file("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
-	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "What search engines lose cannot be judged: the published policy has errors.") {
+	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "The losses of search engines cannot be judged: the published policy has errors.") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if out, code := s.publishes("storage", "--undo"); code != 0 || !closed() {
