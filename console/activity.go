@@ -53,8 +53,8 @@ type Activity struct {
 
 	// A new version of a policy is not loaded if search engines would have lost more than this
 	// number of requests of the last seven days. A request is lost if it is newly blocked,
-	// limited or disallowed, or if its page may newly not be indexed or linked. Losses that the
-	// rules call `intended` are not counted. Default: no limit.
+	// limited or disallowed, or if its page may newly not be indexed, or be shown with a shorter
+	// snippet or without a link. Losses that the rules call `intended` are not counted. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
 	// With MaxSearchLoss: for how many requests it may be undecided whether they are lost. Default: 0.

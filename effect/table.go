@@ -60,7 +60,7 @@ var table = [numLosses]row{
 	{"index", "not to be indexed", SafetyIndex, true, " index noindex unavailable_after "},
 	{"unavailable", "not to be indexed from some date on", SafetyIndex, true, " index unavailable_after "},
 	{"search", "not to be used for search", SafetyIndex, true, " search "},
-	{"snippet", "to be shown with a shorter snippet, or none", SafetyIndex, false, " present-snippet nosnippet max-snippet "},
+	{"snippet", "to be shown with a shorter snippet, or none", SafetyIndex, true, " present-snippet nosnippet max-snippet "},
 	{"link", "not to be linked", SafetyIndex, true, " present-link "},
 	{"limit", "limited", SafetyLimits, true, " limit crawl-delay "},
 	{"follow", "not to be followed by its links", SafetyIndex, false, " follow nofollow "},

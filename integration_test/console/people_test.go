@@ -280,6 +280,8 @@ func TestFormsByKeyboard(t *testing.T) {
 	}
 	y.writes(named("place"), "/news/")
 	y.writes(named("much"), "80")
+	y.reaches(named("intended")) // search engines show less of these pages
+	y.key(" ", 32, " ")
 	y.presses(button("decide"))
 	y.sees("max-snippet of /news/ is now max-snippet:80")
 	for _, name := range []string{"tdmrep", "rsl"} {

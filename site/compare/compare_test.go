@@ -137,7 +137,7 @@ func TestWords(t *testing.T) {
 		},
 		{
 			"a limit", base + "    allow:\n      present-snippet: /\n", base + "    allow:\n      present-snippet: {paths: /, max-length: 50-chars}\n",
-			nil, false,
+			nil, true,
 		},
 		{
 			"a crawl-delay", base, base + "    crawl-delay: 5\n",

@@ -32,7 +32,7 @@ func TestLossesByTheTable(t *testing.T) {
 		{"a user-agent that is changed", scrapes, scraper + scrapes, effect.LossBlocked, "Googlebot"},
 		{"a user-agent of its own", scrapes, "crawlers:\n  Scraper: {user-agent: ScrapeIt}\n" + scrapes, 0, ""},
 		{"the group that another crawler follows", everyone + "    allow: {crawl: /}\n", "rules:\n  - for: Googlebot\n    disallow: {crawl: /news/}\n", effect.LossCrawl, "Applebot"},
-		{"a shorter snippet, which a publisher may want", everyone + "    robots-tag: ['max-snippet:300']\n", everyone + "    robots-tag: ['max-snippet:50']\n", 0, ""},
+		{"a shorter snippet", everyone + "    robots-tag: ['max-snippet:300']\n", everyone + "    robots-tag: ['max-snippet:50']\n", effect.LossSnippet, "Googlebot"},
 		{"a longer snippet", everyone + "    robots-tag: ['max-snippet:50']\n", everyone + "    robots-tag: ['max-snippet:300']\n", 0, ""},
 		{"an earlier date", gone + "2999-01-31T00:00:00Z']\n", gone + "2998-01-31T00:00:00Z']\n", effect.LossUnavailable, "Googlebot"},
 		{"a later date", gone + "2998-01-31T00:00:00Z']\n", gone + "2999-01-31T00:00:00Z']\n", 0, ""},

@@ -246,7 +246,7 @@ func (e *editor) snippets(d *document, add func(string, bool)) {
 	e.exact(d, func(r *yaml.Node) {
 		_, tags := child(r, "robots-tag")
 		if tags == nil {
-			add(d.add(r, pair{key: "robots-tag", value: e.tag()}))
+			add(e.waive(d.add(r, pair{key: "robots-tag", value: e.tag()})))
 			return
 		}
 		replaced := false
@@ -263,8 +263,8 @@ func (e *editor) snippets(d *document, add func(string, bool)) {
 				replaced = true
 			}
 		}
-		if !replaced { // two lengths of one path would both hold
-			add(d.extend(tags, e.tag()))
+		if !replaced { // two lengths of one path would both apply
+			add(e.waive(d.extend(tags, e.tag())))
 		}
 	})
 	add(d.append(e.rule()))

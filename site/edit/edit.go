@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -136,8 +137,12 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 		return &Result{Text: text, Site: before, Diff: compare.Sites(before, before, compare.Options{Now: now})}, nil
 	}
 	best, invalid := e.best(text)
-	if guards := guards(best, invalid); c.Intended && len(guards) > 0 {
-		e.intended = guards
+	waived := guards(best, invalid)
+	if c.Do == Snippet {
+		waived = append(waived, effect.SafetyIndex) // a shorter snippet is a loss that only the search-loss limit finds
+	}
+	if c.Intended && len(waived) > 0 {
+		e.intended = waived
 		best, invalid = e.best(text)
 	}
 	switch {
