@@ -44,7 +44,10 @@ expect:
 		}
 		pass(2 * time.Hour)
 		second := d.Current()
-		if second == first || !fails() || u.snapshot != second || second.Memory != first.Memory {
+		d.mu.Lock()
+		used := u.snapshot
+		d.mu.Unlock()
+		if second == first || !fails() || used != second || second.Memory != first.Memory {
 			t.Errorf("after the first date: %+v", d.Status())
 		}
 		if logs.FilterMessageSnippet("policy file: ").Len() != 1 {
