@@ -81,8 +81,8 @@ func (l *line) closes() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes })
 }
 
-// opens reports whether some group allows the paths, and no other one closes them by a rule of its own: that stands for
-// whoever combines the two.
+// opens reports whether some group allows the paths, and no other group closes them by its own rule, which crawlers that
+// combine the groups would obey.
 func (l *line) opens() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return !v.closes }) &&
 		!slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes && v.own })

@@ -87,7 +87,7 @@ func reaching(p *policy.Policy, c *policy.Class) []*policy.Rule {
 	return slices.DeleteFunc(slices.Concat(p.Ranks(c)...), func(r *policy.Rule) bool { return len(r.UsagePurposes) > 0 })
 }
 
-// declaredAnywhere is what a policy declares about any path of a host, whoever a rule is for.
+// declaredAnywhere is the declaration of a policy for any path of a host, from rules for any crawler.
 func declaredAnywhere(p *policy.Policy, host string) tdmrep.Declaration {
 	_, disallowed, _ := robotstag.Anywhere(&p.Spec().Publish, p.RulesOn(host), time.Time{})
 	var prefs rights.Preferences
