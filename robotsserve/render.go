@@ -83,14 +83,14 @@ func tooLarge(p *policy.Policy, n int) policy.Problem {
 // tooMuch is the problem of a file that would take too long to make.
 func tooMuch(p *policy.Policy) policy.Problem {
 	return policy.NewProblem(policy.Error, "robots-txt-too-large", largestRule(p),
-		"rendering robots.txt would take minutes, because there are too many crawl rules for single crawlers and for everyone; "+
-			"write rules for categories or operators instead of for each crawler")
+		"too many crawl rules for single crawlers and for everyone: rendering robots.txt would take minutes; "+
+			"write rules for categories or operators")
 }
 
 func notRendered(p *policy.Policy, rendered, all int) policy.Problem {
 	return policy.NewProblem(policy.Warning, "hosts-not-rendered", largestRule(p),
-		"only %d of %d different robots.txt were rendered to check them, those with the most rules first, as all would take too long; "+
-			"write rules for categories or operators instead of for each crawler, or name fewer hosts", rendered, all)
+		"only %d of %d different robots.txt were checked, those with the most rules first, because all would take too long; "+
+			"write rules for categories or operators, or name fewer hosts", rendered, all)
 }
 
 func largestRule(p *policy.Policy) (pos policy.Pos) {

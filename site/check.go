@@ -106,8 +106,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		for _, p := range ps {
 			if p.Kind == robotstag.TooLong {
 				problems = append(problems, policy.NewProblem(policy.Error, "header-too-large", sm.pos,
-					"the %s header for %s is longer than the %d bytes that readers must look at, "+
-						"and what does not fit would be said to everyone; "+
+					"the %s header for %s is longer than the %d bytes that readers must look at; "+
 						`name fewer crawlers, write it in a rule with "for: everyone", or `+tailored,
 					p.Field, sm.path, robotstag.Limit))
 			}
