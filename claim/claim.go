@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claim makes the sentences with which the product reassures or accuses.
+// Package claim makes the sentences that reassure users or accuse crawlers.
 //
 // A reader returns its data as a [Known] value, which carries the [Coverage]: what was read, and what is missing. A
 // [Claim] is made by [Judge] alone, from a subject whose fields are such values. It holds only if no gap of the subject
@@ -10,6 +10,7 @@ package claim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -27,10 +28,10 @@ const (
 )
 
 func (o Outcome) String() string {
-	return map[Outcome]string{Holds: "holds", Fails: "does not hold", CannotBeJudged: "cannot be judged"}[o]
+	return map[Outcome]string{Holds: "holds", Fails: "fails", CannotBeJudged: "cannot be judged"}[o]
 }
 
-// Finding is what a judge finds in a subject.
+// Finding is the result of a judge: whether the claim fails, and the sentences to print.
 type Finding struct {
 	Fails bool
 	// Text is the sentence to print if the claim holds, or if it fails. It begins with a capital letter and has no
@@ -40,7 +41,7 @@ type Finding struct {
 	Details []string
 	// Unjudged is the sentence to print if a gap matters, without the gaps.
 	Unjudged string
-	// Matters reports whether a gap could make a claim fail that holds in what was seen. If nil, every gap does.
+	// Matters reports whether a gap could change the outcome from Holds to Fails. If nil, every gap could.
 	Matters func(Gap) bool
 }
 
@@ -58,8 +59,8 @@ type Registered struct {
 
 var registered []Registered
 
-// Register returns the ID of a claim, and its one judge. The subject is a struct. If a field of it is a [Known] value
-// that was not read, that is a gap, described by the tags "gap" (its name), "what" and "close". A field with the tag
+// Register returns the ID of a claim, and its one judge. The subject is a struct. An unread [Known] value among its
+// fields is a gap, described by the tags "gap" (its name), "what" and "close". A field with the tag
 // gap:"-" may be left out. Register panics if the name is taken.
 func Register[Subject any](name string, judge func(Subject) Finding) *ID[Subject] {
 	if slices.ContainsFunc(registered, func(r Registered) bool { return r.Name == name }) {
@@ -123,7 +124,7 @@ func gapsOf(subject any) (gaps []Gap) {
 	return gaps
 }
 
-// Claim is a sentence that was judged. The zero Claim says nothing and does not hold.
+// Claim is a judged sentence. The zero Claim has no sentence, and its outcome is CannotBeJudged.
 type Claim struct {
 	id       string
 	outcome  Outcome
@@ -139,7 +140,7 @@ func (c Claim) ID() string { return c.id }
 // Made reports whether the claim was judged.
 func (c Claim) Made() bool { return c.id != "" }
 
-// Outcome returns the result. A claim that was not judged cannot be judged.
+// Outcome returns the result: CannotBeJudged for the zero Claim.
 func (c Claim) Outcome() Outcome {
 	if !c.Made() {
 		return CannotBeJudged
@@ -153,11 +154,13 @@ func (c Claim) Holds() bool { return c.Outcome() == Holds }
 // Text returns the sentence, without a full stop.
 func (c Claim) Text() string { return c.text }
 
-// Gaps returns the gaps because of which the claim cannot be judged.
+// Details returns the lines that follow the sentence, without the gaps.
+func (c Claim) Details() []string { return c.details }
+
+// Gaps returns the gaps that keep the claim from being judged.
 func (c Claim) Gaps() []Gap { return c.gaps }
 
-// Lines returns what follows the sentence: the details, the gaps with the ways to close them, and the gaps that were
-// accepted.
+// Lines returns the lines below the sentence: the details, the gaps with the ways to close them, and the accepted gaps.
 func (c Claim) Lines() (lines []string) {
 	lines = append(lines, c.details...)
 	for _, g := range c.gaps {
@@ -173,6 +176,17 @@ func (c Claim) Lines() (lines []string) {
 func (c Claim) Class() string {
 	return map[Outcome]string{Holds: "fine", Fails: "alert", CannotBeJudged: "warning"}[c.Outcome()]
 }
+
+// Err returns nil if the claim holds, and otherwise an error with the sentence and its lines.
+func (c Claim) Err() error {
+	if c.Holds() {
+		return nil
+	}
+	return errors.New(strings.Join(append([]string{c.text}, c.Lines()...), "; "))
+}
+
+// covered makes a claim a field of another one's subject: its gaps are gaps there.
+func (c Claim) covered() (Coverage, bool) { return Coverage{Gaps: c.gaps}, c.Made() }
 
 // MarshalJSON writes the claim with its outcome, for programs.
 func (c Claim) MarshalJSON() ([]byte, error) {

@@ -10,7 +10,7 @@ import (
 // Gap is something that a reader of data could not see. It says nothing about whether that matters: a judge decides
 // this, see [Finding.Matters].
 type Gap struct {
-	Name    string    `json:"name"`            // by which it is accepted, such as "cut-lines"
+	Name    string    `json:"name"`            // to accept it by, such as "cut-lines"
 	What    string    `json:"what"`            // a clause, such as "12 lines were cut"
 	Close   string    `json:"close,omitempty"` // what the user does to close it; an imperative
 	Count   int64     `json:"count,omitempty"` // of the things that were not seen; 0 if it is not known
@@ -21,7 +21,7 @@ type Gap struct {
 	To      time.Time `json:"to,omitzero"`
 }
 
-// Coverage says what data is about: how much was read, of which period, hosts and servers, and what is missing.
+// Coverage describes data: the number of items, their period, hosts and servers, and what is missing.
 type Coverage struct {
 	Items   int64     `json:"items"`
 	From    time.Time `json:"from,omitzero"`

@@ -24,6 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -57,8 +58,9 @@ type Activity struct {
 	// snippet or without a link. Losses that the rules call `intended` are not counted. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
-	// With MaxSearchLoss: for how many requests it may be undecided whether they are lost. Default: 0.
-	MaxUndecided int64 `json:"max_undecided,omitempty"`
+	// With MaxSearchLoss: the names of gaps in the recorded traffic that are accepted, such as not-recorded. A rejection
+	// names the gaps because of which it cannot be judged what search engines lose. Default: none.
+	AcceptGaps []string `json:"accept_gaps,omitempty"`
 
 	// The database of a fleet, to which totals are sent as well. Default: none.
 	ClickHouse *ClickHouse `json:"fleet_database,omitempty"`
@@ -151,7 +153,7 @@ func (a *Activity) Provision(caddy.Context) error {
 	if a.Directory == "" {
 		return errors.New("activity needs a directory")
 	}
-	if a.RowsPerHour < 0 || a.Hours < 0 || a.Days < 0 || a.MaxBytes < 0 || a.MaxUndecided < 0 || a.MaxSearchLoss != nil && *a.MaxSearchLoss < 0 {
+	if a.RowsPerHour < 0 || a.Hours < 0 || a.Days < 0 || a.MaxBytes < 0 || a.MaxSearchLoss != nil && *a.MaxSearchLoss < 0 {
 		return errors.New("invalid bounds of activity: must not be negative")
 	}
 	if err := a.ClickHouse.check(); err != nil {
@@ -212,7 +214,7 @@ func (a *Activity) Cleanup() error {
 //	    days            <duration>
 //	    max_size        <size>
 //	    max_search_loss <requests>
-//	    max_undecided   <requests>
+//	    accept_gap      <name>
 //	    fleet_database  <url> { ... }
 //	    name            <name>
 //	}
@@ -243,7 +245,7 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-var activityOptions = []string{"rows_per_hour", "hours", "days", "max_size", "max_search_loss", "max_undecided", "fleet_database", "name"}
+var activityOptions = []string{"rows_per_hour", "hours", "days", "max_size", "max_search_loss", "accept_gap", "fleet_database", "name"}
 
 // set sets an option, or says what its value must be.
 func (a *Activity) set(name, value string) (must string) {
@@ -267,10 +269,10 @@ func (a *Activity) set(name, value string) (must string) {
 		return "a size of 1MiB or more, such as 512MiB"
 	case name == "max_size":
 		a.MaxBytes = int64(size)
-	case (name == "max_search_loss" || name == "max_undecided") && (err != nil || number < 0):
+	case name == "accept_gap":
+		a.AcceptGaps = append(a.AcceptGaps, value)
+	case name == "max_search_loss" && (err != nil || number < 0):
 		return "a number of requests, such as 0"
-	case name == "max_undecided":
-		a.MaxUndecided = number
 	default:
 		a.MaxSearchLoss = &number
 	}
@@ -342,7 +344,9 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	}
 	stored := replay.OfPolicies(reader.EachRow, versions)
 	if len(versions) == 0 { // no crawler has come yet
-		stored = func(context.Context, time.Time, time.Time, func(activity.Totals) error) (int64, error) { return 0, nil }
+		stored = func(context.Context, time.Time, time.Time, func(activity.Totals) error) (claim.Coverage, error) {
+			return claim.Coverage{}, nil
+		}
 	}
 	r, err := replay.Run(ctx, replay.Options{
 		New: after, Old: before, Stored: stored, StoreName: a.directory, Since: activity.Since(time.Now(), replay.LossPeriod),
@@ -350,11 +354,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	if err != nil {
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
-	err = r.SearchLoss.Check(*a.MaxSearchLoss, a.MaxUndecided, "max_undecided")
-	if err != nil && acceptedAll(&r.SearchLoss, a.MaxUndecided, accepted) {
-		return nil
-	}
-	return err
+	return r.Keeps(*a.MaxSearchLoss, append(slices.Clone(accepted), a.AcceptGaps...)).Err()
 }
 
 // Dropped returns the number of requests that were not recorded because the queue was full or the database

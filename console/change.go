@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
@@ -56,6 +57,7 @@ type changeData struct {
 	Changes   []changeLine
 	Edit      *textdiff.Diff
 	Robots    []robotsDiff
+	Keeps     claim.Claim     // whether search engines keep what they have
 	Losses    *compare.Losses // of search engines, by comparison of the policies
 	Replay    *replayed
 	Publish   publishBox
@@ -293,9 +295,13 @@ func (v *view) judge(d *changeData) {
 	diff := compare.Sites(v.Running.Site, d.Draft.site, o)
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
 	if v.store != nil && !v.Running.first {
-		d.Replay = replayStore(v.ctx, v.store, v.Running.Site, d.Draft.site, v.Now, v.ReplayDays(), v.may)
-		d.Replay.Unsent = v.unsent()
+		t := traffic{store: v.store, policy: v.Running.Name, hosts: v.may, days: v.ReplayDays()}
+		if text := strings.TrimSpace(v.unsent()); text != "" {
+			t.gaps = append(t.gaps, claim.Gap{Name: "unsent", What: text, Close: "wait until all servers have sent their requests"})
+		}
+		d.Replay = t.replay(v.ctx, v.Running.Site, d.Draft.site, v.Now)
 	}
+	d.Keeps = d.judgeKeeps(v)
 }
 
 // ReplayDays is over how many days a draft is replayed.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -38,8 +39,8 @@ func (b broken) Totals(ctx context.Context, _ store.Query) ([]store.Row, error) 
 	return nil, b.fail(ctx)
 }
 
-func (b broken) EachRow(ctx context.Context, _, _ time.Time, _ func(activity.Totals) error) (int64, error) {
-	return 0, b.fail(ctx)
+func (b broken) EachRow(ctx context.Context, _, _ time.Time, _ func(activity.Totals) error) (claim.Coverage, error) {
+	return claim.Coverage{}, b.fail(ctx)
 }
 
 func (b broken) Lost(ctx context.Context, _, _ time.Time) (int64, error) { return 0, b.fail(ctx) }
@@ -114,7 +115,7 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 		{"ask?agent=GPTBot&url=/news/", nil, "No, and the server blocks it.", "What really happened"},
 		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section</h3>"},
 		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly blocked or allowed"},
-		{"change", draft, "the stored traffic cannot be read (the disk is gone); by comparison", "replayed"},
+		{"change", draft, "The stored traffic cannot be read (the disk is gone), so the two policies were compared", "replayed"},
 		{"health", nil, "Health", "None is stored"},
 	} {
 		body, err := pageWith(t, s, broken{}, c.path, c.form)
@@ -189,10 +190,10 @@ func TestWhatTakesTooLong(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := replayStore(ctx, broken{wait: true}, v.Running.Site, v.Running.Site, v.Now, 7, nil); !r.TooLong || r.Error != "" || r.Days != 7 {
+	if r := (&traffic{store: broken{wait: true}, days: 7}).replay(ctx, v.Running.Site, v.Running.Site, v.Now); !r.TooLong || r.Error != "" || r.Days != 7 {
 		t.Errorf("%+v", r)
 	}
-	if r := replayStore(t.Context(), broken{}, v.Running.Site, v.Running.Site, v.Now, 7, nil); r.TooLong || r.Error != "the disk is gone" || r.judges() {
+	if r := (&traffic{store: broken{}, days: 7}).replay(t.Context(), v.Running.Site, v.Running.Site, v.Now); r.TooLong || r.Error != "the disk is gone" || r.report != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -211,7 +212,7 @@ func TestReplayOfHostsAndDays(t *testing.T) {
 	of := map[string]int64{}
 	for _, days := range []int{1, 7} {
 		for name, only := range map[string][]string{"all": nil, "www": {"www.example.com"}, "news": {"news.example.com"}, "none": {"other.example.com"}} {
-			r := replayStore(t.Context(), v.store, v.Running.Site, closed, v.Now, days, only)
+			r := (&traffic{store: v.store, policy: v.Running.Name, hosts: only, days: days}).replay(t.Context(), v.Running.Site, closed, v.Now)
 			if r.Error != "" || r.TooLong || r.Days != days {
 				t.Fatalf("%s: %+v", name, r)
 			}

@@ -22,6 +22,7 @@ import (
 	_ "github.com/robotspolicy/caddy-robots-policy"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -326,11 +327,11 @@ func TestHeadline(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	for _, c := range []struct{ name, rule, want string }{
 		{"nothing for search", "  - for: GPTBot\n    disallow: {train-ai: /}\n", `notice fine" aria-labelledby="sum" id="result"><div class="title"><h2 id="sum">Ready to go live</h2>`},
-		{"the whole site disallowed", "  - for: everyone\n    disallow: {crawl: /}\n", "Googlebot disallowed"},
+		{"the whole site disallowed", "  - for: everyone\n    disallow: {crawl: /}\n", "is now disallowed for Googlebot"},
 		{"a section disallowed", "  - for: everyone\n    disallow: {crawl: /news/}\n", "Most requested of them: <code>/news/"},
-		{"not to be indexed", "  - for: everyone\n    disallow: {index: /}\n", "Googlebot not to be indexed"},
-		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "Googlebot to be shown with a shorter snippet, or none"},
-		{"where nobody was", "  - for: everyone\n    disallow: {crawl: /of-this-nobody-asked/}\n", "They lose paths that none of them requested: /of-this-nobody-asked/ is now disallowed"},
+		{"not to be indexed", "  - for: everyone\n    disallow: {index: /}\n", "is now not to be indexed for Googlebot"},
+		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "to be shown with a shorter snippet, or none for Googlebot"},
+		{"where nobody was", "  - for: everyone\n    disallow: {crawl: /of-this-nobody-asked/}\n", "Not requested in this traffic: /of-this-nobody-asked/ is now disallowed"},
 	} {
 		text := strings.Replace(testPolicy, "expect:\n  - Googlebot may crawl https://www.example.com/news/\n", c.rule, 1)
 		body := post(t, s, "change", "http://localhost:2020", map[string]string{"text": text, "do": "check"}).Body.String()
@@ -342,35 +343,48 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// A page calls traffic replayed only if it was read. Without traffic the two policies are
-// compared.
-func TestWhatTheGuardJudgesBy(t *testing.T) {
-	none, some := compare.Losses{Complete: true}, compare.Losses{Complete: true, Reverified: []string{"Bingbot"}}
-	for _, c := range []struct {
-		name           string
-		replay         *replayed
-		losses         compare.Losses
-		good, bad, not string
-	}{
-		{"no store", nil, none, "no traffic is stored; by comparison", "", "replayed"},
-		{"no store, and a loss", nil, some, "", "lose something", ""},
-		{"nothing stored", &replayed{Days: 7}, none, "no request of the last 7 days is stored; by comparison", "", "replayed"},
-		{"nothing stored, and a loss", &replayed{Days: 7}, some, "", "lose something", ""},
-		{"nothing that arrived", &replayed{Days: 7, Unsent: " Silent: web-17."}, none, "intended. Silent: web-17", "", "replayed"},
-		{"unreadable", &replayed{Days: 7, Error: "no answer"}, none, "cannot be read (no answer); by comparison", "", "replayed"},
-		{"unreadable, and a loss", &replayed{Days: 7, Error: "no answer"}, some, "", "lose something", ""},
-		{"no time", &replayed{Days: 7, TooLong: true}, none, "", "cannot be judged", ""},
-		{"too many to compare", &replayed{Days: 7}, compare.Losses{}, "", "lose something", ""},
-		{"replayed", &replayed{Days: 7, Requests: 5}, none, "5 requests of the last 7 days replayed", "", "comparison"},
-		{"replayed but for one server", &replayed{Days: 7, Requests: 5, Unsent: " Silent: web-17."}, none, "intended. Silent: web-17", "", "comparison"},
-		{"a request is lost", &replayed{Days: 7, Requests: 5, Loss: replay.SearchLoss{Requests: 1}}, none, "", "lose 1 request", ""},
-	} {
-		d := &changeData{Draft: &draft{}, Replay: c.replay, Losses: &c.losses}
-		good, bad := d.guard()
-		if (c.good == "") != (good == "") || (c.bad == "") != (bad == "") || !strings.Contains(good, c.good) || !strings.Contains(bad, c.bad) || c.not != "" && strings.Contains(good, c.not) {
-			t.Errorf("%s: %q, %q", c.name, good, bad)
+// A page calls traffic replayed only if it was read. Without traffic the two policies are compared, and a gap matters
+// only where they differ for search engines.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	load := func(rules string) *site.Site {
+		s, ds := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    allow: {crawl: /}\n"+rules))
+		if s == nil {
+			t.Fatal(ds)
 		}
-		if h := d.Headline(); (h.Text == "Ready to go live") != (c.good != "") {
+		return s
+	}
+	before, same, some := load(""), load("  - for: GPTBot\n    disallow: {crawl: /}\n"), load("  - for: Bingbot\n    disallow: {crawl: /a/}\n")
+	known := func(now *site.Site) claim.Known[*compare.Losses] {
+		return compare.Sites(before, now, compare.Options{}).Losses.Known()
+	}
+	now := time.Now()
+	seen := func(lost int64, gaps ...claim.Gap) claim.Known[*replay.SearchLoss] {
+		return claim.Read(&replay.SearchLoss{Requests: lost, Crawlers: []replay.CrawlerLoss{{Crawler: "Bingbot", Requests: lost}}[:min(lost, 1)]},
+			claim.Coverage{Items: 5, From: now, To: now, Gaps: gaps})
+	}
+	silent := claim.Gap{Name: "unsent", What: "web-17 is silent"}
+	for _, c := range []struct {
+		name    string
+		subject replay.KeepsSubject
+		unmet   string
+		want    string
+		class   string
+	}{
+		{"nobody compared", replay.KeepsSubject{}, "", "It cannot be judged", "warning"},
+		{"no traffic", replay.KeepsSubject{Comparison: known(same)}, "", "Ready to go live", "fine"},
+		{"no traffic, and a loss", replay.KeepsSubject{Comparison: known(some)}, "", "Search engines lose something", "alert"},
+		{"traffic without requests, and a loss", replay.KeepsSubject{Comparison: known(some), Traffic: claim.Read(new(replay.SearchLoss), claim.Coverage{})}, "", "Search engines lose something", "alert"},
+		{"replayed", replay.KeepsSubject{Comparison: known(same), Traffic: seen(0)}, "", "Ready to go live", "fine"},
+		{"replayed, and a loss that nobody requested", replay.KeepsSubject{Comparison: known(some), Traffic: seen(0)}, "", "Ready to go live", "fine"},
+		{"a request is lost", replay.KeepsSubject{Comparison: known(some), Traffic: seen(1)}, "", "Search engines lose 1 request", "alert"},
+		{"a silent server, and nothing differs", replay.KeepsSubject{Comparison: known(same), Traffic: seen(0, silent)}, "", "Ready to go live", "fine"},
+		{"a silent server, and a loss somewhere", replay.KeepsSubject{Comparison: known(some), Traffic: seen(0, silent)}, "", "It cannot be judged", "warning"},
+		{"a condition", replay.KeepsSubject{Comparison: known(same)}, "a test fails", "Not ready: a test fails", "warning"},
+		{"a condition and a loss", replay.KeepsSubject{Comparison: known(some)}, "a test fails", "Search engines lose something", "alert"},
+	} {
+		d := &changeData{Draft: &draft{}, Keeps: claim.Judge(replay.SearchKeeps, c.subject), Publish: publishBox{WhyNot: c.unmet}}
+		if h := d.Headline(); !strings.HasPrefix(h.Text, c.want) || h.Class != c.class {
 			t.Errorf("%s: the headline is %+v", c.name, h)
 		}
 	}
@@ -381,7 +395,7 @@ func TestGuard(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n  - name: late\n", 1)
 	form := map[string]string{"text": closing, "do": "check"}
 	body := post(t, s, "change", "http://localhost:2020", form).Body.String()
-	if !strings.Contains(body, "of Bingbot blocked, line 9 (closed)") {
+	if !strings.Contains(body, "blocked by line 9 (closed)") {
 		_, section, _ := strings.Cut(body, `id="publish"`)
 		t.Fatalf("the safety check does not see that Bingbot would be blocked: %.3000s", section)
 	}

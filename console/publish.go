@@ -3,12 +3,12 @@
 package console
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -56,40 +56,50 @@ func (v *view) publishBox(d *changeData) publishBox {
 	return b
 }
 
-// searchLoss says what search engines lose by the draft, and whether that is a reason not to publish it. An undo is not
-// stopped by it; a version that was served earlier needs it accepted by name.
+// searchLoss says what search engines lose by the draft, and whether that is a reason not to publish it. It never stops
+// an undo. An earlier version needs each loss accepted by name.
 func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad string)) {
-	good, bad := d.guard()
+	text := strings.Join(append([]string{d.Keeps.Text()}, d.Keeps.Lines()...), "; ")
 	switch {
-	case bad == "":
-		add(true, "Search-loss limit: "+good, "")
+	case d.Keeps.Holds():
+		if b.Losers = d.losers(); d.Returns == source.Earlier && len(b.Losers) > 0 {
+			b.Accepted = true
+		}
+		add(true, "Search-loss limit: "+text, "")
 	case d.Returns == source.Undo:
-		add(true, "An undo, which the search-loss limit does not stop: "+bad, "")
+		add(true, "An undo, which the search-loss limit does not stop: "+text, "")
 	case d.Returns == source.Earlier:
 		b.Losers = d.losers()
-		accepted := !slices.ContainsFunc(b.Losers, func(name string) bool { return !slices.Contains(d.Accept, name) })
-		b.Accepted = accepted
-		add(accepted, "Accepted: "+bad, "Search-loss limit: "+bad+". To go back to this version in spite of this, accept the losses below")
+		add(false, "", "Search-loss limit: "+text+". To go back to this version in spite of this, accept the losses below")
 	default:
-		add(false, "", "Search-loss limit: "+bad)
+		add(false, "", "Search-loss limit: "+text)
 	}
 }
 
-// losers are the search engines that may lose something by the draft.
+// losers names what has to be accepted: search engines that lose something by the draft, and gaps.
 func (d *changeData) losers() []string {
 	names := d.Losses.Names()
-	if r := d.Replay; r.judges() {
-		for _, c := range r.Loss.Crawlers {
-			if !c.Intended {
-				names = append(names, c.Crawler)
-			}
-		}
-		if r.TooLong || len(r.Loss.Undecided) > 0 {
-			names = append(names, compare.Undecided)
-		}
+	for _, g := range d.Keeps.Gaps() {
+		names = append(names, g.Name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// judgeKeeps judges whether search engines keep what they have: by the stored traffic, and if there is none, by
+// comparison.
+func (d *changeData) judgeKeeps(v *view) claim.Claim {
+	var accepted []string
+	if v.stands().Returns(hashOf(d.Text)) == source.Earlier {
+		accepted = d.Accept
+	}
+	switch r := d.Replay; {
+	case v.Running.first:
+		return replay.Keeps(nil, d.Draft.site, accepted)
+	case r != nil && r.report != nil:
+		return r.report.Keeps(0, accepted)
+	}
+	return replay.Keeps(v.Running.Site, d.Draft.site, accepted)
 }
 
 // readOnly says why nothing can be done here with a draft, "" if something can.
@@ -108,35 +118,27 @@ func outsideWords(may []string) string {
 	return "the draft changes rules for hosts other than " + english.Some(may, 3) + ". Name the hosts in each rule that changes, or let the directive robots_policy_console have `hosts *`."
 }
 
-// guard says what search engines lose by the draft; bad is empty if that is nothing, and good shows it.
-func (d *changeData) guard() (good, bad string) {
-	r := d.Replay
-	switch {
-	case d.First != nil:
-		return "this is the first policy, so there is none to compare with", ""
-	case !r.judges() && d.Losses.Any():
-		return "", "search engines lose something: " + strings.Join(d.Losses.Words(), "; ")
-	case r == nil:
-		return "no traffic is stored; " + byComparison, ""
-	case r.Error != "":
-		return "the stored traffic cannot be read (" + r.Error + "); " + byComparison, ""
-	case !r.judges():
-		return "no request of the last " + plural(r.Days, "day", "days") + " is stored; " + byComparison + strings.TrimSuffix("."+r.Unsent, "."), ""
-	case r.TooLong:
-		return "", "whether search engines lose anything cannot be judged: there was no time to replay the traffic. Choose fewer days, and check again"
-	case r.Loss.Requests > 0:
-		return "", "search engines lose " + plural(r.Loss.Requests, "request", "requests") + ": " + r.Loss.Who()
-	case len(r.Loss.Undecided) > 0:
-		return "", "whether search engines lose anything cannot be judged: " + r.Loss.Unsaid()
-	}
-	good = fmt.Sprintf("%s of the last %s replayed, and search engines lose none that is not intended", plural(r.Requests, "request", "requests"), plural(r.Days, "day", "days"))
-	if d.Losses.Any() {
-		good += ". They lose paths that none of them requested: " + strings.Join(d.Losses.Words(), "; ")
-	}
-	return good + strings.TrimSuffix("."+r.Unsent, "."), ""
+// readySubject is the subject of [ready].
+type readySubject struct {
+	Keeps claim.Claim `gap:"search-keeps" what:"it was not asked what search engines lose"`
+	Unmet string      // a condition for publishing that is not met
 }
 
-const byComparison = "by comparison of the two policies, search engines lose nothing that is not intended"
+// ready is the claim that a draft can be published.
+var ready = claim.Register("ready", func(s readySubject) claim.Finding {
+	f := claim.Finding{Text: "Ready to go live", Unjudged: s.Keeps.Text(), Details: []string{sentence(s.Keeps.Text())}}
+	switch {
+	case s.Keeps.Outcome() == claim.Fails:
+		f.Fails, f.Text = true, s.Keeps.Text()
+		f.Details = nil
+	case s.Keeps.Holds() && s.Unmet != "":
+		f.Fails, f.Text = true, "Not ready: "+s.Unmet
+	}
+	for _, line := range s.Keeps.Details() {
+		f.Details = append(f.Details, sentence(line))
+	}
+	return f
+})
 
 // headline is the answer to what the draft would change.
 type headline struct {
@@ -146,30 +148,20 @@ type headline struct {
 
 // Headline is for the template.
 func (d *changeData) Headline() headline {
-	wrong := d.Draft.Errors > 0 && (d.Returns != source.Undo || d.Draft.Errors > d.Draft.Failing)
-	good, bad := "", ""
-	if !wrong {
-		good, bad = d.guard()
-	}
-	switch r := d.Replay; {
-	case !wrong && d.Returns == source.Undo && d.Publish.WhyNot == "":
+	switch wrong := d.Draft.Errors > 0 && (d.Returns != source.Undo || d.Draft.Errors > d.Draft.Failing); {
+	case wrong:
+		return headline{Class: "alert", Text: "Not ready: " + d.Publish.WhyNot}
+	case d.Returns == source.Undo && d.Publish.WhyNot == "":
 		h := headline{Class: "fine", Text: "Ready to undo"}
-		if bad != "" {
-			h.Class, h.Lines = "warning", []string{sentence(bad)}
+		if !d.Keeps.Holds() {
+			h.Class, h.Lines = "warning", append([]string{sentence(d.Keeps.Text())}, d.Keeps.Lines()...)
 		}
 		return h
-	case wrong || bad == "" && d.Publish.WhyNot != "":
-		h := headline{Class: "warning", Text: "Not ready: " + d.Publish.WhyNot}
-		if wrong {
-			h.Class = "alert"
-		}
-		return h
-	case bad == "":
-		return headline{"fine", "Ready to go live", []string{sentence(good)}}
-	case r != nil && r.Loss.Requests > 0:
-		return headline{"alert", "Search engines lose " + plural(r.Loss.Requests, "request", "requests") + " of the last " + plural(r.Days, "day", "days"), []string{sentence(r.Loss.Who())}}
-	case r.judges():
-		return headline{"warning", "Cannot be judged", []string{sentence(bad)}}
 	}
-	return headline{"alert", "Search engines lose something", d.Losses.Words()}
+	c := claim.Judge(ready, readySubject{d.Keeps, d.Publish.WhyNot})
+	h := headline{c.Class(), c.Text(), append(c.Lines(), d.Replay.missing()...)}
+	if d.Keeps.Holds() && !c.Holds() { // only a condition is not met
+		h.Class = "warning"
+	}
+	return h
 }

@@ -49,7 +49,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	undo := get(t, s, "change?back=v2&from="+sumOf(closing)).Body.String()
-	for _, want := range []string{"Ready to undo", "An undo, which the search-loss limit does not stop: search engines lose", ">Undo the undo: back to v2</button>", "The version in force is an undo itself."} {
+	for _, want := range []string{"Ready to undo", "An undo, which the search-loss limit does not stop: Search engines lose", ">Undo the undo: back to v2</button>", "The version in force is an undo itself."} {
 		if !strings.Contains(undo, want) {
 			t.Errorf("no %q in %s", want, undo)
 		}
@@ -69,7 +69,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 		t.Error("the alert stays")
 	}
 	code, body := publish(closing, "")
-	if code != http.StatusConflict || !strings.Contains(body, "of Bingbot blocked, line ") || !strings.Contains(body, `name="accept" value="Bingbot`) {
+	if code != http.StatusConflict || !strings.Contains(body, "blocked by line ") || !strings.Contains(body, `name="accept" value="Bingbot`) {
 		t.Errorf("an earlier version: status %d: %s", code, body)
 	}
 	names := regexp.MustCompile(`name="accept" value="([^"]+)"`).FindStringSubmatch(body)

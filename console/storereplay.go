@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/site"
-	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 // replayed is the effect that a draft would have had on the stored requests.
@@ -23,25 +23,34 @@ type replayed struct {
 	Loss             replay.SearchLoss
 	TooLong          bool   // there was no time for them
 	Error            string // why they could not be read
-	Unsent           string // what servers of the fleet have not sent
-}
 
-// judges reports whether there is traffic to judge by. If not, the policies are compared.
-func (r *replayed) judges() bool {
-	return r != nil && r.Error == "" && (r.Requests > 0 || r.TooLong)
+	report *replay.Report // nil if they were not read
 }
 
 const replayTimeout = 8 * time.Second
 
-// replayStore decides the visits of the last days again, of some hosts or (nil) all.
-func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, now time.Time, days int, only []string) *replayed {
+// traffic selects stored requests to replay: those that versions of a policy decided, of some hosts or (nil) all.
+type traffic struct {
+	store  store.Queries
+	policy string // its name
+	hosts  []string
+	gaps   []claim.Gap // that the store does not know
+	days   int
+}
+
+// replay decides the requests of the last days again.
+func (t *traffic) replay(ctx context.Context, old, draft *site.Site, now time.Time) *replayed {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
-	stored := replay.Where(r.EachRow, func(v activity.Totals) bool { return only == nil || slices.Contains(only, v.Host) })
-	report, err := replay.Run(ctx, replay.Options{
-		New: draft, Old: old, Stored: stored, StoreName: "the activity database", Workers: 1,
-		Since: now.Truncate(24*time.Hour).AddDate(0, 0, 1-days), Until: now.Add(time.Hour),
-	})
+	days := t.days
+	versions, err := t.store.PolicyVersions(ctx, t.policy)
+	var report *replay.Report
+	if err == nil {
+		report, err = replay.Run(ctx, replay.Options{
+			New: draft, Old: old, Stored: t.rows(versions), StoreName: "the activity database", Workers: 1,
+			Since: since(now, days), Until: now.Add(time.Hour),
+		})
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return &replayed{Days: days, TooLong: true}
@@ -49,7 +58,24 @@ func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, no
 		return &replayed{Days: days, Error: firstLine(err.Error())}
 	}
 	return &replayed{
-		Days: days, Requests: report.Requests, Notes: report.NotReplayed, Loss: report.SearchLoss, Blocked: report.NewlyRefused, Allowed: report.NewlyAllowed,
+		report: report, Days: days, Requests: report.Requests, Notes: report.NotReplayed, Loss: report.SearchLoss, Blocked: report.NewlyRefused, Allowed: report.NewlyAllowed,
+	}
+}
+
+// since returns the start of the last days. The last day is the last 24 hours.
+func since(now time.Time, days int) time.Time {
+	if days == 1 {
+		return now.Truncate(time.Hour).Add(-23 * time.Hour)
+	}
+	return activity.Since(now, time.Duration(days)*24*time.Hour)
+}
+
+func (t *traffic) rows(versions []string) replay.Stored {
+	rows := replay.Where(replay.OfPolicies(t.store.EachRow, versions), func(v activity.Totals) bool { return t.hosts == nil || slices.Contains(t.hosts, v.Host) })
+	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
+		c, err := rows(ctx, from, to, each)
+		c.Gaps = append(c.Gaps, t.gaps...)
+		return c, err
 	}
 }
 
@@ -61,10 +87,15 @@ func requestsOf(all []replay.CrawlerCount) (n int64) {
 	return n
 }
 
-// acceptedAll reports whether all losses of search engines are accepted, and no more requests are undecided than may be.
-func acceptedAll(l *replay.SearchLoss, maxUndecided int64, accepted []string) bool {
-	if len(accepted) == 0 || l.Uncertain() > maxUndecided && !slices.Contains(accepted, compare.Undecided) {
-		return false
+// missing says why there is no traffic to judge by, although there is a database.
+func (r *replayed) missing() []string {
+	switch {
+	case r == nil || r.Requests > 0:
+		return nil
+	case r.Error != "":
+		return []string{"The stored traffic cannot be read (" + r.Error + "), so the two policies were compared."}
+	case r.TooLong:
+		return []string{"There was no time to replay the stored traffic, so the two policies were compared. Choose fewer days, and check again."}
 	}
-	return !slices.ContainsFunc(l.Crawlers, func(c replay.CrawlerLoss) bool { return !c.Intended && !slices.Contains(accepted, c.Crawler) })
+	return []string{"No request of the last " + plural(r.Days, "day", "days") + " is stored, so the two policies were compared."}
 }

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -109,11 +108,7 @@ func (v *view) span() (from, to time.Time) {
 	if !v.since.IsZero() {
 		return v.since, v.until.AddDate(0, 0, 1)
 	}
-	to = v.Now.Truncate(time.Hour).Add(time.Hour)
-	if v.Days == 1 {
-		return to.Add(-24 * time.Hour), to
-	}
-	return activity.Since(v.Now, time.Duration(v.Days)*24*time.Hour), to
+	return since(v.Now, v.Days), v.Now.Truncate(time.Hour).Add(time.Hour)
 }
 
 // Unseen says how much of the period is not in the numbers.

@@ -4,6 +4,7 @@ package effect
 
 import (
 	"strings"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -131,4 +132,25 @@ func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
 		}
 	}
 	return by, true
+}
+
+// TakesWhole reports whether nearly a whole host is lost, now or when a date has passed, that the policy of old leaves.
+// The paths and usages of the queries are not looked at.
+func TakesWhole(old, now *Engine, was, is policy.Query, loss Loss) bool {
+	if loss == LossUnavailable {
+		loss = LossIndex
+	}
+	for _, at := range append([]time.Time{is.Now}, now.ends...) {
+		if at.Before(is.Now) {
+			continue
+		}
+		was.Now, is.Now = at, at
+		if _, whole := now.WholeHost(loss, is); !whole {
+			continue
+		}
+		if _, whole := old.WholeHost(loss, was); !whole {
+			return true
+		}
+	}
+	return false
 }

@@ -52,7 +52,7 @@ func (s *reloading) publishes(storage string, args ...string) (string, int) {
 // A page was allowed by mistake, and search engines came. The undo is loaded although max_search_loss is 0. A second
 // one asks. A new text with the same loss is not reported as published.
 func TestUndoCommand(t *testing.T) {
-	s := startStored(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\nmax_undecided 10\n}\n}", closedPolicy)
+	s := startStored(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}", closedPolicy)
 	s.write("new.yaml", openPolicy)
 	if out, code := s.publishes("storage", filepath.Join(s.dir, "new.yaml")); code != 0 || !strings.Contains(out, "loaded by the server at "+s.admin) {
 		t.Fatalf("exit %d: %s", code, out)

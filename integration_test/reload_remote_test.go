@@ -229,7 +229,7 @@ func TestPublish(t *testing.T) {
 	if out := s.publish("bad.yaml", "k/p.yaml", 1); !strings.Contains(out, "bad.yaml:2:1: error:") {
 		t.Error(out)
 	}
-	if out := s.publish("next.yaml", "k/p.yaml", 1); !strings.Contains(out, "Search engines lose:\n  /b ") {
+	if out := s.publish("next.yaml", "k/p.yaml", 1); !strings.Contains(out, "Search engines lose something:\n  /b ") {
 		t.Error(out)
 	}
 	if out := s.publish("next.yaml", "k/p.yaml", 0, "--dry-run", "--yes"); !strings.Contains(out, "everyone may no longer crawl /b") || !strings.Contains(out, "dry run") {

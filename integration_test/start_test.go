@@ -225,7 +225,7 @@ func TestReloadReportsTheStorage(t *testing.T) {
 // A text that max_search_loss has rejected is not served after a restart either, whether or not the source is watched.
 // Until the recorders have started, and while they say no, the last good policy is served. Without one, the text loads.
 func TestRestartAsksTheSearchLossLimit(t *testing.T) {
-	const global = "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\nmax_undecided 10\n}\n}"
+	const global = "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}"
 	for _, from := range []string{"storage", "file"} {
 		for _, reload := range []string{"100ms", "off"} {
 			t.Run(from+", reload "+reload, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestRestartAsksTheSearchLossLimit(t *testing.T) {
 					}
 					eventually(t, "an alert says why the text is not served", func() bool {
 						all := s.policies().Policies
-						return len(all) == 1 && all[0].Policy == name && strings.Contains(all[0].Error, "search engines would lose")
+						return len(all) == 1 && all[0].Policy == name && strings.Contains(all[0].Error, "Search engines lose")
 					})
 					if got := status(); got != 200 {
 						t.Errorf("the rejected text is served in the end: %d", got)

@@ -57,7 +57,6 @@ log {
 }
 robots_policy {
 	activity DIR/activity {
-		max_undecided 10
 		` + m.limit + `
 	}
 	console off {

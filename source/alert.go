@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
 // alert says at once what search engines lose by an undo that is served now. It stays until the next version.
@@ -43,8 +43,8 @@ func (o *Options) cost(src *source, before, now *Snapshot) string {
 	if err := o.allows(src, before, now, nil); err != nil {
 		all = append(all, err.Error())
 	}
-	if losses := compare.Sites(before.Site, now.Site, compare.Options{}).Losses; losses.Any() {
-		all = append(all, losses.Words()...)
+	if c := replay.Keeps(before.Site, now.Site, nil); !c.Holds() {
+		all = append(all, c.Lines()...)
 	}
 	for _, w := range now.Warnings {
 		if w.Code == failsNow {

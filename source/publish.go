@@ -8,13 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
@@ -45,21 +47,21 @@ type Change struct {
 // LossError is the reason why an earlier version is not published: search engines would lose something by it
 // that has not been accepted.
 type LossError struct {
-	Names []string // of the search engines, as they are accepted
-	Words []string
+	Claim claim.Claim
+	Names []string // of the search engines and gaps, as they are accepted
 }
 
 func (e *LossError) Error() string {
-	return "search engines would lose something by going back to this version: " + strings.Join(e.Words, "; ") + "; accept it by name: " + strings.Join(e.Names, ",")
+	return "going back to this version: " + e.Claim.Err().Error() + "; accept it by name: " + strings.Join(e.Names, ",")
 }
 
-// NotAccepted returns a LossError for losses that are not among those that were accepted.
-func NotAccepted(l *compare.Losses, accepted []string) error {
-	names := slices.DeleteFunc(l.Names(), func(name string) bool { return slices.Contains(accepted, name) })
-	if len(names) == 0 {
+// NotAccepted returns a LossError if the policy of now takes something from search engines, and accepted does not name it.
+func NotAccepted(before, now *site.Site, accepted []string) error {
+	c := replay.Keeps(before, now, accepted)
+	if c.Holds() {
 		return nil
 	}
-	return &LossError{Names: l.Names(), Words: l.Words()}
+	return &LossError{c, compare.Sites(before, now, compare.Options{}).Losses.Names()}
 }
 
 // PublishTo writes a text at a key of a storage, if the storage holds the version that it replaces. The caller has
@@ -190,7 +192,7 @@ func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome,
 	}
 	if before != nil && before.SHA256 != next.SHA256 && c.returns != Undo {
 		if c.returns == Earlier {
-			err = NotAccepted(compare.Sites(before.Site, next.Site, compare.Options{}).Losses, c.Accept)
+			err = NotAccepted(before.Site, next.Site, c.Accept)
 		} else {
 			c.Accept = nil
 		}

@@ -5,20 +5,19 @@ package replay
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// LossPeriod is the period before now that [SearchLoss.Check] is meant to look at.
+// LossPeriod is the period before now whose traffic the search-loss limit looks at.
 const LossPeriod = 7 * 24 * time.Hour
 
 // SearchLoss holds the losses of search engines under the new policy, see [site.SearchLoss]. It counts
@@ -26,16 +25,11 @@ const LossPeriod = 7 * 24 * time.Hour
 // operator publishes no proof, or no request of theirs in the traffic was verified or failed
 // verification. Impostors are not counted.
 type SearchLoss struct {
-	Requests   int64 `json:"requests"` // what no rule says is intended
-	Intended   int64 `json:"intended"`
-	Unverified int64 `json:"unverified"` // lost to clients that may not be the crawler; not in the other numbers
-	// Undecided are requests about which the traffic does not say enough, of crawlers for which the
-	// policies differ somewhere.
-	Undecided []Note `json:"undecided"`
-	// Differences say where the policies differ for search engines, if something is undecided.
-	Differences []string      `json:"differences,omitempty"`
-	Crawlers    []CrawlerLoss `json:"crawlers"`
-	Paths       []PathCount   `json:"paths"` // of Requests, the most requested
+	Requests   int64         `json:"requests"` // what no rule says is intended
+	Intended   int64         `json:"intended"`
+	Unverified int64         `json:"unverified"` // lost to clients that may not be the crawler; not in the other numbers
+	Crawlers   []CrawlerLoss `json:"crawlers"`
+	Paths      []PathCount   `json:"paths"` // of Requests, the most requested
 }
 
 // CrawlerLoss is one kind of loss of one crawler. A request may count in several kinds.
@@ -52,13 +46,7 @@ type CrawlerLoss struct {
 const shownLost = 3
 
 func (t *tally) searchLoss(o *Options) (s SearchLoss) {
-	verifiable, came := map[string]bool{}, t.folded // a verified search engine
-	for k := range t.counts {
-		if k.identity != policy.Unknown {
-			verifiable[k.info().Token] = true
-		}
-		came = came || k.identity == policy.Verified && k.site.Searches(k.crawler)
-	}
+	verifiable := t.verifiable()
 	type kind struct {
 		crawler  string
 		loss     effect.Loss
@@ -112,100 +100,24 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 		return cmp.Or(rank[a.Intended]-rank[b.Intended], cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Loss, b.Loss))
 	})
 	s.Paths = topPaths(paths, shownLost)
-	s.undecided(o, t, verifiable, came || s.Requests+s.Intended > 0)
 	return s
+}
+
+// verifiable returns the crawlers of which a request was verified, or failed that.
+func (t *tally) verifiable() map[string]bool {
+	all := map[string]bool{}
+	for k := range t.counts {
+		if k.identity != policy.Unknown {
+			all[k.info().Token] = true
+		}
+	}
+	return all
 }
 
 func add[K comparable](to, from map[K]int64) {
 	for k, n := range from {
 		to[k] += n
 	}
-}
-
-// unsaid lists data about requests a search engine may lose that a database lacks.
-type unsaid struct {
-	crawler  string
-	identity policy.Identity
-	what     string
-}
-
-// undecided notes what may be lost and cannot be counted.
-func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool, came bool) {
-	notes := map[string]int64{}
-	for u, n := range t.unsaid {
-		if u.identity == policy.Verified || u.identity == policy.Unknown && !verifiable[u.crawler] {
-			notes["of "+u.crawler+" "+u.what] += n
-		}
-	}
-	note := func(n int64, what string) {
-		if n > 0 && o.losses().Any() {
-			notes[what] += n
-		}
-	}
-	note(t.pathless, "whose paths are no longer stored")
-	for _, g := range t.gaps {
-		what := g.What
-		if g.Unit == "line" {
-			what = "in lines " + what
-		}
-		note(max(1, g.N), what)
-	}
-	if from, to := t.gap(); !o.Since.IsZero() && !to.IsZero() {
-		note(1, "or more from "+from.UTC().Format(time.DateOnly)+" to "+to.UTC().Format(time.DateOnly)+", when there is no traffic")
-	}
-	switch {
-	case t.requests == 0:
-		note(1, "or more, as there is no traffic")
-	case !came:
-		note(1, "or more, as no request in the traffic is of a verified search engine")
-	case !o.Since.IsZero() && t.first.Sub(o.Since) > maxGap:
-		note(1, "or more before "+t.first.UTC().Format(time.DateOnly)+", when the traffic begins")
-	case !o.Since.IsZero() && time.Since(t.last) > maxGap:
-		note(1, "or more after "+t.last.UTC().Format(time.DateOnly)+", when the traffic ends")
-	}
-	for _, token := range o.losses().Unrequested() {
-		notes["of "+token+", a name that only robots.txt has"]++
-	}
-	for _, token := range o.losses().Reverified {
-		notes["of "+token+", which the new policy verifies otherwise"]++
-	}
-	for _, what := range slices.Sorted(maps.Keys(notes)) {
-		s.Undecided = append(s.Undecided, Note{notes[what], what})
-	}
-	if len(notes) > 0 {
-		s.Differences = o.losses().Words()
-	}
-}
-
-// maxGap is the time that a small site may be without a request.
-const maxGap = 36 * time.Hour
-
-// Uncertain returns the number of undecided requests.
-func (s *SearchLoss) Uncertain() (n int64) {
-	for _, u := range s.Undecided {
-		n += u.Requests
-	}
-	return n
-}
-
-// Check returns an error if search engines lose more than most requests, or if more than uncertain ones
-// cannot be judged, which option sets.
-func (s *SearchLoss) Check(most, uncertain int64, option string) error {
-	if s.Requests <= most && s.Uncertain() <= uncertain {
-		return nil
-	}
-	var why []string
-	if s.Requests > most {
-		limit := "none"
-		if most > 0 {
-			limit = "at most " + english.Number(most)
-		}
-		why = append(why, fmt.Sprintf("search engines would lose %s, and %s may be lost: %s", plural(s.Requests, "request"), limit, s.Who()))
-	}
-	if n := s.Uncertain(); n > uncertain {
-		why = append(why, fmt.Sprintf("whether search engines lose anything cannot be judged for %s: %s (%s %d allows that many)", plural(n, "request"), s.Unsaid(), option, n))
-	}
-	return errors.New(strings.Join(why, "; "))
 }
 
 // Who lists the losses of each search engine, the rules that cause them, and the line to write if they are
@@ -225,21 +137,8 @@ func (s *SearchLoss) Who() string {
 	return fmt.Sprintf("%s; if it is meant to be so, write \"%s\" into the rule", strings.Join(who, "; "), all.Intended())
 }
 
-// Unsaid says what is undecided.
-func (s *SearchLoss) Unsaid() string {
-	all := make([]string, len(s.Undecided))
-	for i, u := range s.Undecided {
-		all[i] = english.Number(u.Requests) + " " + u.What
-	}
-	words := strings.Join(all, "; ") + "; the policies differ: " + strings.Join(s.Differences[:min(3, len(s.Differences))], "; ")
-	if more := len(s.Differences) - 3; more > 0 {
-		words += fmt.Sprintf("; and %d more", more)
-	}
-	return words
-}
-
 // Stored is [Options.Stored].
-type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (pathless int64, err error)
+type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 
 // OfPolicies leaves out rows of a store that other policies decided; without versions, none.
 func OfPolicies(stored Stored, versions []string) Stored {
@@ -252,7 +151,7 @@ func OfPolicies(stored Stored, versions []string) Stored {
 
 // Where leaves out rows of a store that do not fit.
 func Where(stored Stored, fits func(activity.Totals) bool) Stored {
-	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (int64, error) {
+	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
 		return stored(ctx, from, to, func(v activity.Totals) error {
 			if !fits(v) {
 				return nil

@@ -26,8 +26,7 @@ type Options struct {
 	New   *site.Site
 	Old   *site.Site // nil: nothing was blocked
 	Files []string   // logs, as [accesslog.Expand] returns them
-	// Stored reads the rows of a store between two times, and returns how many requests have no
-	// row any more. It may be nil. StoreName is its name in the report.
+	// Stored reads the rows of a store between two times. It may be nil. StoreName is its name in the report.
 	Stored    Stored
 	StoreName string
 	Parser    accesslog.Parser // nil: each file's format is found from its start
@@ -36,7 +35,8 @@ type Options struct {
 	Host string
 	// Since and Until bound the time of the requests; the zero time does not.
 	Since, Until time.Time
-	Workers      int // goroutines; by default one for each CPU
+	Workers      int      // goroutines; by default one for each CPU
+	Accept       []string // the names of gaps that are not to matter
 	// Decided is called, concurrently, with each request of a crawler in a log and what the new policy
 	// does about it. It may be nil.
 	Decided func(*accesslog.Record, Verdict)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -195,7 +196,7 @@ func TestReportCountsEveryRequest(t *testing.T) {
 		}
 	}
 	shop := sum(func(a, p int) bool { return crawler("Bingbot")(a, p) && strings.HasPrefix(paths[p], "/shop/") })
-	if l := r.SearchLoss; l.Intended != shop || l.Requests != 0 || len(l.Crawlers) != 1 || l.Crawlers[0].Crawler != "Bingbot" || l.Crawlers[0].Loss != effect.LossBlocked || l.Crawlers[0].Requests != shop || !l.Crawlers[0].Intended || len(l.Undecided) != 0 {
+	if l := r.SearchLoss; l.Intended != shop || l.Requests != 0 || len(l.Crawlers) != 1 || l.Crawlers[0].Crawler != "Bingbot" || l.Crawlers[0].Loss != effect.LossBlocked || l.Crawlers[0].Requests != shop || !l.Crawlers[0].Intended || !r.Search.Holds() {
 		t.Errorf("search engines lose: %+v", l)
 	}
 	if len(r.IdleRules) != 1 || r.IdleRules[0].Place != "new.yaml:18" {
@@ -314,8 +315,8 @@ func TestLimitsAreReplayed(t *testing.T) {
 			files = append(files, name)
 		}
 	}
-	stored := func(_ context.Context, _, _ time.Time, each func(activity.Totals) error) (int64, error) {
-		return 0, each(activity.Totals{Start: at, Crawler: "CCBot", Identity: activity.Unverified, Path: "/a", Requests: 5})
+	stored := func(_ context.Context, _, _ time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
+		return claim.Coverage{}, each(activity.Totals{Start: at, Crawler: "CCBot", Identity: activity.Unverified, Path: "/a", Requests: 5})
 	}
 	decided := func(r *Report) map[activity.Decision]int64 {
 		all := map[activity.Decision]int64{}

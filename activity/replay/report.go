@@ -15,9 +15,11 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 // Report holds the results of a replay. Its JSON form is documented in docs/reference/replay.md.
@@ -32,8 +34,9 @@ type Report struct {
 	Requests int64 `json:"requests"` // lines that could be read, within the time asked for
 	Crawlers int64 `json:"crawler_requests"`
 
-	Gaps        []accesslog.Gap `json:"gaps"`         // what the logs lack
-	NotReplayed []Note          `json:"not_replayed"` // says what could not be decided as the server would have
+	Coverage    claim.Coverage `json:"coverage"`
+	NotReplayed []Note         `json:"not_replayed"` // says what could not be decided as the server would have
+	Search      claim.Claim    `json:"search"`       // whether search engines keep what they have
 
 	Verdicts     []VerdictCount `json:"decisions"`
 	SearchLoss   SearchLoss     `json:"search_loss"`
@@ -49,6 +52,8 @@ type Report struct {
 	UnknownClients  int64          `json:"unlisted_clients"`  // how many different ones
 	UnknownRequests int64          `json:"unlisted_requests"` // of all of them
 	Days            []DayCount     `json:"days"`
+
+	losses *compare.Losses
 }
 
 // Note is something that could not be replayed.
@@ -123,7 +128,7 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 	for _, c := range t.counts {
 		r.Crawlers += c.requests
 	}
-	r.Gaps, t.gaps = append([]accesslog.Gap{}, read.Gaps...), read.Gaps
+	r.Coverage = t.coverage(o, read)
 	r.notes(o, read, t)
 	r.verdicts(t)
 	changed := func(of activity.Decision, now bool) func(k *key) bool {
@@ -139,7 +144,8 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 		return k.new.decision == activity.Disallowed || k.new.decision == activity.WouldBlock
 	})
 	r.ByCrawler = crawlerCounts(t, func(*key) bool { return true })
-	r.SearchLoss = t.searchLoss(o)
+	r.SearchLoss, r.losses = t.searchLoss(o), o.losses()
+	r.Search = r.Keeps(0, o.Accept)
 	r.unknown(t)
 	r.rules(o.New, t)
 	r.days(t)
@@ -177,7 +183,6 @@ func (r *Report) notes(o *Options, read accesslog.Result, t *tally) {
 	note(read.Other, "line", "of no request: of other loggers and programs, or of clients that did not send HTTP")
 	note(t.opaque, "crawler request", "with a scheme, but no host, in the target: the server answers them with 400, whatever the policy says")
 	note(t.hostless, "crawler request", "without a host in the log: only rules for every host were applied; name the host with --host")
-	note(t.pathless, "request", "whose paths are no longer stored, because of their age or the size of the activity database: not decided")
 	note(t.other, "request", "summed up under the path %s: not decided", activity.OtherPath)
 	note(t.queries, "crawler request", "whose query was not stored: decided by the path alone")
 	note(t.purposes, "crawler request", "of which it is not stored which purposes the User-Agent named: decided as if it named none")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -28,18 +28,17 @@ type key struct {
 
 // tally counts for one worker, without locks.
 type tally struct {
-	requests, opaque                   int64
-	hostless, liveOnly                 int64
-	gaps                               []accesslog.Gap
-	limited                            int64 // allowed, and a limit applies that is not replayed
-	pathless, other, queries, purposes int64 // of a store: what its rows do not say
-	first, last                        time.Time
-	seen                               map[int64]bool   // half days since 1970 that have requests
-	folded                             bool             // a row of a verified search engine has no path
-	unsaid                             map[unsaid]int64 // see SearchLoss.Undecided
-	unknown                            map[string]*UnknownCount
-	counts                             map[key]*count
-	days                               map[dayKey]int64
+	requests, opaque         int64
+	hostless, liveOnly       int64
+	stored                   claim.Coverage
+	limited                  int64 // allowed, and a limit applies that is not replayed
+	other, queries, purposes int64 // of a store: what its rows do not say
+	first, last              time.Time
+	seen                     map[int64]bool // half days since 1970 that have requests
+	unsaid                   map[unsaid]int64
+	unknown                  map[string]*UnknownCount
+	counts                   map[key]*count
+	days                     map[dayKey]int64
 }
 
 type dayKey struct {
@@ -166,13 +165,11 @@ func (t *tally) merge(o *tally) {
 		t.span(o.last)
 	}
 	maps.Copy(t.seen, o.seen)
-	t.folded = t.folded || o.folded
 	t.requests += o.requests
 	t.opaque += o.opaque
 	t.hostless += o.hostless
 	t.liveOnly += o.liveOnly
 	t.limited += o.limited
-	t.pathless += o.pathless
 	t.other += o.other
 	t.queries += o.queries
 	t.purposes += o.purposes

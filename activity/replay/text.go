@@ -5,10 +5,10 @@ package replay
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
@@ -24,16 +24,16 @@ const shownCrawlers = 15
 // WriteText writes the report for a terminal, with warnings in red if color is set.
 func (r *Report) WriteText(w io.Writer, color bool) error {
 	t := textWriter{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), color}
-	for _, g := range r.Gaps {
-		t.line("gap: %s", g)
+	for _, g := range r.Coverage.Gaps {
+		t.line("gap: %s", g.What)
 	}
 	for _, n := range r.NotReplayed {
 		t.line("note: %s %s", english.Number(n.Requests), n.What)
 	}
-	if len(r.Gaps)+len(r.NotReplayed) > 0 {
+	if len(r.Coverage.Gaps)+len(r.NotReplayed) > 0 {
 		t.line("")
 	}
-	t.searchLoss(r)
+	t.search(r)
 	t.summary(r)
 	if r.Old != "" {
 		t.section("Newly blocked", r.NewlyRefused)
@@ -57,35 +57,18 @@ type textWriter struct {
 
 func (t *textWriter) line(format string, args ...any) { fmt.Fprintf(t.w, format+"\n", args...) }
 
-func (t *textWriter) searchLoss(r *Report) {
-	s := &r.SearchLoss
+// search writes whether search engines keep what they have.
+func (t *textWriter) search(r *Report) {
 	red, plain := "", ""
-	if t.color && s.Requests > 0 {
+	if t.color && r.Search.Outcome() == claim.Fails {
 		red, plain = "\x1b[1;31m", "\x1b[0m"
 	}
-	switch {
-	case s.Requests > 0:
-		t.line("%sSearch engines would lose %s under %s:%s", red, plural(s.Requests, "request"), r.New, plain)
-	case len(s.Undecided) > 0:
-		t.line("Whether search engines lose anything under %s cannot be judged.", r.New)
-	case r.Requests > 0:
-		t.line("Search engines lose nothing in this traffic that is not intended.")
+	t.line("%s%s%s.", red, r.Search.Text(), plain)
+	for _, line := range r.Search.Lines() {
+		t.line("  %s", line)
 	}
-	for _, c := range s.Crawlers {
-		intended := ""
-		if c.Intended {
-			intended = ", as intended"
-		}
-		t.line("  %s%s%s: %s of %s %s%s; %s", red, c.Crawler, plain, plural(c.Requests, "request"), plural(int64(c.Paths), "path"), c.Loss, intended, strings.Join(c.Rules, ", "))
-	}
-	for _, p := range s.Paths {
+	for _, p := range r.SearchLoss.Paths {
 		t.line("  most requested: %s (%s)", p.Path, english.Number(p.Requests))
-	}
-	for _, u := range s.Undecided {
-		t.line("  cannot be judged: %s %s", english.Number(u.Requests), u.What)
-	}
-	if s.Unverified > 0 {
-		t.line("  not counted: %s of unverified search engines", plural(s.Unverified, "request"))
 	}
 	t.line("")
 }
@@ -164,11 +147,4 @@ func (t *textWriter) unknown(r *Report) {
 		}
 		t.line("  %s\t%s", c.Name, english.Number(c.Requests))
 	}
-}
-
-func plural(n int64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return english.Number(n) + " " + what
 }

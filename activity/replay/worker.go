@@ -118,7 +118,7 @@ func (w *worker) record(r *accesslog.Record) {
 	}
 	limits := [2][]site.Limit{w.new.limits(&at, r.Time, named, c.purposes[0], identify, d.new), w.old.limits(&at, r.Time, before, c.purposes[1], identify, d.old)}
 	if hostless && d.lost.Loss == 0 && d.site != nil && w.options.losses().OnHosts(d.info().Token) {
-		t.unsaid[unsaid{d.info().Token, d.identity, "without a host in the log"}]++
+		t.unsaid[unsaid{d.info().Token, d.identity, gapHosts}]++
 	}
 	if plain, _, ok := strings.Cut(target, "?"); ok && d.interesting() {
 		without := at.WithoutQuery()
@@ -192,12 +192,11 @@ func (w *worker) store(ctx context.Context) error {
 	if to.IsZero() {
 		to = time.Now().Add(24 * time.Hour)
 	}
-	pathless, err := w.options.Stored(ctx, from, to, func(v activity.Totals) error {
+	var err error
+	w.tally.stored, err = w.options.Stored(ctx, from, to, func(v activity.Totals) error {
 		w.visits(&v)
 		return nil
 	})
-	w.tally.pathless += pathless
-	w.tally.requests += pathless
 	return err
 }
 
@@ -232,9 +231,8 @@ func (w *worker) visits(v *activity.Totals) {
 	}
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests
-		t.folded = t.folded || v.Identity == activity.Verified && v.Category == string(crawlers.CategorySearch)
 		if w.options.losses().Of(v.Crawler, v.Host) {
-			t.unsaid[unsaid{v.Crawler, stored.Identity, "whose paths were summed up under " + activity.OtherPath}] += v.Requests
+			t.unsaid[unsaid{v.Crawler, stored.Identity, gapFolded}] += v.Requests
 		}
 		return
 	}
@@ -253,7 +251,7 @@ func (w *worker) visits(v *activity.Totals) {
 		t.limited += v.Requests
 	}
 	if v.Queries > 0 && d.lost.Loss == 0 && w.options.losses().WithQuery(v.Crawler, v.Host, v.Path) {
-		t.unsaid[unsaid{v.Crawler, stored.Identity, "whose query was not stored"}] += v.Queries
+		t.unsaid[unsaid{v.Crawler, stored.Identity, gapQueries}] += v.Queries
 	}
 	t.add(v.Start, v.Requests, v.Bytes, d.key, v.Path)
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // Queries are the questions of pages, commands and the API. A [Reader] answers for one server,
 // a [FleetReader] for all servers of a fleet.
 type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
-	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error)
+	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error)
 	Lost(ctx context.Context, from, to time.Time) (int64, error)
 	Bounds(ctx context.Context) (Bounds, error)
 	Crawlers(ctx context.Context) ([]Crawler, error)
@@ -187,7 +188,8 @@ func (r *FleetReader) part(q *Query, s span, and string) string {
 
 // EachRow is [Reader.EachRow] for a fleet: for each day of each database, by the hour if
 // those have as many requests as the day.
-func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error) {
+func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
+	pathless := int64(0)
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
 	whole := fmt.Sprintf("day * 24 >= %d AND day * 24 + 24 <= %d", first, end)
 	hours := fmt.Sprintf("hour >= %d AND hour < %d", first, end)
@@ -209,11 +211,11 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 		}
 		pathless += max(0, n[4]-max(n[2], n[3]))
 	}); err != nil {
-		return 0, err
+		return claim.Coverage{}, err
 	}
 	kinds := map[string]string{}
 	if err := r.query(ctx, "SELECT crawler, category FROM "+kindsOf, 2, func(f []string, _ []int64) { kinds[f[0]] = f[1] }); err != nil {
-		return 0, err
+		return claim.Coverage{}, err
 	}
 	for _, day := range days {
 		among := "(" + strings.Join(byDay[day], ", ") + ")"
@@ -221,14 +223,15 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 		if len(byDay[day]) > 0 {
 			hourly = append(hourly, "store NOT IN "+among)
 			if err := r.rowsOf(ctx, pathDayTable, kinds, visit, fmt.Sprintf("day = %d", day), "store IN "+among); err != nil {
-				return pathless, err
+				return claim.Coverage{}, err
 			}
 		}
 		if err := r.rowsOf(ctx, pathHourTable, kinds, visit, hourly...); err != nil {
-			return pathless, err
+			return claim.Coverage{}, err
 		}
 	}
-	return pathless, nil
+	lost, err := r.Lost(ctx, from, to)
+	return coverageOf(from, to, pathless, lost), err
 }
 
 // rowsOf calls request with rows of a table from all servers together.

@@ -9,14 +9,15 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // EachRow calls request with every row with a path between from and to, except the rows of audits. Rows
-// are by the hour where hours are stored, else by the day. pathless is the number of requests whose
-// rows with paths were deleted for their age or size.
-func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error) {
+// are by the hour where hours are stored, else by the day. The coverage says what the database lacks.
+func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
+	pathless := int64(0)
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
-	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
+	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
 		days, err := coverage(ctx, tx, first, end)
 		if err != nil {
 			return err
@@ -47,7 +48,11 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 		}
 		return nil
 	})
-	return pathless, err
+	if err != nil {
+		return claim.Coverage{}, err
+	}
+	lost, err := r.Lost(ctx, from, to)
+	return coverageOf(from, to, pathless, lost), err
 }
 
 // dayCoverage says how many requests of a day each of its tables has.

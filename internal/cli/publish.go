@@ -85,7 +85,7 @@ The exit code is:
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded it")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: an activity database's directory, a ClickHouse address, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
-	cmd.Flags().Int64Var(&guard.undecided, "undecided", 0, "with --if-replay: how many requests may remain of which it cannot be judged whether search engines lose them")
+	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "the names of gaps that are accepted, such as not-recorded: the command prints the names")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something, or the undo is a second one")
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")
 	return cmd
@@ -129,8 +129,8 @@ func (p *publication) run(cmd *cobra.Command) error {
 		}
 		return p.confirm.of(ctx, say, s, p.key, sum)
 	}
-	losses := p.compare(say)
-	if err := p.judge(ctx, cmd, losses, say); err != nil {
+	p.compare(say)
+	if err := p.judge(ctx, cmd, say); err != nil {
 		return notWritten(err)
 	}
 	if p.dryRun {
@@ -194,33 +194,28 @@ func authorOf(v *source.Published) string {
 	return " by " + english.OneLine(v.By)
 }
 
-// compare prints what changes. It returns what search engines lose, nil if that is not known.
-func (p *publication) compare(say func(string, ...any)) *compare.Losses {
+// compare prints what changes.
+func (p *publication) compare(say func(string, ...any)) {
 	if p.before.SHA256 == "" {
 		say("%s is new, so there is no policy to compare with", source.StoragePrefix+p.key)
-		return nil
+		return
 	}
-	old, _ := site.Load(source.StoragePrefix+p.key, []byte(p.before.Text))
-	if p.guard.broken = old == nil; p.guard.broken {
-		return nil
+	p.guard.old, _ = site.Load(source.StoragePrefix+p.key, []byte(p.before.Text))
+	if p.guard.broken = p.guard.old == nil; p.guard.broken {
+		return
 	}
-	p.guard.old = old
-	d := compare.Sites(old, p.site, compare.Options{})
-	for _, words := range d.Words() {
+	for _, words := range compare.Sites(p.guard.old, p.site, compare.Options{}).Words() {
 		say("%s", words)
 	}
-	return d.Losses
 }
 
 // judge returns why the text is not published. An undo is, whatever search engines lose by it.
-func (p *publication) judge(ctx context.Context, cmd *cobra.Command, losses *compare.Losses, say func(string, ...any)) error {
+func (p *publication) judge(ctx context.Context, cmd *cobra.Command, say func(string, ...any)) error {
 	switch p.returns {
 	case source.Undo:
-		if losses != nil && losses.Any() {
+		if c, err := p.judgeSearch(ctx); err == nil && !c.Holds() {
 			say("This is an undo, which is not stopped by what search engines lose:")
-			for _, words := range losses.Words() {
-				say("  %s", words)
-			}
+			writeClaim(cmd.OutOrStdout(), c)
 		}
 		if p.undo && p.before.UndoesUndo() {
 			say("The present version is an undo itself: this returns to the text that was undone.")
@@ -228,21 +223,18 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, losses *com
 		}
 		return nil
 	case source.Earlier:
-		if losses == nil {
-			return p.guard.compare(cmd, nil)
+		if p.guard.broken {
+			return p.check(ctx, cmd)
 		}
-		lost, ok := errors.AsType[*source.LossError](source.NotAccepted(losses, p.change.Accept))
+		lost, ok := errors.AsType[*source.LossError](source.NotAccepted(p.guard.old, p.site, p.change.Accept))
 		if !ok {
 			return nil
 		}
-		say("Search engines lose:")
-		for _, words := range lost.Words {
-			say("  %s", words)
-		}
+		writeClaim(cmd.OutOrStdout(), lost.Claim)
 		return fmt.Errorf("not published; to accept what they lose, give --accept-loss %s", strings.Join(lost.Names, ","))
 	case source.NeverServed:
 	}
-	return p.check(ctx, cmd, losses)
+	return p.check(ctx, cmd)
 }
 
 // saveDraft saves the text as a draft, because the configuration demands that several people approve a

@@ -18,12 +18,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 )
 
 type replayFlags struct {
 	against, format, host, since, until, html, store string
 	names                                            map[string]string
+	accept                                           []string
 	json                                             bool
 }
 
@@ -51,8 +53,11 @@ A client is verified by the address lists in this program, or by the identity th
 Caddy had logged. The server is assumed to have "enforce block", the default. Rate
 limits are counted as by one server.
 
-The exit code is 3 if the logs have gaps: lines that could not be read, an archive that
-ends early, or requests without a User-Agent.`
+The exit code is:
+  0  search engines lose nothing that no rule says is intended
+  1  search engines lose something, or the command failed
+  3  the traffic has gaps, such as lines that could not be read, an archive that ends
+     early, or no User-Agents; --accept NAME accepts one`
 	cmd.Example = `  caddy robots-policy replay new.yaml --against site-policy.yaml /var/log/caddy/access.log
   caddy robots-policy replay new.yaml --html report.html '/var/log/nginx/access.log*'
   caddy robots-policy replay new.yaml --map time=@timestamp,ip=client.ip,uri=url.original,agent=user_agent.original app.log
@@ -68,6 +73,7 @@ ends early, or requests without a User-Agent.`
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than a duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
 	flags.StringVar(&f.html, "html", "", "write the report as one HTML page to this file")
+	flags.StringSliceVar(&f.accept, "accept", nil, "the names of gaps that are accepted, such as unreadable-lines: the report has the names")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return cmd
 }
@@ -83,7 +89,7 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	if i := slices.Index(inputs, accesslog.Stdin); i >= 0 && slices.Contains(inputs[i+1:], accesslog.Stdin) {
 		return errors.New("the standard input (-) is named twice: it can be the policy, --against or the log")
 	}
-	o := replay.Options{Host: f.host, Stdin: cmd.InOrStdin()}
+	o := replay.Options{Accept: f.accept, Host: f.host, Stdin: cmd.InOrStdin()}
 	var err error
 	if o.New, err = loadValid(cmd, args[0]); err != nil {
 		return err
@@ -145,7 +151,10 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	if err := printResult(cmd, f.json, found, func(w io.Writer) error { return found.WriteText(w, colored(w)) }); err != nil {
 		return err
 	}
-	if len(found.Gaps) > 0 {
+	switch {
+	case found.Search.Outcome() == claim.Fails:
+		return errReported
+	case !found.Search.Holds() || slices.ContainsFunc(found.Coverage.Gaps, func(g claim.Gap) bool { return !slices.Contains(f.accept, g.Name) }):
 		return errUndecided
 	}
 	return nil
@@ -157,7 +166,7 @@ const errUndecided = exitError(3)
 // Store is an activity database that is read. It is an interface because activity/store links a
 // database: only the package console imports it.
 type Store interface {
-	EachRow(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (pathless int64, err error)
+	EachRow(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 	PolicyVersions(ctx context.Context, name string) ([]string, error)
 	Close() error
 }

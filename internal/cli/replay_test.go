@@ -96,7 +96,7 @@ func TestReplayOfOtherInputs(t *testing.T) {
 	}
 	out, _, err = execute(replayCommand(), "", policy, "--json", write("access.log", `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET /a?b HTTP/1.1" 200 2326 "-" "CCBot/2.0"`+"\n"+`192.0.2.7 - - [22/No`+"\n"))
 	var r replay.Report
-	if err == nil || err.Error() != "exiting with status 3" || json.Unmarshal([]byte(out), &r) != nil || len(r.Gaps) != 1 || r.Gaps[0].N != 1 {
+	if err == nil || err.Error() != "exiting with status 3" || json.Unmarshal([]byte(out), &r) != nil || len(r.Coverage.Gaps) != 1 || r.Coverage.Gaps[0].Count != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

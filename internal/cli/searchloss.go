@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -15,95 +16,84 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// searchGuard refuses to publish a policy by which search engines lose something.
+// searchGuard refuses to publish a policy that takes something away from search engines.
 type searchGuard struct {
-	traffic         string // the directory of an activity database, or access logs; empty: the policies are compared
-	most, undecided int64  // see replay.SearchLoss.Check
-	yes             bool
-	broken          bool       // what is published has errors
-	old             *site.Site // what is published; nil if nothing is, or with errors
+	traffic string   // the directory of an activity database, or access logs; empty: the policies are compared
+	most    int64    // how many requests of the traffic search engines may lose
+	accept  []string // the names of gaps
+	yes     bool
+	broken  bool       // what is published has errors
+	old     *site.Site // what is published; nil if nothing is, or with errors
 }
 
-// check replays the traffic of the last seven days, or judges by comparison of the policies. losses is nil if nothing
-// is published yet, or with errors.
-func (p *publication) check(ctx context.Context, cmd *cobra.Command, losses *compare.Losses) error {
+// check judges whether search engines keep what they have: by the traffic of the last seven days, or by comparison of
+// the policies.
+func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	g := &p.guard
 	switch {
 	case g.most < 0:
 		return fmt.Errorf("invalid --max-search-loss %d: must be 0 or more", g.most)
-	case g.undecided < 0:
-		return fmt.Errorf("invalid --undecided %d: must be 0 or more", g.undecided)
-	case g.traffic == "" && (g.most > 0 || g.undecided > 0):
-		return errors.New("--max-search-loss and --undecided are for --if-replay: give it the directory of an activity database, or access logs")
-	case g.traffic == "":
-		return g.compare(cmd, losses)
+	case g.traffic == "" && g.most > 0:
+		return errors.New("--max-search-loss is for --if-replay: give it the directory of an activity database, or access logs")
 	}
-	o := replay.Options{New: p.site, Old: g.old, Since: time.Now().Add(-replay.LossPeriod)}
+	c, err := p.judgeSearch(ctx)
+	if err != nil {
+		return err
+	}
+	writeClaim(cmd.OutOrStdout(), c)
+	switch {
+	case c.Holds():
+		return nil
+	case g.traffic != "":
+		return errors.New("not published; change the policy, or accept what is listed: losses with --max-search-loss, gaps with --accept")
+	}
+	return g.ask(cmd, "not published. To publish it anyway, give --yes; to judge by traffic, give --if-replay")
+}
+
+// judgeSearch judges whether search engines keep what they have.
+func (p *publication) judgeSearch(ctx context.Context) (claim.Claim, error) {
+	g := &p.guard
+	switch {
+	case g.broken:
+		why := claim.Gap{Name: "comparison", What: "the published policy has errors, so the new one cannot be compared with it", Close: "check the new policy by hand"}
+		return claim.Judge(replay.SearchKeeps, replay.KeepsSubject{Comparison: claim.Read[*compare.Losses](nil, claim.Coverage{Gaps: []claim.Gap{why}})}, g.accept...), nil
+	case g.traffic == "" || g.old == nil:
+		return replay.Keeps(g.old, p.site, g.accept), nil
+	}
+	o := replay.Options{New: p.site, Old: g.old, Since: time.Now().Add(-replay.LossPeriod), Accept: g.accept}
 	if info, err := os.Stat(g.traffic); strings.Contains(g.traffic, "://") || err == nil && info.IsDir() {
 		stored, err := useStore(ctx, g.traffic, &o)
 		if err != nil {
-			return err
+			return claim.Claim{}, err
 		}
 		defer stored.Close()
 		versions, err := stored.PolicyVersions(ctx, source.StoragePrefix+p.key)
 		if err != nil {
-			return err
+			return claim.Claim{}, err
 		}
 		o.Stored = replay.OfPolicies(o.Stored, versions)
-	} else {
-		if o.Files, err = accesslog.Expand([]string{g.traffic}); err != nil {
-			return fmt.Errorf("--if-replay: %w", err)
-		}
+	} else if o.Files, err = accesslog.Expand([]string{g.traffic}); err != nil {
+		return claim.Claim{}, fmt.Errorf("--if-replay: %w", err)
 	}
 	found, err := replay.Run(ctx, o)
 	if err != nil {
-		return fmt.Errorf("--if-replay: %w", err)
+		return claim.Claim{}, fmt.Errorf("--if-replay: %w", err)
 	}
-	if found.Requests == 0 {
-		return errors.New("not published: --if-replay found no request of the last seven days in " + g.traffic)
-	}
-	if err := found.SearchLoss.Check(g.most, g.undecided, "--undecided"); err != nil {
-		return fmt.Errorf("not published: %w", err)
-	}
-	looked := fmt.Sprintf("%s of crawlers in the last seven days replayed; search engines lose %s", english.Count(int(found.Crawlers), "request"), english.Number(found.SearchLoss.Requests))
-	if found.SearchLoss.Requests == 0 && losses != nil && losses.Any() {
-		looked += ", and paths that none of them requested"
-	}
-	if n := found.SearchLoss.Unverified; n > 0 {
-		looked += fmt.Sprintf("; not counted: %s of unverified search engines", english.Count(int(n), "request"))
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), looked)
-	return err
+	return found.Keeps(g.most, g.accept), nil
 }
 
-// compare asks before it publishes what search engines lose by.
-func (g *searchGuard) compare(cmd *cobra.Command, losses *compare.Losses) error {
-	out := cmd.OutOrStdout()
-	switch {
-	case g.yes || losses == nil && !g.broken:
-		return nil
-	case g.broken:
-		fmt.Fprintln(out, "The losses of search engines cannot be judged: the published policy has errors.")
-	case !losses.Any():
-		fmt.Fprintln(out, "search engines lose nothing that is not intended, by comparison of the two policies")
-		return nil
-	case len(losses.Found) > 0:
-		fmt.Fprintln(out, "Search engines lose:")
-	default:
-		fmt.Fprintln(out, "The losses of search engines cannot be judged:")
+// writeClaim writes a claim, and below it the lines that explain it.
+func writeClaim(w io.Writer, c claim.Claim) {
+	fmt.Fprintln(w, c.Text()+map[bool]string{true: ":"}[len(c.Lines()) > 0])
+	for _, line := range c.Lines() {
+		fmt.Fprintln(w, "  "+line)
 	}
-	if losses != nil {
-		for _, words := range losses.Words() {
-			fmt.Fprintln(out, "  "+words)
-		}
-	}
-	return g.ask(cmd, "not published. To publish it anyway, give --yes; to judge by traffic, give --if-replay")
 }
 
 // ask asks for a yes, unless it was given.

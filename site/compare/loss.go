@@ -29,6 +29,7 @@ type Losses struct {
 	// less, if they fail: nobody knows how many requests do.
 	Reverified []string
 	policy     *site.Site
+	whole      []Found // see Whole
 }
 
 // Found is what one search engine loses at the paths of a pattern.
@@ -65,6 +66,7 @@ func Sites(old, now *site.Site, o Options) *Diff {
 		a.ask(c, c.named(), lossesOf(c))
 	}
 	d.Changes = append(d.Changes, a.indirect(d.Changes)...)
+	a.findWhole()
 	slices.SortStableFunc(d.Changes, func(a, b Change) int {
 		return last(b.Lost&effect.Counted != 0) - last(a.Lost&effect.Counted != 0)
 	})
@@ -262,7 +264,18 @@ func (c *Change) named() (all []string) {
 }
 
 // Words says who loses what, by which rules, and what to write if that is intended.
-func (l *Losses) Words() (all []string) {
+func (l *Losses) Words() []string {
+	all := append(l.WordsOf(l.Found), l.unproven()...)
+	if !l.Complete {
+		all = append(all, tooLarge)
+	}
+	return all
+}
+
+const tooLarge = "the policies are too large to compare everything that they say"
+
+// WordsOf is Words for some of the losses.
+func (l *Losses) WordsOf(found []Found) (all []string) {
 	type kind struct {
 		loss effect.Loss
 		path pathpattern.Pattern
@@ -271,7 +284,7 @@ func (l *Losses) Words() (all []string) {
 	}
 	var kinds []kind
 	who := map[kind][]string{}
-	for _, f := range l.Found {
+	for _, f := range found {
 		k := kind{f.Loss, f.Path, f.Host, f.Rule}
 		if who[k] == nil {
 			kinds = append(kinds, k)
@@ -293,10 +306,6 @@ func (l *Losses) Words() (all []string) {
 		}
 		all = append(all, words)
 	}
-	all = append(all, l.unproven()...)
-	if !l.Complete {
-		all = append(all, "the policies are too large to compare everything that they say")
-	}
 	return all
 }
 
@@ -307,17 +316,15 @@ func (l *Losses) unproven() (all []string) {
 	return all
 }
 
-// Undecided is among the names of losses if the policies are too large to find all.
-const Undecided = "undecided"
-
-// Names returns the search engines that may lose something, and Undecided if there may be more.
-func (l *Losses) Names() []string {
-	names := slices.Clone(l.Reverified)
+// Names returns what has to be accepted: the search engines that lose something, and the gaps because of which they may
+// lose more.
+func (l *Losses) Names() (names []string) {
+	_, c := l.Known().Get()
+	for _, g := range c.Gaps {
+		names = append(names, g.Name)
+	}
 	for i := range l.Found {
 		names = append(names, l.Found[i].Crawler)
-	}
-	if !l.Complete {
-		names = append(names, Undecided)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// unsaid names data about requests a search engine may lose that the traffic lacks.
+type unsaid struct {
+	crawler  string
+	identity policy.Identity
+	gap      string
+}
+
+// The names of the gaps that a replay finds. The close of each says what the user can do.
+const (
+	gapHosts     = "unlogged-hosts"
+	gapQueries   = "unstored-queries"
+	gapFolded    = "summed-paths"
+	gapSilence   = "no-traffic"
+	gapTrafficTo = "traffic-ends"
+)
+
+var unsaidWords = map[string]struct{ what, fix string }{
+	gapHosts:   {"without a host in the log", "name the host with --host"},
+	gapQueries: {"whose query was not stored", "replay the access log instead"},
+	gapFolded:  {"whose paths were summed up", "give the option activity more rows_per_hour"},
+}
+
+// maxGap is the time that a small site may be without a request.
+const maxGap = 36 * time.Hour
+
+// coverage says what the traffic covers, and what it lacks.
+func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
+	c := claim.Coverage{Items: t.requests, From: t.first, To: t.last, Gaps: slices.Clone(t.stored.Gaps)}
+	for _, g := range read.Gaps {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: logGaps[g.What], What: g.String(), Count: g.N, Close: "replay the whole log"})
+	}
+	verifiable := t.verifiable()
+	for u, n := range t.unsaid {
+		if u.identity == policy.Verified || u.identity == policy.Unknown && !verifiable[u.crawler] {
+			words := unsaidWords[u.gap]
+			c.Gaps = append(c.Gaps, claim.Gap{
+				Name: u.gap, Crawler: u.crawler, Count: n, Close: words.fix,
+				What: plural(n, "request") + " of " + u.crawler + " " + words.what,
+			})
+		}
+	}
+	slices.SortStableFunc(c.Gaps, func(a, b claim.Gap) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Crawler, b.Crawler))
+	})
+	if o.Since.IsZero() || t.requests == 0 {
+		return c
+	}
+	if from, to := t.gap(); !to.IsZero() {
+		c.Gaps = append(c.Gaps, claim.Gap{
+			Name: gapSilence, From: from, To: to, What: "there is no traffic from " + day(from) + " to " + day(to), Close: "add the logs of these days",
+		})
+	}
+	if time.Since(t.last) > maxGap {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: gapTrafficTo, From: t.last, What: "the traffic ends on " + day(t.last), Close: "add newer logs"})
+	}
+	return c
+}
+
+// logGaps are the names of what logs lack.
+var logGaps = map[string]string{
+	"that could not be read":                   "unreadable-lines",
+	"in the missing part of a compressed file": "incomplete-archive",
+	"without a User-Agent":                     "no-user-agents",
+}
+
+func day(at time.Time) string { return at.UTC().Format("2 January 2006") }
+
+// periodWords says when the traffic was, for a sentence.
+func periodWords(c claim.Coverage) string {
+	if day(c.From) == day(c.To) {
+		return "on " + day(c.From)
+	}
+	return "from " + day(c.From) + " to " + day(c.To)
+}
+
+func plural(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return english.Number(n) + " " + what
+}

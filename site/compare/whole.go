@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/effect"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Whole returns the losses that take nearly a whole host away from a search engine, where the other policy did not.
+func (l *Losses) Whole() []Found { return l.whole }
+
+// findWhole finds them among the losses that were found.
+func (a *asker) findWhole() {
+	type host struct {
+		crawler string
+		host    policy.Host
+		loss    effect.Loss
+	}
+	asked := map[host]bool{}
+	for i := range a.losses.Found {
+		f := &a.losses.Found[i]
+		for _, loss := range f.Loss.Each() {
+			at := host{f.Crawler, f.Host, loss}
+			if asked[at] {
+				continue
+			}
+			asked[at] = true
+			if a.takesWhole(f, loss) {
+				whole := *f
+				whole.Loss = loss
+				a.losses.whole = append(a.losses.whole, whole)
+			}
+		}
+	}
+}
+
+func (a *asker) takesWhole(f *Found, loss effect.Loss) bool {
+	was, is := a.queries(page{f.Crawler, f.Host, f.Path})
+	if effect.TakesWhole(a.old.Engine, a.now.Engine, was, is, loss) {
+		return true
+	}
+	was.Identity, is.Identity = policy.Unknown, policy.Unknown
+	return a.now.Verification(is.Crawler).IsEmpty() && effect.TakesWhole(a.old.Engine, a.now.Engine, was, is, loss)
+}
+
+// The names of the gaps of a comparison.
+const (
+	GapTooLarge   = "too-large"
+	GapReverified = "verified-otherwise"
+)
+
+// Known returns the losses with what the comparison could not find. The losses of nothing were not found.
+func (l *Losses) Known() claim.Known[*Losses] {
+	if l == nil {
+		return claim.Known[*Losses]{}
+	}
+	var c claim.Coverage
+	if !l.Complete {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: GapTooLarge, What: tooLarge, Close: "use fewer paths with * for single crawlers"})
+	}
+	for i, words := range l.unproven() {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: GapReverified, What: words, Crawler: l.Reverified[i]})
+	}
+	return claim.Read(l, c)
+}
