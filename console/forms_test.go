@@ -60,7 +60,7 @@ func TestForms(t *testing.T) {
 		},
 		{
 			name: "reserve rights", form: map[string]string{"do": "rights", "train-ai": "1", "tdmrep": "1", "rsl": "1"},
-			adds: []string{"    disallow: {crawl: /admin/, train-ai: /}", "publish:", "  tdmrep: on", "  rsl: on"}, says: "tdmrep is now on",
+			adds: []string{"    disallow: {crawl: /admin/, train-ai: /}", "publish:", "  tdmrep: on", "  rsl: on"}, says: "Setting publish.tdmrep: none → on",
 		},
 		{
 			name: "reserve some rights", form: map[string]string{"do": "rights", "train-ai": "1", "ai-use": "1", "text": exempt},

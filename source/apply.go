@@ -198,7 +198,7 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 	o.pool.watchDates(s)
 	out := Outcome{Before: before, Now: s, news: loaded}
 	if before != nil {
-		out.Changes = compare.Policies(before.Site.Policy, s.Site.Policy, compare.Options{})
+		out.Changes = compare.Sites(before.Site, s.Site, compare.Options{})
 	}
 	return out
 }

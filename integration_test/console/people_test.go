@@ -289,7 +289,7 @@ func TestFormsByKeyboard(t *testing.T) {
 		y.key(" ", 32, " ")
 	}
 	y.presses(button("rights"))
-	y.sees("tdmrep is now on")
+	y.sees("publish.tdmrep: none → on")
 	y.sees("max-snippet of /news/ is now max-snippet:80")
 	y.looks("forms-rights")
 	y.presses(button("publish"))

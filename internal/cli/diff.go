@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,19 +20,39 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// The values of --fail-on.
-var failOn = []string{"search-loss", "any", "none"}
+// failOn are the values of --fail-on, with what they look for.
+var failOn = []struct {
+	word string
+	in   func(*difference) bool
+}{
+	{"search-loss", func(d *difference) bool { return len(d.Losses.Found) > 0 || d.undecided() }},
+	{"decisions", func(d *difference) bool { return len(d.Changes) > 0 || d.undecided() }},
+	{"settings", func(d *difference) bool { return len(d.Settings) > 0 || d.undecided() }},
+	{"spellings", func(d *difference) bool { return d.spellings() || d.undecided() }},
+	{"any", func(d *difference) bool { return !d.Empty() || d.spellings() || d.undecided() }},
+	{"none", func(*difference) bool { return false }},
+}
+
+func failWords() (words []string) {
+	for _, f := range failOn {
+		words = append(words, f.word)
+	}
+	return words
+}
 
 func diffCommand() *cobra.Command {
 	var asJSON bool
-	var fail, catalog string
+	var fail []string
+	var catalog string
 	cmd := Command("diff OLD NEW | --catalog FILE|URL POLICY", "Shows which crawlers gain and lose what between two policies or robots.txt files, or under a new catalog",
 		func(cmd *cobra.Command, args []string) error {
 			if catalog == "" && len(args) != 2 || catalog != "" && len(args) != 1 {
 				return argumentsError(args, "OLD and NEW, or --catalog FILE|URL and one policy")
 			}
-			if !slices.Contains(failOn, fail) {
-				return fmt.Errorf("invalid --fail-on %q: must be %s", fail, english.List(failOn, "or"))
+			for _, word := range fail {
+				if !slices.Contains(failWords(), word) {
+					return fmt.Errorf("invalid --fail-on %q: must be %s", word, english.List(failWords(), "or"))
+				}
 			}
 			if catalog != "" {
 				d, err := underCatalog(cmd, args[0], catalog)
@@ -54,20 +75,26 @@ func diffCommand() *cobra.Command {
 			}
 			d := difference{Diff: compare.Sites(inputs[0].Site, inputs[1].Site, compare.Options{})}
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {
+				d.Settings = slices.DeleteFunc(d.Settings, isConverted)
 				d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(args[0]), hostOf(args[1])))
 			}
 			return reportDifference(cmd, &d, asJSON, fail)
 		})
 	cmd.Long = `
 Lists what each crawler may do under NEW and not under OLD, and the reverse, with the
-hosts and the parts of the site. OLD and NEW are each a policy file, a robots.txt, the
-URL of one, or - for the standard input. The URL of a site stands for its robots.txt.
+hosts and the parts of the site. It also lists the settings that change. OLD and NEW
+are each a policy file, a robots.txt, the URL of one, or - for the standard input. The
+URL of a site stands for its robots.txt.
 
 A robots.txt is read as Google's crawlers read it. Because it is converted for that, a
 reader that shares no code with the conversion is also asked about both files. It
 answers for each crawler and path that one of them names, and for paths near them.
 
 With --catalog, a policy is compared with itself under another catalog of crawlers.
+
+Differences are of three classes: decisions, settings, and spellings, which are
+differences in the text of robots.txt alone. With --fail-on, you choose the classes
+that the exit code shows.
 
 The exit code is:
   0  success
@@ -76,10 +103,10 @@ The exit code is:
   2  the command cannot be carried out as given`
 	cmd.Example = `  caddy robots-policy diff site-policy.yaml new.yaml
   caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml
-  caddy robots-policy diff --fail-on any old/robots.txt robots.txt`
+  caddy robots-policy diff --fail-on decisions,settings old/robots.txt robots.txt`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	cmd.Flags().StringVar(&catalog, "catalog", "", "compare a policy under the catalog of this program with the same policy under the one in `FILE|URL`")
-	cmd.Flags().StringVar(&fail, "fail-on", "search-loss", "exit with 1 on `WHAT`: search-loss, any or none")
+	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 on `CLASSES`: search-loss, decisions, settings, spellings, any, none, or some of them with commas")
 	return cmd
 }
 
@@ -101,12 +128,14 @@ func underCatalog(cmd *cobra.Command, name, catalog string) (*difference, error)
 	return &difference{Diff: d}, nil
 }
 
-func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail string) error {
+func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail []string) error {
 	if err := printResult(cmd, asJSON, d, d.WriteText); err != nil {
 		return err
 	}
-	if fail == "any" && !d.same() || fail == "search-loss" && len(d.Losses.Found) > 0 || fail != "none" && d.undecided() {
-		return errReported
+	for _, f := range failOn {
+		if slices.Contains(fail, f.word) && f.in(d) {
+			return errReported
+		}
 	}
 	return nil
 }
@@ -120,27 +149,40 @@ type difference struct {
 	Questions *policyinput.Questions `json:"questions,omitempty"`
 }
 
-func (d *difference) same() bool {
-	return d.Empty() && d.Complete && (d.Questions == nil || d.Questions.Differ == 0 && d.Questions.Complete)
+// isConverted reports whether converting a robots.txt may have added a setting that no robots.txt has.
+func isConverted(s compare.Setting) bool {
+	return s.Key == "expect" || strings.HasPrefix(s.Key, "rules[") && strings.HasSuffix(s.Key, "].intended")
+}
+
+// spellings reports whether the text of robots.txt changes and nothing else does.
+func (d *difference) spellings() bool {
+	return d.Empty() && (d.RobotsTxt || d.Questions != nil && d.Questions.Spellings > 0)
 }
 
 // undecided reports whether there may be differences that were not found, or that the
 // comparison of the policies does not show.
 func (d *difference) undecided() bool {
-	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && (!d.Questions.Complete || d.Empty() && d.Questions.Differ > 0)
+	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && (!d.Questions.Complete || len(d.Changes) == 0 && !d.Questions.Same())
 }
 
 // WriteText writes what changes, and what an independent reader says to it.
 func (d *difference) WriteText(w io.Writer) error {
 	q := d.Questions
-	if q == nil || !d.Empty() || q.Differ == 0 {
+	switch {
+	case q == nil || !d.Empty() || q.Complete && q.Differ == 0:
 		if err := d.Diff.WriteText(w); err != nil || q == nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "Asked an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
+	case q.Same():
+		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nAsked an independent reader of robots.txt: %s.\n", q.Sentence())
+		return err
+	case q.Differ == q.Spellings:
+		fmt.Fprintln(w, "Read as policies, both files say the same. The files are too large to judge whether a reader of robots.txt gets the same answers from both.")
+	default:
+		fmt.Fprintln(w, "The policies that they are read as say the same, but an independent reader of robots.txt takes them for different.")
 	}
-	fmt.Fprintln(w, "The policies that they are read as say the same, but an independent reader of robots.txt takes them for different.")
 	return q.WriteText(w)
 }
 

@@ -26,6 +26,9 @@ func TestDiff(t *testing.T) {
 	robots := write("robots.txt", "User-agent: *\nDisallow: /admin/\n")
 	ai := write("ai.yaml", policyText+"  - for: GPTBot\n    disallow: {crawl: /}\n")
 	search := write("search.yaml", policyText+"  - for: Bingbot\n    disallow: {crawl: /news/}\n")
+	message := write("message.yaml", policyText+"enforcement: {message: no}\n")
+	spelled := write("spelled.txt", "User-agent: *\nDisallow: /lost+found\n")
+	imported := write("imported.yaml", string(mustImport(t, spelled)))
 	broken := write("broken.yaml", "version: 1\nrulez: []\n")
 	page := write("page.txt", "<!doctype html><p>hello")
 	for name, tt := range map[string]struct {
@@ -34,18 +37,26 @@ func TestDiff(t *testing.T) {
 		fails bool
 		has   []string
 	}{
-		"the same":           {args: []string{old, old}, has: []string{"Nothing changes.\n"}},
-		"AI loses":           {args: []string{old, ai}, has: []string{"Others lose:\n  GPTBot may no longer crawl the whole site (disallowed before: /admin/)\n"}},
-		"AI loses, any":      {args: []string{"--fail-on", "any", old, ai}, fails: true, has: []string{"GPTBot"}},
-		"search loses":       {args: []string{old, search}, fails: true, has: []string{"Search engines lose:\n  Bingbot may no longer crawl /news/\n"}},
-		"search loses, none": {args: []string{"--fail-on", "none", old, search}, has: []string{"Bingbot may no longer crawl /news/"}},
-		"search gains":       {args: []string{search, old}, has: []string{"Gained:\n  Bingbot may now crawl /news/\n"}},
-		"a robots.txt":       {args: []string{robots, search}, fails: true, has: []string{"Bingbot may no longer crawl /news/"}},
-		"the standard input": {args: []string{robots, "-"}, stdin: "User-agent: *\nDisallow: /admin/\n", has: []string{"Nothing changes."}},
-		"one argument":       {args: []string{old}, fails: true, has: []string{"expected OLD and NEW"}},
-		"a wrong flag":       {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be search-loss, any or none`}},
-		"a broken policy":    {args: []string{old, broken}, fails: true, has: []string{"rulez"}},
-		"a web page":         {args: []string{old, page}, fails: true, has: []string{"web page"}},
+		"the same":                      {args: []string{old, old}, has: []string{"Nothing changes.\n"}},
+		"AI loses":                      {args: []string{old, ai}, has: []string{"Others lose:\n  GPTBot may no longer crawl the whole site (disallowed before: /admin/)\n"}},
+		"AI loses, any":                 {args: []string{"--fail-on", "any", old, ai}, fails: true, has: []string{"GPTBot"}},
+		"search loses":                  {args: []string{old, search}, fails: true, has: []string{"Search engines lose:\n  Bingbot may no longer crawl /news/\n"}},
+		"search loses, none":            {args: []string{"--fail-on", "none", old, search}, has: []string{"Bingbot may no longer crawl /news/"}},
+		"search gains":                  {args: []string{search, old}, has: []string{"Gained:\n  Bingbot may now crawl /news/\n"}},
+		"a robots.txt":                  {args: []string{robots, search}, fails: true, has: []string{"Bingbot may no longer crawl /news/"}},
+		"the standard input":            {args: []string{robots, "-"}, stdin: "User-agent: *\nDisallow: /admin/\n", has: []string{"Nothing changes."}},
+		"a setting":                     {args: []string{old, message}, has: []string{"No decision changes; these settings do:\n  enforcement.message: none → no\n"}},
+		"a setting, settings":           {args: []string{"--fail-on", "decisions,settings", old, message}, fails: true},
+		"a setting, decisions":          {args: []string{"--fail-on", "decisions,spellings", old, message}},
+		"a decision, settings":          {args: []string{"--fail-on", "settings", old, ai}},
+		"a decision, decisions":         {args: []string{"--fail-on", "decisions", old, ai}, fails: true},
+		"a file and its import":         {args: []string{spelled, imported}, has: []string{"No decision and no setting changes, but robots.txt lists other spellings of paths.\n"}},
+		"a file and its import, any":    {args: []string{"--fail-on", "any", spelled, imported}, fails: true},
+		"a file and its import, others": {args: []string{"--fail-on", "decisions,settings", spelled, imported}},
+		"one argument":                  {args: []string{old}, fails: true, has: []string{"expected OLD and NEW"}},
+		"a wrong flag":                  {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be search-loss, decisions, settings, spellings, any or none`}},
+		"a broken policy":               {args: []string{old, broken}, fails: true, has: []string{"rulez"}},
+		"a web page":                    {args: []string{old, page}, fails: true, has: []string{"web page"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errOut, err := execute(diffCommand(), tt.stdin, tt.args...)
@@ -66,4 +77,13 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%v %s", err, out)
 		}
 	})
+}
+
+func mustImport(t *testing.T, name string) []byte {
+	t.Helper()
+	out, errOut, err := execute(importCommand(), "", name)
+	if err != nil {
+		t.Fatalf("%v: %s", err, errOut)
+	}
+	return []byte(out)
 }

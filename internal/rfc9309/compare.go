@@ -21,6 +21,7 @@ type Difference struct {
 	Crawlers []string
 	Path     string // one of the paths
 	Paths    int    // how many there are
+	Asked    []string
 	Old, New Answer
 }
 
@@ -77,6 +78,7 @@ func (c *Comparison) pair(old, now *group, crawlers, paths []string) {
 			c.Differences = append(c.Differences, Difference{Crawlers: crawlers, Path: path, Old: a, New: b})
 		}
 		c.Differences[i].Paths++
+		c.Differences[i].Asked = append(c.Differences[i].Asked, path)
 	}
 }
 
@@ -135,7 +137,7 @@ func questions(files ...*File) (all []string) {
 				continue
 			}
 			asked[r.text] = true
-			for _, text := range spellings(r.text) {
+			for _, text := range Spellings(r.text) {
 				text = strings.TrimSuffix(text, "$")
 				for _, star := range []string{"", "x"} {
 					path := rooted(strings.ReplaceAll(text, "*", star))
@@ -189,9 +191,9 @@ func rooted(path string) string {
 	return path
 }
 
-// spellings are a pattern as it is, decoded and encoded: what stands for itself in a URL (RFC 3986 section 2.2) may be
+// Spellings are a pattern as it is, decoded and encoded: what stands for itself in a URL (RFC 3986 section 2.2) may be
 // written both ways.
-func spellings(pattern string) []string {
+func Spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		c := pattern[i]

@@ -32,10 +32,11 @@ const (
 
 // Diff is what changes when one policy takes the place of another.
 type Diff struct {
-	Changes   []Change `json:"changes"`
-	RobotsTxt bool     `json:"robots_txt"` // the robots.txt of some host is another
-	Complete  bool     `json:"complete"`   // false: the policies are too large to compare all that they say
-	Losses    *Losses  `json:"-"`          // of search engines; nil unless Sites compared
+	Changes   []Change  `json:"changes"`
+	Settings  []Setting `json:"settings,omitempty"`
+	RobotsTxt bool      `json:"robots_txt"` // the robots.txt of some host is another
+	Complete  bool      `json:"complete"`   // false: the policies are too large to compare all that they say
+	Losses    *Losses   `json:"-"`          // of search engines
 }
 
 type Change struct {
@@ -70,8 +71,8 @@ type Kind struct {
 	All      bool     `json:"all,omitempty"` // there is no other of this kind
 }
 
-// Empty reports whether nothing changes, as far as was compared.
-func (d *Diff) Empty() bool { return len(d.Changes) == 0 }
+// Empty reports whether both policies have the same effect, as far as was compared.
+func (d *Diff) Empty() bool { return len(d.Changes)+len(d.Settings) == 0 }
 
 // changes merges records that differ only in usage, then identity, then crawlers, then host.
 func (c *comparison) changes(records []record, hosts int) []Change {
@@ -83,7 +84,7 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 		records[i].usages = slices.Clone(records[i].usages)
 	}
 	records = merged(records, func(r *record) string {
-		return fmt.Sprint(r.what(), who(r), r.hosts, r.identities, "\n", r.purpose, lineName(r))
+		return fmt.Sprint(r.what(), who(r), r.hosts, r.identities, "\n", r.purpose, kept(r))
 	}, func(to, from *record) { to.usages = append(to.usages, from.usages...) })
 	records = merged(records, func(r *record) string {
 		return fmt.Sprint(r.what(), who(r), r.hosts, r.usages, "\n", r.purpose)
@@ -135,10 +136,13 @@ func last(b bool) int {
 	return 0
 }
 
-// lineName keeps lines of different names apart.
-func lineName(r *record) string {
-	if r.effect == Line {
+// kept returns what keeps records of different usages apart: lines have names, and what AI loses search engines do not.
+func kept(r *record) string {
+	switch {
+	case r.effect == Line:
 		return r.usages[0]
+	case r.effect == Loss && effect.LossesFrom(r.usages[0])&(effect.LossTrain|effect.LossAIUse) != 0:
+		return "AI"
 	}
 	return ""
 }

@@ -34,25 +34,20 @@ const (
 // maxRendered bounds the hosts on which robots.txt is compared.
 const maxRendered = 50
 
-// Policies returns what changes when now takes the place of old, for every class of crawlers, usage, host
-// and set of paths that either tells apart.
+// Decisions returns the decisions that change when now takes the place of old: for every class of crawlers, usage, host and
+// set of paths that one of them tells apart. It also reports whether all of them were compared. Sites returns other changes.
 //
 //	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
 //	new: disallow /a/b/   →
-func Policies(old, now *policy.Policy, o Options) *Diff {
+func Decisions(old, now *policy.Policy, o Options) (changes []Change, complete bool) {
 	c := &comparison{old: old, now: now, at: o.Now, budget: solve.Budget{Work: maxSteps, Ways: maxCrossing}, done: map[string][]record{}, fill: filler(old, now)}
 	if c.at.IsZero() {
 		c.at = time.Now()
 	}
-	hosts := o.Hosts
-	if hosts == nil {
-		// The host that neither names comes last, and is compared always.
-		hosts = slices.DeleteFunc(union(robotsserve.Hosts(old), robotsserve.Hosts(now)), func(h policy.Host) bool { return h == "" })
-		hosts = append(hosts, "")
-	}
-	d := &Diff{Complete: true}
-	if len(hosts) > maxHosts {
-		hosts, d.Complete = append(slices.Clone(hosts[:maxHosts-1]), ""), false
+	hosts := hostsFor(old, now, o)
+	complete = len(hosts) <= maxHosts
+	if !complete {
+		hosts = append(slices.Clone(hosts[:maxHosts-1]), "")
 	}
 	c.tokens, c.kinds = crawlersOf(old, now)
 	c.perKind = map[string]int{}
@@ -67,11 +62,17 @@ func Policies(old, now *policy.Policy, o Options) *Diff {
 			records = append(records, found[i])
 		}
 	}
-	d.Changes = c.changes(records, len(hosts))
-	d.Changes = append(d.Changes, published(old.Spec(), now.Spec())...)
-	d.Complete = d.Complete && !c.budget.Exceeded
-	d.RobotsTxt = rendersDifferently(old, now, hosts)
-	return d
+	changes = c.changes(records, len(hosts))
+	return changes, complete && !c.budget.Exceeded
+}
+
+// hostsFor lists the hosts to compare. The host that neither policy names comes last, and is compared always.
+func hostsFor(old, now *policy.Policy, o Options) []policy.Host {
+	if o.Hosts != nil {
+		return o.Hosts
+	}
+	hosts := slices.DeleteFunc(union(robotsserve.Hosts(old), robotsserve.Hosts(now)), func(h policy.Host) bool { return h == "" })
+	return append(hosts, "")
 }
 
 type comparison struct {
@@ -166,7 +167,7 @@ func (c *comparison) host(h policy.Host) (all []record) {
 		var found []record
 		for _, purpose := range purposes {
 			for _, id := range identities {
-				rs := c.subject(&s, name, id, purpose)
+				rs := append(c.subject(&s, name, id, purpose), c.lines(&s, name, id, purpose)...)
 				for i := range rs {
 					rs[i].identities = 1 << id
 					rs[i].purpose = purpose
@@ -174,7 +175,6 @@ func (c *comparison) host(h policy.Host) (all []record) {
 				found = append(found, rs...)
 			}
 		}
-		found = append(found, c.lines(&s, name)...)
 		for i := range found {
 			found[i].subjects = []*subject{&s}
 			if found[i].effect == Edge { // clients that are not known are never blocked

@@ -116,12 +116,12 @@ func TestWords(t *testing.T) {
 		},
 		{
 			"only the sitemap", base, "sitemaps:\n  - /s.xml\n" + base,
-			[]string{"everyone: sitemap is now /s.xml (was none)"},
+			[]string{"setting sitemaps: none → /s.xml"},
 			false,
 		},
 		{
 			"only rights documents and signals", base + "publish: {rsl: on}\n", base + "publish: {rsl: /l.xml, tdmrep: on}\n",
-			[]string{"everyone: rsl is now none (was /license.xml)", "everyone: rsl is now /l.xml (was none)", "everyone: tdmrep is now on (was none)"},
+			[]string{"setting publish.rsl: on → /l.xml", "setting publish.tdmrep: none → on"},
 			false,
 		},
 		{
@@ -224,7 +224,12 @@ func TestWords(t *testing.T) {
 		},
 		{
 			"intended", base, base + "  - for: Bingbot\n    disallow: {crawl: /news/}\n    intended: true\n",
-			[]string{"Bingbot may no longer crawl /news/"},
+			[]string{"Bingbot may no longer crawl /news/", "setting rules[Bingbot].intended: none → true"},
+			false,
+		},
+		{
+			"the links of pages", base, base + "      follow: /\n",
+			[]string{"everyone may no longer follow links of the whole site"},
 			false,
 		},
 		{

@@ -44,13 +44,16 @@ type Found struct {
 // maxLossQueries bounds how many pages are asked about.
 const maxLossQueries = 100_000
 
-// Sites is Policies with what search engines lose by each change; old may be nil for an empty policy.
+// Sites returns what changes when now takes the place of old, which may be nil for an empty policy: decisions, with what
+// search engines lose by each, and settings.
 func Sites(old, now *site.Site, o Options) *Diff {
 	if old == nil {
 		old, _ = site.Load("nothing", []byte("version: 1\n"))
 	}
 	o.Now = cmp.Or(o.Now, time.Now())
-	d := Policies(old.Policy, now.Policy, o)
+	d := &Diff{Settings: settingsOf(old.File, now.File)}
+	d.Changes, d.Complete = Decisions(old.Policy, now.Policy, o)
+	d.RobotsTxt = rendersDifferently(old.Policy, now.Policy, hostsFor(old.Policy, now.Policy, o))
 	l := &Losses{Complete: d.Complete, Reverified: reverified(old, now), policy: now}
 	d.Losses = l
 	a := asker{old: old, now: now, at: o.Now, losses: l, fill: filler(old.Policy, now.Policy), seen: map[page]*effect.Taken{}}

@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
-	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // side is what one of the policies states about a usage to a subject.
@@ -168,10 +167,13 @@ const maxSampled = 2000
 
 // lines compares what is said to a subject beside decisions: crawl-delays, limits,
 // application directives and rules of engines.
-func (c *comparison) lines(s *subject, host string) (all []record) {
+func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
 	// compare asks both what they say about the paths of a pattern, "" for nothing.
 	compare := func(name string, r pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
-		q := policy.Query{Host: host, Path: sample(r, c.fill), Identity: policy.Verified, Now: c.at}
+		q := policy.Query{Host: host, Path: sample(r, c.fill), Identity: id, Now: c.at}
+		if purpose != "" {
+			q.Purposes = []string{purpose}
+		}
 		q.Crawler = s.ids[0]
 		old := cmp.Or(says(c.old, q), noValue)
 		q.Crawler = s.ids[1]
@@ -182,7 +184,7 @@ func (c *comparison) lines(s *subject, host string) (all []record) {
 		i := slices.IndexFunc(all, func(r record) bool { return r.usages[0] == name && r.old == old && r.now == now })
 		if i < 0 {
 			i = len(all)
-			all = append(all, record{effect: Line, usages: []string{name}, old: old, now: now, identities: everyIdentity})
+			all = append(all, record{effect: Line, usages: []string{name}, old: old, now: now})
 		}
 		all[i].paths = append(all[i].paths, r)
 	}
@@ -194,6 +196,9 @@ func (c *comparison) lines(s *subject, host string) (all []record) {
 	})
 	compare("limit", pathpattern.All, func(p *policy.Policy, q policy.Query) string {
 		if r := p.Limit(q); r != nil {
+			if r.Limit.Burst != r.Limit.Requests {
+				return fmt.Sprintf("%s, %d at once", r.Limit, r.Limit.Burst)
+			}
 			return r.Limit.String()
 		}
 		return ""
@@ -302,41 +307,4 @@ func filler(policies ...*policy.Policy) string {
 		}
 	}
 	return "%01" // in an address, nobody has it
-}
-
-func published(old, now *policy.Spec) (all []Change) {
-	compare := func(name string, old, now []string) {
-		for _, v := range union(old, now) {
-			before, after := slices.Contains(old, v), slices.Contains(now, v)
-			if v == "" || before && after {
-				continue
-			}
-			c := Change{Effect: Line, Usages: []string{name}, Old: noValue, New: v, Crawlers: []string{Everyone}}
-			if before {
-				c.Old, c.New = v, noValue
-			}
-			all = append(all, c)
-		}
-	}
-	compare("sitemap", sitemaps(old), sitemaps(now))
-	compare("license", []string{old.Publish.License}, []string{now.Publish.License})
-	compare("rsl", []string{old.Publish.RSL}, []string{now.Publish.RSL})
-	on := map[bool]string{true: "on"}
-	for _, r := range []*rights.Register{&rights.NoAI, &rights.TDMRep} {
-		compare(r.Key, []string{on[r.On(&old.Publish)]}, []string{on[r.On(&now.Publish)]})
-	}
-	return all
-}
-
-// sitemaps lists all sitemaps, with the hosts that they are for.
-func sitemaps(spec *policy.Spec) (all []string) {
-	for _, s := range spec.Sitemaps {
-		for _, address := range s.Addresses {
-			if s.Host != "" {
-				address += " for " + string(s.Host)
-			}
-			all = append(all, address)
-		}
-	}
-	return all
 }

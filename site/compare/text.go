@@ -20,11 +20,14 @@ const (
 	maxPaths = 6
 )
 
-// Words says what changes, a sentence an item.
+// Words says what changes, a sentence or a setting an item.
 func (d *Diff) Words() []string {
-	words := make([]string, 0, len(d.Changes)+2)
+	words := make([]string, 0, len(d.Changes)+len(d.Settings)+2)
 	for i := range d.Changes {
 		words = append(words, d.Changes[i].String())
+	}
+	for i := range d.Settings {
+		words = append(words, "setting "+d.Settings[i].String())
 	}
 	if d.Losses != nil {
 		words = append(words, d.Losses.unproven()...)
@@ -32,7 +35,7 @@ func (d *Diff) Words() []string {
 	switch {
 	case len(words) > 0:
 	case d.Empty() && d.RobotsTxt:
-		words = append(words, "no crawler gains or loses anything, but the text of robots.txt changes")
+		words = append(words, "no decision and no setting changes, but the text of robots.txt does")
 	case d.Empty():
 		words = append(words, "nothing changes")
 	}
@@ -42,34 +45,55 @@ func (d *Diff) Words() []string {
 	return words
 }
 
-// WriteText writes the diff for people, in sections by who gains and who loses.
+// The losses of web search that do not count against the search-loss limit.
+const uncounted = effect.LossFollow | effect.LossImage | effect.LossPreview | effect.LossVideo | effect.LossCopy | effect.LossDelay
+
+// section is a title above changes.
+type section struct {
+	title string
+	has   func(*Change) bool
+}
+
+// sections are in order; a change is in the first that has it.
+var sections = []section{
+	{"Search engines lose:", func(c *Change) bool { return c.Lost&effect.Counted != 0 }},
+	{"Search engines lose, as intended:", func(c *Change) bool { return c.Intended&effect.Counted != 0 }},
+	{"Search engines lose, without counting against the search-loss limit:", func(c *Change) bool { return (c.Lost|c.Intended)&uncounted != 0 }},
+	{"Others lose:", func(c *Change) bool { return c.Effect == Loss }},
+	{"Gained:", func(c *Change) bool { return c.Effect == Gain }},
+	{"Stated differently:", func(c *Change) bool { return c.Effect == Stated }},
+	{"Blocking:", func(c *Change) bool { return c.Effect == Edge }},
+	{"Other lines:", func(c *Change) bool { return c.Effect == Line }},
+}
+
+// WriteText writes the diff for people, in sections by the crawlers that gain and lose.
 func (d *Diff) WriteText(w io.Writer) error {
-	var sections []string
-	section := func(title string, in func(*Change) bool) {
-		var b strings.Builder
-		for i := range d.Changes {
-			if c := &d.Changes[i]; in(c) {
-				fmt.Fprintf(&b, "  %s\n", c)
-			}
+	lines := make([][]string, len(sections)+1)
+	for i := range d.Changes {
+		c := &d.Changes[i]
+		at := slices.IndexFunc(sections, func(s section) bool { return s.has(c) })
+		lines[at] = append(lines[at], c.String())
+	}
+	for i := range d.Settings {
+		lines[len(sections)] = append(lines[len(sections)], d.Settings[i].String())
+	}
+	parts := make([]string, 0, len(lines)+1)
+	for i, some := range lines {
+		title := "Settings:"
+		switch {
+		case len(some) == 0:
+			continue
+		case i < len(sections):
+			title = sections[i].title
+		case len(d.Changes) == 0:
+			title = "No decision changes; these settings do:"
 		}
-		if b.Len() > 0 {
-			sections = append(sections, title+"\n"+b.String())
-		}
+		parts = append(parts, title+"\n  "+strings.Join(some, "\n  ")+"\n")
 	}
-	others := func(e Effect) func(*Change) bool {
-		return func(c *Change) bool { return c.Effect == e && (c.Lost|c.Intended)&effect.Counted == 0 }
+	for _, words := range d.Words()[len(d.Changes)+len(d.Settings):] {
+		parts = append(parts, strings.ToUpper(words[:1])+words[1:]+".\n")
 	}
-	section("Search engines lose:", func(c *Change) bool { return c.Lost&effect.Counted != 0 })
-	section("Search engines lose, as intended:", func(c *Change) bool { return c.Lost&effect.Counted == 0 && c.Intended&effect.Counted != 0 })
-	section("Others lose:", others(Loss))
-	section("Gained:", others(Gain))
-	section("Stated differently:", others(Stated))
-	section("Blocking:", others(Edge))
-	section("Other lines:", others(Line))
-	for _, words := range d.Words()[len(d.Changes):] {
-		sections = append(sections, strings.ToUpper(words[:1])+words[1:]+".\n")
-	}
-	_, err := io.WriteString(w, strings.Join(sections, "\n"))
+	_, err := io.WriteString(w, strings.Join(parts, "\n"))
 	return err
 }
 

@@ -167,7 +167,7 @@ func (c *converter) drop(idle []statement) bool {
 	c.im.Spec.Rules = rules
 	c.im.DropEmptyRules()
 	if _, err := c.print(); err == nil {
-		if d := compare.Policies(before.Policy, c.file.Policy, compare.Options{}); d.Empty() && d.Complete {
+		if changes, complete := compare.Decisions(before.Policy, c.file.Policy, compare.Options{}); complete && len(changes) == 0 {
 			return true
 		}
 	}

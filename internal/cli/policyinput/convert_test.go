@@ -336,15 +336,15 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 			if ds.HasErrors() {
 				t.Fatal(ds)
 			}
-			if d := compare.Policies(raw.Policy, first.File.Policy, compare.Options{}); len(d.Changes) > len(changesOf(d, "crawl-delay")) || !d.Complete {
-				t.Errorf("converting changes: %q\n%s", d.Words(), first.Text)
+			if changes, complete := compare.Decisions(raw.Policy, first.File.Policy, compare.Options{}); len(changes) > len(changesOf(changes, "crawl-delay")) || !complete {
+				t.Errorf("converting changes: %+v\n%s", changes, first.Text)
 			}
 			in, err := Read(t.Context(), name, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := compare.Policies(in.Policy, first.File.Policy, compare.Options{}); !d.Empty() || !d.Complete {
-				t.Errorf("the file and its policy differ: %q\n%s", d.Words(), first.Text)
+			if changes, complete := compare.Decisions(in.Policy, first.File.Policy, compare.Options{}); len(changes) > 0 || !complete {
+				t.Errorf("the file and its policy differ: %+v\n%s", changes, first.Text)
 			}
 			// ACAP's lines are of a policy with publish: {acap: full}; what they say is held to
 			// this elsewhere.
@@ -360,8 +360,8 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := compare.Policies(first.File.Policy, again.File.Policy, compare.Options{}); len(changesOf(d, "crawl")) > 0 {
-				t.Errorf("converted again: %q\n%s\n%s", d.Words(), f.Body, again.Text)
+			if changes, _ := compare.Decisions(first.File.Policy, again.File.Policy, compare.Options{}); len(changesOf(changes, "crawl")) > 0 {
+				t.Errorf("converted again: %+v\n%s\n%s", changes, f.Body, again.Text)
 			}
 			second, _ := robotsserve.Render(again.File.Policy, "", robotsserve.Options{})
 			if third := mustConvert(t, second.Body); !bytes.Equal(stripped(third.Text), stripped(again.Text)) {
@@ -381,8 +381,8 @@ func mustConvert(t *testing.T, data []byte) *Converted {
 	return c
 }
 
-func changesOf(d *compare.Diff, usage string) (all []compare.Change) {
-	for _, c := range d.Changes {
+func changesOf(changes []compare.Change, usage string) (all []compare.Change) {
+	for _, c := range changes {
 		if slices.Contains(c.Usages, usage) {
 			all = append(all, c)
 		}

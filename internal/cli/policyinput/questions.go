@@ -5,11 +5,13 @@ package policyinput
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -17,27 +19,51 @@ import (
 type Questions struct {
 	*rfc9309.Comparison
 
+	// Spellings counts answers that differ because only one of the files lists another spelling of a path, such as %2F for
+	// a slash. Both answer the same for the path in another spelling.
+	Spellings int
+
 	old, now string // the names of the files
 }
 
 // AskBoth asks an independent reader what the robots.txt of two inputs allow: of a policy,
 // that which is rendered from it for a host.
 func AskBoth(old, now *Input, host string) *Questions {
-	known := map[string]bool{}
+	known := map[string]rfc9309.Crawler{}
 	var all []rfc9309.Crawler
 	for _, in := range []*Input{old, now} {
 		for _, c := range in.Policy.Crawlers {
-			if key := strings.ToLower(c.Token); !known[key] {
-				known[key] = true
-				all = append(all, rfc9309.Crawler{Names: append([]string{c.Token}, c.Follows...), IgnoresStar: c.IgnoresStar})
+			key := strings.ToLower(c.Token)
+			if _, again := known[key]; !again {
+				known[key] = rfc9309.Crawler{Names: append([]string{c.Token}, c.Follows...), IgnoresStar: c.IgnoresStar}
+				all = append(all, known[key])
 			}
 		}
 	}
 	parse := func(in *Input) *rfc9309.File {
-		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool { return known[strings.ToLower(name)] })
+		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool { return len(known[strings.ToLower(name)].Names) > 0 })
 	}
-	return &Questions{rfc9309.Compare(parse(old), parse(now), all), old.Name, now.Name}
+	x, y := parse(old), parse(now)
+	q := &Questions{Comparison: rfc9309.Compare(x, y, all), old: old.Name, now: now.Name}
+	for i := range q.Differences {
+		d := &q.Differences[i]
+		who, ok := known[strings.ToLower(d.Crawlers[0])]
+		if !ok {
+			who = rfc9309.Crawler{Names: d.Crawlers[:1]}
+		}
+		for _, path := range d.Asked {
+			if slices.ContainsFunc(rfc9309.Spellings(path), func(other string) bool {
+				return pathpattern.NormalizePath(other) == pathpattern.NormalizePath(path) && x.Ask(who, other).Allowed == y.Ask(who, other).Allowed
+			}) {
+				q.Spellings += len(d.Crawlers)
+			}
+		}
+	}
+	return q
 }
+
+// Same reports whether a reader gets the same answers from both files, except about spellings of paths.
+func (q *Questions) Same() bool { return q.Complete && q.Differ == q.Spellings }
 
 // RobotsTxt is the text that crawlers get: the file itself, or what the policy says on a
 // host.
@@ -62,6 +88,9 @@ func (q *Questions) Sentence() string {
 		s += " differs"
 	} else {
 		s += " differ"
+	}
+	if q.Spellings > 0 {
+		s += fmt.Sprintf(" (%s in other spellings of a path that has the same answer in both)", english.Number(int64(q.Spellings)))
 	}
 	if !q.Complete {
 		s += "; the files are too large to compare all, so that it cannot be judged whether they say the same"

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Keys holds the values of keys of a policy file, such as enforcement.status, as [File.Print] writes them.
+type Keys map[string][]string
+
+// RuleKeys holds the keys of a rule that decide nothing.
+type RuleKeys struct {
+	Scope   string // its audiences, hosts and conditions
+	Decides string // its other keys, as a text
+	Keys    Keys
+}
+
+// Keys returns the keys of the file that are outside of its rules and its crawlers. A key that is new in the format is
+// among them as soon as it is printed.
+func (f *File) Keys() Keys {
+	spec := *f.Spec
+	spec.Crawlers, spec.Rules = nil, nil
+	keys := Keys{}
+	keys.add("", printed(&spec))
+	delete(keys, "enforcement") // which is short for the mode
+	keys["enforcement.mode"] = []string{max(f.Spec.Enforcement.Mode, policy.ModeOff).String()}
+	return keys
+}
+
+// RuleKeys returns what the rules state besides what they allow, disallow and print.
+func (f *File) RuleKeys() []RuleKeys {
+	all := make([]RuleKeys, 0, len(f.Spec.Rules))
+	for _, r := range f.Spec.Rules {
+		decides := r
+		decides.Name, decides.Intended, decides.IntendedChecks, decides.Requests, decides.PermissionsReference = "", false, nil, nil, ""
+		r.Statements, r.AppDirectives, r.EngineRules, r.Enforce = nil, nil, nil, policy.ModeUnset
+		r.CrawlDelay, r.NoCrawlDelay, r.Limit, r.NoLimit = 0, false, policy.Limit{}, false
+		k := RuleKeys{Keys: Keys{}, Decides: string(Print(&policy.Spec{Rules: []policy.Rule{decides}}))}
+		k.Keys.add("", child(printed(&policy.Spec{Rules: []policy.Rule{r}}), "rules").Content[0])
+		var scope []string
+		for _, key := range []string{"for", "hosts", "identity", "usage-purposes"} {
+			if values := k.Keys[key]; values != nil {
+				slices.Sort(values)
+				scope = append(scope, strings.Join(values, ", "))
+				delete(k.Keys, key)
+			}
+		}
+		k.Scope = strings.Join(scope, "; ")
+		all = append(all, k)
+	}
+	return all
+}
+
+func printed(spec *policy.Spec) *yaml.Node {
+	root, _, err := decode(bytes.NewReader(Print(spec)))
+	if err != nil {
+		panic("policyfile: a printed policy cannot be read: " + err.Error()) // it is made of scalars, lists and maps
+	}
+	return root.Content[0]
+}
+
+// add adds the values below a node.
+func (k Keys) add(at string, n *yaml.Node) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k.add(strings.TrimPrefix(at+"."+n.Content[i].Value, "."), n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			if item.Kind == yaml.ScalarNode {
+				k[at] = append(k[at], item.Value)
+				continue
+			}
+			k.add(fmt.Sprintf("%s[%d]", at, i+1), item)
+		}
+	case yaml.ScalarNode:
+		k[at] = append(k[at], n.Value)
+	case yaml.DocumentNode, yaml.AliasNode:
+	}
+}
