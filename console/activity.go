@@ -370,7 +370,13 @@ func (a *Activity) Dropped() uint64 {
 // Publish implements activity.Publisher. Texts that come while the database is not open come
 // again when it is.
 func (a *Activity) Publish(p *activity.Publication) {
-	a.publish(p, func(ctx context.Context, s *store.Store) error { return s.Publish(ctx, p) })
+	a.publish(p, func(ctx context.Context, s *store.Store) error {
+		at := time.Now()
+		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) { // else it was loaded before this server, or its database, was there
+			at = p.Time
+		}
+		return s.Publish(ctx, p, at)
+	})
 }
 
 // Serve implements activity.Publisher.
@@ -379,7 +385,9 @@ func (a *Activity) Serve(p *activity.Publication, d site.Document) {
 }
 
 // End implements activity.Publisher.
-func (*Activity) End(*activity.Publication) {}
+func (a *Activity) End(p *activity.Publication) {
+	a.publish(p, func(ctx context.Context, s *store.Store) error { return s.End(ctx, p, time.Now()) })
+}
 
 func (a *Activity) publish(p *activity.Publication, record func(context.Context, *store.Store) error) {
 	s, ok := a.store.Get()

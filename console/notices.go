@@ -331,9 +331,11 @@ func (v *view) recorderNotices() (all []notice) {
 func (v *view) inOrder() (all []template.HTML) {
 	add := func(format string, args ...any) { all = append(all, template.HTML(fmt.Sprintf(format, args...))) }
 	if v.Running != nil && !v.Running.first {
-		add("%s is in force since %s", template.HTMLEscapeString(v.Running.File()), minute(v.Running.Since))
+		if h, err := v.history(); err == nil && h.live() != nil {
+			add("%s of %s is in force since %s", h.live().Label(), template.HTMLEscapeString(v.Running.File()), minute(h.live().Since()))
+		}
 		if tests := len(v.Running.Spec().Expect); tests > 0 && !failingTests(v.Running.Warnings) {
-			add("%s of the policy passed then", plural(tests, "test", "tests"))
+			add("%s of the policy passed when it was loaded", plural(tests, "test", "tests"))
 		}
 	}
 	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "" }); alarms+warnings == 0 && v.searched > 0 {
@@ -361,7 +363,7 @@ func (v *view) absenceNotices() (all []notice) {
 	for _, r := range rows {
 		name := r.Values[store.ByCrawler]
 		if by[name] == nil {
-			by[name] = &client{Name: name, Kind: "search", Days: make([]int64, 7)}
+			by[name] = &client{clientID: clientID{name, activity.Verified}, Kind: "search", Days: make([]int64, 7)}
 			order = append(order, by[name])
 		}
 		if at := int(r.Start.Sub(q.From).Hours() / 24); at >= 0 && at < 7 {

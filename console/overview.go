@@ -212,22 +212,22 @@ func (d *overviewData) top(clients []*client) {
 
 // violating asks which crawlers broke which rules.
 func (v *view) violating() store.Query {
-	q := v.query(store.ByCrawler, store.ByRule, store.ByDecision)
+	q := v.query(store.ByCrawler, store.ByIdentity, store.ByRule, store.ByDecision)
 	q.Violating, q.Only[store.ByIdentity] = true, identities(false)
 	return q
 }
 
 // violators lists the crawlers with the most violations, and the rules that they break.
 func (v *view) violators(d *overviewData, clients []*client) error {
-	by := map[string]*client{}
+	by := map[clientID]*client{}
 	for _, c := range clients {
-		if c.Impostor || c.IsUnknown() {
+		if c.Impostor() || c.IsUnknown() {
 			continue
 		}
 		d.Violations += c.Violations
-		d.Judged += c.All - c.Unread
+		d.Judged += c.Judged()
 		if c.Violations > 0 {
-			by[c.Name] = c
+			by[c.clientID] = c
 		}
 	}
 	if len(by) == 0 {
@@ -237,17 +237,18 @@ func (v *view) violators(d *overviewData, clients []*client) error {
 	if err != nil {
 		return err
 	}
-	rules := map[string][]ruleCount{}
-	for _, r := range rows { // the most violations first
-		if name := r.Values[store.ByCrawler]; r.Violations > 0 && len(rules[name]) < 3 {
-			rules[name] = append(rules[name], ruleCount{r.Values[store.ByRule], r.Values[store.ByDecision], r.Violations})
+	rules := map[clientID][]ruleCount{}
+	for i := range rows { // the most violations first
+		r := &rows[i]
+		if id := idOf(r); r.Violations > 0 && len(rules[id]) < 3 {
+			rules[id] = append(rules[id], ruleCount{r.Values[store.ByRule], r.Values[store.ByDecision], r.Violations})
 		}
 	}
-	for name, c := range by {
-		d.Violators = append(d.Violators, violator{c, rules[name]})
+	for id, c := range by {
+		d.Violators = append(d.Violators, violator{c, rules[id]})
 	}
 	slices.SortFunc(d.Violators, func(a, b violator) int {
-		return cmp.Or(cmp.Compare(b.Violations, a.Violations), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Violations, a.Violations), strings.Compare(a.Name, b.Name), strings.Compare(string(a.Identity), string(b.Identity)))
 	})
 	d.Violators = d.Violators[:min(len(d.Violators), 5)]
 	return nil

@@ -78,7 +78,7 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 		p := published("1", number)
 		p.Time, p.Text = start.Add(time.Duration(i)*time.Hour), "rules: '\\n'\n\t- "+number
 		d := documentOf(number)
-		if err := s.Publish(t.Context(), p); err != nil {
+		if err := s.Publish(t.Context(), p, p.Time); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Serve(t.Context(), p, d, p.Time); err != nil {

@@ -285,9 +285,8 @@ func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 
 // Reads lists who read which robots.txt, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
-	err = r.query(ctx, "SELECT host, crawler, robots, version_hash, version, min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+
-		" GROUP BY host, crawler, robots, version_hash, version", 8, func(f []string, n []int64) {
-		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Version: f[2], Publication: f[3], Number: f[4]}, time.Unix(n[5], 0).UTC(), time.Unix(n[6], 0).UTC(), n[7]})
+	err = r.query(ctx, "SELECT "+readTexts+", min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
+		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
 	})
 	sortReads(all)
 	return all, err
@@ -304,6 +303,14 @@ func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publ
 		" GROUP BY hash, version, name ORDER BY since DESC, length(version) DESC, version DESC", 6, func(f []string, n []int64) {
 		all = append(all, Publication{ID: f[0], Number: f[1], Name: f[2], Policy: f[3], First: time.Unix(n[4], 0).UTC(), Text: f[5]})
 	})
+	if err != nil {
+		return nil, err
+	}
+	var periods []period
+	err = r.query(ctx, selectPeriods+" FINAL"+r.where(where...), 5, func(f []string, n []int64) {
+		periods = append(periods, period{f[0], f[1], f[2], Period{time.Unix(n[3], 0).UTC(), time.Unix(n[4], 0).UTC()}})
+	})
+	addPeriods(all, periods)
 	return all, err
 }
 

@@ -66,8 +66,8 @@ func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time
 			}); err != nil {
 				return nil, err
 			}
-		case t.name == "reads":
-			statements = append(statements, fmt.Sprintf("ALTER TABLE reads DELETE WHERE last < %d", days.Unix()))
+		case t.name == "reads", t.name == "in_force":
+			statements = append(statements, fmt.Sprintf("ALTER TABLE %s DELETE WHERE last < %d", t.name, days.Unix()))
 		case t.name == "documents":
 			statements = append(statements, fmt.Sprintf("ALTER TABLE documents DELETE WHERE first < %d AND version_hash NOT IN (SELECT version_hash FROM reads WHERE last >= %[1]d)", days.Unix()))
 		}
