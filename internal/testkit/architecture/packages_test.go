@@ -48,6 +48,7 @@ var layers = []struct {
 	{"the model", []string{"policy"}},
 	{"patterns, rules, crawlers", []string{"pathpattern", "robotsrule", "crawlers", "internal/rfc9309"}},
 	{"leaves", []string{"internal/leaf"}},
+	{"how conclusions are drawn", []string{"claim"}},
 }
 
 // testHelpers are imported by tests only.

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package claim makes the sentences with which the product reassures or accuses.
+//
+// A reader returns its data as a [Known] value, which carries the [Coverage]: what was read, and what is missing. A
+// [Claim] is made by [Judge] alone, from a subject whose fields are such values. It holds only if no gap of the subject
+// could change the answer. Whatever prints a tick, a green line, or the exit code 0 of a check that protects
+// something takes a Claim.
+package claim
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Outcome is the result of a claim. Its number is the exit code of a command.
+type Outcome int
+
+// The outcomes.
+const (
+	Holds          Outcome = 0
+	Fails          Outcome = 1
+	CannotBeJudged Outcome = 3
+)
+
+func (o Outcome) String() string {
+	return map[Outcome]string{Holds: "holds", Fails: "does not hold", CannotBeJudged: "cannot be judged"}[o]
+}
+
+// Finding is what a judge finds in a subject.
+type Finding struct {
+	Fails bool
+	// Text is the sentence to print if the claim holds, or if it fails. It begins with a capital letter and has no
+	// full stop.
+	Text string
+	// Details follow the sentence, one on each line.
+	Details []string
+	// Unjudged is the sentence to print if a gap matters, without the gaps.
+	Unjudged string
+	// Matters reports whether a gap could make a claim fail that holds in what was seen. If nil, every gap does.
+	Matters func(Gap) bool
+}
+
+// ID names a claim about a subject. Make one with [Register].
+type ID[Subject any] struct {
+	name  string
+	judge func(Subject) Finding
+}
+
+// Registered describes a claim for tests and docs: its name, and the fields of its subject that carry a coverage.
+type Registered struct {
+	Name   string
+	Fields []string
+}
+
+var registered []Registered
+
+// Register returns the ID of a claim, and its one judge. The subject is a struct. If a field of it is a [Known] value
+// that was not read, that is a gap, described by the tags "gap" (its name), "what" and "close". A field with the tag
+// gap:"-" may be left out. Register panics if the name is taken.
+func Register[Subject any](name string, judge func(Subject) Finding) *ID[Subject] {
+	if slices.ContainsFunc(registered, func(r Registered) bool { return r.Name == name }) {
+		panic("claim: " + name + " is registered twice")
+	}
+	r := Registered{Name: name}
+	for f := range reflect.TypeFor[Subject]().Fields() {
+		if f.Type.Implements(reflect.TypeFor[coveredValue]()) {
+			r.Fields = append(r.Fields, f.Name)
+		}
+	}
+	registered = append(registered, r)
+	return &ID[Subject]{name, judge}
+}
+
+// All lists the claims that the program can make, in the order of their names.
+func All() []Registered {
+	return slices.SortedFunc(slices.Values(registered), func(a, b Registered) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// coveredValue is implemented by [Known] values.
+type coveredValue interface{ covered() (Coverage, bool) }
+
+// Judge judges a claim. accepted names gaps that are not to matter. It is the only way to make a Claim.
+func Judge[Subject any](id *ID[Subject], s Subject, accepted ...string) Claim {
+	f := id.judge(s)
+	c := Claim{id: id.name, text: f.Text, details: f.Details, outcome: Holds}
+	if f.Fails {
+		c.outcome = Fails
+		return c
+	}
+	for _, g := range gapsOf(s) {
+		switch {
+		case f.Matters != nil && !f.Matters(g):
+		case slices.Contains(accepted, g.Name):
+			c.accepted = append(c.accepted, g)
+		default:
+			c.gaps = append(c.gaps, g)
+		}
+	}
+	if len(c.gaps) > 0 {
+		c.outcome, c.text = CannotBeJudged, f.Unjudged
+	}
+	return c
+}
+
+// gapsOf returns the gaps of a subject's fields, and those that the missing ones are.
+func gapsOf(subject any) (gaps []Gap) {
+	v := reflect.ValueOf(subject)
+	for f := range v.Type().Fields() {
+		value, ok := reflect.TypeAssert[coveredValue](v.FieldByIndex(f.Index))
+		if !ok {
+			continue
+		}
+		c, read := value.covered()
+		if !read && f.Tag.Get("gap") != "-" {
+			gaps = append(gaps, Gap{Name: f.Tag.Get("gap"), What: f.Tag.Get("what"), Close: f.Tag.Get("close")})
+		}
+		gaps = append(gaps, c.Gaps...)
+	}
+	return gaps
+}
+
+// Claim is a sentence that was judged. The zero Claim says nothing and does not hold.
+type Claim struct {
+	id       string
+	outcome  Outcome
+	text     string
+	details  []string
+	gaps     []Gap // that matter
+	accepted []Gap // that matter and were accepted
+}
+
+// ID returns the name of the claim.
+func (c Claim) ID() string { return c.id }
+
+// Made reports whether the claim was judged.
+func (c Claim) Made() bool { return c.id != "" }
+
+// Outcome returns the result. A claim that was not judged cannot be judged.
+func (c Claim) Outcome() Outcome {
+	if !c.Made() {
+		return CannotBeJudged
+	}
+	return c.outcome
+}
+
+// Holds reports whether the claim holds.
+func (c Claim) Holds() bool { return c.Outcome() == Holds }
+
+// Text returns the sentence, without a full stop.
+func (c Claim) Text() string { return c.text }
+
+// Gaps returns the gaps because of which the claim cannot be judged.
+func (c Claim) Gaps() []Gap { return c.gaps }
+
+// Lines returns what follows the sentence: the details, the gaps with the ways to close them, and the gaps that were
+// accepted.
+func (c Claim) Lines() (lines []string) {
+	lines = append(lines, c.details...)
+	for _, g := range c.gaps {
+		lines = append(lines, g.String())
+	}
+	for _, g := range c.accepted {
+		lines = append(lines, fmt.Sprintf("accepted (%s): %s", g.Name, g.What))
+	}
+	return lines
+}
+
+// Class returns the CSS class of the claim on a page: "fine", "alert" or "warning".
+func (c Claim) Class() string {
+	return map[Outcome]string{Holds: "fine", Fails: "alert", CannotBeJudged: "warning"}[c.Outcome()]
+}
+
+// MarshalJSON writes the claim with its outcome, for programs.
+func (c Claim) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID       string   `json:"claim"`
+		Outcome  string   `json:"outcome"`
+		Text     string   `json:"text"`
+		Details  []string `json:"details,omitempty"`
+		Gaps     []Gap    `json:"gaps,omitempty"`
+		Accepted []Gap    `json:"accepted,omitempty"`
+	}{c.id, c.Outcome().String(), c.text, c.details, c.gaps, c.accepted})
+}
+
+// String returns the gap with the way to close it and the name to accept it by.
+func (g Gap) String() string {
+	text := g.What
+	if g.Close != "" {
+		text += "; " + g.Close
+	}
+	return fmt.Sprintf("%s (to accept this: %s)", text, g.Name)
+}
