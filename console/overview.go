@@ -5,19 +5,19 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // overviewData holds the data of the first page.
 type overviewData struct {
 	Notices    []notice
 	More       int // notices that are not shown
-	InOrder    []template.HTML
+	InOrder    []claim.Claim
 	Total      counts
 	Trend      string
 	Chart      *chart
@@ -63,7 +63,7 @@ func overview(v *view) (*page, error) {
 		d.More = len(d.Notices) - shownNotices
 		d.Notices = d.Notices[:shownNotices]
 	}
-	return &page{template: "overview", Title: "Overview", Lead: v.summary(), Scope: scope{Host: true, Period: true}, Data: d}, nil
+	return &page{template: "overview", Title: "Overview", Lead: sentence(v.summary().Text()), Scope: scope{Host: true, Period: true}, Data: d}, nil
 }
 
 // happenings fills in what the store knows.
@@ -84,21 +84,6 @@ func (v *view) happenings(d *overviewData) error {
 	}
 	d.Changes, err = v.changes(5)
 	return err
-}
-
-// summary describes the problems in a sentence.
-func (v *view) summary() string {
-	alarms, warnings := v.count(func(*notice) bool { return true })
-	text := plural(alarms, "alert", "alerts")
-	switch {
-	case alarms+warnings == 0:
-		return "No alert and no warning: what was checked is below."
-	case alarms == 0:
-		text = plural(warnings, "warning", "warnings")
-	case warnings > 0:
-		text += " and " + plural(warnings, "warning", "warnings")
-	}
-	return text + ": " + map[bool]string{true: "first, "}[alarms+warnings > 1] + sentence(v.notices()[0].Heading)
 }
 
 // steps cuts the period into the bars of a chart.

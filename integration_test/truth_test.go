@@ -22,6 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
@@ -170,7 +171,10 @@ robots_policy {
 			Crawler, Identity, Host, Path string
 			Requests                      int64
 		}
-		Requests, Undecided, Lost int64
+		Requests, Undecided int64
+		Rows                int
+		All                 int64 `json:"violating_requests"`
+		Coverage            claim.Coverage
 	}
 	if err := json.Unmarshal([]byte(adminGet(t, admin, "/robots_policy/violations?since=24h")), &api); err != nil {
 		t.Fatal(err)
@@ -179,8 +183,8 @@ robots_policy {
 	for _, v := range api.Violations {
 		violating[strings.Join([]string{v.Host, v.Crawler, v.Identity, v.Path}, " ")] += v.Requests
 	}
-	if !maps.Equal(violating, tr.violating) || api.Requests != tr.requests || api.Undecided != tr.unread || api.Lost != 0 {
-		t.Errorf("the API: %d requests, %d undecided, %d lost, %d rows; want %d, %d, 0, %d", api.Requests, api.Undecided, api.Lost, len(violating), tr.requests, tr.unread, len(tr.violating))
+	if !maps.Equal(violating, tr.violating) || api.Requests != tr.requests || api.Undecided != tr.unread || len(api.Coverage.Gaps) > 0 || api.All != tr.violations || api.Rows != len(api.Violations) {
+		t.Errorf("the API: %d requests, %d undecided, %+v, %d rows; want %d, %d, %d", api.Requests, api.Undecided, api.Coverage, len(violating), tr.requests, tr.unread, len(tr.violating))
 	}
 	// The console.
 	overview := adminGet(t, console, "/?days=7")

@@ -14,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // Queries are the questions of pages, commands and the API. A [Reader] answers for one server,
@@ -22,6 +23,7 @@ type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
 	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (pathless int64, err error)
 	Lost(ctx context.Context, from, to time.Time) (int64, error)
+	Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error)
 	Bounds(ctx context.Context) (Bounds, error)
 	Crawlers(ctx context.Context) ([]Crawler, error)
 	Reads(ctx context.Context) ([]Read, error)
@@ -41,7 +43,10 @@ type FleetReader struct {
 type Node struct {
 	Name   string
 	Heard  time.Duration // ago, by the clock of ClickHouse
-	Behind time.Duration // how long ago all was sent, as it said then
+	Behind time.Duration // how long ago all was sent, as it said then; 0 if nothing was left
+	Every  time.Duration // how often it sends
+	Skew   time.Duration // of its clock against the clock of ClickHouse
+	Ended  bool          // it was stopped in order
 	store  string
 	// rolled is the last day of which paths are summed up by day, and last the last hour.
 	rolled, last int64
@@ -50,8 +55,11 @@ type Node struct {
 // Nodes lists the databases that sent something, by name. A server has a new one after its
 // directory was deleted.
 func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
-	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 6, func(f []string, n []int64) {
-		all = append(all, Node{f[0], time.Duration(n[2]) * time.Second, time.Duration(n[3]) * time.Second, f[1], n[4], n[5]})
+	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last, every, ended, toInt64(revision) - toInt64(toUInt32(at)) * 1000 FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 9, func(f []string, n []int64) {
+		all = append(all, Node{
+			Name: f[0], Heard: time.Duration(n[2]) * time.Second, Behind: time.Duration(n[3]) * time.Second, Every: time.Duration(n[6]) * time.Second,
+			Skew: time.Duration(n[8]) * time.Millisecond, Ended: n[7] > 0, store: f[1], rolled: n[4], last: n[5],
+		})
 	})
 	return all, err
 }

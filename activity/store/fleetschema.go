@@ -15,7 +15,7 @@ import (
 // FleetSchema are the statements that create the missing tables of a fleet in ClickHouse. In a
 // table the row with the highest revision wins among those with the same key.
 func FleetSchema() []string {
-	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS servers (server_name String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
+	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS servers (server_name String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64, every UInt32, ended UInt8)
 ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
 	for i := range outgoing {
 		t := &outgoing[i]

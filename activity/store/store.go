@@ -153,7 +153,8 @@ func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 func (s *Store) Close() error {
 	s.queue.Close()
 	ctx := context.Background()
-	err := s.sender.close()
+	s.sender.stop()
+	var err error
 	if s.merging != nil {
 		err = errors.Join(err, s.merged(<-s.merging))
 	}
@@ -163,7 +164,9 @@ func (s *Store) Close() error {
 	if s.journal != nil {
 		err = errors.Join(err, s.journal.Close())
 	}
-	return errors.Join(err, s.beat(ctx), s.db.Close(), s.lock.Close())
+	err = errors.Join(err, s.beat(ctx))
+	s.sender.finish()
+	return errors.Join(err, s.sender.db.Close(), s.db.Close(), s.lock.Close())
 }
 
 // tick runs once a second.
