@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func init() {
 //	GET  /robots_policy/              the policies, and the catalog of crawlers in use
 //	GET  /robots_policy/explain       what happens to a request: agent, url, optionally the client's address
 //	GET  /robots_policy/robots.txt    as it is served: host
-//	GET  /robots_policy/violations    what crawlers fetched against the robots.txt that they had read: since
+//	GET  /robots_policy/violations    what crawlers fetched against the robots.txt that they had read: since, skip
 //	GET  /robots_policy/verification  what crawlers are verified by
 //	POST /robots_policy/reload        loads a new version of the policy, and of the catalog, now
 //	POST /robots_policy/publish       publishes a version of a policy in Caddy's storage: author, note, undo, version
@@ -274,8 +275,8 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// The violations are from the last week, unless the request asks for another period, and at most
-// maxViolations rows.
+// The violations are from the last week, unless the request asks for another period. A page has at most maxViolations
+// rows, and says how many there are in all, and where the next page begins.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000
@@ -290,6 +291,13 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 			return apiError(http.StatusBadRequest, fmt.Errorf("invalid since %q: must be a duration such as 24h or 30d", word))
 		}
 	}
+	skip := 0
+	if word := r.URL.Query().Get("skip"); word != "" {
+		var err error
+		if skip, err = strconv.Atoi(word); err != nil || skip < 0 {
+			return apiError(http.StatusBadRequest, fmt.Errorf("invalid skip %q: must be a number of rows, such as the value of next in the page before", word))
+		}
+	}
 	stored := recorders.RunningStore()
 	if stored == nil {
 		if !globaloption.HasStore() {
@@ -297,7 +305,7 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 		}
 		return apiError(http.StatusNotFound, errors.New("violations are in the activity database, which is off: write `activity DIRECTORY` in the global option robots_policy"))
 	}
-	all, err := stored.Violations(r.Context(), activity.Since(time.Now(), since), maxViolations)
+	all, err := stored.Violations(r.Context(), activity.Since(time.Now(), since), skip, maxViolations)
 	if err != nil {
 		return apiError(http.StatusInternalServerError, err)
 	}

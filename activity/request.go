@@ -64,7 +64,8 @@ type Request struct {
 	// Robots is the version of the robots.txt that the crawler had read before, or that it
 	// reads with this request. It is empty if the crawler is not known to have read any.
 	Robots    string
-	RobotsTxt bool // the crawler reads /robots.txt with this request
+	RobotsTxt bool   // the crawler reads /robots.txt with this request
+	Form      string // in which it gets that; see [Form]
 	// Document is the path of another register's document that the crawler reads with this
 	// request, such as /.well-known/tdmrep.json, and DocumentVersion its version.
 	Document, DocumentVersion string
@@ -74,6 +75,15 @@ type Request struct {
 	Proof  string
 	Status int   // of the response; 0 if the connection was closed before there was one
 	Bytes  int64 // of the response's body, as sent
+}
+
+// Form names the form in which a robots.txt was sent: the scheme, and whether the upstream's file was merged into it.
+// Sitemaps without a scheme differ between http and https.
+func Form(scheme string, merged bool) string {
+	if merged {
+		return scheme + ", merged"
+	}
+	return scheme
 }
 
 // MaxText bounds the texts of a request that are stored, in bytes.

@@ -304,29 +304,38 @@ func (a *Activity) errNotOpen() error {
 }
 
 // Violations implements recorders.ActivityStore.
-func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) (*recorders.Violations, error) {
+func (a *Activity) Violations(ctx context.Context, since time.Time, skip, limit int) (*recorders.Violations, error) {
 	by := []store.Dimension{store.ByCrawler, store.ByIdentity, store.ByHost, store.ByPath, store.ByDecision}
 	r := a.queries("")
 	if r == nil {
 		return nil, a.errNotOpen()
 	}
 	until := time.Now().Add(time.Hour)
-	rows, err := r.Totals(ctx, store.Query{From: since, To: until, By: by, Violating: true, Limit: limit})
-	all := &recorders.Violations{Violations: make([]recorders.Violation, len(rows))}
+	rows, err := r.Totals(ctx, store.Query{From: since, To: until, By: by, Violating: true})
+	if err != nil {
+		return nil, err
+	}
+	all := &recorders.Violations{Rows: len(rows), Violations: []recorders.Violation{}}
 	for i, r := range rows {
+		if all.All += r.Violations; i < skip || i >= skip+limit {
+			continue
+		}
 		v := r.Values
-		all.Violations[i] = recorders.Violation{
+		all.Violations = append(all.Violations, recorders.Violation{
 			Crawler: v[store.ByCrawler], Identity: v[store.ByIdentity], Host: v[store.ByHost], Path: v[store.ByPath], Decision: v[store.ByDecision],
 			Requests: r.Violations,
-		}
+		})
 	}
-	sums, err2 := r.Totals(ctx, store.Query{From: since, To: until})
+	if skip+limit < len(rows) {
+		all.Next = skip + limit
+	}
+	sums, err := r.Totals(ctx, store.Query{From: since, To: until})
 	for _, s := range sums {
 		all.Requests, all.Undecided = s.Requests, s.Unread
 	}
-	var err3 error
-	all.Lost, err3 = r.Lost(ctx, since, until)
-	return all, errors.Join(err, err2, err3)
+	var err2 error
+	all.Coverage, err2 = r.Coverage(ctx, since, until)
+	return all, errors.Join(err, err2)
 }
 
 // CheckReload implements recorders.ActivityStore.
@@ -370,7 +379,13 @@ func (a *Activity) Dropped() uint64 {
 // Publish implements activity.Publisher. Texts that come while the database is not open come
 // again when it is.
 func (a *Activity) Publish(p *activity.Publication) {
-	a.publish(p, func(ctx context.Context, s *store.Store) error { return s.Publish(ctx, p) })
+	a.publish(p, func(ctx context.Context, s *store.Store) error {
+		at := time.Now()
+		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) { // else it was loaded before this server, or its database, was there
+			at = p.Time
+		}
+		return s.Publish(ctx, p, at)
+	})
 }
 
 // Serve implements activity.Publisher.
@@ -379,7 +394,9 @@ func (a *Activity) Serve(p *activity.Publication, d site.Document) {
 }
 
 // End implements activity.Publisher.
-func (*Activity) End(*activity.Publication) {}
+func (a *Activity) End(p *activity.Publication) {
+	a.publish(p, func(ctx context.Context, s *store.Store) error { return s.End(ctx, p, time.Now()) })
+}
 
 func (a *Activity) publish(p *activity.Publication, record func(context.Context, *store.Store) error) {
 	s, ok := a.store.Get()

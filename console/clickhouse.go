@@ -3,10 +3,8 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // ClickHouse is the database in which the servers of a fleet add up what they have stored,
@@ -127,24 +124,22 @@ func (a *Activity) Behind() (seconds float64, ok bool) {
 	return behind.Seconds(), ok && err == nil
 }
 
-// silentAfter is after how many intervals without a word a server is called silent.
-const silentAfter = 3
-
 // fleetNode is a server of the fleet on the page of the machinery.
-type fleetNode struct {
-	store.Node
-	Silent bool
-}
+type fleetNode struct{ store.Node }
 
 // HeardAgo is the time since it last sent something.
 func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + " ago" }
 
 // Sent says up to when it has sent everything.
 func (n fleetNode) Sent() string {
-	if n.Behind < 2*time.Minute {
+	ago, known := n.SentUntil()
+	switch {
+	case !known:
+		return "not known: it is silent"
+	case n.Behind < 2*time.Minute:
 		return "yes"
 	}
-	return "up to " + lag(n.Behind) + " before that"
+	return "up to " + lag(ago) + " ago"
 }
 
 // nodes are the servers that send to the fleet's database, nil where there is none.
@@ -153,43 +148,10 @@ func (v *view) nodes() ([]fleetNode, error) {
 	if !ok {
 		return nil, nil
 	}
-	interval := 30 * time.Second
-	if a := runningActivity(); a != nil && a.ClickHouse != nil {
-		interval = cmp.Or(time.Duration(a.ClickHouse.Every), interval)
-	}
 	nodes, err := fleet.Nodes(v.ctx)
 	all := make([]fleetNode, len(nodes))
 	for i, n := range nodes {
-		all[i] = fleetNode{n, n.Heard > silentAfter*max(interval, 20*time.Second)}
+		all[i] = fleetNode{n}
 	}
 	return all, err
-}
-
-// unsent says which servers have not sent all that they know.
-func (v *view) unsent() string {
-	nodes, err := v.nodes()
-	if err != nil {
-		return " The requests that the servers of the fleet have not sent yet cannot be counted: " + firstLine(err.Error()) + "."
-	}
-	heard := map[string]bool{} // also by another store than before
-	for _, n := range nodes {
-		heard[n.Name] = heard[n.Name] || !n.Silent
-	}
-	var silent, behind []string
-	for _, n := range nodes {
-		switch {
-		case n.Silent && !heard[n.Name] && n.Heard < 30*24*time.Hour:
-			silent = append(silent, fmt.Sprintf("%s (for %s)", n.Name, lag(n.Heard)))
-		case n.Behind > 5*time.Minute:
-			behind = append(behind, fmt.Sprintf("%s (by %s)", n.Name, lag(n.Behind)))
-		}
-	}
-	text := ""
-	if len(silent) > 0 {
-		text += " Silent: " + english.Some(silent, 5) + ". The numbers do not include their requests since then."
-	}
-	if len(behind) > 0 {
-		text += " Still sending what they saw before: " + english.Some(behind, 5) + "."
-	}
-	return text
 }

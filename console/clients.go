@@ -14,57 +14,67 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// A client is a crawler, its impostors, or an unlisted program, under one name.
+// A client is a crawler of one identity, or an unlisted program, under one name. What is known of one identity says
+// nothing about another.
 type client struct {
-	Name, Kind, Operator string
-	Impostor             bool
-	Verified, Unverified int64 // requests
-	How                  string
-	First, Last          time.Time
-	Days                 []int64
-	Spark                spark
-	Meter                meter
-	Path                 string // that an unlisted client asked for most
-	PathN                int64
+	clientID
+	Kind, Operator string
+	How            string
+	First, Last    time.Time
+	Days           []int64
+	Spark          spark
+	Meter          meter
+	Path           string // that an unlisted client asked for most
+	PathN          int64
 	counts
 }
 
 // IsUnknown reports whether the catalog does not know it.
 func (c *client) IsUnknown() bool { return c.Kind == activity.CategoryUnlisted }
 
-// Identity is the identity of the client, as far as it is known.
-func (c *client) Identity() string {
-	switch {
-	case c.IsUnknown():
-		return "unlisted"
-	case c.Impostor:
-		return "impostor"
-	case c.Verified > 0 && c.Verified >= c.Unverified:
-		return "verified"
+// Judged returns the number of requests of which it is known whether they obey the robots.txt that the client had read.
+func (c *client) Judged() int64 {
+	if c.Impostor() || c.IsUnknown() {
+		return 0
 	}
-	return "unverified"
+	return c.All - c.Unread
+}
+
+// Impostor reports whether it was checked, and is not the crawler whose name it uses.
+func (c *client) Impostor() bool { return c.Identity == activity.Impostor }
+
+// Tag is the identity of the client in a word, or unlisted.
+func (c *client) Tag() string {
+	if c.IsUnknown() {
+		return activity.CategoryUnlisted
+	}
+	return string(c.Identity)
 }
 
 // Label is the name on a page. Impostors are in quotation marks.
 func (c *client) Label() string {
-	if c.Impostor {
+	if c.Impostor() {
 		return "“" + shorten(c.Name) + "”"
 	}
 	return shorten(c.Name)
 }
 
 type clientID struct {
-	name     string
-	impostor bool
+	Name     string
+	Identity activity.Identity
 }
 
 // idOf returns the client that a row is about. A client that names the audit is not a crawler, whatever other
 // names it gives.
 func idOf(r *store.Row) clientID {
-	if r.Values[store.ByIdentity] == string(activity.Audit) {
-		return clientID{activity.AuditProduct, false}
+	id := clientID{r.Values[store.ByCrawler], activity.Identity(r.Values[store.ByIdentity])}
+	switch {
+	case id.Identity == activity.Audit:
+		id.Name = activity.AuditProduct
+	case id.Identity == "":
+		id.Identity = activity.Unverified
 	}
-	return clientID{r.Values[store.ByCrawler], r.Values[store.ByIdentity] == string(activity.Impostor)}
+	return id
 }
 
 // traffic returns the requests of the period by bar and client: all, or only those under a name, or for paths
@@ -88,8 +98,8 @@ func (v *view) clients(rows []store.Row) []*client {
 		k := idOf(r)
 		c := by[k]
 		if c == nil {
-			c = &client{Name: k.name, Kind: r.Values[store.ByKind], Impostor: k.impostor, Days: make([]int64, v.bars())}
-			if k.name == activity.AuditProduct {
+			c = &client{clientID: k, Kind: r.Values[store.ByKind], Days: make([]int64, v.bars())}
+			if k.Identity == activity.Audit {
 				c.Kind = activity.CategoryUnlisted
 			}
 			v.describe(c)
@@ -100,15 +110,9 @@ func (v *view) clients(rows []store.Row) []*client {
 		if at := int(r.Start.Sub(from) / v.steps().width); at >= 0 && at < len(c.Days) {
 			c.Days[at] += r.Requests
 		}
-		switch r.Values[store.ByIdentity] {
-		case string(activity.Verified):
-			c.Verified += r.Requests
-		case string(activity.Unverified):
-			c.Unverified += r.Requests
-		}
 	}
 	slices.SortFunc(all, func(a, b *client) int {
-		return cmp.Or(cmp.Compare(b.All, a.All), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.All, a.All), strings.Compare(a.Name, b.Name), strings.Compare(string(a.Identity), string(b.Identity)))
 	})
 	return all
 }
@@ -125,7 +129,7 @@ func (v *view) describe(c *client) {
 		c.Kind = string(row.Category)
 	}
 	c.How = verifiedBy(row.Verification)
-	if c.Impostor {
+	if c.Impostor() {
 		c.How = "not " + cmp.Or(row.Operator, row.Token)
 	}
 }
@@ -162,18 +166,21 @@ func verifiedBy(f crawlers.Verification) string {
 func (v *view) addSeen(clients []*client) {
 	s := v.steps()
 	from, _ := v.span()
-	seen := map[string]store.Crawler{}
+	names, seen := map[string]int{}, map[string]store.Crawler{}
 	for _, x := range v.seen() {
 		seen[x.Name] = x
+	}
+	for _, c := range clients {
+		names[c.Name]++
 	}
 	for _, c := range clients {
 		c.Spark = newSpark(c.Days, s.unit)
 		c.Spark.Dropped = s.width == 24*time.Hour && v.since.IsZero() && fell(c)
 		c.First, c.Last = seen[c.Name].First, seen[c.Name].Last
-		if !c.Impostor && v.may == nil {
+		if v.may == nil && names[c.Name] == 1 && !c.Impostor() {
 			continue
 		}
-		c.First, c.Last = time.Time{}, time.Time{} // the store knows when a name was seen on any host
+		c.First, c.Last = time.Time{}, time.Time{} // the store knows when a name was seen on any host, whoever used it
 		for i, n := range c.Days {
 			if at := from.Add(time.Duration(i) * s.width); n > 0 {
 				c.Last = at
@@ -188,7 +195,7 @@ func (v *view) addSeen(clients []*client) {
 // fell reports whether a crawler that came every day has stopped coming.
 func fell(c *client) bool {
 	n := len(c.Days)
-	if n < 7 || c.Impostor || c.IsUnknown() {
+	if n < 7 || c.Impostor() || c.IsUnknown() {
 		return false
 	}
 	var before int64

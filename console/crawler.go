@@ -22,12 +22,12 @@ type crawlerData struct {
 	*client
 	Row       *crawlers.Crawler // nil: not in the catalog
 	Card      string            // its description of itself, if it signs
-	Impostors int64
+	Others    []*client         // of other identities, under the same name
 	Chart     *chart
 	Sections  []sectionCounts
 	Reads     []readEvent
 	Violating []violationDay
-	Served    bool // some of these were not blocked
+	Refused   int64 // violations that were blocked
 	Evidence  bool
 }
 
@@ -58,8 +58,6 @@ func crawlerPage(v *view) (*page, error) {
 	if name == "" || v.store == nil {
 		return nil, failed(http.StatusNotFound, "name a crawler that has come, as the page Who came does")
 	}
-	impostor := v.Param("impostor") != ""
-	v.beside(v.pathsOf(name, impostor))
 	rows, err := v.totals(v.traffic(name, ""))
 	if err != nil {
 		return nil, err
@@ -68,26 +66,34 @@ func crawlerPage(v *view) (*page, error) {
 	if d.Row != nil {
 		d.Card = identity.CardOf(d.Row.Verification).String()
 	}
-	for _, c := range v.clients(rows) {
-		switch {
-		case c.Name != name:
-		case c.Impostor == impostor:
-			d.client = c
-		case c.Impostor:
-			d.Impostors = c.All
-		}
-	}
-	if d.client == nil {
-		d.client = &client{Name: name, Impostor: impostor, Days: make([]int64, v.bars())}
-		v.describe(d.client)
-	}
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r store.Row) bool { return idOf(&r) != clientID{name, d.Impostor} })
+	v.chooseIdentity(d, name, v.clients(rows))
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r store.Row) bool { return idOf(&r) != d.clientID })
 	d.Chart = v.newChart(d.Label()+", requests", v.series(rows))
 	v.addSeen([]*client{d.client})
 	if err := cmp.Or(v.crawlerReads(d), v.crawlerPaths(d)); err != nil {
 		return nil, err
 	}
 	return &page{template: "crawler", Title: d.Label(), Lead: v.crawlerLead(d), Scope: scope{Host: true, Period: true}, Data: d}, nil
+}
+
+// chooseIdentity chooses the identity that the address names or, if it names none, the one that is proven best.
+func (v *view) chooseIdentity(d *crawlerData, name string, clients []*client) {
+	chosen := activity.Identity(v.Param("identity"))
+	for _, id := range []activity.Identity{activity.Verified, activity.Unverified, activity.Audit, activity.Impostor} {
+		for _, c := range clients {
+			switch {
+			case c.Name != name || c.Identity != id:
+			case d.client == nil && (chosen == "" || chosen == id):
+				d.client = c
+			default:
+				d.Others = append(d.Others, c)
+			}
+		}
+	}
+	if d.client == nil {
+		d.client = &client{clientID: clientID{name, cmp.Or(chosen, activity.Unverified)}, Days: make([]int64, v.bars())}
+		v.describe(d.client)
+	}
 }
 
 // crawlerLead says what a crawler may do, whether it came, and whether it is who it says.
@@ -97,7 +103,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 		in = " from " + v.Period()
 	}
 	switch {
-	case d.Impostor && d.All > 0:
+	case d.Impostor() && d.All > 0:
 		return plural(d.All, "request", "requests") + in + " under a name that is not theirs."
 	case d.All == 0:
 		return v.mayWords(d.Name) + "It did not come" + in + "."
@@ -107,18 +113,18 @@ func (v *view) crawlerLead(d *crawlerData) string {
 		text += ", last within the past " + within(v.Now.Sub(d.Last)) // the store knows the hour
 	}
 	switch {
-	case d.Identity() == "verified":
+	case d.Identity == activity.Verified:
 		text += "; it is who it says"
 	case !d.IsUnknown():
 		text += "; who it is was not proven"
 	}
 	switch {
 	case d.IsUnknown():
-	case d.Violations > 0 && d.Blocked >= d.Violations:
+	case d.Violations > 0 && d.Refused == d.Violations:
 		text += ". It asks for disallowed pages: " + plural(d.Violations, "violation", "violations") + ", all blocked"
 	case d.Violations > 0:
-		text += ". It fetches disallowed pages: " + plural(d.Violations, "violation", "violations")
-	case d.Unread >= d.All:
+		text += ". It fetches disallowed pages: " + plural(d.Violations, "violation", "violations") + ", of which " + english.Number(d.Refused) + " were blocked"
+	case d.Judged() == 0:
 		text += ". Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known"
 	case d.Unread > 0:
 		text += ". It obeyed every robots.txt that it had read; " + plural(d.Unread, "request", "requests") + " cannot be judged"
@@ -171,17 +177,18 @@ func (v *view) mayWords(name string) string {
 	return text + ". "
 }
 
-// onlyCrawler limits a question to the crawler of a page.
-func (v *view) onlyCrawler(name string, impostor bool, by ...store.Dimension) store.Query {
+// onlyClient limits a question to the client of a page.
+func (v *view) onlyClient(c *client, by ...store.Dimension) store.Query {
 	q := v.query(by...)
-	q.Only[store.ByCrawler] = []string{name}
-	q.Only[store.ByIdentity] = identities(impostor)
+	if q.Only[store.ByIdentity] = []string{string(c.Identity)}; c.Identity != activity.Audit { // which has several names
+		q.Only[store.ByCrawler] = []string{c.Name}
+	}
 	return q
 }
 
-// pathsOf asks what a crawler asked for most, in the last days.
-func (v *view) pathsOf(name string, impostor bool) store.Query {
-	q := v.onlyCrawler(name, impostor, store.ByPath, store.ByDecision)
+// pathsOf asks what a client asked for most, in the last days.
+func (v *view) pathsOf(c *client) store.Query {
+	q := v.onlyClient(c, store.ByPath, store.ByDecision)
 	q.From, q.Limit = maxTime(q.From, q.To.AddDate(0, 0, -30)), 5000
 	return q
 }
@@ -202,7 +209,7 @@ func sectionOf(path string) string {
 }
 
 func (v *view) crawlerPaths(d *crawlerData) error {
-	rows, err := v.totals(v.pathsOf(d.Name, d.Impostor))
+	rows, err := v.totals(v.pathsOf(d.client))
 	if err != nil {
 		return err
 	}
@@ -228,14 +235,14 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 	if d.Violations == 0 {
 		return nil
 	}
-	q := v.onlyCrawler(d.Name, d.Impostor, store.ByDay, store.ByRule, store.ByDecision)
+	q := v.onlyClient(d.client, store.ByDay, store.ByRule, store.ByDecision)
 	q.Violating = true
 	if rows, err = v.totals(q); err != nil {
 		return err
 	}
 	for _, r := range slices.Backward(rows) {
-		if r.Violations > 0 && r.Values[store.ByDecision] != string(activity.Blocked) {
-			d.Served = true
+		if decision := activity.Decision(r.Values[store.ByDecision]); decision == activity.Blocked || decision == activity.Limited {
+			d.Refused += r.Violations
 		}
 		if r.Violations > 0 && len(d.Violating) < 40 {
 			d.Violating = append(d.Violating, violationDay{
@@ -261,9 +268,6 @@ func (v *view) lineOf(rule string) int {
 }
 
 func (v *view) crawlerReads(d *crawlerData) error {
-	if d.Impostor {
-		return nil
-	}
 	reads, err := v.store.Reads(v.ctx)
 	if err != nil {
 		return err
@@ -273,8 +277,8 @@ func (v *view) crawlerReads(d *crawlerData) error {
 		return err
 	}
 	for _, x := range reads {
-		if x.Crawler == d.Name && v.allowed(x.Host) && (v.Host == "" || x.Host == v.Host) && len(d.Reads) < 12 {
-			d.Reads = append(d.Reads, readEvent{x, v.isCurrent(h, x.Host, x.Version)})
+		if x.Crawler == d.Name && activity.Identity(x.Identity) == d.Identity && v.allowed(x.Host) && (v.Host == "" || x.Host == v.Host) && len(d.Reads) < 12 {
+			d.Reads = append(d.Reads, readEvent{x, h.isCurrent(&x)})
 		}
 	}
 	return nil

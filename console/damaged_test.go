@@ -57,7 +57,7 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 	if a.Dropped() != 1 {
 		t.Errorf("%d requests are counted as not recorded", a.Dropped())
 	}
-	if _, err := a.Violations(t.Context(), time.Now(), 1); err == nil {
+	if _, err := a.Violations(t.Context(), time.Now(), 0, 1); err == nil {
 		t.Error("violations of a store that is not open")
 	}
 	until("a new store is allowed", func() bool { s, ok := a.store.Get(); return ok && s.Store != first.Store })

@@ -43,6 +43,10 @@ func (b broken) EachRow(ctx context.Context, _, _ time.Time, _ func(activity.Tot
 	return claim.Coverage{}, b.fail(ctx)
 }
 
+func (b broken) Coverage(ctx context.Context, _, _ time.Time) (claim.Coverage, error) {
+	return claim.Coverage{}, b.fail(ctx)
+}
+
 func (b broken) Lost(ctx context.Context, _, _ time.Time) (int64, error) { return 0, b.fail(ctx) }
 func (b broken) Bounds(ctx context.Context) (store.Bounds, error)        { return store.Bounds{}, b.fail(ctx) }
 func (b broken) Crawlers(ctx context.Context) ([]store.Crawler, error)   { return nil, b.fail(ctx) }
@@ -138,7 +142,7 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 			}
 		}
 	}
-	if got := v.Unseen(); got != "How many requests were not recorded is not known." {
+	if got := v.Unseen(); got != "It is not known which requests are missing here: the disk is gone." {
 		t.Errorf("unseen: %q", got)
 	}
 	if all := v.searchNotices(); len(all) != 1 || all[0].Heading != "Whether search engines are blocked is not known" || !strings.Contains(all[0].Text, "disk is gone") {

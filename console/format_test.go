@@ -46,7 +46,7 @@ func TestPublishedCountsCrawlers(t *testing.T) {
 		t.Fatalf("status %d, and no crawler reads an old robots.txt of two hosts", w.Code)
 	}
 	rows := map[string]bool{}
-	for _, m := range regexp.MustCompile(`crawler\?name=([A-Za-z-]+)">[^<]*</a>(?:<span class="sub">[^<]*</span>)?</th><td><span class="tag warn">old`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`crawler\?identity=[a-z]+&amp;name=([A-Za-z-]+)">[^<]*</a> <span[^>]*>[^<]*</span>(?:<span class="sub">[^<]*</span>)?</th><td><span class="tag warn">old`).FindAllStringSubmatch(text, -1) {
 		rows[m[1]] = true
 	}
 	if want := plural(len(rows), "crawler has", "crawlers have") + " not read it yet"; len(rows) == 0 || !strings.Contains(text, want) {

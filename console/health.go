@@ -13,6 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
@@ -112,7 +113,7 @@ func (d *healthData) lead(v *view) string {
 	if v.may != nil {
 		return text + "The console of the server shows recorders, lists and storage, which are of all its sites."
 	}
-	text += v.recorded() + ". "
+	text += sentence(v.recorded().Text()) + " "
 	stale, used := 0, 0
 	for _, l := range d.Lists {
 		used += map[bool]int{true: 1}[l.State != "not fetched"]
@@ -129,18 +130,15 @@ func (d *healthData) lead(v *view) string {
 	return text
 }
 
-// recorded says whether visits were lost.
-func (v *view) recorded() string {
-	var all int
-	var lost uint64
-	recorders.Running().Dropped(func(_ string, n uint64) { all, lost = all+1, lost+n })
-	switch {
-	case all == 0:
-		return "Nothing is recorded"
-	case lost > 0:
-		return plural(lost, "request was", "requests were") + " not recorded since the recorders were opened"
+// recorded is the claim that no request is missing.
+func (v *view) recorded() claim.Claim {
+	var s recordedSubject
+	var missed uint64
+	recorders.Running().Dropped(func(_ string, n uint64) { s.Recorders, missed = s.Recorders+1, missed+n })
+	if c, err := v.coverage(v.Now.Add(-24*time.Hour), v.Now); err == nil {
+		s.Recorded = claim.Read(missed, c)
 	}
-	return plural(all, "recorder has missed no request since it was", "recorders have missed no request since they were") + " opened"
+	return claim.Judge(noneUnrecorded, s)
 }
 
 func (d *healthData) addDocument(doc *source.Document) {

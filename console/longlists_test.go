@@ -99,7 +99,7 @@ func TestLongListsOfCrawlers(t *testing.T) {
 	}
 	for i := range versions {
 		text := fmt.Sprintf("version: 1 # %d\n", i)
-		if err := s.Publish(t.Context(), &activity.Publication{ID: sumOf(text), SHA256: sumOf(text), Number: fmt.Sprint(i), Name: "storage:robots/site.yaml", Time: now.AddDate(0, 0, i-versions), Text: text}); err != nil {
+		if err := s.Publish(t.Context(), &activity.Publication{ID: sumOf(text), SHA256: sumOf(text), Number: fmt.Sprint(i), Name: "storage:robots/site.yaml", Text: text}, now.AddDate(0, 0, i-versions)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestLongListsOfCrawlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := startCaddyWith(t, testPolicy, dir)
-	rows := regexp.MustCompile(`<tr><th scope="row"><a href="\./crawler\?(?:days=90&amp;)?name=([^"]*)">`)
+	rows := regexp.MustCompile(`<tr><th scope="row"><a href="\./crawler\?(?:days=90&amp;)?identity=unverified&amp;name=([^"]*)">`)
 	for first, size := range map[string]int{"who-came?days=90": maxRows, "published": maxReaders} {
 		seen, visited := map[string]bool{}, 0
 		for path := first; path != "" && visited < 10; visited++ {

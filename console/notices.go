@@ -5,7 +5,6 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"maps"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
@@ -40,7 +38,7 @@ type action struct{ Text, Link string }
 // findNotices returns what is wrong now, alarms first.
 func (v *view) findNotices() []notice {
 	all := slices.Concat([]notice{}, // not nil
-		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.recorderNotices())
+		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.recorderNotices(), v.coverageNotices())
 	rank := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alert] - rank[b.Alert] })
 	for i := range all {
@@ -172,7 +170,7 @@ func (v *view) searchNotices() (all []notice) {
 	if v.store == nil {
 		return nil
 	}
-	rows, err := v.totals(v.searchEngines(v.Now.Add(-24*time.Hour), v.Now.Add(time.Hour), store.ByCrawler, store.ByRule, store.ByHost, store.ByDecision))
+	known, err := v.searchedLately()
 	if err != nil {
 		return []notice{{
 			Heading: "Whether search engines are blocked is not known", Text: "The stored data cannot be read: " + sentence(firstLine(err.Error())),
@@ -181,11 +179,8 @@ func (v *view) searchNotices() (all []notice) {
 	}
 	lost := map[string]int64{}
 	var most []store.Row // of each crawler
-	for _, r := range rows {
-		v.searched += r.Requests
-		if r.Values[store.ByDecision] != string(activity.Blocked) || v.intended(r.Values[store.ByRule]) {
-			continue
-		}
+	found, _ := known.Get()
+	for _, r := range found.unmeant {
 		if lost[r.Values[store.ByCrawler]] == 0 {
 			most = append(most, r)
 		}
@@ -213,16 +208,6 @@ func (v *view) samplePath(crawler, host string) string {
 		return "/"
 	}
 	return rows[0].Values[store.ByPath]
-}
-
-// intended reports whether a rule says that it means to block search engines.
-func (v *view) intended(rule string) bool {
-	if v.Running == nil {
-		return false
-	}
-	return slices.ContainsFunc(v.Running.Spec().Rules, func(r policy.Rule) bool {
-		return v.Running.Site.RuleName(&r) == rule && (r.Intended || slices.Contains(r.IntendedChecks, "blocks-search"))
-	})
 }
 
 // listNotices says which address lists and keys are out of date.
@@ -289,15 +274,16 @@ func (v *view) recorderNotices() (all []notice) {
 	if v.may != nil {
 		return nil
 	}
-	var dropped uint64
-	recorders.Running().Dropped(func(_ string, n uint64) { dropped += n })
-	if dropped > 0 {
+	recorders.Running().Dropped(func(name string, dropped uint64) {
+		if dropped == 0 || name == "activity" && v.store != nil { // the database knows these
+			return
+		}
 		all = append(all, notice{
-			Screen: "health", Heading: plural(dropped, "request was", "requests were") + " not recorded",
-			Text:    "They came faster than they could be written, while a recorder did not work, or over a crawler's share of the evidence log. The totals are too low by that much; the site itself was not slowed. The log of Caddy says why.",
+			Screen: "health", Heading: "The recorder " + name + " has missed " + plural(dropped, "request", "requests"),
+			Text:    "They came faster than they could be written, while the recorder did not work, or over a crawler's share of the evidence log. The site itself was not slowed. The log of Caddy says why.",
 			Actions: []action{{"See which recorder missed how many", v.Link("health", "#", "rec")}},
 		})
-	}
+	})
 	if e := recorders.RunningEvidence(); e != nil {
 		var what []string
 		var last time.Time
@@ -327,24 +313,6 @@ func (v *view) recorderNotices() (all []notice) {
 	return all
 }
 
-// inOrder says what was checked and found right, and what that check looked at.
-func (v *view) inOrder() (all []template.HTML) {
-	add := func(format string, args ...any) { all = append(all, template.HTML(fmt.Sprintf(format, args...))) }
-	if v.Running != nil && !v.Running.first {
-		add("%s is in force since %s", template.HTMLEscapeString(v.Running.File()), minute(v.Running.Since))
-		if tests := len(v.Running.Spec().Expect); tests > 0 && !failingTests(v.Running.Warnings) {
-			add("%s of the policy passed then", plural(tests, "test", "tests"))
-		}
-	}
-	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "" }); alarms+warnings == 0 && v.searched > 0 {
-		add("%s of verified search engines in the last 24 hours: none was blocked against what the policy intends", plural(v.searched, "request", "requests"))
-	}
-	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "health" }); v.may == nil && alarms+warnings == 0 && v.store != nil {
-		add("%s", v.recorded())
-	}
-	return all
-}
-
 // absenceNotices says which search engines came every day and have stopped.
 func (v *view) absenceNotices() (all []notice) {
 	if v.store == nil {
@@ -361,7 +329,7 @@ func (v *view) absenceNotices() (all []notice) {
 	for _, r := range rows {
 		name := r.Values[store.ByCrawler]
 		if by[name] == nil {
-			by[name] = &client{Name: name, Kind: "search", Days: make([]int64, 7)}
+			by[name] = &client{clientID: clientID{name, activity.Verified}, Kind: "search", Days: make([]int64, 7)}
 			order = append(order, by[name])
 		}
 		if at := int(r.Start.Sub(q.From).Hours() / 24); at >= 0 && at < 7 {

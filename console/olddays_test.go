@@ -102,7 +102,7 @@ func TestOldDaysHaveTheirRequests(t *testing.T) {
 func TestLinksOfBars(t *testing.T) {
 	dir, now := t.TempDir(), time.Now().UTC()
 	fillDays(t, dir, now, map[int]int{3: 2})
-	v := viewOf(t, startCaddyWith(t, testPolicy, dir), "?days=30&impostor=1")
+	v := viewOf(t, startCaddyWith(t, testPolicy, dir), "?days=30&identity=impostor")
 	rows, err := v.totals(v.traffic("", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestLinksOfBars(t *testing.T) {
 		t.Fatalf("%+v", d.Chart.Bars)
 	}
 	day := now.AddDate(0, 0, -3).Format(time.DateOnly)
-	if got, want := d.Chart.Bars[0].Link, "?impostor=1&since="+day+"&until="+day; got != want {
+	if got, want := d.Chart.Bars[0].Link, "?identity=impostor&since="+day+"&until="+day; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -5,19 +5,19 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // overviewData holds the data of the first page.
 type overviewData struct {
 	Notices    []notice
 	More       int // notices that are not shown
-	InOrder    []template.HTML
+	InOrder    []claim.Claim
 	Total      counts
 	Trend      string
 	Chart      *chart
@@ -63,7 +63,7 @@ func overview(v *view) (*page, error) {
 		d.More = len(d.Notices) - shownNotices
 		d.Notices = d.Notices[:shownNotices]
 	}
-	return &page{template: "overview", Title: "Overview", Lead: v.summary(), Scope: scope{Host: true, Period: true}, Data: d}, nil
+	return &page{template: "overview", Title: "Overview", Lead: sentence(v.summary().Text()), Scope: scope{Host: true, Period: true}, Data: d}, nil
 }
 
 // happenings fills in what the store knows.
@@ -84,21 +84,6 @@ func (v *view) happenings(d *overviewData) error {
 	}
 	d.Changes, err = v.changes(5)
 	return err
-}
-
-// summary describes the problems in a sentence.
-func (v *view) summary() string {
-	alarms, warnings := v.count(func(*notice) bool { return true })
-	text := plural(alarms, "alert", "alerts")
-	switch {
-	case alarms+warnings == 0:
-		return "No alert and no warning: what was checked is below."
-	case alarms == 0:
-		text = plural(warnings, "warning", "warnings")
-	case warnings > 0:
-		text += " and " + plural(warnings, "warning", "warnings")
-	}
-	return text + ": " + map[bool]string{true: "first, "}[alarms+warnings > 1] + sentence(v.notices()[0].Heading)
 }
 
 // steps cuts the period into the bars of a chart.
@@ -212,22 +197,22 @@ func (d *overviewData) top(clients []*client) {
 
 // violating asks which crawlers broke which rules.
 func (v *view) violating() store.Query {
-	q := v.query(store.ByCrawler, store.ByRule, store.ByDecision)
+	q := v.query(store.ByCrawler, store.ByIdentity, store.ByRule, store.ByDecision)
 	q.Violating, q.Only[store.ByIdentity] = true, identities(false)
 	return q
 }
 
 // violators lists the crawlers with the most violations, and the rules that they break.
 func (v *view) violators(d *overviewData, clients []*client) error {
-	by := map[string]*client{}
+	by := map[clientID]*client{}
 	for _, c := range clients {
-		if c.Impostor || c.IsUnknown() {
+		if c.Impostor() || c.IsUnknown() {
 			continue
 		}
 		d.Violations += c.Violations
-		d.Judged += c.All - c.Unread
+		d.Judged += c.Judged()
 		if c.Violations > 0 {
-			by[c.Name] = c
+			by[c.clientID] = c
 		}
 	}
 	if len(by) == 0 {
@@ -237,17 +222,18 @@ func (v *view) violators(d *overviewData, clients []*client) error {
 	if err != nil {
 		return err
 	}
-	rules := map[string][]ruleCount{}
-	for _, r := range rows { // the most violations first
-		if name := r.Values[store.ByCrawler]; r.Violations > 0 && len(rules[name]) < 3 {
-			rules[name] = append(rules[name], ruleCount{r.Values[store.ByRule], r.Values[store.ByDecision], r.Violations})
+	rules := map[clientID][]ruleCount{}
+	for i := range rows { // the most violations first
+		r := &rows[i]
+		if id := idOf(r); r.Violations > 0 && len(rules[id]) < 3 {
+			rules[id] = append(rules[id], ruleCount{r.Values[store.ByRule], r.Values[store.ByDecision], r.Violations})
 		}
 	}
-	for name, c := range by {
-		d.Violators = append(d.Violators, violator{c, rules[name]})
+	for id, c := range by {
+		d.Violators = append(d.Violators, violator{c, rules[id]})
 	}
 	slices.SortFunc(d.Violators, func(a, b violator) int {
-		return cmp.Or(cmp.Compare(b.Violations, a.Violations), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Violations, a.Violations), strings.Compare(a.Name, b.Name), strings.Compare(string(a.Identity), string(b.Identity)))
 	})
 	d.Violators = d.Violators[:min(len(d.Violators), 5)]
 	return nil

@@ -141,7 +141,7 @@ func post(t *testing.T, s *server, path, origin string, form map[string]string) 
 
 var allScreens = []string{
 	"", "?days=1", "?days=30", "?days=90", "?days=365", "?days=dates&since=2026-11-01&until=2026-11-20", "?days=dates&since=x", "who-came?row=100000&unknown=-3", "who-may", "who-may?usage=train-ai", "who-may?all=1", "who-may?q=nobody", "who-came", "who-came?sort=bytes&order=up", "who-came?path=/news/",
-	"who-came?q=nobody", "crawler?name=Bytespider", "crawler?name=Googlebot&impostor=1", "crawler?name=nobody", "crawler?name=python-httpx", "ask", "ask?agent=GPTBot&url=/news/", "ask?agent=nobody&url=x",
+	"who-came?q=nobody", "crawler?name=Bytespider", "crawler?name=Googlebot&identity=impostor", "crawler?name=nobody", "crawler?name=python-httpx", "ask", "ask?agent=GPTBot&url=/news/", "ask?agent=nobody&url=x",
 	"change", "change?expect=GPTBot+may+crawl+/x", "change?name=python-httpx", "published", "health",
 }
 

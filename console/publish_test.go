@@ -226,7 +226,7 @@ func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	row := func(decision string, n int64) *store.Row {
 		return &store.Row{Values: store.Values{store.ByDecision: decision}, Counts: journal.Counts{Requests: n}}
 	}
-	closed, would := &client{Name: "A"}, &client{Name: "B"}
+	closed, would := &client{clientID: clientID{Name: "A"}}, &client{clientID: clientID{Name: "B"}}
 	addRow(&closed.counts, row("disallowed", 5))
 	addRow(&would.counts, row("would_block", 3))
 	all := []*client{closed, would}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/audit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
@@ -42,6 +43,13 @@ type versionRow struct {
 	Back   string // the link that goes back to it
 }
 
+// Recorded are the newest periods in which it was in force, the newest first.
+func (r *versionRow) Recorded() []store.Period {
+	all := slices.Clone(r.Periods)
+	slices.Reverse(all)
+	return all[:min(len(all), 3)]
+}
+
 // reader is a crawler and what it read last.
 type reader struct {
 	store.Read
@@ -61,11 +69,7 @@ func published(v *view) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	readBy, err := v.readers(d, h)
-	if err != nil {
-		return nil, err
-	}
-	v.versionRows(d, h, readBy)
+	v.versionRows(d, h, v.readers(d, h))
 	v.done(d)
 	v.undo(d)
 	p.Lead = v.publishedLead(d, h)
@@ -73,25 +77,21 @@ func published(v *view) (*page, error) {
 }
 
 func (v *view) publishedLead(d *publishedData, h *history) string {
-	if v.Running == nil {
+	live := h.live()
+	if live == nil {
 		return "No policy is loaded."
 	}
-	var text string
-	if live := h.live(); live != nil {
-		text = live.Label() + " is in force since " + live.First.UTC().Format("2 Jan 2006, 15:04") + " UTC."
-	} else {
-		text = "The version in force was loaded on " + v.Running.Since.UTC().Format("2 Jan 2006, 15:04") + " UTC."
-	}
+	text := live.Label() + " is in force since " + live.Since().Format("2 Jan 2006, 15:04") + " UTC."
 	if n := len(d.Readers); n > 0 && d.Behind > 0 {
 		text += " " + plural(d.Behind, "crawler has", "crawlers have") + " not read it yet."
 	} else if n > 0 {
-		text += " Every crawler that reads robots.txt has read the newest." + v.unsent()
+		text += " Every crawler that is known to read robots.txt has read the newest, each by its own identity." + v.unsent()
 	}
 	return text
 }
 
 // versionRows lists the versions, newest first.
-func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[string]bool) {
+func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[clientID]bool) {
 	if v.Param("all") == "" && len(h.publications) > maxVersions {
 		d.Older = len(h.publications) - maxVersions
 	}
@@ -134,39 +134,34 @@ func (v *view) undo(d *publishedData) {
 	}
 }
 
-// readers lists what each crawler read last, and returns the crawlers by what they read.
-func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool, error) {
-	r := v.store
-	if r == nil {
-		return nil, nil
-	}
-	reads, err := r.Reads(v.ctx)
-	if err != nil {
-		return nil, err
-	}
-	readBy := map[string]map[string]bool{}
-	seen := map[string]bool{}
-	behind := map[string]bool{}
+// readers lists what each crawler of each identity read last, and returns them by what they read.
+func (v *view) readers(d *publishedData, h *history) map[string]map[clientID]bool {
+	readBy := map[string]map[clientID]bool{}
+	seen := map[clientID]map[string]bool{} // hosts
+	behind := map[clientID]bool{}
 	live := h.live()
-	for _, x := range reads { // the latest first
+	for _, x := range h.reads { // the latest first
 		if !v.allowed(x.Host) || v.Host != "" && x.Host != v.Host || v.lookup(x.Crawler) == nil {
 			continue
 		}
+		who := clientID{x.Crawler, activity.Identity(x.Identity)}
 		if readBy[x.Label()] == nil {
-			readBy[x.Label()] = map[string]bool{}
+			readBy[x.Label()] = map[clientID]bool{}
 		}
-		readBy[x.Label()][x.Crawler] = true
-		key := x.Crawler + " " + x.Host
-		if seen[key] {
+		readBy[x.Label()][who] = true
+		if seen[who] == nil {
+			seen[who] = map[string]bool{}
+		}
+		if seen[who][x.Host] {
 			continue
 		}
-		seen[key] = true
-		row := reader{Read: x, Current: v.isCurrent(h, x.Host, x.Version)}
+		seen[who][x.Host] = true
+		row := reader{Read: x, Current: h.isCurrent(&x)}
 		if row.Current && live != nil && x.Publication == live.ID && x.Number == live.Number {
 			row.After = lag(x.First.Sub(live.First))
 		}
 		if !row.Current {
-			behind[x.Crawler] = true
+			behind[who] = true
 		}
 		d.Readers = append(d.Readers, row)
 	}
@@ -176,7 +171,7 @@ func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool
 		return cmp.Or(rank[a.Current]-rank[b.Current], b.Last.Compare(a.Last))
 	})
 	d.Readers, d.MoreReaders = pageOf(v, d.Readers, "reader", maxReaders)
-	return readBy, nil
+	return readBy
 }
 
 // lag is a span in words: 19 minutes.

@@ -32,7 +32,7 @@ func TestReadersAreThoseOfTheText(t *testing.T) {
 	visit.Publication, visit.Number = "000000000000", "0.1"
 	s.Record(visit)
 	p := &activity.Publication{ID: strings.Repeat("0", 64), Number: "0.1", Name: "storage:robots/site.yaml", SHA256: strings.Repeat("0", 64), Time: now.Add(-2 * time.Hour), Text: old}
-	if err := errors.Join(s.Publish(t.Context(), p), s.Serve(t.Context(), p, site.Document{Host: host, Version: before, Text: "old"}, p.Time)); err != nil {
+	if err := errors.Join(s.Publish(t.Context(), p, p.Time), s.Serve(t.Context(), p, site.Document{Host: host, Version: before, Text: "old"}, p.Time)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -40,7 +40,7 @@ func fillLarge(t *testing.T, dir, policy string, now time.Time, rows int) {
 			t.Fatal(err)
 		}
 		if batch == 0 {
-			if err := s.Publish(t.Context(), &activity.Publication{ID: sumOf(policy), SHA256: sumOf(policy), Name: "storage:robots/site.yaml", Time: now.AddDate(0, 0, -yearDays), Text: policy}); err != nil {
+			if err := s.Publish(t.Context(), &activity.Publication{ID: sumOf(policy), SHA256: sumOf(policy), Name: "storage:robots/site.yaml", Text: policy}, now.AddDate(0, 0, -yearDays)); err != nil {
 				t.Fatal(err)
 			}
 		}

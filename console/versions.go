@@ -7,10 +7,10 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // numbered is a publication of the policy of a page.
@@ -23,11 +23,20 @@ type numbered struct {
 type history struct {
 	publications []numbered // newest first
 	documents    []store.Document
-	current      map[string]string // of each host, see isCurrent
+	reads        []store.Read      // the latest first
+	newest       map[served]string // see isCurrent
+}
+
+// served is where a robots.txt is served under the publication in force: sitemaps can differ between http and https.
+type served struct{ host, scheme string }
+
+func servedAs(r *store.Read) served {
+	scheme, _, _ := strings.Cut(r.Form, ",")
+	return served{r.Host, scheme}
 }
 
 func (v *view) readHistory() (*history, error) {
-	h := &history{current: map[string]string{}}
+	h := &history{newest: map[served]string{}}
 	r := v.store
 	var p *activity.Publication
 	if v.Running != nil && !v.Running.first {
@@ -53,6 +62,17 @@ func (v *view) readHistory() (*history, error) {
 	if r == nil {
 		return h, nil
 	}
+	reads, err := r.Reads(v.ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.reads = reads
+	for i := range h.reads { // the latest first
+		r, live := &h.reads[i], h.live()
+		if _, ok := h.newest[servedAs(r)]; !ok && live != nil && r.Publication == live.ID {
+			h.newest[servedAs(r)] = r.Version
+		}
+	}
 	documents, err := r.Documents(v.ctx)
 	for _, d := range documents {
 		if v.allowed(d.Host) && (v.Host == "" || d.Host == v.Host) {
@@ -72,23 +92,9 @@ func (h *history) live() *numbered {
 	return nil
 }
 
-// isCurrent reports whether a robots.txt is the one that its host serves: as it is rendered or, where
-// the upstream's is merged, as crawlers got it last.
-func (v *view) isCurrent(h *history, host, version string) bool {
-	current, ok := h.current[host]
-	switch live := h.live(); {
-	case ok || v.Running == nil:
-	case !v.Running.merges:
-		f, _ := robotsserve.Render(v.Running.Site.Policy, host, robotsserve.Options{})
-		current = robotsserve.Version(f.ETag)
-	case live != nil:
-		if i := slices.IndexFunc(h.documents, func(d store.Document) bool { return d.Host == host && d.Publication == live.ID }); i >= 0 {
-			current = h.documents[i].Version
-		}
-	}
-	h.current[host] = current
-	return current != "" && current == version
-}
+// isCurrent reports whether a robots.txt that was read is the one in force: the text that any client got last under the
+// publication in force, on the same host and by the same scheme. No text is rendered for that.
+func (h *history) isCurrent(r *store.Read) bool { return h.newest[servedAs(r)] == r.Version }
 
 // changes are the last things that changed, newest first.
 func (v *view) changes(limit int) ([]event, error) {
@@ -101,13 +107,9 @@ func (v *view) changes(limit int) ([]event, error) {
 		p := &h.publications[i]
 		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.signedOf(&p.Publication) + ".", Link: v.Link("published"), More: "Version"})
 	}
-	if r := v.store; r != nil && h.live() != nil {
-		reads, err := r.Reads(v.ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range reads {
-			if live := h.live(); v.allowed(x.Host) && x.Publication == live.ID && x.Number == live.Number {
+	if live := h.live(); live != nil {
+		for _, x := range h.reads {
+			if v.allowed(x.Host) && x.Publication == live.ID && x.Number == live.Number {
 				all = append(all, event{Time: x.First, Text: fmt.Sprintf("%s read %s of %s for the first time.", shorten(x.Crawler), live.Label(), shorten(x.Host)), Link: v.Link("crawler", "name", x.Crawler), More: "Crawler"})
 			}
 		}

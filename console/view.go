@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -39,14 +40,14 @@ type view struct {
 	store store.Queries // nil: this server has none
 	node  string        // of a fleet; "": all
 
-	Running  *running        // the policy that the page is about; nil: none is loaded
-	notices  func() []notice // computed once
-	searched int64           // requests of verified search engines that these are about
+	Running *running        // the policy that the page is about; nil: none is loaded
+	notices func() []notice // computed once
 
 	// Read once for a page.
-	history       func() (*history, error)
-	standing      *source.Standing // what the storage of the policy holds
-	standingError error            // why it is not known
+	history        func() (*history, error)
+	searchedLately func() (claim.Known[searched], error)
+	standing       *source.Standing // what the storage of the policy holds
+	standingError  error            // why it is not known
 }
 
 // periods are the numbers of days to choose from.
@@ -86,7 +87,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 		v.node = v.q.Get("server")
 	}
 	v.store = runningStore(v.node)
-	v.notices, v.history = sync.OnceValue(v.findNotices), sync.OnceValues(v.readHistory)
+	v.notices, v.history, v.searchedLately = sync.OnceValue(v.findNotices), sync.OnceValues(v.readHistory), sync.OnceValues(v.readSearched)
 	var err error
 	v.Running, err = v.choose()
 	return v, err
@@ -109,26 +110,6 @@ func (v *view) span() (from, to time.Time) {
 		return v.since, v.until.AddDate(0, 0, 1)
 	}
 	return since(v.Now, v.Days), v.Now.Truncate(time.Hour).Add(time.Hour)
-}
-
-// Unseen says how much of the period is not in the numbers.
-func (v *view) Unseen() string {
-	if v.store == nil {
-		return ""
-	}
-	from, to := v.span()
-	lost, err := v.store.Lost(v.ctx, from, to)
-	text := ""
-	switch {
-	case err != nil:
-		text = "How many requests were not recorded is not known."
-	case lost > 0:
-		text = plural(lost, "request", "requests") + " of this period, of all hosts, were not recorded: the numbers are too low by that much."
-	}
-	if v.node != "" {
-		text += " These are the requests of the server " + v.node + " alone."
-	}
-	return strings.TrimSpace(text + v.unsent())
 }
 
 // HistoryError says that who published what could not be read.

@@ -117,7 +117,7 @@ func (v *view) filter(all []*client) []*client {
 		switch {
 		case q != "" && !strings.Contains(strings.ToLower(c.Name), q) && !strings.Contains(strings.ToLower(c.Operator), q),
 			kind != "" && c.Kind != kind,
-			identity != "" && c.Identity() != identity,
+			identity != "" && c.Tag() != identity,
 			verdict == "allowed" && c.Allowed == 0, verdict == "would_block" && c.Would == 0, verdict == "disallowed" && c.Closed == 0,
 			verdict == "blocked" && c.Blocked == 0, verdict == "violations" && c.Violations == 0:
 			return true
@@ -134,7 +134,7 @@ var sortKeys = []struct {
 	{"name", "Crawler", "", true, func(a, b *client) int {
 		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 	}},
-	{"identity", "Identity", "p2", true, func(a, b *client) int { return strings.Compare(a.Identity(), b.Identity()) }},
+	{"identity", "Identity", "p2", true, func(a, b *client) int { return strings.Compare(a.Tag(), b.Tag()) }},
 	{"", "By day", "p3", true, nil},
 	{"requests", "Requests", "n", false, func(a, b *client) int { return cmp.Compare(a.All, b.All) }},
 	{"disallowed", "Disallowed, served", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Closed, b.Closed) }},
@@ -259,8 +259,8 @@ func whoCameCSV(w http.ResponseWriter, v *view) error {
 	n := func(i int64) string { return strconv.FormatInt(i, 10) }
 	for _, c := range append(v.filter(all), v.filter(unknown)...) {
 		_ = out.Write([]string{
-			plainCell(c.Name), plainCell(c.Operator), c.Kind, c.Identity(), n(c.All), n(c.Allowed), n(c.Closed), n(c.Would), n(c.Blocked), n(c.Unknown),
-			n(c.Violations), n(c.Unread), n(c.Bytes), stamp(c.First), stamp(c.Last),
+			plainCell(c.Name), plainCell(c.Operator), c.Kind, c.Tag(), n(c.All), n(c.Allowed), n(c.Closed), n(c.Would), n(c.Blocked), n(c.Unknown),
+			n(c.Violations), n(c.All - c.Judged()), n(c.Bytes), stamp(c.First), stamp(c.Last),
 		})
 	}
 	out.Flush()

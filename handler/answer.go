@@ -21,6 +21,7 @@ import (
 // answered holds the findings made while the request was answered.
 type answered struct {
 	document  string // the path of a register's document that is served
+	form      string // of the robots.txt that is served
 	violation bool   // of the robots.txt that the crawler has fetched
 }
 

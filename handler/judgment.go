@@ -64,7 +64,7 @@ func (q *request) judge() {
 	}
 	q.client = clients[slices.IndexFunc(clients, func(c client) bool { return c.Crawler == kind.crawler })]
 	q.decision = q.h.decisionOf(s, kind, rule)
-	q.read = q.snapshot.Memory.Readings.Last(q.decision.token, q.Host)
+	q.read = q.snapshot.Memory.Readings.Last(q.decision.token, q.Host, q.decision.identity == policy.Verified)
 }
 
 // limitShare is among how many servers each limit is divided, 0 for one. It is global, because the

@@ -99,7 +99,7 @@ func (rec *recording) describe(v *activity.Request, q *request, err error) {
 	if q.Method == http.MethodGet && v.Status < http.StatusBadRequest {
 		switch version := robotsserve.Version(rec.Header().Get("Etag")); {
 		case q.isRobots():
-			v.RobotsTxt, v.Robots = true, version
+			v.RobotsTxt, v.Robots, v.Form = true, version, q.form
 		case q.document != "":
 			v.Document, v.DocumentVersion = q.document, version
 		}

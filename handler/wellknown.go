@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
@@ -65,7 +66,8 @@ func (h *Handler) provisionWellKnown() {
 
 func (q *request) serveRobots() {
 	answer := q.robotsAnswer()
-	if !q.snapshot.Site.Robots.Serve(q.w, q.Request, answer) {
+	merged, settled := q.snapshot.Site.Robots.Serve(q.w, q.Request, answer)
+	if q.form = activity.Form(answer.Scheme, merged); !settled {
 		answer = robotsserve.Answer{Scheme: answer.Scheme} // nothing waits for the merge again
 	}
 	if q.decision == nil || q.Method != http.MethodGet {
@@ -76,11 +78,11 @@ func (q *request) serveRobots() {
 		return
 	}
 	version := robotsserve.Version(q.w.Header().Get("Etag"))
-	if version == "" || q.query.Identity == policy.Impostor {
+	if version == "" || q.decision.identity == policy.Impostor {
 		return
 	}
 	q.snapshot.Memory.Readings.Add(q.decision.token, q.Host, site.Reading{
-		Version: version, Policy: q.snapshot.SHA256, At: q.query.Now.Unix(), Verified: q.query.Identity == policy.Verified, Site: q.snapshot.Site,
+		Version: version, Policy: q.snapshot.SHA256, At: q.query.Now.Unix(), Verified: q.decision.identity == policy.Verified, Site: q.snapshot.Site,
 	})
 	if q.h.Recorders.Active() {
 		q.publishRobots(version, answer)

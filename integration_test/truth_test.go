@@ -22,6 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
@@ -50,7 +51,7 @@ rules:
   - {name: quiet, for: everyone, disallow: {crawl: /quiet/}, enforce: log}
 `
 
-// truthCrawlers send their name and an address, by which Googlebot is verified.
+// truthCrawlers send their name and an address, by which Googlebot is verified. The last one uses its name.
 var truthCrawlers = []struct {
 	name, agent, address string
 	identity             activity.Identity
@@ -59,14 +60,15 @@ var truthCrawlers = []struct {
 	{"GPTBot", gptBot, "198.18.0.1", activity.Unverified},
 	{"Bytespider", "Mozilla/5.0 (compatible; Bytespider; spider-feedback@bytedance.com)", "198.18.0.2", activity.Unverified},
 	{"CCBot", "CCBot/2.0 (https://commoncrawl.org/faq/)", "198.18.0.3", activity.Unverified},
+	{"Googlebot", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "198.18.0.4", activity.Unverified},
 }
 
 // truth holds the requests sent and the correct statements about them.
 type truth struct {
 	requests, unread, violations, reads, bytes int64
 	by                                         map[string]int64 // host, crawler, identity, decision
-	violating                                  map[string]int64 // host, crawler, path
-	readers                                    map[string]int64 // crawler, publication
+	violating                                  map[string]int64 // host, crawler, identity, path
+	readers                                    map[string]int64 // crawler, identity, publication
 }
 
 // send sends a request and adds it. version is the policy in force and had the one that the
@@ -94,7 +96,7 @@ func (tr *truth) send(s *server, version int, had map[string]int, host string, c
 	if refused := answer.StatusCode == http.StatusForbidden; refused != (decision == activity.Blocked) {
 		s.t.Fatalf("%s of %s under version %d: %s", path, c.name, version+1, answer.Status)
 	}
-	key := host + " " + c.name
+	key := fmt.Sprint(host, " ", c.name, " ", c.identity)
 	read, ok := had[key]
 	tr.requests++
 	tr.bytes += int64(len(answer.body))
@@ -102,13 +104,13 @@ func (tr *truth) send(s *server, version int, had map[string]int, host string, c
 	switch {
 	case path == "/robots.txt":
 		tr.reads++
-		tr.readers[fmt.Sprint(c.name, " v", version+1)]++
+		tr.readers[fmt.Sprint(c.name, " ", c.identity, " v", version+1)]++
 		had[key] = version
 	case !ok:
 		tr.unread++
 	case closedBy(read):
 		tr.violations++
-		tr.violating[host+" "+c.name+" "+path]++
+		tr.violating[key+" "+path]++
 	}
 }
 
@@ -166,20 +168,23 @@ robots_policy {
 	})
 	var api struct {
 		Violations []struct {
-			Crawler, Host, Path string
-			Requests            int64
+			Crawler, Identity, Host, Path string
+			Requests                      int64
 		}
-		Requests, Undecided, Lost int64
+		Requests, Undecided int64
+		Rows                int
+		All                 int64 `json:"violating_requests"`
+		Coverage            claim.Coverage
 	}
 	if err := json.Unmarshal([]byte(adminGet(t, admin, "/robots_policy/violations?since=24h")), &api); err != nil {
 		t.Fatal(err)
 	}
 	violating := map[string]int64{}
 	for _, v := range api.Violations {
-		violating[v.Host+" "+v.Crawler+" "+v.Path] += v.Requests
+		violating[strings.Join([]string{v.Host, v.Crawler, v.Identity, v.Path}, " ")] += v.Requests
 	}
-	if !maps.Equal(violating, tr.violating) || api.Requests != tr.requests || api.Undecided != tr.unread || api.Lost != 0 {
-		t.Errorf("the API: %d requests, %d undecided, %d lost, %d rows; want %d, %d, 0, %d", api.Requests, api.Undecided, api.Lost, len(violating), tr.requests, tr.unread, len(tr.violating))
+	if !maps.Equal(violating, tr.violating) || api.Requests != tr.requests || api.Undecided != tr.unread || len(api.Coverage.Gaps) > 0 || api.All != tr.violations || api.Rows != len(api.Violations) {
+		t.Errorf("the API: %d requests, %d undecided, %+v, %d rows; want %d, %d, %d", api.Requests, api.Undecided, api.Coverage, len(violating), tr.requests, tr.unread, len(tr.violating))
 	}
 	// The console.
 	overview := adminGet(t, console, "/?days=7")
@@ -194,7 +199,8 @@ robots_policy {
 	published := adminGet(t, console, "/published")
 	readers := map[string]map[string]bool{}
 	for key := range tr.readers {
-		crawler, label, _ := strings.Cut(key, " ")
+		i := strings.LastIndexByte(key, ' ')
+		crawler, label := key[:i], key[i+1:]
 		if readers[label] == nil {
 			readers[label] = map[string]bool{}
 		}
@@ -279,7 +285,7 @@ func (tr *truth) checkStore(t *testing.T, dir string) {
 	reads, err := r.Reads(t.Context())
 	readers := map[string]int64{}
 	for i := range reads {
-		readers[reads[i].Crawler+" "+reads[i].Label()] += reads[i].Requests
+		readers[reads[i].Crawler+" "+reads[i].Identity+" "+reads[i].Label()] += reads[i].Requests
 	}
 	if err != nil || !maps.Equal(readers, tr.readers) {
 		t.Errorf("the store: %v, %v\nwant %v", readers, err, tr.readers)
@@ -300,7 +306,7 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 	var reads, violations int64
 	for _, r := range a.Reads {
 		for _, label := range r.Published {
-			readers[r.Crawler+" "+label] += r.Count
+			readers[r.Crawler+" "+string(r.Identity)+" "+label] += r.Count
 		}
 		if reads += r.Count; r.Identity == activity.Verified && !strings.Contains(strings.Join(r.Proofs, ""), "on the list https://") {
 			t.Errorf("no proof: %+v", r)

@@ -187,13 +187,13 @@ const methodResponse = "robots.txt answers GET and HEAD only\n"
 // HEAD, with ranges and conditions (RFC 9110), and other methods with 405.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.Serve(w, r, Answer{}) }
 
-// Serve is ServeHTTP with an Answer. settled is false if a.Other has not been merged yet: the next
-// answer will differ.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settled bool) {
+// Serve is ServeHTTP with an Answer, and reports whether another file was merged into what was sent. settled is false
+// if a.Other has not been merged yet: the next answer will differ.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (merged, settled bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header()["Allow"] = []string{"GET, HEAD"}
 		http.Error(w, methodResponse, http.StatusMethodNotAllowed)
-		return true
+		return false, true
 	}
 	site := s.site(r.Host)
 	var c *contents
@@ -203,14 +203,15 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 			a.CacheControl = a.Meanwhile
 		}
 	}
-	if c == nil {
+	merged = c != nil
+	if !merged {
 		c = site.content(s, r.Host, a.Scheme)
 	}
 	if a.CacheControl == "" {
 		a.CacheControl = s.cacheControl
 	}
 	answer(w, r, c, a.CacheControl)
-	return settled
+	return merged, settled
 }
 
 // Text is the robots.txt that is served to a host, uncompressed, and its entity tag.

@@ -53,11 +53,14 @@ const (
 	maxReadersOfOneHost, maxSitesOfOneHost = 64, 8
 )
 
-// readerOf is a crawler and a host, and not an address: crawlers fetch robots.txt
-// from one address and pages from others.
-type readerOf struct{ crawler, host string }
+// readerOf is a crawler, a host, and whether it was verified. It is not an address: crawlers fetch robots.txt from one
+// address and pages from others. What an unverified client fetched under a name tells nothing about the verified crawler.
+type readerOf struct {
+	crawler, host string
+	verified      bool
+}
 
-// Readings remembers the last reading of each crawler and host. The policies of the
+// Readings remembers the last reading of each crawler, identity and host. The policies of the
 // versions are few and held, as they know what each version says.
 type Readings struct {
 	maxReaders, maxSites int
@@ -74,7 +77,7 @@ type Readings struct {
 
 // Add records that a crawler has fetched the robots.txt of a host.
 func (l *Readings) Add(c Token, host string, r Reading) {
-	who, ok := readerAt(c, host)
+	who, ok := readerAt(c, host, r.Verified)
 	if !ok {
 		return
 	}
@@ -90,9 +93,9 @@ func (l *Readings) Add(c Token, host string, r Reading) {
 	l.recent[who] = r
 }
 
-func readerAt(c Token, host string) (readerOf, bool) {
+func readerAt(c Token, host string, verified bool) (readerOf, bool) {
 	host = policy.NormalizeHost(host)
-	return readerOf{c.folded, host}, len(host) <= maxHostname
+	return readerOf{c.folded, host, verified}, len(host) <= maxHostname
 }
 
 // hold holds a policy. If there are too many, the oldest goes, with the
@@ -112,12 +115,12 @@ func (l *Readings) hold(s *Site) {
 	}
 }
 
-// Last returns the version that a crawler has fetched last; its Site is nil if none is known.
-func (l *Readings) Last(c Token, host string) (last Reading) {
+// Last returns the version that a crawler has fetched last, verified or not; its Site is nil if none is known.
+func (l *Readings) Last(c Token, host string, verified bool) (last Reading) {
 	if l.bits.Load()&c.bit == 0 {
 		return last
 	}
-	who, ok := readerAt(c, host)
+	who, ok := readerAt(c, host, verified)
 	if !ok {
 		return last
 	}
@@ -160,7 +163,7 @@ func (r *Reading) Violation(c Token, s *Site, t *Target, q policy.Query) (policy
 	return verdict.Decision, found && (!r.Site.Policy.CrawlerInfo(q.Crawler).Rare || !leavesOpen(r.Site.Robots.Explain(q)))
 }
 
-// All returns what crawlers have fetched from this server: the last reading of each crawler and host.
+// All returns what crawlers have fetched from this server: the last reading of each crawler, identity and host.
 func (l *Readings) All() []Reading {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -192,7 +195,7 @@ func (l *Readings) SetElsewhere(all []Reading, sites map[string]*Site) {
 	elsewhere := map[readerOf]Reading{}
 	for _, r := range all {
 		c := NewToken(r.Crawler)
-		who, ok := readerAt(c, r.Host)
+		who, ok := readerAt(c, r.Host, r.Verified)
 		before, known := elsewhere[who]
 		if r.Site = sites[r.Policy]; !ok || r.Site == nil || known && before.At >= r.At || !known && len(elsewhere) >= l.maxReaders {
 			continue

@@ -36,7 +36,7 @@ func newReadings(readers, sites int) *Readings {
 
 // violates reports whether a query about s goes against what the crawler has read.
 func violates(l *Readings, c Token, s *Site, q policy.Query) (Reading, bool) {
-	r, t := l.Last(c, q.Host), NewTarget(q.Host, q.Path)
+	r, t := l.Last(c, q.Host, q.Identity == policy.Verified), NewTarget(q.Host, q.Path)
 	_, found := r.Violation(c, s, &t, q)
 	return r, found
 }
@@ -165,12 +165,12 @@ func TestFetchLogIsBounded(t *testing.T) {
 		}
 	}
 	last := fmt.Sprint("h", 3*maxFetchers-1)
-	if l.Last(bot, last).Site == nil {
+	if l.Last(bot, last, false).Site == nil {
 		t.Error("the last fetch is forgotten")
 	}
 	long := strings.Repeat("a", maxHostname+1)
 	l.Add(bot, long, Reading{Site: s})
-	if l.Last(bot, long).Site != nil {
+	if l.Last(bot, long, false).Site != nil {
 		t.Error("a name that is too long for a host is remembered")
 	}
 	for i := range 2 * maxPolicies {
@@ -179,7 +179,29 @@ func TestFetchLogIsBounded(t *testing.T) {
 			t.Fatalf("%d policies are held", len(l.sites))
 		}
 	}
-	if l.Last(bot, last).Site != nil {
+	if l.Last(bot, last, false).Site != nil {
 		t.Error("a version of a policy that is gone is remembered")
 	}
+}
+
+// A verified crawler is held to what it read itself, here or elsewhere, and an unverified client of its name to what such
+// clients read.
+func TestReadingsOfAnotherIdentity(t *testing.T) {
+	t.Parallel()
+	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")
+	l := newReadings(4096, 32)
+	l.Add(bot, "example.com", Reading{Version: "1", Policy: "old", Site: old, At: 1, Verified: true})
+	l.Add(bot, "example.com", Reading{Version: "2", Policy: "new", Site: now, At: 2})
+	check := func(identity policy.Identity, version string) {
+		t.Helper()
+		q := query(now, "/new/")
+		q.Identity = identity
+		if r, got := violates(l, bot, now, q); r.Version != version || got != (version == "2") {
+			t.Errorf("%v: version %q, a violation %v", identity, r.Version, got)
+		}
+	}
+	check(policy.Verified, "1")
+	check(policy.Unknown, "2")
+	l.SetElsewhere([]Reading{{Crawler: bot.folded, Host: "example.com", Version: "2", Policy: "new", At: 9}}, map[string]*Site{"new": now})
+	check(policy.Verified, "1")
 }

@@ -66,6 +66,7 @@ type Event struct {
 	Rule     string            `json:"rule,omitempty"`
 	Policy   string            `json:"policy,omitempty"`           // its version
 	Robots   string            `json:"robots,omitempty"`           // the version of robots.txt
+	Form     string            `json:"form,omitempty"`             // in which it was read; see activity.Form
 	Document string            `json:"document,omitempty"`         // of another register that was read: its path
 	Version  string            `json:"document_version,omitempty"` // of Document
 	Proof    string            `json:"proof,omitempty"`            // what verified the crawler
@@ -110,7 +111,7 @@ func typeOf(v *activity.Request) string {
 func ofVisit(kind string, v *activity.Request) *Event {
 	e := &Event{
 		Type: kind, Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: activity.Text(v.Host),
-		Policy: v.Policy, Publication: v.Publication, Robots: v.Robots, Status: v.Status, Bytes: v.Bytes, Proof: activity.Text(v.Proof),
+		Policy: v.Policy, Publication: v.Publication, Robots: v.Robots, Form: v.Form, Status: v.Status, Bytes: v.Bytes, Proof: activity.Text(v.Proof),
 	}
 	switch {
 	case kind == TypeViolation:

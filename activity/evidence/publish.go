@@ -59,8 +59,8 @@ func (l *Log) publish(e *Event) {
 		if before != nil && textID(before.Publication) == textID(published) {
 			return
 		}
-		if e.Time.After(l.now()) || before != nil && l.now().Sub(e.Time) > time.Minute {
-			e.Time = l.now() // it was loaded earlier, and replaces another one now
+		if e.Time.After(l.now()) || l.now().Sub(e.Time) > time.Minute {
+			e.Time = l.now() // it was loaded before this run, or replaces another one now: the log says what it saw
 		}
 		if before != nil {
 			l.append(&Event{Time: e.Time, Type: TypeEnded, Publication: before.ID[:12], Name: e.Name})

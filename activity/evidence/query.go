@@ -34,6 +34,12 @@ type Answer struct {
 	Omitted    int64         `json:"omitted"`    // such events that were left out, on whatever host
 }
 
+// Pause is a time in which the log recorded nothing, because the server was down.
+type Pause struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
+}
+
 // Publication is a text that was in force for some time.
 type Publication struct {
 	*activity.Publication
@@ -41,8 +47,11 @@ type Publication struct {
 	Note   string     `json:"note,omitempty"`
 	From   time.Time  `json:"from"`
 	Until  time.Time  `json:"until,omitzero"` // zero: it is in force at the end of the log
+	Pauses []Pause    `json:"pauses"`         // in between; whether it was in force then is not known
 	Served []Document `json:"served"`         // what crawlers got besides, by the time of the first
 	Log    string     `json:"log,omitempty"`  // of several, the one that says it
+
+	down time.Time // the end of the run that recorded it last, until a later run does
 }
 
 // Act records that a person saved, approved or discarded a draft, published it, or went back.
@@ -75,6 +84,7 @@ type Reader struct {
 type Reading struct {
 	Reader
 	Published []string  `json:"published"` // what was in force: v3, v3.1
+	Forms     []string  `json:"forms"`     // in which it was sent; see activity.Form
 	Proofs    []string  `json:"proofs"`    // what verified the crawler
 	First     time.Time `json:"first"`
 	Last      time.Time `json:"last"`
@@ -119,7 +129,7 @@ type inquiry struct {
 	inForce    map[string]*Publication // by name
 	published  []*Publication
 	known      map[string]*activity.Publication // by the ID of events
-	lastRead   map[Reader]time.Time             // without the identity
+	lastRead   map[Reader]time.Time
 	reads      map[Reader]*Reading
 	violations map[Reader]*Violations
 	paths      map[*Violations]map[string]int64
@@ -145,8 +155,15 @@ func (a *inquiry) event(e *Event) {
 	if a.First.IsZero() {
 		a.First = e.Time
 	}
+	before := a.Last
 	a.Last = e.Time
 	switch e.Type {
+	case TypeStart:
+		for _, p := range a.inForce {
+			if p.down.IsZero() {
+				p.down = before
+			}
+		}
 	case TypePublished, TypeServed, TypeEnded:
 		a.publish(e)
 	case TypeSigned:
@@ -162,10 +179,8 @@ func (a *inquiry) event(e *Event) {
 			return
 		}
 		by := Reader{e.Crawler, e.Identity, e.Host, e.Document, cmp.Or(e.Version, e.Robots)}
-		anyone := by
-		anyone.Identity = ""
 		if e.Type == TypeRead {
-			a.lastRead[anyone] = e.Time
+			a.lastRead[by] = e.Time
 		}
 		if !a.within(e.Time) {
 			return
@@ -174,7 +189,7 @@ func (a *inquiry) event(e *Event) {
 		if e.Type == TypeRead {
 			a.read(by, e)
 		} else {
-			a.violation(by, a.lastRead[anyone], e)
+			a.violation(by, a.lastRead[by], e)
 		}
 	}
 }
@@ -188,17 +203,22 @@ func (a *inquiry) publish(e *Event) {
 		published = a.known[e.Publication]
 	}
 	switch {
-	case e.Type == TypePublished && (published == nil || before != nil && before.ID == published.ID && before.Number == published.Number):
+	case e.Type == TypePublished && published == nil:
+	case e.Type == TypePublished && before != nil && before.ID == published.ID && before.Number == published.Number:
+		if !before.down.IsZero() {
+			before.Pauses = append(before.Pauses, Pause{before.down, e.Time})
+			before.down = time.Time{}
+		}
 	case e.Type == TypePublished:
 		if before != nil {
-			before.Until = e.Time
+			before.Until = cmp.Or(before.down, e.Time)
 		}
 		p := &Publication{Publication: published, By: e.By, Note: e.Note, From: e.Time}
 		a.inForce[e.Name] = p
 		a.published = append(a.published, p)
 	case before == nil || !strings.HasPrefix(before.ID, e.Publication):
 	case e.Type == TypeEnded:
-		before.Until = e.Time
+		before.Until = cmp.Or(before.down, e.Time)
 		delete(a.inForce, e.Name)
 	case a.Host == "" || strings.EqualFold(e.Host, a.Host):
 		before.Served = append(before.Served, Document{site.Document{Name: e.Document, Host: e.Host, Version: e.Robots, Text: e.Text}, e.Time})
@@ -217,7 +237,7 @@ func (a *inquiry) read(by Reader, e *Event) {
 	if p := a.known[e.Publication]; p != nil {
 		label = p.Label()
 	}
-	r.Published, r.Proofs = appendNew(r.Published, label), appendNew(r.Proofs, e.Proof)
+	r.Published, r.Forms, r.Proofs = appendNew(r.Published, label), appendNew(r.Forms, e.Form), appendNew(r.Proofs, e.Proof)
 }
 
 // appendNew appends a text, unless it is empty or there.
@@ -258,6 +278,9 @@ func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 
 func (a *inquiry) answer() *Answer {
 	for _, p := range a.published {
+		if p.Until.IsZero() {
+			p.Until = p.down // no later run recorded it
+		}
 		if (a.Since.IsZero() || p.Until.IsZero() || p.Until.After(a.Since)) && (a.Until.IsZero() || p.From.Before(a.Until)) {
 			a.Published = append(a.Published, *p)
 		}

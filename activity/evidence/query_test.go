@@ -63,14 +63,14 @@ func TestAsk(t *testing.T) {
 		q    Question
 		want string
 	}{
-		{"everything", Question{}, "one r1 0s 26h0m0s, two r2 26h0m0s -, " +
+		{"everything", Question{}, "one r1 0s 26h0m0s [1h0m0s 25h0m0s], two r2 26h0m0s -, " +
 			"GPTBot verified read r1 1x at 0s, CCBot unverified read r2 2x at 26h0m0s, " +
-			"GPTBot unverified against r1 read 0s at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], CCBot unverified against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
-		{"a crawler", Question{Crawler: "ccbot"}, "one r1 0s 26h0m0s, two r2 26h0m0s -, " +
+			"GPTBot unverified against r1 read - at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], CCBot unverified against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
+		{"a crawler", Question{Crawler: "ccbot"}, "one r1 0s 26h0m0s [1h0m0s 25h0m0s], two r2 26h0m0s -, " +
 			"CCBot unverified read r2 2x at 26h0m0s, CCBot unverified against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
-		{"what was in force before", Question{Since: start.Add(30 * time.Minute), Until: start.Add(20 * time.Hour)}, "one r1 0s 26h0m0s, " +
-			"GPTBot unverified against r1 read 0s at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], "},
-		{"another host", Question{Host: "example.org"}, "one r1 0s 26h0m0s, two r2 26h0m0s -, "},
+		{"what was in force before", Question{Since: start.Add(30 * time.Minute), Until: start.Add(20 * time.Hour)}, "one r1 0s 26h0m0s [1h0m0s 25h0m0s], " +
+			"GPTBot unverified against r1 read - at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], "},
+		{"another host", Question{Host: "example.org"}, "one r1 0s 26h0m0s [1h0m0s 25h0m0s], two r2 26h0m0s -, "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +80,11 @@ func TestAsk(t *testing.T) {
 			}
 			got := ""
 			for _, p := range a.Published {
-				got += fmt.Sprintf("%s %s %s %s, ", p.Text, p.Documents[0].Version, at(p.From), at(p.Until))
+				got += fmt.Sprintf("%s %s %s %s", p.Text, p.Documents[0].Version, at(p.From), at(p.Until))
+				for _, pause := range p.Pauses {
+					got += fmt.Sprintf(" [%s %s]", at(pause.From), at(pause.Until))
+				}
+				got += ", "
 				if p.SHA256 != hashOf([]byte(p.Text)) || p.Text == "" {
 					t.Errorf("%+v", p)
 				}

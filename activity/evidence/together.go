@@ -16,7 +16,7 @@ type Checked struct {
 }
 
 // Together joins the logs of several servers, in the order of time. Each was checked
-// separately. A crawler's requests to one server are compared with the texts that it read from
+// separately. The requests of a crawler, of one identity, to one server are compared with the texts that it read from
 // any.
 func Together(logs []Checked) (*Answer, *Check) {
 	if len(logs) == 1 {
@@ -54,7 +54,7 @@ func Together(logs []Checked) (*Answer, *Check) {
 	for i := range a.Violations {
 		v := &a.Violations[i]
 		for _, r := range a.Reads {
-			same := r.Crawler == v.Crawler && r.Host == v.Host && r.Robots == v.Robots && r.Document == ""
+			same := r.Reader == v.Reader
 			for _, at := range []time.Time{r.First, r.Last} {
 				if same && !at.After(v.First) && at.After(v.Read) {
 					v.Read = at

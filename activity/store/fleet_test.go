@@ -78,7 +78,7 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 		p := published("1", number)
 		p.Time, p.Text = start.Add(time.Duration(i)*time.Hour), "rules: '\\n'\n\t- "+number
 		d := documentOf(number)
-		if err := s.Publish(t.Context(), p); err != nil {
+		if err := s.Publish(t.Context(), p, p.Time); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Serve(t.Context(), p, d, p.Time); err != nil {
@@ -279,5 +279,36 @@ func TestForgetAndPrune(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%+v, %+v, %+v, %v, %v, %v", rows, reads, crawlers, err, err2, err3)
 		}
+	}
+}
+
+// A server that ends in order sends what it has, and says so; one that is killed does not, and is missed.
+func TestTheEndOfAServerOfAFleet(t *testing.T) {
+	t.Parallel()
+	fleet := fleetIn(t, clickhousetest.Start(t))
+	s := open(t, t.TempDir(), Options{flushInterval: time.Hour, mergeInterval: time.Hour})
+	reports := make(chan error, 9)
+	s.SendTo(Fleet{Client: fleet.Client, Node: "a", Every: time.Second, Report: func(err error) { reports <- err }})
+	if err := <-reports; err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		s.Record(activity.Request{Time: time.Now(), Host: "h", Crawler: "Googlebot", Category: "search", Path: "/"})
+	}
+	closeStore(t, s)
+	from, to := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	rows, err := fleet.Totals(t.Context(), Query{From: from, To: to})
+	if err != nil || len(rows) != 1 || rows[0].Requests != 40 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	c, err := fleet.Coverage(t.Context(), from, to)
+	if err != nil || len(c.Gaps) > 0 || len(c.Servers) != 1 {
+		t.Errorf("ended in order: %+v, %v", c, err)
+	}
+	if err := fleet.Client.Insert(t.Context(), "servers", []string{"server_name", "store", "revision", "at", "every"}, []byte("b\t7\t1\t2026-01-01 00:00:00\t30\n")); err != nil {
+		t.Fatal(err)
+	}
+	if nodes, err := fleet.Nodes(t.Context()); err != nil || len(nodes) != 2 || !nodes[0].Ended || !nodes[1].Silent() {
+		t.Errorf("%+v, %v", nodes, err)
 	}
 }

@@ -23,6 +23,7 @@ type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
 	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error)
 	Lost(ctx context.Context, from, to time.Time) (int64, error)
+	Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error)
 	Bounds(ctx context.Context) (Bounds, error)
 	Crawlers(ctx context.Context) ([]Crawler, error)
 	Reads(ctx context.Context) ([]Read, error)
@@ -42,7 +43,10 @@ type FleetReader struct {
 type Node struct {
 	Name   string
 	Heard  time.Duration // ago, by the clock of ClickHouse
-	Behind time.Duration // how long ago all was sent, as it said then
+	Behind time.Duration // how long ago all was sent, as it said then; 0 if nothing was left
+	Every  time.Duration // how often it sends
+	Skew   time.Duration // of its clock against the clock of ClickHouse
+	Ended  bool          // it was stopped in order
 	store  string
 	// rolled is the last day of which paths are summed up by day, and last the last hour.
 	rolled, last int64
@@ -51,8 +55,11 @@ type Node struct {
 // Nodes lists the databases that sent something, by name. A server has a new one after its
 // directory was deleted.
 func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
-	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 6, func(f []string, n []int64) {
-		all = append(all, Node{f[0], time.Duration(n[2]) * time.Second, time.Duration(n[3]) * time.Second, f[1], n[4], n[5]})
+	err = r.query(ctx, "SELECT server_name, store, toUInt32(now()) - toUInt32(at), behind, rolled, last, every, ended, toInt64(revision) - toInt64(toUInt32(at)) * 1000 FROM servers FINAL"+r.where()+" ORDER BY server_name, store", 9, func(f []string, n []int64) {
+		all = append(all, Node{
+			Name: f[0], Heard: time.Duration(n[2]) * time.Second, Behind: time.Duration(n[3]) * time.Second, Every: time.Duration(n[6]) * time.Second,
+			Skew: time.Duration(n[8]) * time.Millisecond, Ended: n[7] > 0, store: f[1], rolled: n[4], last: n[5],
+		})
 	})
 	return all, err
 }
@@ -288,9 +295,8 @@ func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 
 // Reads lists who read which robots.txt, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
-	err = r.query(ctx, "SELECT host, crawler, robots, version_hash, version, min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+
-		" GROUP BY host, crawler, robots, version_hash, version", 8, func(f []string, n []int64) {
-		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Version: f[2], Publication: f[3], Number: f[4]}, time.Unix(n[5], 0).UTC(), time.Unix(n[6], 0).UTC(), n[7]})
+	err = r.query(ctx, "SELECT "+readTexts+", min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
+		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
 	})
 	sortReads(all)
 	return all, err
@@ -307,6 +313,14 @@ func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publ
 		" GROUP BY hash, version, name ORDER BY since DESC, length(version) DESC, version DESC", 6, func(f []string, n []int64) {
 		all = append(all, Publication{ID: f[0], Number: f[1], Name: f[2], Policy: f[3], First: time.Unix(n[4], 0).UTC(), Text: f[5]})
 	})
+	if err != nil {
+		return nil, err
+	}
+	var periods []period
+	err = r.query(ctx, selectPeriods+" FINAL"+r.where(where...), 5, func(f []string, n []int64) {
+		periods = append(periods, period{f[0], f[1], f[2], Period{time.Unix(n[3], 0).UTC(), time.Unix(n[4], 0).UTC()}})
+	})
+	addPeriods(all, periods)
 	return all, err
 }
 

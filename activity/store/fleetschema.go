@@ -15,7 +15,7 @@ import (
 // FleetSchema are the statements that create the missing tables of a fleet in ClickHouse. In a
 // table the row with the highest revision wins among those with the same key.
 func FleetSchema() []string {
-	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS servers (server_name String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
+	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS servers (server_name String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64, every UInt32, ended UInt8)
 ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
 	for i := range outgoing {
 		t := &outgoing[i]
@@ -66,8 +66,8 @@ func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time
 			}); err != nil {
 				return nil, err
 			}
-		case t.name == "reads":
-			statements = append(statements, fmt.Sprintf("ALTER TABLE reads DELETE WHERE last < %d", days.Unix()))
+		case t.name == "reads", t.name == "in_force":
+			statements = append(statements, fmt.Sprintf("ALTER TABLE %s DELETE WHERE last < %d", t.name, days.Unix()))
 		case t.name == "documents":
 			statements = append(statements, fmt.Sprintf("ALTER TABLE documents DELETE WHERE first < %d AND version_hash NOT IN (SELECT version_hash FROM reads WHERE last >= %[1]d)", days.Unix()))
 		}

@@ -132,7 +132,7 @@ func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, erro
 		&m.crawler: "INSERT INTO crawlers VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
 			" changed = iif(category = excluded.category AND first <= excluded.first AND last >= excluded.last, changed, excluded.changed)," +
 			" category = excluded.category, first = min(first, excluded.first), last = max(last, excluded.last)",
-		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed," +
+		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed," +
 			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
 	} {
 		var err error
@@ -191,11 +191,11 @@ func (m *merging) row(k journal.Key, c *journal.Counts) error {
 }
 
 func (m *merging) read(r journal.Read, t *journal.Times) error {
-	n, err := m.numbers(r.Host, r.Crawler, r.Version, r.Publication, r.Number)
+	n, err := m.numbers(r.Host, r.Crawler, r.Identity, r.Version, r.Form, r.Publication, r.Number)
 	if err != nil {
 		return err
 	}
-	_, err = m.readInto.ExecContext(m.ctx, n[0], n[1], n[2], n[3], n[4], t.First, t.Last, t.Count, m.revision)
+	_, err = m.readInto.ExecContext(m.ctx, n[0], n[1], n[2], n[3], n[4], n[5], n[6], t.First, t.Last, t.Count, m.revision)
 	m.touched[touched{"reads", 0}] = true
 	return err
 }

@@ -32,8 +32,9 @@ var outgoing = []outgoingTable{
 	{"path_days", "day", pathTexts, "", countColumns, true, "crawler, day"},
 	{"not_recorded", "hour", "", "", "requests", false, "hour"},
 	{"crawlers", "", "crawler", "category", "first, last", true, "crawler"},
-	{"reads", "", "host, crawler, robots, version_hash, version", "", "first, last, requests", true, "crawler, host"},
+	{"reads", "", readTexts, "", "first, last, requests", true, "crawler, host"},
 	{"versions", "", "hash, version, name", "policy, text", "first", false, "name"},
+	{"in_force", "", "hash, version, name, since", "", "first, last", false, "name"},
 	{"documents", "", "version_hash, host, etag", "text", "first", false, "host"},
 }
 

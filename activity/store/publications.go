@@ -18,27 +18,33 @@ import (
 
 // Publication is a publication of which the policy was in force for some time.
 type Publication struct {
-	ID     string // the start of it, as requests have it
-	Number string // see activity.Publication; one that came back has another
-	Name   string // of the policy's source
-	Policy string // what rows of totals call its policy
-	First  time.Time
+	ID     string    // the start of it, as requests have it
+	Number string    // see activity.Publication; one that came back has another
+	Name   string    // of the policy's source
+	Policy string    // what rows of totals call its policy
+	First  time.Time // when the first server recorded it
 	Text   string
+	// Periods are the times in which a server recorded that it was in force, in order. Between two of them no server
+	// recorded anything, or another publication was in force.
+	Periods []Period
 }
 
 // Label is the name that people use.
 func (p *Publication) Label() string { return activity.Label(p.ID, p.Number) }
+
+// Since returns the beginning of the last period.
+func (p *Publication) Since() time.Time {
+	if n := len(p.Periods); n > 0 {
+		return p.Periods[n-1].From
+	}
+	return p.First
+}
 
 // Document is a robots.txt that a crawler got under a publication.
 type Document struct {
 	Publication, Host, Version string
 	First                      time.Time
 	Text                       string
-}
-
-// Publish records that a publication came into force, unless it is known. It waits for the disk.
-func (s *Store) Publish(ctx context.Context, p *activity.Publication) error {
-	return s.insertNew(ctx, "versions", p.ID[:12], p.Number, p.Name, p.SHA256[:12], p.Time.Unix(), p.Text)
 }
 
 // Serve records a document that a crawler got. It waits for the disk.
@@ -58,10 +64,18 @@ func (s *Store) insertNew(ctx context.Context, name string, values ...any) error
 
 // Publications lists the publications of a source, the newest first, or all for an empty name.
 func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, error) {
-	return list(ctx, r.db, func(p *Publication) []any {
+	all, err := list(ctx, r.db, func(p *Publication) []any {
 		return []any{&p.ID, &p.Number, &p.Name, &p.Policy, (*seconds)(&p.First), &p.Text}
 	},
 		"SELECT hash, version, name, policy, first, text FROM versions WHERE ?1 IN ('', name) ORDER BY first DESC, rowid DESC", name)
+	if err != nil {
+		return nil, err
+	}
+	periods, err := list(ctx, r.db, func(p *period) []any {
+		return []any{&p.id, &p.number, &p.name, (*seconds)(&p.From), (*seconds)(&p.To)}
+	}, selectPeriods)
+	addPeriods(all, periods)
+	return all, err
 }
 
 // Documents lists what crawlers got, the newest first.
@@ -104,7 +118,7 @@ func (r *Reader) Lost(ctx context.Context, from, to time.Time) (n int64, err err
 	return n, err
 }
 
-// Read records that a crawler read a version of a host's robots.txt.
+// Read records that a crawler of an identity read a version of a host's robots.txt.
 type Read struct {
 	journal.Read
 	First, Last time.Time
@@ -127,15 +141,15 @@ func (r *Reader) Reads(ctx context.Context) (list []Read, err error) {
 		if err := each(ctx, tx, func(rows *sql.Rows) error {
 			var r journal.Read
 			t := new(journal.Times)
-			err := rows.Scan(&r.Host, &r.Crawler, &r.Version, &r.Publication, &r.Number, &t.First, &t.Last, &t.Count)
+			err := rows.Scan(&r.Host, &r.Crawler, &r.Identity, &r.Version, &r.Form, &r.Publication, &r.Number, &t.First, &t.Last, &t.Count)
 			if p := pending.Reads[r]; p != nil {
 				t.Add(*p)
 			}
 			pending.Reads[r] = t
 			return err
-		}, "SELECT h.text, c.text, v.text, p.text, n.text, first, last, requests FROM reads"+
-			" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS v ON v.id = robots"+
-			" JOIN strings AS p ON p.id = version_hash JOIN strings AS n ON n.id = version"); err != nil {
+		}, "SELECT h.text, c.text, i.text, v.text, f.text, p.text, n.text, first, last, requests FROM reads"+
+			" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS i ON i.id = identity"+
+			" JOIN strings AS v ON v.id = robots JOIN strings AS f ON f.id = form JOIN strings AS p ON p.id = version_hash JOIN strings AS n ON n.id = version"); err != nil {
 			return err
 		}
 		for r, t := range pending.Reads {
@@ -149,7 +163,7 @@ func (r *Reader) Reads(ctx context.Context) (list []Read, err error) {
 
 func sortReads(list []Read) {
 	slices.SortFunc(list, func(a, b Read) int {
-		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Version, b.Version), cmp.Compare(b.Number, a.Number))
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Identity, b.Identity), cmp.Compare(a.Version, b.Version), cmp.Compare(b.Number, a.Number), cmp.Compare(a.Form, b.Form))
 	})
 }
 

@@ -101,6 +101,7 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 		{"DELETE FROM path_days WHERE day < ?", day},
 		{"DELETE FROM days WHERE day < ?", day},
 		{"DELETE FROM reads WHERE last < ?", day * 86400},
+		{"DELETE FROM in_force WHERE last < ?", day * 86400},
 		{"DELETE FROM versions WHERE EXISTS (SELECT 1 FROM versions AS p WHERE p.name = versions.name AND p.first > versions.first AND p.first < ?)", day * 86400},
 		{"DELETE FROM documents WHERE first < ? AND version_hash NOT IN (SELECT hash FROM versions)", day * 86400},
 		{"DELETE FROM not_recorded WHERE hour < ?", day * 24},
@@ -125,7 +126,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	var used []string
 	for table, columns := range map[string]string{
 		"hours": rowTexts, "days": rowTexts, "path_hours": "path", "path_days": "path",
-		"reads": "host, crawler, robots, version_hash, version", "crawlers": "crawler, category",
+		"reads": readTexts, "crawlers": "crawler, category",
 	} {
 		for c := range strings.SplitSeq(columns, ", ") {
 			used = append(used, "SELECT "+c+" FROM "+table)

@@ -16,7 +16,7 @@ import (
 
 // schemaVersion is PRAGMA user_version: the format of the database and of the journals next to it. Others are
 // not opened.
-const schemaVersion = 7
+const schemaVersion = 8
 
 // table is one of the four tables of totals. Its rows name their texts by the number that strings gives them. The
 // clustering order serves the screens, which ask for a span of time, and the deletion of the oldest rows.
@@ -29,6 +29,7 @@ type table struct {
 const (
 	rowTexts     = "host, crawler, identity, decision, rule, policy"
 	pathTexts    = rowTexts + ", path"
+	readTexts    = "host, crawler, identity, robots, form, version_hash, version"
 	countColumns = "requests, bytes, violations, queries, unread"
 	// changedColumn has the revision of the merge that changed a row last.
 	changedColumn = "changed INTEGER NOT NULL"
@@ -54,16 +55,20 @@ CREATE TABLE crawlers (
 const (
 	readsTable = `
 CREATE TABLE reads (
-	host INTEGER NOT NULL, crawler INTEGER NOT NULL, robots INTEGER NOT NULL, version_hash INTEGER NOT NULL, version INTEGER NOT NULL,
+	host INTEGER NOT NULL, crawler INTEGER NOT NULL, identity INTEGER NOT NULL, robots INTEGER NOT NULL, form INTEGER NOT NULL,
+	version_hash INTEGER NOT NULL, version INTEGER NOT NULL,
 	first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL, ` + changedColumn + `,
-	PRIMARY KEY (host, crawler, robots, version_hash, version)) WITHOUT ROWID;
+	PRIMARY KEY (` + readTexts + `)) WITHOUT ROWID;
 `
-	// The policy of a publication is what rows of totals call its version. Documents are the
+	// The policy of a publication is what rows of totals call its version. In_force has the times in which it was. Documents are the
 	// robots.txt that crawlers got under it. Lost are requests that were not recorded.
 	publicationTables = `
 CREATE TABLE versions (
 	hash TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL, policy TEXT NOT NULL,
 	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (hash, version, name));
+CREATE TABLE in_force (
+	hash TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL, since TEXT NOT NULL,
+	first INTEGER NOT NULL, last INTEGER NOT NULL, ` + changedColumn + `, PRIMARY KEY (hash, version, name, since)) WITHOUT ROWID;
 CREATE TABLE documents (
 	version_hash TEXT NOT NULL, host TEXT NOT NULL, etag TEXT NOT NULL,
 	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (version_hash, host, etag));

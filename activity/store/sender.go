@@ -65,10 +65,33 @@ func (s *Store) startSender(ctx context.Context) error {
 	return nil
 }
 
-func (d *sender) close() error {
+// stop ends the goroutine. After it, finish may be called.
+func (d *sender) stop() {
 	d.cancel()
 	d.done.Wait()
-	return d.db.Close()
+}
+
+// lastSend is the time that sending may take when a server ends.
+const lastSend = 5 * time.Second
+
+// finish sends what is left, and that the server ends, so that it is not taken for dead. What cannot be sent is sent after
+// the next start.
+func (d *sender) finish() {
+	f := d.fleet.Load()
+	if f == nil || f.Client.URL == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastSend)
+	defer cancel()
+	for more := true; more; {
+		var err error
+		if more, err = d.round(ctx, f); err != nil {
+			return
+		}
+	}
+	if o, err := originOf(ctx, d.store.db, f.Node); err == nil {
+		_ = d.sendNode(ctx, f, o, true) // else it is silent
+	}
 }
 
 func (d *sender) run(ctx context.Context) {
@@ -125,7 +148,7 @@ func (d *sender) round(ctx context.Context, f *Fleet) (more bool, err error) {
 			return false, err
 		}
 	}
-	return more, d.sendNode(ctx, f, o)
+	return more, d.sendNode(ctx, f, o, false)
 }
 
 // sendTable sends the changed rows of a table, by at most the given number of statements.
@@ -183,7 +206,7 @@ func insert(ctx context.Context, f *Fleet, table string, columns []string, rows 
 
 // sendNode tells the fleet that this server is there, up to which day its paths are summed up
 // by day, and how long it has been behind.
-func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin) error {
+func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) error {
 	var rolled, last int64
 	if err := d.db.QueryRowContext(ctx, "SELECT min(coalesce((SELECT value FROM meta WHERE name = '"+metaRolled+"'), 0),"+
 		" coalesce((SELECT min(bucket) - 1 FROM outbox WHERE name = 'path_days' AND changed > sent), 1 << 32)),"+
@@ -194,8 +217,12 @@ func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin) error {
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\n", clickhouse.Escape(o.node), o.store, time.Now().UnixMilli(), rolled, last, int64(behind.Seconds()))
-	return insert(ctx, f, "servers", []string{"server_name", "store", "revision", "rolled", "last", "behind"}, []byte(line))
+	ended := 0
+	if ends {
+		ended = 1
+	}
+	line := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", clickhouse.Escape(o.node), o.store, time.Now().UnixMilli(), rolled, last, int64(behind.Seconds()), int64(f.Every.Seconds()), ended)
+	return insert(ctx, f, "servers", []string{"server_name", "store", "revision", "rolled", "last", "behind", "every", "ended"}, []byte(line))
 }
 
 // behind returns the time since all was sent, or 0 if nothing is left to send.

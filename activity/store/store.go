@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,9 @@ type Store struct {
 	mergeErr       error        // of the last merge
 	failing        bool         // Report was called with an error last
 	missed         atomic.Int64 // requests that were lost, and are not in the totals yet
+
+	inForceMu sync.Mutex
+	inForce   map[string]current // by the names of sources; guarded by inForceMu
 }
 
 // mergeResult is the result of a merge. Sums that are not in the totals are in unmerged.
@@ -59,7 +63,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	s := &Store{dir: dir, db: db, lock: lock, second: journal.NewSums(o.RowsPerHour), minute: journal.NewSums(o.RowsPerHour), lastMerge: time.Now()}
+	s := &Store{dir: dir, db: db, lock: lock, second: journal.NewSums(o.RowsPerHour), minute: journal.NewSums(o.RowsPerHour), lastMerge: time.Now(), inForce: map[string]current{}}
 	s.config.Store(&o)
 	if err = s.recover(ctx); err == nil {
 		err = s.startSender(ctx)
@@ -149,7 +153,8 @@ func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 func (s *Store) Close() error {
 	s.queue.Close()
 	ctx := context.Background()
-	err := s.sender.close()
+	s.sender.stop()
+	var err error
 	if s.merging != nil {
 		err = errors.Join(err, s.merged(<-s.merging))
 	}
@@ -159,7 +164,9 @@ func (s *Store) Close() error {
 	if s.journal != nil {
 		err = errors.Join(err, s.journal.Close())
 	}
-	return errors.Join(err, s.db.Close(), s.lock.Close())
+	err = errors.Join(err, s.beat(ctx))
+	s.sender.finish()
+	return errors.Join(err, s.sender.db.Close(), s.db.Close(), s.lock.Close())
 }
 
 // tick runs once a second.
@@ -219,7 +226,7 @@ func (s *Store) startMerge() error {
 			done <- mergeResult{add, fmt.Errorf("merging into %s: %w", databaseName, explain(s.dir, err))}
 			return
 		}
-		done <- mergeResult{nil, explain(s.dir, errors.Join(s.removeJournals(seq), s.retain(ctx, s.options().Now(), steady)))}
+		done <- mergeResult{nil, explain(s.dir, errors.Join(s.beat(ctx), s.removeJournals(seq), s.retain(ctx, s.options().Now(), steady)))}
 	}()
 	return err
 }

@@ -552,7 +552,7 @@ func TestReadsAndPublications(t *testing.T) {
 	for i, number := range []string{"1", "2", "1"} {
 		p := published("1", number)
 		p.Time = start.Add(time.Duration(i) * time.Hour)
-		if err := errors.Join(s.Publish(ctx, p), s.Serve(ctx, p, site.Document{Host: "h", Version: "v" + number, Text: "User-agent: *\n"}, p.Time)); err != nil {
+		if err := errors.Join(s.Publish(ctx, p, p.Time), s.Serve(ctx, p, site.Document{Host: "h", Version: "v" + number, Text: "User-agent: *\n"}, p.Time)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -131,7 +131,7 @@ func TestMergeBudget(t *testing.T) {
 				w, settled := httptest.NewRecorder(), false
 				for !settled { // a request waits for the merge for a while only
 					w = httptest.NewRecorder()
-					settled = s.site.Robots.Serve(w, r, robotsserve.Answer{Other: other, Report: s.LogMerge("www.example.com")})
+					_, settled = s.site.Robots.Serve(w, r, robotsserve.Answer{Other: other, Report: s.LogMerge("www.example.com")})
 				}
 				merged := robotstxt.Parse(w.Body.Bytes())
 				for _, r := range merged.Group("*").Decisive() {

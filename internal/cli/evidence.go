@@ -114,6 +114,9 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	line("\nPublished:")
 	for _, p := range a.Published {
 		line("  %s of %s, in force from %s to %s%s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), publishedBy(p.By, p.Note), inLog(p.Log))
+		for _, pause := range p.Pauses {
+			line("    not recorded from %s to %s: whether it was in force then is not known", stamp(pause.From), stamp(pause.Until))
+		}
 		line("    version %s", p.ID)
 		line("    policy sha256 %s; %s; catalog of %s", p.SHA256, p.Program, p.Catalog)
 		for _, d := range p.Documents {
@@ -129,7 +132,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	}
 	line("\nRead by crawlers: %s", none(len(a.Reads)))
 	for _, r := range a.Reads {
-		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, under %s%s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published), inLog(r.Log))
+		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, under %s%s%s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published), forms(r.Forms), inLog(r.Log))
 		proofs(line, r.Proofs)
 	}
 	line("\nFetched against it: %s", none(len(a.Violations)))
@@ -225,6 +228,14 @@ func publicationText(labels []string) string {
 		return "a version that the log does not have"
 	}
 	return english.List(labels, "and")
+}
+
+// forms says in which forms a robots.txt was sent.
+func forms(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return ", over " + english.List(all, "and")
 }
 
 // proofs prints what verified a crawler.

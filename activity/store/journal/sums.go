@@ -65,9 +65,10 @@ func (c *Counts) Add(d Counts) {
 	c.Unread += d.Unread
 }
 
-// Read says that a crawler read a version of the robots.txt of a host, and which publication was in force.
+// Read says that a crawler of an identity read a version of the robots.txt of a host, in which form, and which
+// publication was in force.
 type Read struct {
-	Host, Crawler, Version, Publication, Number string
+	Host, Crawler, Identity, Version, Form, Publication, Number string
 }
 
 // Times say when something happened, in seconds since 1970, and how often.
@@ -107,7 +108,7 @@ func (s *Sums) AddVisit(v *activity.Request) {
 	s.Add(RowOf(v))
 	if v.RobotsTxt && v.Robots != "" && v.Identity != activity.Impostor && v.Identity != activity.Audit {
 		at := v.Time.Unix()
-		s.addRead(Read{v.Host, v.Crawler, v.Robots, v.Publication, v.Number}, Times{at, at, 1})
+		s.addRead(Read{v.Host, v.Crawler, string(v.Identity), v.Robots, v.Form, v.Publication, v.Number}, Times{at, at, 1})
 	}
 }
 
@@ -141,7 +142,8 @@ func (s *Sums) addRead(r Read, t Times) {
 			return
 		}
 		have = new(Times)
-		s.Reads[Read{activity.Text(r.Host), activity.Text(r.Crawler), activity.Text(r.Version), strings.Clone(r.Publication), strings.Clone(r.Number)}] = have
+		r.Host, r.Crawler, r.Version = activity.Text(r.Host), activity.Text(r.Crawler), activity.Text(r.Version)
+		s.Reads[r] = have
 	}
 	have.Add(t)
 }

@@ -51,16 +51,19 @@ func served() map[string]string {
 }
 
 // newest sorts readings, those of verified crawlers first and then the newest, and leaves the
-// newest of each crawler, host and policy.
+// newest of each crawler, identity, host and policy.
 func newest(all []site.Reading) []site.Reading {
 	rank := map[bool]int{true: 0, false: 1}
 	slices.SortFunc(all, func(a, b site.Reading) int {
 		return cmp.Or(rank[a.Verified]-rank[b.Verified], cmp.Compare(b.At, a.At), strings.Compare(a.Crawler, b.Crawler), strings.Compare(a.Host, b.Host))
 	})
-	type id struct{ crawler, host, policy string }
+	type id struct {
+		crawler, host, policy string
+		verified              bool
+	}
 	seen := map[id]bool{}
 	return slices.DeleteFunc(all, func(r site.Reading) bool {
-		k := id{r.Crawler, r.Host, r.Policy}
+		k := id{r.Crawler, r.Host, r.Policy, r.Verified}
 		before := seen[k]
 		seen[k] = true
 		return before

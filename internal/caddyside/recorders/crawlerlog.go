@@ -93,7 +93,7 @@ func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddInt("status", v.Status)
 	e.AddInt64("bytes", v.Bytes)
 	e.AddTime("time", v.Time)
-	for _, f := range [][2]string{{"rule", v.Rule}, {"robots", v.Robots}, {"version_hash", v.Publication}, {"version", v.Number}, {"proof", v.Proof}, {"document", v.Document}, {"document_version", v.DocumentVersion}} {
+	for _, f := range [][2]string{{"rule", v.Rule}, {"robots", v.Robots}, {"form", v.Form}, {"version_hash", v.Publication}, {"version", v.Number}, {"proof", v.Proof}, {"document", v.Document}, {"document_version", v.DocumentVersion}} {
 		if f[1] != "" {
 			e.AddString(f[0], f[1])
 		}

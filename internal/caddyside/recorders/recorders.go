@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -36,8 +37,8 @@ func RunningStore() ActivityStore {
 // ActivityStore is the recorder that stores totals. It belongs to the console, so that
 // only builds with the console link a database.
 type ActivityStore interface {
-	// Violations returns the violations since a time, the most frequent first.
-	Violations(ctx context.Context, since time.Time, limit int) (*Violations, error)
+	// Violations returns the violations since a time, the most frequent first: at most limit rows after the first skip.
+	Violations(ctx context.Context, since time.Time, skip, limit int) (*Violations, error)
 	// CheckReload returns an error if the served version of a policy must not be replaced. It is a
 	// source.UndecidedError if this is not known now, and may be later. name is the name of the policy's source.
 	// Losses of the search engines in accepted do not count.
@@ -47,10 +48,13 @@ type ActivityStore interface {
 // Violations are the requests of crawlers that violate a robots.txt they had read, and the requests that
 // cannot be judged.
 type Violations struct {
-	Violations []Violation `json:"violations"`
-	Requests   int64       `json:"requests"`     // of crawlers in all
-	Undecided  int64       `json:"undecided"`    // by crawlers that are not known to have read a robots.txt
-	Lost       int64       `json:"not_recorded"` // requests that were not recorded
+	Violations []Violation    `json:"violations"`         // a page of them
+	Rows       int            `json:"rows"`               // of all pages
+	All        int64          `json:"violating_requests"` // in the rows of all pages
+	Next       int            `json:"next,omitempty"`     // the parameter skip of the next page; 0 if there is none
+	Requests   int64          `json:"requests"`           // of crawlers in all
+	Undecided  int64          `json:"undecided"`          // by crawlers that are not known to have read a robots.txt
+	Coverage   claim.Coverage `json:"coverage"`           // what these numbers include, and what they lack
 }
 
 // Violation is a request that the robots.txt which the crawler had read disallows.

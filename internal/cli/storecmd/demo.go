@@ -234,7 +234,7 @@ func withoutRules(text string, rules []policy.Rule) string {
 func (d *demo) publish(ctx context.Context) error {
 	for i := range d.versions {
 		v := &d.versions[i]
-		if err := d.store.Publish(ctx, v.publication); err != nil {
+		if err := d.store.Publish(ctx, v.publication, v.publication.Time); err != nil {
 			return err
 		}
 		for host, f := range v.robots {

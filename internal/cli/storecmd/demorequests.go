@@ -126,11 +126,11 @@ func (d *demo) visit(c *demoClient, host string, at time.Time) {
 	visit := activity.Request{
 		Time: at, Host: host, Crawler: c.name, Category: c.kind, Identity: c.identity, Decision: activity.Allowed, Policy: v.publication.SHA256[:12], Publication: v.publication.ID[:12], Number: v.publication.Number, Status: 200,
 	}
-	key := c.name + " " + host
+	key := c.name + " " + string(c.identity) + " " + host
 	if c.reads > 0 && c.identity != activity.Impostor && at.Sub(d.read[key].at) > c.reads {
 		d.read[key] = reading{at, v}
 		robots := visit
-		robots.Path, robots.RobotsTxt = "/robots.txt", true
+		robots.Path, robots.RobotsTxt, robots.Form = "/robots.txt", true, activity.Form("https", false)
 		robots.Robots, robots.Bytes = robotsserve.Version(v.robots[host].ETag), int64(len(v.robots[host].Body))
 		d.record(robots)
 	}

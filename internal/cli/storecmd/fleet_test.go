@@ -60,7 +60,7 @@ func TestCommandsOnBothEngines(t *testing.T) {
 		t.Errorf("a user who may only read: %s", out)
 	}
 	for range 2 {
-		if out := execute(schemaCommand(), server.URL("robots"), "--apply"); strings.Count(out, "started: CREATE TABLE") != 10 {
+		if out := execute(schemaCommand(), server.URL("robots"), "--apply"); strings.Count(out, "started: CREATE TABLE") != 11 {
 			t.Error(out)
 		}
 	}

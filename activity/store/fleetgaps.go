@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+)
+
+// The names of the gaps of a fleet.
+const (
+	GapSilentServer = "silent-server" // it is dead or cut off, so its last requests are missing
+	GapUnsentRows   = "unsent-rows"   // it is behind
+	GapClocksApart  = "clocks-apart"  // its requests are at wrong times
+)
+
+// maxClockSkew is how far the clock of a server may be from the clock of the fleet's database. Sending takes a part of it.
+const maxClockSkew = 2 * time.Minute
+
+// forgottenAfter is the time after which a silent server is taken for one that was given up.
+const forgottenAfter = 30 * 24 * time.Hour
+
+// Silent reports whether the server should have been heard again since, and did not say that it ends.
+func (n *Node) Silent() bool { return !n.Ended && n.Heard > n.Every+max(n.Every/2, 15*time.Second) }
+
+// SentUntil returns how long ago the fleet had everything from the server; known is false if that is not known, because
+// the server is silent.
+func (n *Node) SentUntil() (ago time.Duration, known bool) { return n.Heard + n.Behind, !n.Silent() }
+
+// gaps says what servers have not told, from a time on.
+func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
+	heard := map[string]bool{} // also by another database than before
+	for i := range nodes {
+		heard[nodes[i].Name] = heard[nodes[i].Name] || !nodes[i].Silent()
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		ago, _ := n.SentUntil()
+		g := claim.Gap{From: now.Add(-ago), To: now}
+		switch skew := n.Skew.Abs(); {
+		case n.Heard > forgottenAfter, n.Ended && n.Behind == 0:
+			continue
+		case n.Silent() && (!heard[n.Name] || n.Behind > 0):
+			g.Name, g.What = GapSilentServer, fmt.Sprintf("the server %s of the fleet is silent for %s, so its requests since then are missing", n.Name, n.Heard.Round(time.Second))
+			g.Close = "start it with its database, or find out why it does not reach the fleet's database"
+		case n.Silent():
+			continue // it has a new database
+		case n.Behind > n.Every+max(n.Every, time.Minute):
+			g.Name, g.What = GapUnsentRows, fmt.Sprintf("the server %s of the fleet has not sent all of its requests of the last %s", n.Name, n.Behind.Round(time.Second))
+			g.Close = "wait until it has sent them; the log of Caddy there says why it cannot"
+		case skew > maxClockSkew:
+			g = claim.Gap{Name: GapClocksApart, From: from, To: now, What: fmt.Sprintf("the clock of the server %s of the fleet is wrong by %s", n.Name, skew.Round(time.Second)), Close: "set its clock by NTP"}
+		default:
+			continue
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// Coverage says what the database lacks between two times.
+func (r *Reader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
+	lost, err := r.Lost(ctx, from, to)
+	return coverageOf(from, to, 0, lost), err
+}
+
+// Coverage says what the fleet's database lacks between two times, and which servers it has.
+func (r *FleetReader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
+	lost, err := r.Lost(ctx, from, to)
+	if err != nil {
+		return claim.Coverage{}, err
+	}
+	nodes, err := r.Nodes(ctx)
+	c := coverageOf(from, to, 0, lost)
+	for _, n := range nodes {
+		if r.Node == "" || r.Node == n.Name {
+			c.Servers = append(c.Servers, n.Name)
+		}
+	}
+	for _, g := range gaps(nodes, time.Now(), from) {
+		if g.To.After(from) && g.From.Before(to) {
+			c.Gaps = append(c.Gaps, g)
+		}
+	}
+	return claim.Unite(c), err
+}

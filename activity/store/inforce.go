@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+// Period is a time in which a server recorded that a publication was in force.
+type Period struct{ From, To time.Time }
+
+// maxPause is how far apart two times may be at which a server says what is in force. After a longer pause it was down,
+// or could not record, and what was in force in between is not known.
+const maxPause = 3 * time.Minute
+
+// current is what is in force of a source, and when the store said so last.
+type current struct {
+	hash, number string
+	since        time.Time
+	said         time.Time // by the clock
+}
+
+// Publish records that a publication is in force since a time, in the place of others of its name. It waits for the disk.
+func (s *Store) Publish(ctx context.Context, p *activity.Publication, at time.Time) error {
+	s.inForceMu.Lock()
+	defer s.inForceMu.Unlock()
+	before, now := s.inForce[p.Name], current{hash: p.ID[:12], number: p.Number, since: at}
+	if before.hash == now.hash && before.number == now.number {
+		return nil
+	}
+	if before.hash != "" {
+		if err := s.note(ctx, p.Name, before, at); err != nil {
+			return err
+		}
+	}
+	if err := s.insertNew(ctx, "versions", now.hash, p.Number, p.Name, p.SHA256[:12], at.Unix(), p.Text); err != nil {
+		return err
+	}
+	return s.note(ctx, p.Name, now, at)
+}
+
+// End records that a publication is not in force any more. It waits for the disk.
+func (s *Store) End(ctx context.Context, p *activity.Publication, at time.Time) error {
+	s.inForceMu.Lock()
+	defer s.inForceMu.Unlock()
+	before := s.inForce[p.Name]
+	if before.hash != p.ID[:12] {
+		return nil
+	}
+	defer delete(s.inForce, p.Name)
+	return s.note(ctx, p.Name, before, at)
+}
+
+// beat records what is in force still. After a pause another period begins.
+func (s *Store) beat(ctx context.Context) error {
+	s.inForceMu.Lock()
+	defer s.inForceMu.Unlock()
+	now := s.options().Now()
+	for name, c := range s.inForce {
+		if pause := now.Sub(c.said); pause > maxPause || pause < 0 {
+			c.since = now
+		}
+		if err := s.note(ctx, name, c, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note records that something is in force at a time.
+func (s *Store) note(ctx context.Context, name string, c current, at time.Time) error {
+	c.said = s.options().Now()
+	s.inForce[name] = c
+	return s.change(ctx, func(tx *sql.Tx, revision int64) error {
+		since := c.since.Unix()
+		if _, err := tx.ExecContext(ctx, "INSERT INTO in_force VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET last = max(last, excluded.last), changed = excluded.changed",
+			c.hash, c.number, name, strconv.FormatInt(since, 10), since, max(since, at.Unix()), revision); err != nil {
+			return err
+		}
+		return touch(ctx, tx, "in_force", 0, revision)
+	})
+}
+
+// period is a row of in_force.
+type period struct {
+	id, number, name string
+	Period
+}
+
+const selectPeriods = "SELECT hash, version, name, first, last FROM in_force"
+
+// addPeriods gives publications the periods in which a server, whichever it is, recorded them, in order.
+func addPeriods(all []Publication, periods []period) {
+	slices.SortFunc(periods, func(a, b period) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
+	for i := range all {
+		p := &all[i]
+		for _, x := range periods {
+			if x.id != p.ID || x.number != p.Number || x.name != p.Name {
+				continue
+			}
+			if n := len(p.Periods); n > 0 && x.From.Sub(p.Periods[n-1].To) <= maxPause {
+				last := &p.Periods[n-1]
+				if x.To.After(last.To) {
+					last.To = x.To
+				}
+				continue
+			}
+			p.Periods = append(p.Periods, x.Period)
+		}
+		if len(p.Periods) > 0 {
+			p.First = p.Periods[0].From
+		}
+	}
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// alarmSubject is what [noAlarm] is judged by.
+type alarmSubject struct {
+	Notices  []notice
+	Recorded claim.Known[struct{}] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+}
+
+var noAlarm = claim.Register("no-alarm", func(s alarmSubject) claim.Finding {
+	f := claim.Finding{
+		Text:     "No alert and no warning: what was checked is below",
+		Unjudged: "No alert and no warning in what could be seen, which is not all",
+	}
+	if len(s.Notices) == 0 {
+		return f
+	}
+	alarms := 0
+	for _, n := range s.Notices {
+		alarms += map[bool]int{true: 1}[n.Alert]
+	}
+	warnings := len(s.Notices) - alarms
+	text := plural(alarms, "alert", "alerts")
+	switch {
+	case alarms == 0:
+		text = plural(warnings, "warning", "warnings")
+	case warnings > 0:
+		text += " and " + plural(warnings, "warning", "warnings")
+	}
+	f.Fails, f.Text = true, text+": "+map[bool]string{true: "first, "}[len(s.Notices) > 1]+strings.TrimSuffix(sentence(s.Notices[0].Heading), ".")
+	return f
+})
+
+// summary describes the problems in a sentence.
+func (v *view) summary() claim.Claim {
+	s := alarmSubject{Notices: v.notices()}
+	if c, err := v.coverage(v.Now.Add(-24*time.Hour), v.Now); err == nil {
+		s.Recorded = claim.Read(struct{}{}, c)
+	}
+	return claim.Judge(noAlarm, s)
+}
+
+// searched are the requests of verified search engines in a time.
+type searched struct {
+	requests int64
+	unmeant  []store.Row // blocked, and no rule says that this is intended
+	blocks   bool        // the policy in force blocks crawlers of some kind
+}
+
+// blockedSubject is what [noneBlocked] is judged by.
+type blockedSubject struct {
+	Requests claim.Known[searched] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+}
+
+var noneBlocked = claim.Register("none-blocked-unmeant", func(s blockedSubject) claim.Finding {
+	all, _ := s.Requests.Get()
+	return claim.Finding{
+		Fails:    len(all.unmeant) > 0,
+		Text:     plural(all.requests, "request", "requests") + " of verified search engines in the last 24 hours: none was blocked except where a rule says that this is intended",
+		Unjudged: "Whether verified search engines were blocked in the last 24 hours cannot be judged",
+		Matters:  func(claim.Gap) bool { return all.blocks },
+	}
+})
+
+// readSearched returns the requests of verified search engines in the last day.
+func (v *view) readSearched() (claim.Known[searched], error) {
+	none := claim.Known[searched]{}
+	from, to := v.Now.Add(-24*time.Hour), v.Now.Add(time.Hour)
+	rows, err := v.totals(v.searchEngines(from, to, store.ByCrawler, store.ByRule, store.ByHost, store.ByDecision))
+	if err != nil {
+		return none, err
+	}
+	s := searched{blocks: v.Running != nil && blocksAnyone(v.Running.Spec())}
+	for _, r := range rows {
+		s.requests += r.Requests
+		if r.Values[store.ByDecision] != string(activity.Blocked) {
+			continue
+		}
+		if r.Requests, err = v.unmeant(r, from, to); err != nil {
+			return none, err
+		}
+		if r.Requests > 0 {
+			s.unmeant = append(s.unmeant, r)
+		}
+	}
+	c, err := v.coverage(from, to)
+	return claim.Read(s, c), err
+}
+
+// blocksAnyone reports whether a policy blocks crawlers at all.
+func blocksAnyone(s *policy.Spec) bool {
+	return s.Enforcement.Mode == policy.ModeBlock || slices.ContainsFunc(s.Rules, func(r policy.Rule) bool { return r.Enforce == policy.ModeBlock })
+}
+
+// unmeant returns how many blocked requests no rule calls intended. That is asked of the rule itself: where several
+// rules have the name that was recorded, each path is decided again.
+func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
+	if v.Running == nil {
+		return r.Requests, nil
+	}
+	var named, meant int
+	for _, rule := range v.Running.Spec().Rules {
+		if v.Running.Site.RuleName(&rule) == r.Values[store.ByRule] {
+			named++
+			meant += map[bool]int{true: 1}[means(&rule)]
+		}
+	}
+	switch {
+	case meant == 0:
+		return r.Requests, nil
+	case meant == named:
+		return 0, nil
+	}
+	q := v.searchEngines(from, to, store.ByPath)
+	for _, d := range []store.Dimension{store.ByCrawler, store.ByRule, store.ByHost, store.ByDecision} {
+		q.Only[d] = []string{r.Values[d]}
+	}
+	rows, err := v.totals(q)
+	left := r.Requests
+	for _, at := range rows {
+		e := v.Running.Site.Edge(policy.Query{
+			Crawler: v.Running.Site.Policy.Crawler(r.Values[store.ByCrawler]), Identity: policy.Verified,
+			Host: r.Values[store.ByHost], Path: at.Values[store.ByPath], Now: v.Now,
+		})
+		if e.Blocked() && e.Decision.Rule != nil && means(e.Decision.Rule) {
+			left -= at.Requests
+		}
+	}
+	return left, err
+}
+
+// means reports whether a rule says that it means to block search engines.
+func means(r *policy.Rule) bool {
+	return r.Intended || slices.Contains(r.IntendedChecks, "blocks-search")
+}
+
+// inForceSubject is what [inForce] is judged by.
+type inForceSubject struct {
+	History claim.Known[*history] `gap:"history" what:"what was published cannot be read" close:"see Health"`
+	File    string
+	Tests   int // that passed
+}
+
+var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
+	f := claim.Finding{Fails: true, Text: "No policy is in force", Unjudged: "It is not known which version is in force"}
+	h, _ := s.History.Get()
+	if h == nil {
+		return claim.Finding{Unjudged: f.Unjudged}
+	}
+	if live := h.live(); live != nil {
+		f.Fails = false
+		f.Text = fmt.Sprintf("%s of %s is in force since %s UTC", live.Label(), s.File, live.Since().UTC().Format("2 Jan 2006, 15:04"))
+		if s.Tests > 0 {
+			f.Text += "; " + plural(s.Tests, "test", "tests") + " of it passed when it was loaded"
+		}
+	}
+	return f
+})
+
+// recordedSubject is what [noneUnrecorded] is judged by.
+type recordedSubject struct {
+	Recorders int
+	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+}
+
+var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) claim.Finding {
+	missed, _ := s.Recorded.Get()
+	f := claim.Finding{Unjudged: "Some requests of the last 24 hours are missing in the totals"}
+	switch {
+	case s.Recorders == 0:
+		f.Fails, f.Text = true, "Nothing is recorded"
+	case missed > 0:
+		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded since the recorders were opened"
+	default:
+		f.Text = "No request is missing: neither in " + plural(s.Recorders, "recorder", "recorders") + " since the start, nor in the totals of the last 24 hours"
+	}
+	return f
+})
+
+// inOrder says what was checked and found right, and what that check looked at.
+func (v *view) inOrder() (all []claim.Claim) {
+	if v.Running != nil && !v.Running.first {
+		s := inForceSubject{File: v.Running.File()}
+		if h, err := v.history(); err == nil {
+			s.History = claim.Read(h, claim.Coverage{})
+		}
+		if !failingTests(v.Running.Warnings) {
+			s.Tests = len(v.Running.Spec().Expect)
+		}
+		all = append(all, claim.Judge(inForce, s))
+	}
+	if v.store != nil {
+		known, _ := v.searchedLately()
+		if s, _ := known.Get(); s.requests > 0 {
+			all = append(all, claim.Judge(noneBlocked, blockedSubject{known}))
+		}
+		if v.may == nil {
+			all = append(all, v.recorded())
+		}
+	}
+	return slices.DeleteFunc(all, func(c claim.Claim) bool { return c.Outcome() == claim.Fails }) // which is a notice
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+)
+
+// lacking is a store with gaps.
+type lacking struct {
+	store.Queries
+	gaps []claim.Gap
+}
+
+func (l lacking) Coverage(context.Context, time.Time, time.Time) (claim.Coverage, error) {
+	return claim.Coverage{Gaps: l.gaps}, nil
+}
+
+// No page reassures while requests were dropped before the last restart, or while a server of the fleet is silent, behind
+// or has a wrong clock; and people of one site do not see the names of servers.
+func TestNothingReassuresAboveAGap(t *testing.T) {
+	s := startCaddyWith(t, testPolicy, t.TempDir())
+	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
+	whole := lacking{runningStore(""), nil}
+	if body, err := pageWith(t, s, whole, "", nil); err != nil || !strings.Contains(body, "No alert and no warning: what was checked is below.") || !strings.Contains(body, "none was blocked except where a rule says") {
+		t.Fatalf("without a gap: %v, %s", err, body)
+	}
+	for _, g := range []claim.Gap{
+		{Name: store.GapNotRecorded, What: "500,000 requests could not be recorded", Close: "replay the access log"},
+		{Name: store.GapSilentServer, What: "the server node-7 of the fleet is silent for 1m0s", Close: "start it"},
+		{Name: store.GapUnsentRows, What: "the server node-7 of the fleet has not sent all", Close: "wait"},
+		{Name: store.GapClocksApart, What: "the clock of the server node-7 is wrong", Close: "set its clock"},
+	} {
+		store := lacking{runningStore(""), []claim.Gap{g}}
+		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that is known to read robots.txt has read the newest, each by its own identity.</p>"} {
+			body, err := pageWith(t, s, store, page, nil)
+			if err != nil || !strings.Contains(strings.ToLower(body), strings.ToLower(g.What)) && page != "published" {
+				t.Errorf("%s: %v: nothing about %q in %s", page, err, g.What, body)
+			}
+			for word := range strings.SplitSeq(not, "|") {
+				if strings.Contains(body, word) {
+					t.Errorf("%s: %q beside %q", page, word, g.What)
+				}
+			}
+		}
+		v := viewOf(t, s, "")
+		v.store, v.may = store, []string{"www.example.com"}
+		if text := v.Unseen(); text == "" || strings.Contains(text, "node-7") {
+			t.Errorf("a site is told: %q", text)
+		}
+	}
+}
+
+// Intended is a property of a rule, not of its name: of two rules without names, one says that it means to block search
+// engines.
+func TestIntendedIsTheRuleItself(t *testing.T) {
+	const rules = `version: 1
+rules:
+  - {for: everyone, disallow: {crawl: /staging/}, enforce: block, intended: [blocks-search]}
+  - {for: everyone, disallow: {crawl: /shop/}, enforce: block}
+`
+	s := startCaddyWith(t, rules, t.TempDir())
+	blocked := func(path string) activity.Request {
+		return activity.Request{
+			Time: time.Now(), Host: "www.example.com", Path: path, Crawler: "Googlebot", Category: "search", Identity: activity.Verified,
+			Decision: activity.Blocked, Rule: "everyone",
+		}
+	}
+	recorded(t, s, blocked("/staging/a"), blocked("/staging/b"), blocked("/staging/b"))
+	if body := get(t, s, "").Body.String(); strings.Contains(body, "is being blocked") || !strings.Contains(body, "none was blocked except where a rule says") {
+		t.Errorf("what is intended: %s", body)
+	}
+	recorded(t, s, blocked("/shop/a"), blocked("/shop/b"))
+	if body := get(t, s, "").Body.String(); !strings.Contains(body, "In the last 24 hours 2 requests of verified Googlebot were blocked") || strings.Contains(body, "none was blocked except") {
+		t.Errorf("what is not intended: %s", body)
+	}
+}

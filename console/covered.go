@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+)
+
+// coverage says what the numbers of a time do not include. It names no server to people who may not see all hosts.
+func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
+	if v.store == nil {
+		return claim.Coverage{}, nil
+	}
+	c, err := v.store.Coverage(v.ctx, from, to)
+	if v.may == nil {
+		return c, err
+	}
+	c.Servers = nil
+	for i := range c.Gaps {
+		g := &c.Gaps[i]
+		g.Close = "tell the people who run the server"
+		switch g.Name {
+		case store.GapNotRecorded:
+			g.What += " (of all hosts)"
+		case store.GapSilentServer:
+			g.What = "a server is silent, so its last requests are missing"
+		case store.GapUnsentRows:
+			g.What = "a server has not sent all of its requests"
+		case store.GapClocksApart:
+			g.What = "the clock of a server is wrong"
+		}
+	}
+	return c, err
+}
+
+// Unseen says how much of the period is not in the numbers.
+func (v *view) Unseen() string {
+	from, to := v.span()
+	text := v.missing(from, to)
+	if v.node != "" {
+		text += " These are the requests of the server " + v.node + " alone."
+	}
+	return strings.TrimSpace(text)
+}
+
+// missing says what the numbers of a time do not include, in sentences that begin with a space.
+func (v *view) missing(from, to time.Time) (text string) {
+	c, err := v.coverage(from, to)
+	if err != nil {
+		return " It is not known which requests are missing here: " + firstLine(err.Error()) + "."
+	}
+	for _, g := range c.Gaps {
+		text += " Missing: " + g.What + "."
+	}
+	return text
+}
+
+// unsent says which servers have not sent all that they know.
+func (v *view) unsent() string { return v.missing(v.Now.Add(-time.Minute), v.Now) }
+
+// coverageNotices warns of what the numbers of the last day do not include.
+func (v *view) coverageNotices() (all []notice) {
+	c, err := v.coverage(v.Now.Add(-24*time.Hour), v.Now)
+	see := []action{{"See the recorders", v.Link("health", "#", "rec")}}
+	if err != nil {
+		return []notice{{Screen: "health", Heading: "It is not known whether all requests were recorded", Text: sentence(firstLine(err.Error())), Actions: see}}
+	}
+	for _, g := range c.Gaps {
+		all = append(all, notice{Screen: "health", Since: g.From, Heading: strings.TrimSuffix(sentence(g.What), "."), Text: sentence("the totals are too low by what is missing; the site itself was not slowed. To close this: " + g.Close), Actions: see})
+	}
+	return all
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+)
+
+// recorded records requests in a console that runs, and waits until it shows them.
+func recorded(t *testing.T, s *server, requests ...activity.Request) {
+	t.Helper()
+	before := int64(0)
+	sum := func() int64 {
+		rows, err := runningStore("").Totals(t.Context(), viewOf(t, s, "?days=7").query())
+		if err != nil || len(rows) == 0 {
+			return 0
+		}
+		return rows[0].Requests
+	}
+	for range 100 {
+		if runningStore("") != nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	before = sum()
+	for _, v := range requests {
+		recorders.Running().Record(v)
+	}
+	for range 100 {
+		if sum() == before+int64(len(requests)) {
+			time.Sleep(answersFor)
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("%d requests, want %d more than %d", sum(), len(requests), before)
+}
+
+// What an unverified client did under the name of a crawler is not said of the verified one, neither to accuse it nor to
+// praise it; and "all blocked" and "obeyed" are about what was served and read.
+func TestClaimsAreOfOneIdentity(t *testing.T) {
+	s := startCaddyWith(t, testPolicy, t.TempDir())
+	live := viewOf(t, s, "").Running.Publication()
+	now := time.Now()
+	request := func(crawler, kind string, identity activity.Identity, decision activity.Decision, change func(*activity.Request)) activity.Request {
+		v := activity.Request{
+			Time: now, Host: "www.example.com", Path: "/a", Crawler: crawler, Category: kind, Identity: identity, Decision: decision,
+			Rule: "r", Publication: live.ID[:12], Number: live.Number, Robots: "t2",
+		}
+		change(&v)
+		return v
+	}
+	times := func(n int, v activity.Request) (all []activity.Request) {
+		for range n {
+			all = append(all, v)
+		}
+		return all
+	}
+	reads := func(version, publication, number, form string) func(*activity.Request) {
+		return func(v *activity.Request) {
+			v.Path, v.RobotsTxt, v.Robots, v.Publication, v.Number, v.Form = "/robots.txt", true, version, publication, number, form
+		}
+	}
+	violates := func(v *activity.Request) { v.Violation = true }
+	var all []activity.Request
+	for _, r := range [][]activity.Request{
+		// A verified Googlebot has read the version before; an unverified one the newest, against which it asks.
+		times(1, request("Googlebot", "search", activity.Verified, activity.Allowed, reads("t1", "000000000000", "0.1", "https"))),
+		times(41, request("Googlebot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Robots = "t1" })),
+		times(1, request("Googlebot", "search", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),
+		times(7, request("Googlebot", "search", activity.Unverified, activity.Allowed, violates)),
+		// Two sites, http and https, whose sitemaps differ.
+		times(1, request("Bingbot", "search", activity.Verified, activity.Allowed, reads("t2 by http", live.ID[:12], live.Number, "http"))),
+		// More requests were blocked than were violations, and some violations were served.
+		times(1, request("AhrefsBot", "seo", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),
+		times(30, request("AhrefsBot", "seo", activity.Unverified, activity.Blocked, func(*activity.Request) {})),
+		times(17, request("AhrefsBot", "seo", activity.Unverified, activity.Blocked, violates)),
+		times(6, request("AhrefsBot", "seo", activity.Unverified, activity.WouldBlock, violates)),
+		// An impostor that reads nothing.
+		times(39, request("GPTBot", "ai-training", activity.Impostor, activity.Blocked, func(v *activity.Request) { v.Robots = "" })),
+	} {
+		all = append(all, r...)
+	}
+	recorded(t, s, all...)
+	for page, c := range map[string]struct{ has, hasNot string }{
+		"crawler?name=Googlebot":                     {"It came 42 times|it is who it says. It obeyed every robots.txt that it had read|8 requests</a>", "violations,|8 times"},
+		"crawler?name=Googlebot&identity=unverified": {"who it is was not proven|7 violations", "it is who it says|obeyed"},
+		"crawler?name=AhrefsBot":                     {"23 violations, of which 17 were blocked", "all blocked|obeyed"},
+		"crawler?name=GPTBot&identity=impostor":      {"39 requests", "obeyed"},
+		"who-came.csv": {
+			"Googlebot,Google,search,verified,42,42,0,0,0,0,0,0,|Googlebot,Google,search,unverified,8,8,0,0,0,0,7,0,|GPTBot,OpenAI,ai-training,impostor,39,0,0,0,39,0,0,39,", "",
+		},
+		"published": {
+			"1 crawler has not read it yet|identity=verified&amp;name=Googlebot\">Googlebot</a> <span class=\"v v-verified\">Verified</span><span class=\"sub\">www.example.com</span></th><td><span class=\"tag warn\">old</span> v0.1",
+			"Every crawler|name=Bingbot\">Bingbot</a> <span class=\"v v-verified\">Verified</span><span class=\"sub\">www.example.com</span></th><td><span class=\"tag warn\">old",
+		},
+	} {
+		body := get(t, s, page).Body.String()
+		for want := range strings.SplitSeq(c.has, "|") {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %q in %s", page, want, body)
+			}
+		}
+		for not := range strings.SplitSeq(c.hasNot, "|") {
+			if not != "" && strings.Contains(body, not) {
+				t.Errorf("%s: %q", page, not)
+			}
+		}
+	}
+}
