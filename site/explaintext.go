@@ -177,6 +177,8 @@ func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 		return fmt.Sprintf("the pattern of line %s is longer", line(d))
 	case policy.NotWithin:
 		return fmt.Sprintf("%s also covers paths outside %s", a.Statement.Pattern, d.Statement.Pattern)
+	case policy.OnlyFallback:
+		return "the site's own robots.txt decides only where the policy says nothing"
 	case policy.NoObstacle:
 	}
 	return ""
