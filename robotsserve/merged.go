@@ -174,7 +174,10 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 		}
 	}()
 	var d *drawing
-	d, problems, notes = newLayout(s.p).drawMerged(site.host, a.Other)
+	_, d, problems, notes = drawMerged(s.p, site.host, a.Other)
+	if d == nil {
+		return nil
+	}
 	if n := d.least(s.p); n > robotstxt.MaxSize {
 		problems = append(problems, tooLarge(s.p, n))
 	}

@@ -134,6 +134,9 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 	g.collect()
 	records, problems := l.acap.Write(host)
 	d := &drawing{eol: "\n", groups: g.arrange(), left: g.left}
+	if below != nil {
+		d.theirs = below.Preamble()
+	}
 	if records != nil {
 		d.eol = "\r\n" // what the grammar of ACAP 1.0 asks for, and RFC 9309 takes
 	}
