@@ -78,7 +78,7 @@ func (v *view) isCurrent(h *history, host, version string) bool {
 	current, ok := h.current[host]
 	switch live := h.live(); {
 	case ok || v.Running == nil:
-	case !v.Running.merges:
+	case v.Running.below == nil:
 		f, _ := robotsserve.Render(v.Running.Site.Policy, host, robotsserve.Options{})
 		current = robotsserve.Version(f.ETag)
 	case live != nil:

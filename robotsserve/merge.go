@@ -22,9 +22,9 @@ func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*Fi
 	if d == nil {
 		return nil, problems, notes
 	}
-	v := d.vary(p, host, o)
-	problems = append(problems, addSitemaps(other, d, &v)...)
-	f, problems := d.file(l.p, v, problems)
+	o.Below = other
+	v, more := d.vary(p, host, o)
+	f, problems := d.file(l.p, v, append(problems, more...))
 	return f, problems, notes
 }
 

@@ -181,8 +181,8 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	if n := d.least(s.p); n > robotstxt.MaxSize {
 		problems = append(problems, tooLarge(s.p, n))
 	}
-	v := d.vary(s.p, host, s.o.Options)
-	problems = append(problems, addSitemaps(a.Other, d, &v)...)
+	_, more := d.vary(s.p, host, s.o.below(a.Other, ""))
+	problems = append(problems, more...)
 	for _, p := range problems {
 		if p.Severity == policy.Error {
 			return nil
@@ -197,9 +197,7 @@ func (s *Server) fillMerged(m *served, site *site, host string, a Answer, other 
 	if m == nil {
 		return nil
 	}
-	d := m.drawing
-	v := d.vary(s.p, host, s.o.with(a.Scheme))
-	addSitemaps(other, d, &v)
+	v, _ := m.drawing.vary(s.p, host, s.o.below(other, a.Scheme))
 	c := m.fill(v)
 	if c.identity.size > robotstxt.MaxSize {
 		c = nil
