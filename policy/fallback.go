@@ -22,7 +22,7 @@ func (p *Policy) WithFallback(rules []Rule) (*Policy, error) {
 	return with, nil
 }
 
-// WithoutFallback returns the policy to which WithFallback added rules, or p.
+// WithoutFallback returns the policy without the rules of WithFallback.
 func (p *Policy) WithoutFallback() *Policy {
 	if p.above != nil {
 		return p.above

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A fallback decides about crawling where the policy states nothing, as it decides alone, and is never enforced.
+// Where the policy states nothing about crawling, the fallback decides in the way it does alone. It is never enforced.
 func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	counts := map[policy.Verdict]int{}

@@ -21,7 +21,7 @@ type grouping struct {
 	due      map[string]*group // by token in lower case: the group that a crawler named by rules should obey
 	nameless map[string]bool   // by token in lower case: crawlers that need no name
 	left     map[string]bool   // by token in lower case: those of them that no group names
-	below    *robotstxt.File   // a file that is merged, whose lines are the policy's fallback, or nil
+	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
 	room     int               // for the bytes of all groups
 	work     int               // statements made into cells
 	mostWork int

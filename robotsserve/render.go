@@ -24,7 +24,7 @@ const maxLine = 16 << 10
 // Options are what a rendering depends on beside the policy and the host.
 type Options struct {
 	Scheme string // completes sitemaps that the policy names by path; "" means https
-	// Below is the file whose lines are the policy's fallback: what it says of anything but crawling is added. Nil: none.
+	// Below is the file whose lines are the policy's fallback: its lines about anything but crawling are added. Nil: none.
 	Below *robotstxt.File
 }
 

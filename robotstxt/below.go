@@ -38,8 +38,8 @@ func (f *File) BelowClosed(p *policy.Policy) (*Below, error) {
 	return &Below{Policy: with, File: read, Closed: true, Left: left}, err
 }
 
-// fallback returns rules that say of crawling what the file says to each crawler of a policy, and to those that only the
-// file names. It also returns the file as the rules have it.
+// fallback returns rules that let each crawler crawl what the file allows: those of a policy, and those that only the
+// file names. It also returns the file without the groups that became no rules.
 func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 	own := *f
 	own.Groups, own.byName, own.notes = nil, map[string]*Group{}, slices.Clone(f.notes)

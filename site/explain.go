@@ -28,7 +28,7 @@ type Question struct {
 	// Verify, if not nil, checks the client against what the crawler's operator publishes, and returns the evidence
 	// in words. Without it the client is not verified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
-	// Below returns the host's own robots.txt with which the policy's is merged, nil for none, and whether it is known.
+	// Below returns the host's own robots.txt, which the policy's is merged with, nil for none, and whether it is known.
 	// It is nil if nothing is merged.
 	Below func(host string) (below *robotstxt.File, known bool)
 }
@@ -133,7 +133,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	if e.AnyCase {
 		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers distinguish letter case (RFC 9309 section 2.2.2)")
 	}
-	if !known {
+	if d, _ := s.crawling(query); !known && d.Verdict == policy.Unstated { // otherwise the file cannot change the answer
 		robots.Differs = append(robots.Differs, "robots_txt merge: the site's own robots.txt is not known yet, and it decides where the policy says nothing; request /robots.txt of this host once, and ask again")
 	}
 	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, &target, clients)}

@@ -74,7 +74,7 @@ func (s *Site) Over(below *robotstxt.File) (*Site, error) {
 	return newSite(&f), nil
 }
 
-// over is Over for a host's file, if that is known.
+// over is Over for a host's file, or the site itself.
 func (s *Site) over(below func(host string) (*robotstxt.File, bool), host string) (*Site, bool) {
 	f, known := below(host)
 	if f == nil {

@@ -161,7 +161,7 @@ func (rec *recorder) redirect() string {
 // may be nil.
 func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut func([]byte) []byte) ([]byte, error) {
 	switch {
-	case rec.status == 0:
+	case rec.status == 0, rec.status == http.StatusNoContent:
 		return nil, fmt.Errorf("%w: no response", errNone)
 	case rec.status != http.StatusOK && rec.status != http.StatusNonAuthoritativeInfo:
 		return nil, statusError(rec.status)
