@@ -27,8 +27,8 @@ import (
 
 type File struct {
 	Name    string
-	Spec    *policy.Spec // what the file states, with defaults, and with the whole catalog as Crawlers
-	Policy  *policy.Policy // of Spec, with the lines of Options.Below as its fallback
+	Spec    *policy.Spec      // what the file states, with defaults, and with the whole catalog as Crawlers
+	Policy  *policy.Policy    // of Spec, with the lines of Options.Below as its fallback
 	Catalog *crawlers.Catalog // the built-in catalog with the file's own crawlers
 	Effect  *effect.Engine    // of Policy
 
