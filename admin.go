@@ -129,7 +129,7 @@ func (*adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Merges: how.Merges()}
+	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Below: how.Upstream()}
 	if address := q.Get("address"); address != "" {
 		addr, err := netip.ParseAddr(address)
 		if err != nil {
@@ -145,7 +145,7 @@ func (*adminAPI) verification(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // mergeNote says what a robots.txt may lack that is shown without the upstream's.
-const mergeNote = "robots_txt merge: the upstream's robots.txt is not known: it has none, or no client has requested this one yet. When it is served, its lines are added where the policy is silent"
+const mergeNote = "robots_txt merge: the upstream's robots.txt is not known, because no client has requested this one yet. When it is served, its lines are added where the policy is silent"
 
 func isError(p policy.Problem) bool { return p.Severity == policy.Error }
 
@@ -160,11 +160,17 @@ func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	f, _ := robotsserve.Render(s.Site.Policy, host, robotsserve.Options{})
-	if other := how.Upstream(host); other != nil {
+	var other *robotstxt.File
+	known := true
+	if upstream := how.Upstream(); upstream != nil {
+		other, known = upstream(host)
+	}
+	if other != nil {
 		if both, problems, _ := robotsserve.Merge(s.Site.Policy, host, other, robotsserve.Options{}); !slices.ContainsFunc(problems, isError) {
 			f = both
 		}
-	} else if how.Merges() {
+	}
+	if !known {
 		_, err = fmt.Fprintf(w, "# %s\n\n%s", mergeNote, f.Body)
 		return err
 	}
@@ -242,10 +248,9 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// served says whether a site merges the upstream's robots.txt, and what that is.
+// served finds the upstream's robots.txt that a site merges.
 type served interface {
-	Merges() bool
-	Upstream(host string) *robotstxt.File
+	Upstream() func(host string) (below *robotstxt.File, known bool)
 }
 
 // chosenSnapshot returns the policy for a host that a request asks about.

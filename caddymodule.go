@@ -221,7 +221,7 @@ func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
 }
 
 // lastOfUpstream returns what finds the robots.txt of a host's upstream, nil if it is not merged.
-func (h *Handler) lastOfUpstream() func(host string) *robotstxt.File {
+func (h *Handler) lastOfUpstream() func(host string) (below *robotstxt.File, known bool) {
 	if h.RobotsTxt != "merge" {
 		return nil
 	}

@@ -138,7 +138,7 @@ func (v *view) answer(agent, address, from string) (*answered, error) {
 	if !v.allowed(policy.NormalizeHost(u.Host)) {
 		return nil, failed(http.StatusBadRequest, "These pages are about %s only.", strings.Join(v.may, ", "))
 	}
-	question := site.Question{Agent: agent, URL: u, Now: v.Now, Merges: v.Running.merges}
+	question := site.Question{Agent: agent, URL: u, Now: v.Now, Below: v.Running.below}
 	if from != "" {
 		addr, err := netip.ParseAddr(from)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -16,9 +17,9 @@ import (
 type running struct {
 	*source.Snapshot
 	Name     string
-	document *source.Document // nil: a file of one host
-	merges   bool
-	first    bool // there is no policy yet: it is empty
+	document *source.Document                                      // nil: a file of one host
+	below    func(host string) (below *robotstxt.File, known bool) // see site.Question
+	first    bool                                                  // there is no policy yet: it is empty
 }
 
 // Spec is the parsed policy.
@@ -60,7 +61,7 @@ func (v *view) choose() (*running, error) {
 			continue
 		}
 		if s, err := h.Get(v.ctx, host); err == nil && s != nil {
-			return &running{Snapshot: s, Name: h.Name(), merges: h.Merges()}, nil
+			return &running{Snapshot: s, Name: h.Name(), below: h.Upstream()}, nil
 		}
 	}
 	if len(documents) == 0 {
@@ -78,7 +79,7 @@ func (v *view) choose() (*running, error) {
 }
 
 func ofDocument(d *source.Document) *running {
-	return &running{Snapshot: d.Current(), Name: d.Name, document: d, merges: d.Merges()}
+	return &running{Snapshot: d.Current(), Name: d.Name, document: d, below: d.Upstream()}
 }
 
 // waiting is an empty policy where there is none yet; nil if there is one. A site's own pages do

@@ -234,7 +234,7 @@ func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u 
 	if a.impostor {
 		agent = "Googlebot"
 	}
-	c.Answer = v.explain(site.Question{Agent: agent, URL: page, Now: v.Now, Merges: v.Running.merges, Verify: func(crawlers.Verification) (policy.Identity, string) {
+	c.Answer = v.explain(site.Question{Agent: agent, URL: page, Now: v.Now, Below: v.Running.below, Verify: func(crawlers.Verification) (policy.Identity, string) {
 		return a.identity, ""
 	}})
 	c.AskLink = v.Link("ask", "agent", agent, "url", page.String())

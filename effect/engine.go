@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Engine answers for one policy. It does not change, and may be shared.
@@ -20,6 +21,7 @@ type Engine struct {
 
 	Policy *policy.Policy
 	Robots *robotsserve.Server // the robots.txt of every host, for sites with https
+	Below  *robotstxt.File     // the site's own robots.txt, whose lines are the policy's fallback; nil for none
 
 	catalog *crawlers.Catalog
 	license license
@@ -30,11 +32,22 @@ type Engine struct {
 }
 
 // New returns the engine of a policy whose crawlers are in a catalog.
-func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine {
+func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine { return newEngine(p, catalog, nil) }
+
+// Over returns the engine of the same policy with a site's own robots.txt below it, see [robotstxt.File.Below].
+func (e *Engine) Over(below *robotstxt.File) (*Engine, error) {
+	b, err := below.Below(e.Policy.WithoutFallback())
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(b.Policy, e.catalog, b.File), nil
+}
+
+func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.File) *Engine {
 	spec := p.Spec()
 	e := &Engine{
-		Projection: Projection{p, p.Folded()}, Policy: p, catalog: catalog, license: licenseOf(spec.Publish.License),
-		Robots: robotsserve.NewServer(p, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "https"}}),
+		Projection: Projection{p, p.Folded()}, Policy: p, Below: below, catalog: catalog, license: licenseOf(spec.Publish.License),
+		Robots: robotsserve.NewServer(p, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "https", Below: below}}),
 		limits: hasLimits(spec.Rules), ends: endsOf(spec.Rules),
 	}
 	e.catches = catchesOf(p, catalog)

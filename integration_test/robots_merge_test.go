@@ -102,7 +102,7 @@ func TestRobotsMerge(t *testing.T) {
 		{"JSON", text(`{"error": "no such page"}`, "Content-Type", "application/json"), oursAlone, "max-age=3600"},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://www.example.com/robots.txt", http.StatusMovedPermanently)
-		}, oursAlone, "max-age=3600"},
+		}, oursAlone, "max-age=60"},
 		{"10 MB", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			_, _ = io.WriteString(w, upstreamRobots)
@@ -311,7 +311,15 @@ func TestRobotsMergeInTheAdminAPI(t *testing.T) {
 	if r := s.ask(http.MethodGet, path, nil); r.body != served.body || r.Header.Get("Etag") != served.Header.Get("Etag") {
 		t.Errorf("%v %s\nserved %v %s", r.Header, r.body, served.Header, served.body)
 	}
-	if r := s.ask(http.MethodGet, "/robots_policy/explain?agent=GPTBot&url=http://x/", nil); !strings.Contains(r.body, "robots_txt merge: the lines of the site's own robots.txt") {
-		t.Error(r.body)
+	const unknown = "the site's own robots.txt is not known yet"
+	for question, want := range map[string]string{
+		"agent=Googlebot&url=http://x/cart/":         unknown,
+		"agent=Googlebot&url=http://127.0.0.1/cart/": "the site's own robots.txt:2",
+		"agent=GPTBot&url=http://x/cart/":            `"may_crawl": false`, // whatever the site's file says
+	} {
+		r := s.ask(http.MethodGet, "/robots_policy/explain?"+question, nil)
+		if !strings.Contains(r.body, want) || strings.Contains(r.body, unknown) != (want == unknown) {
+			t.Errorf("%s: %s", question, r.body)
+		}
 	}
 }

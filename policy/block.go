@@ -21,9 +21,15 @@ type cell struct {
 type condition struct {
 	identity Demand
 	purposes []string
+	fallback bool // see Rule.Fallback
 }
 
-func (r *Rule) condition() condition { return condition{r.Identity, foldedAll(r.UsagePurposes)} }
+func (r *Rule) condition() condition {
+	return condition{r.Identity, foldedAll(r.UsagePurposes), r.Fallback}
+}
+
+// key tells conditions apart.
+func (c *condition) key() string { return fmt.Sprintf("%d %q %t", c.identity, c.purposes, c.fallback) }
 
 type blockSource struct {
 	id        int
@@ -102,7 +108,7 @@ func (c *compiler) build(sources []*blockSource) []*block {
 	byCondition := map[string][]*blockSource{}
 	var keys []string
 	for _, s := range sources {
-		key := fmt.Sprintf("%d %q", s.condition.identity, s.condition.purposes)
+		key := s.condition.key()
 		if byCondition[key] == nil {
 			keys = append(keys, key)
 		}

@@ -149,7 +149,7 @@ func (c *compiler) source(r *Rule) *blockSource {
 	slices.Sort(hosts)
 	hosts = slices.Compact(hosts)
 	cond := r.condition()
-	key := fmt.Sprintf("%q %v %d %q", audiences, hosts, cond.identity, cond.purposes)
+	key := fmt.Sprintf("%q %v %s", audiences, hosts, cond.key())
 	b := c.blocks[key]
 	if b == nil {
 		b = &blockSource{
@@ -189,6 +189,10 @@ func (p *Policy) Folded() *Policy {
 	spec.Rules = slices.Clone(p.spec.Rules)
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
+		if r.Fallback { // readers of robots.txt distinguish letter case (RFC 9309 section 2.2.2)
+			r.Statements = nil
+			continue
+		}
 		r.Statements, r.EngineRules = slices.Clone(r.Statements), slices.Clone(r.EngineRules)
 		for j := range r.Statements {
 			fold(&r.Statements[j].Pattern)

@@ -183,7 +183,7 @@ func (s *search) askAtom(q *Query, path string, r *reach, hosts []int32, u Usage
 				s.found.drop()
 				continue
 			}
-			f.scope = scope{r.tier, &r.audience, s.p.hosts.rank(h), direct}
+			f.scope = scope{r.tier, &r.audience, s.p.hosts.rank(h), direct, b.condition.fallback}
 		}
 	}
 }

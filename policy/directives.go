@@ -28,7 +28,7 @@ func (p *Policy) blocksFor(q *Query) (all []placed) {
 			}
 			for _, b := range c.blocks {
 				if b.condition.holds(q) {
-					all = append(all, placed{scope{t, &a.audience, p.hosts.rank(h), true}, b})
+					all = append(all, placed{scope{t, &a.audience, p.hosts.rank(h), true, b.condition.fallback}, b})
 				}
 			}
 		}

@@ -45,6 +45,7 @@ const (
 	ElseOnly                      // a permission for everyone-else, a prohibition for everyone
 	Shorter                       // of the same audience, host and usage, with a shorter pattern
 	NotWithin                     // some paths of the permission lie outside the prohibition's pattern
+	OnlyFallback                  // the permission is from the site's own robots.txt, the prohibition from the policy
 )
 
 // Overrides reports whether permission a opens what prohibition d closes, wherever both match.
@@ -99,7 +100,7 @@ func (p *Policy) within(inner, outer pathpattern.Pattern) Obstacle {
 }
 
 func (x *Applied) scope() scope {
-	return scope{x.Tier, &x.Audience, int32(x.Host), x.Direct}
+	return scope{x.Tier, &x.Audience, int32(x.Host), x.Direct, x.Rule.Fallback}
 }
 
 // scope is everything about a statement but its path.
@@ -108,6 +109,7 @@ type scope struct {
 	audience *Audience
 	host     int32 // see Applied.Host
 	direct   bool
+	fallback bool // see Rule.Fallback
 }
 
 // relation decides whether a statement of one scope overrides, or sets aside, one of another.
@@ -123,6 +125,10 @@ const (
 // against relates a permission of scope a to a prohibition, or another permission, of scope d.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {
+	case d.fallback && !a.fallback:
+		return always, NoObstacle
+	case a.fallback && !d.fallback:
+		return never, OnlyFallback
 	case a.host < d.host:
 		return never, WiderHost
 	case d.direct && !a.direct:
@@ -148,6 +154,10 @@ func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 // compare orders scopes by audience, host and usage, the narrowest first.
 func (a *scope) compare(b *scope) int {
 	switch {
+	case a.fallback != b.fallback && b.fallback:
+		return -1
+	case a.fallback != b.fallback:
+		return 1
 	case a.tier != b.tier:
 		return int(a.tier) - int(b.tier)
 	case a.host != b.host:

@@ -41,6 +41,8 @@ type Policy struct {
 
 	wilds      map[pathpattern.Pattern]int32   // numbers of the patterns with "*" or "$" of prohibitions and limited permissions
 	containers map[pathpattern.Pattern][]int32 // which of wilds the pattern of a permission lies within
+
+	above *Policy // see WithoutFallback; nil if the policy has no fallback
 }
 
 type reach struct {
@@ -107,6 +109,9 @@ func (p *Policy) Mode(d Decision) Mode {
 }
 
 func (p *Policy) modeOf(r *Rule) Mode {
+	if r != nil && r.Fallback {
+		return ModeOff
+	}
 	if r != nil && r.Enforce != ModeUnset {
 		return r.Enforce
 	}

@@ -209,6 +209,7 @@ type Rule struct {
 	IntendedChecks       []string // waives these guards, such as "blocks-search"
 	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest
+	Fallback             bool // it is from the site's own robots.txt, see Policy.WithFallback
 }
 
 // ActionRequest asks crawlers to act on one resource soon (ACAP 1.0 section 2.6). It does not affect

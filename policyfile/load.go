@@ -22,12 +22,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 type File struct {
 	Name    string
-	Spec    *policy.Spec // what the file states, with defaults, and with the whole catalog as Crawlers
-	Policy  *policy.Policy
+	Spec    *policy.Spec      // what the file states, with defaults, and with the whole catalog as Crawlers
+	Policy  *policy.Policy    // of Spec, with the lines of Options.Below as its fallback
 	Catalog *crawlers.Catalog // the built-in catalog with the file's own crawlers
 	Effect  *effect.Engine    // of Policy
 
@@ -40,6 +41,7 @@ type Options struct {
 	Catalog  *crawlers.Catalog // extended by the file's own crawlers; nil means the built-in one
 	Accepted bool              // says that these bytes were accepted before: a failing test of the file and a limit are warnings
 	Stored   bool              // says that they were stored as a policy, so names that changed since are understood
+	Below    *robotstxt.File   // the site's own robots.txt, which decides about crawling where the policy does not; nil: none
 }
 
 // Load parses, checks, compiles, lints and tests a policy file. Name is for messages. The diagnostics are sorted; there
@@ -93,11 +95,19 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	}
 	engine := effect.New(compiled, p.catalog)
 	p.lint(engine, o.Now)
+	if o.Below != nil {
+		over, err := engine.Over(o.Below)
+		if err != nil {
+			p.report(policy.Pos{}, "too-many-rules", "", "the policy cannot be merged with the site's robots.txt: %v", err)
+			return nil
+		}
+		engine = over
+	}
 	p.checkExpectations(engine, o)
 	if p.errors > 0 {
 		return nil
 	}
-	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalog: p.catalog, Effect: engine, lines: p.lines}
+	return &File{Name: p.file, Spec: p.spec, Policy: engine.Policy, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
 // compile compiles the rules. That they take too much work is an error, for accepted bytes a warning.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // groupBody is the lines of a group after those that name it.
@@ -24,7 +23,7 @@ var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 // no room or would take too long disallows everything.
 func (g *grouping) bodies(units []unit) []groupBody {
 	made := make([]groupBody, len(units))
-	cache := map[bodyKey]groupBody{} // in a large policy many classes share lines
+	cache := map[string]groupBody{} // in a large policy many classes share lines
 	size, seen := 0, map[string]bool{}
 	if g.below != nil {
 		for i := range units {
@@ -75,7 +74,7 @@ func (g *grouping) byImportance(units []unit) []int {
 		case i == 0:
 		case slices.ContainsFunc(u.infos, func(c *crawler) bool { return c.Category == "search" }):
 			rank[i] = 1
-		case u.class != units[0].class:
+		case slices.ContainsFunc(narrower(g.p, u.class), func(r *policy.Rule) bool { return !r.Fallback }):
 			rank[i] = 2
 		default:
 			rank[i] = 3
@@ -87,13 +86,7 @@ func (g *grouping) byImportance(units []unit) []int {
 	return order
 }
 
-// bodyKey is the rules that a body comes from.
-type bodyKey struct {
-	rules string
-	below *robotstxt.Group
-}
-
-func (g *grouping) bodyOf(u unit, cache map[bodyKey]groupBody) (made groupBody) {
+func (g *grouping) bodyOf(u unit, cache map[string]groupBody) (made groupBody) {
 	if u.control != nil {
 		made.lines, made.losses = g.controlBody(u)
 		made.key = keyOf(made.lines)
@@ -118,12 +111,11 @@ func (g *grouping) bodyOf(u unit, cache map[bodyKey]groupBody) (made groupBody) 
 			}
 		}
 	}
-	k := bodyKey{string(key), u.below}
-	made, ok := cache[k]
+	made, ok := cache[string(key)]
 	if !ok {
-		made.lines, made.losses = g.body(u.class, u.below)
+		made.lines, made.losses = g.body(u.class)
 		made.key = keyOf(made.lines)
-		cache[k] = made
+		cache[string(key)] = made
 	}
 	made.losses = slices.Clone(made.losses)
 	return made

@@ -43,7 +43,7 @@ func newContent(etag string, parts ...[]byte) content {
 
 func (s *site) content(srv *Server, host, scheme string) *contents {
 	s.once.Do(func() {
-		d, _ := newLayout(srv.p).draw(s.host, nil, maxRoom)
+		d, _ := newLayout(srv.p).drawBelow(s.host, srv.o.Options)
 		s.served = serve(d)
 	})
 	if !srv.varies {
@@ -52,7 +52,8 @@ func (s *site) content(srv *Server, host, scheme string) *contents {
 	if last := s.last.Load(); last != nil && last.host == host && last.scheme == scheme {
 		return last.contents
 	}
-	c := s.fill(s.drawing.vary(srv.p, host, srv.o.with(scheme)))
+	v, _ := s.drawing.vary(srv.p, host, srv.o.with(scheme))
+	c := s.fill(v)
 	if !srv.varies {
 		c.identity.join()
 		c.gzip.join()

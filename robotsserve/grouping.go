@@ -21,8 +21,7 @@ type grouping struct {
 	due      map[string]*group // by token in lower case: the group that a crawler named by rules should obey
 	nameless map[string]bool   // by token in lower case: crawlers that need no name
 	left     map[string]bool   // by token in lower case: those of them that no group names
-	below    *robotstxt.File   // a file that is merged, or nil
-	extra    []*crawler        // that only it names
+	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
 	room     int               // for the bytes of all groups
 	work     int               // statements made into cells
 	mostWork int
@@ -59,7 +58,7 @@ func (g *grouping) collect() {
 		if i > 0 {
 			tokens = nil
 		}
-		shaped := u.below != nil || u.control != nil || slices.ContainsFunc(closer, shapes)
+		shaped := u.control != nil || slices.ContainsFunc(closer, shapes)
 		refused := g.refuses(u, gr)
 		for _, info := range u.infos {
 			if info.NoToken && !g.written[info.lower] && (g.below == nil || g.below.Group(info.Token) == nil) {
@@ -134,10 +133,10 @@ func (g *grouping) group(body groupBody) *group {
 }
 
 // body is the lines of a class after those that name it.
-func (g *grouping) body(c *policy.Class, below *robotstxt.Group) ([]Line, []Loss) {
-	all, value := g.crawling(c, below)
+func (g *grouping) body(c *policy.Class) ([]Line, []Loss) {
+	all, value := g.crawling(c)
 	lines, losses := g.crawlLines(all, false, value)
-	return g.assemble(lines, 0, c, "", below), losses
+	return g.assemble(lines, 0, c, ""), losses
 }
 
 func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
@@ -161,8 +160,8 @@ func closed(groups int, by stated) *line {
 }
 
 // assemble puts the lines of a group together: the policy's, then the file's below.
-func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose string, below *robotstxt.Group) []Line {
-	var ours, theirs []Line
+func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose string) []Line {
+	var ours, theirs, also []Line
 	there := map[string]bool{} // lines: two statements about one path in two spellings share some
 	for i := range lines {
 		for _, l := range lines[i].printed(of) {
@@ -170,7 +169,7 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 				continue
 			}
 			there[l.Text] = true
-			if l.Rule == nil {
+			if l.isBelow() {
 				theirs = append(theirs, l)
 			} else {
 				ours = append(ours, l)
@@ -178,8 +177,7 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 		}
 	}
 	delay := g.crawlDelay(c, purpose)
-	var also []Line
-	if delay != nil {
+	if delay != nil && !delay.isBelow() {
 		also = append(also, *delay)
 	}
 	if g.speaks != (robotstxt.Stated{}) {
@@ -190,10 +188,10 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 	if len(ours)+len(theirs) == 0 {
 		ours = []Line{{Text: allowAll}}
 	}
-	if below != nil {
-		if d := crawlDelayBelow(below); d != "" && delay == nil {
-			theirs = append(theirs, Line{Text: d, key: "crawl-delay", pattern: pathpattern.All})
-		}
+	if delay != nil && delay.isBelow() {
+		theirs = append(theirs, *delay)
+	}
+	if below := g.obeyedBelow(c); below != nil {
 		for _, text := range below.Extensions(g.speaks) {
 			theirs = append(theirs, Line{Text: text})
 		}
@@ -253,6 +251,9 @@ type Line struct {
 	raw     pathpattern.Pattern // of an Allow or Disallow: its text as it stands
 }
 
+// isBelow reports whether a merged file says so.
+func (l *Line) isBelow() bool { return l.Rule != nil && l.Rule.Fallback }
+
 // allowAll is the rule of a group that disallows nothing. A group needs a rule: Google's parser
 // joins one without any to the next.
 const allowAll = "Disallow:"
@@ -278,7 +279,7 @@ func keyOf(lines []Line) string {
 
 func (g *group) add(rules []*policy.Rule) {
 	for _, r := range rules {
-		if shapes(r) && !slices.Contains(g.rules, r) {
+		if shapes(r) && !r.Fallback && !slices.Contains(g.rules, r) {
 			g.rules = append(g.rules, r)
 		}
 	}

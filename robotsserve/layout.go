@@ -29,13 +29,13 @@ type layout struct {
 
 func newLayout(p *policy.Policy) *layout {
 	l := &layout{
-		p: p, acap: acap.NewWriter(p), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
+		p: p, acap: acap.NewWriter(p.WithoutFallback()), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
 		followers: map[string][]policy.CrawlerID{}, speaks: statedBy(p), written: map[string]bool{},
 	}
 	rules := p.Spec().Rules
 	for i := range rules {
 		for _, a := range rules[i].For {
-			if a.Kind == policy.ForToken {
+			if a.Kind == policy.ForToken && !rules[i].Fallback {
 				l.written[strings.ToLower(a.Name)] = true
 			}
 		}

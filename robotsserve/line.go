@@ -142,7 +142,7 @@ func (l *line) beats(m *line) bool {
 
 // isBelow reports whether a merged file decides.
 func (l *line) isBelow() bool {
-	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.Statement != nil && v.rule == nil })
+	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.isBelow() })
 }
 
 // replaces reports whether readers that understand m understand l, and those that know no normal form find the unusual

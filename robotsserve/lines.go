@@ -10,15 +10,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
-	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// stated is a statement that is for the crawlers of a group: the policy's or, without a rule, one of a merged file.
+// stated is a statement that is for the crawlers of a group.
 type stated struct {
 	*policy.Statement
 	rule    *policy.Rule
-	applied *policy.Applied // of the policy's
+	applied *policy.Applied // nil for one that decides
 }
+
+// isBelow reports whether the statement is a merged file's.
+func (s stated) isBelow() bool { return s.rule != nil && s.rule.Fallback }
 
 // verdict is what holds for the crawlers of a group.
 type verdict struct {
@@ -30,25 +32,19 @@ type verdict struct {
 }
 
 func (g *grouping) verdictOf(d policy.Decision) verdict {
-	return verdict{stated: stated{Statement: d.Statement, rule: d.Rule}, closes: d.Verdict == policy.Disallowed, own: true}
+	return verdict{stated: stated{Statement: d.Statement, rule: d.Rule}, closes: d.Verdict == policy.Disallowed, own: d.Verdict != policy.Unstated}
 }
 
-// crawling returns what holds for a class about crawling, with a group of a merged file below, and the statements.
-func (g *grouping) crawling(c *policy.Class, below *robotstxt.Group) ([]stated, func(pathpattern.Pattern) []verdict) {
+// crawling returns what holds for a class about crawling, and the statements.
+func (g *grouping) crawling(c *policy.Class) ([]stated, func(pathpattern.Pattern) []verdict) {
 	q := c.Query(g.host, policy.Crawl, "")
-	all := statementsOf(g.p.Statements(c, policy.Crawl, ""))
-	theirs := statedBelow(below)
-	return append(all, theirs.all...), func(at pathpattern.Pattern) []verdict {
-		d := g.p.DecideAt(q, at)
-		if d.Verdict == policy.Unstated {
-			return []verdict{theirs.at(at)}
-		}
-		return []verdict{g.verdictOf(d)}
+	return statementsOf(g.p.Statements(c, policy.Crawl, "")), func(at pathpattern.Pattern) []verdict {
+		return []verdict{g.verdictOf(g.p.DecideAt(q, at))}
 	}
 }
 
 func (s stated) pos() policy.Pos {
-	if s.rule == nil {
+	if s.rule == nil || s.rule.Fallback {
 		return policy.Pos{}
 	}
 	return s.Statement.Pos
@@ -65,9 +61,9 @@ func statementsOf(applied []policy.Applied) []stated {
 // lining makes lines from what holds.
 type lining struct {
 	p       *policy.Policy
-	apart   bool                                    // the statements are for several crawlers or usages
-	applied map[*policy.Statement][]*policy.Applied // of the policy's
-	all     map[pathpattern.Pattern][]stated        // by their rooted patterns
+	apart   bool // the statements are for several crawlers or usages
+	applied map[*policy.Statement][]*policy.Applied
+	all     map[pathpattern.Pattern][]stated // by their rooted patterns
 	value   func(pathpattern.Pattern) []verdict
 	lines   map[pathpattern.Pattern]*line
 	places  map[*policy.Statement]int // among those of the group
@@ -85,9 +81,7 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 	var patterns []pathpattern.Pattern
 	for i, s := range all {
 		m.places[s.Statement] = i
-		if s.applied != nil {
-			m.applied[s.Statement] = append(m.applied[s.Statement], s.applied)
-		}
+		m.applied[s.Statement] = append(m.applied[s.Statement], s.applied)
 		for _, p := range s.Pattern.Rooted() {
 			if p = p.Plain(); m.all[p] == nil {
 				patterns = append(patterns, p)
@@ -145,7 +139,7 @@ func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 			switch {
 			case s.Allow != v.closes:
 				return false
-			case s.applied == nil || v.rule == nil:
+			case v.rule == nil:
 				return true
 			case s.Allow:
 				return s.Usage != v.Usage || slices.ContainsFunc(m.applied[v.Statement], func(d *policy.Applied) bool { return m.p.Overrides(s.applied, d) })
@@ -395,29 +389,21 @@ func (m *lining) active(patterns []pathpattern.Pattern) []pathpattern.Pattern {
 		})
 	}
 	changes := func(s stated, p pathpattern.Pattern) bool {
-		if s.applied == nil {
-			return true
-		}
 		overlapping := set.Overlapping(p)
 		if s.Allow {
-			return each(overlapping, false, func(d stated) bool { return m.overrides(s, d) })
+			return each(overlapping, false, func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
 		}
 		texts := pathpattern.Spell(p, s.rooted(p))
 		usual := texts.Octets == 0 && texts.Written == texts.Normal
 		around := slices.DeleteFunc(set.Covering(p), func(i int) bool { return patterns[i] == p })
 		return !each(around, false, func(wider stated) bool {
 			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see replaces
-			return wider.applied != nil && understood && !each(overlapping, true, func(a stated) bool {
-				return m.overrides(a, wider) && !m.overrides(a, s)
+			return understood && (s.isBelow() || !wider.isBelow()) && !each(overlapping, true, func(a stated) bool {
+				return m.p.Overrides(a.applied, wider.applied) && !m.p.Overrides(a.applied, s.applied)
 			})
 		})
 	}
 	return slices.DeleteFunc(slices.Clone(patterns), func(p pathpattern.Pattern) bool {
 		return !slices.ContainsFunc(m.all[p], func(s stated) bool { return changes(s, p) })
 	})
-}
-
-// overrides extends the policy's order to a merged file, over which the policy wins.
-func (m *lining) overrides(a, d stated) bool {
-	return a.applied != nil && (d.applied == nil || m.p.Overrides(a.applied, d.applied))
 }

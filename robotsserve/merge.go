@@ -4,12 +4,10 @@ package robotsserve
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
@@ -20,43 +18,64 @@ import (
 // App-Directives are added where the policy states none, and sitemaps always; a Note names what is
 // left out. With a problem that is an error the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
-	d, problems, notes := newLayout(p).drawMerged(host, other)
-	v := d.vary(p, host, o)
-	problems = append(problems, addSitemaps(other, d, &v)...)
-	f, problems := d.file(p, v, problems)
+	l, d, problems, notes := drawMerged(p, host, other)
+	if d == nil {
+		return nil, problems, notes
+	}
+	o.Below = other
+	v, more := d.vary(p, host, o)
+	f, problems := d.file(l.p, v, append(problems, more...))
 	return f, problems, notes
 }
 
 const (
 	maxDrawings = 3       // tries to make a merged file that fits
 	mergeSlack  = 4 << 10 // by which the sizes of groups are estimated too low
-	mostClosing = 1000    // closing lines taken from a file for which there is no room
 )
 
-// drawMerged is draw with another file below. Crawlers whose group has no room, or would take too
-// long, are disallowed everything.
-func (l *layout) drawMerged(host string, other *robotstxt.File) (*drawing, []policy.Problem, []robotstxt.Note) {
-	d, problems := l.draw(host, other, robotstxt.MaxSize)
-	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
-		d.theirs = other.Preamble()
-		over := d.least(l.p) - robotstxt.MaxSize
-		if room -= over + mergeSlack; over <= 0 || room <= 0 {
-			break
-		}
-		d, problems = l.draw(host, other, room)
+// drawMerged draws a policy with another file below. Crawlers whose group has no room, or would take too long, are
+// disallowed everything. The drawing is nil if the policy and the file cannot be compiled together.
+func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout, d *drawing, problems []policy.Problem, notes []robotstxt.Note) {
+	below, err := other.Below(p)
+	if err == nil {
+		l = newLayout(below.Policy)
+		d, problems = l.fit(host, below.File)
 	}
-	d.theirs = other.Preamble()
-	if d.least(l.p) > robotstxt.MaxSize || slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
-		closing, left := other.Closing(mostClosing)
-		d, problems = l.draw(host, closing, robotstxt.MaxSize)
+	if err == nil && !below.Closed && !d.fits(l.p, problems) {
+		if below, err = other.BelowClosed(p); err == nil {
+			l = newLayout(below.Policy)
+			d, problems = l.fit(host, below.File)
+		}
+	}
+	if err != nil {
+		return nil, nil, []policy.Problem{policy.NewProblem(policy.Error, "not-merged", policy.Pos{}, "%v", err)}, nil
+	}
+	if below.Closed {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or take too long: its Allow lines are left out, and %d Disallow lines for everyone; shorten it, or import it into the policy", robotstxt.MaxSize>>10, left))
+			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or take too long: its Allow lines are left out, and %d Disallow lines for everyone; shorten it, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
 	}
 	if d.shut > 0 {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
 			"the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long; robots.txt disallows everything to %d of its crawlers; shorten it, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
 	}
-	return d, problems, other.LeftOut(l.speaks)
+	return l, d, problems, below.File.LeftOut(l.speaks)
+}
+
+// fit draws a policy with another file below, in as much room as there is.
+func (l *layout) fit(host string, below *robotstxt.File) (*drawing, []policy.Problem) {
+	d, problems := l.draw(host, below, robotstxt.MaxSize)
+	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
+		over := d.least(l.p) - robotstxt.MaxSize
+		if room -= over + mergeSlack; over <= 0 || room <= 0 {
+			break
+		}
+		d, problems = l.draw(host, below, room)
+	}
+	return d, problems
+}
+
+func (d *drawing) fits(p *policy.Policy, problems []policy.Problem) bool {
+	return d.least(p) <= robotstxt.MaxSize && !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error })
 }
 
 // addSitemaps adds the other file's sitemaps to those of the policy, as many as fit.
@@ -120,126 +139,38 @@ func statedBy(p *policy.Policy) (s robotstxt.Stated) {
 	return s
 }
 
-// unit is crawlers for which the policy and the file below state the same.
+// unit is crawlers that the same rules reach.
 type unit struct {
 	class *policy.Class
 	infos []*crawler // none: everybody
-	below *robotstxt.Group
 
 	control *policy.ControlToken // infos is a control token, and training is disallowed
 }
 
 // units lists those of a host, everyone first.
 func (g *grouping) units(classes []policy.Class) []unit {
-	if g.below == nil {
-		units := make([]unit, len(classes))
-		var infos []*crawler
-		for i := range classes {
-			units[i] = unit{class: &classes[i]}
-			start := len(infos)
-			for _, id := range classes[i].Crawlers {
-				infos = append(infos, g.crawler(id))
-			}
-			units[i].infos = infos[start:len(infos):len(infos)]
-		}
-		return units
-	}
-	units := []unit{{class: &classes[0], below: g.below.Group("*")}}
-	classOf := map[policy.CrawlerID]*policy.Class{}
+	units := make([]unit, len(classes))
+	var infos []*crawler
 	for i := range classes {
+		units[i] = unit{class: &classes[i]}
+		start := len(infos)
 		for _, id := range classes[i].Crawlers {
-			classOf[id] = &classes[i]
+			infos = append(infos, g.crawler(id))
 		}
-	}
-	type key struct {
-		class *policy.Class
-		below *robotstxt.Group
-	}
-	at := map[key]int{}
-	add := func(c *policy.Class, info *crawler, below *robotstxt.Group) {
-		k := key{c, below}
-		n, ok := at[k]
-		if !ok {
-			n = len(units)
-			at[k] = n
-			units = append(units, unit{class: c, below: below})
-		}
-		units[n].infos = append(units[n].infos, info)
-	}
-	for id := range g.p.Crawlers {
-		c, info := classOf[id], g.crawler(id)
-		if info.Signer {
-			continue
-		}
-		below := g.below.Obeyed(info.Crawler)
-		if c == nil && below == units[0].below {
-			continue
-		}
-		if c == nil {
-			c = units[0].class
-		}
-		add(c, info, below)
-	}
-	for _, b := range g.below.Groups {
-		if b.Name != "*" && g.p.Crawler(b.Name) == 0 && !g.isUsageToken(b.Name) {
-			info := newCrawler(policy.Crawler{Token: b.Name})
-			g.extra = append(g.extra, info)
-			add(units[0].class, info, b)
-		}
+		units[i].infos = infos[start:len(infos):len(infos)]
 	}
 	return units
 }
 
-// fileBelow is what a group of a merged file says, nil for nothing.
-type fileBelow struct {
-	all   []stated
-	sizes map[*policy.Statement]int // as the patterns are written there
-	set   solve.Set
-}
-
-func statedBelow(b *robotstxt.Group) *fileBelow {
-	f := &fileBelow{sizes: map[*policy.Statement]int{}}
-	if b == nil {
-		return f
+// obeyedBelow is the group of a merged file that a class obeys, or nil.
+func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
+	switch {
+	case g.below == nil:
+		return nil
+	case len(c.Crawlers) == 0:
+		return g.below.Group("*")
 	}
-	for _, r := range b.Decisive() {
-		s := &policy.Statement{Pattern: r.Pattern, Allow: r.Allow, Written: r.Written}
-		f.sizes[s] = r.Size
-		f.set.Add(r.Pattern, len(f.all))
-		f.all = append(f.all, stated{Statement: s})
-	}
-	return f
-}
-
-// at is what the file says about paths that match a pattern and, of its patterns, only those that cover it: the pattern
-// that is longer as written decides, and of two equal ones the Allow.
-func (f *fileBelow) at(p pathpattern.Pattern) verdict {
-	var by *stated
-	for _, i := range f.set.Covering(p) {
-		if s := &f.all[i]; by == nil || f.wins(s.Statement, by.Statement) {
-			by = s
-		}
-	}
-	if by == nil {
-		return verdict{}
-	}
-	return verdict{stated: *by, closes: !by.Allow, own: true}
-}
-
-func (f *fileBelow) wins(a, b *policy.Statement) bool {
-	x, y := f.sizes[a], f.sizes[b]
-	if a.Allow != b.Allow && !pathpattern.Compared(a.Pattern, a.Written, b.Pattern, b.Written) {
-		x, y = a.Pattern.Len(), b.Pattern.Len()
-	}
-	return x > y || x == y && a.Allow && !b.Allow
-}
-
-// crawlDelayBelow is the Crawl-delay line of a group, or "".
-func crawlDelayBelow(b *robotstxt.Group) string {
-	if s := b.CrawlDelay(); s > 0 {
-		return "Crawl-delay: " + strconv.FormatFloat(s, 'f', -1, 64)
-	}
-	return ""
+	return g.below.Obeyed(g.p.CrawlerInfo(c.Crawlers[0]))
 }
 
 // refuse adds to each line of preferences what another file disallows everywhere, because the line

@@ -174,12 +174,15 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 		}
 	}()
 	var d *drawing
-	d, problems, notes = newLayout(s.p).drawMerged(site.host, a.Other)
+	_, d, problems, notes = drawMerged(s.p, site.host, a.Other)
+	if d == nil {
+		return nil
+	}
 	if n := d.least(s.p); n > robotstxt.MaxSize {
 		problems = append(problems, tooLarge(s.p, n))
 	}
-	v := d.vary(s.p, host, s.o.Options)
-	problems = append(problems, addSitemaps(a.Other, d, &v)...)
+	_, more := d.vary(s.p, host, s.o.below(a.Other, ""))
+	problems = append(problems, more...)
 	for _, p := range problems {
 		if p.Severity == policy.Error {
 			return nil
@@ -194,9 +197,7 @@ func (s *Server) fillMerged(m *served, site *site, host string, a Answer, other 
 	if m == nil {
 		return nil
 	}
-	d := m.drawing
-	v := d.vary(s.p, host, s.o.with(a.Scheme))
-	addSitemaps(other, d, &v)
+	v, _ := m.drawing.vary(s.p, host, s.o.below(other, a.Scheme))
 	c := m.fill(v)
 	if c.identity.size > robotstxt.MaxSize {
 		c = nil

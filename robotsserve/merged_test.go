@@ -40,7 +40,7 @@ func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
 	file.WriteString("User-agent: FindBot\nDisallow: /not-for-findbot/\n\nUser-agent: *\nDisallow: /not-for-all/\n")
 	other := robotstxt.Parse([]byte(file.String()))
 	for _, n := range []int{0, 100, 1000} {
-		d, problems, _ := newLayout(compile(t, manyStatements(n))).drawMerged("", other)
+		_, d, problems, _ := drawMerged(compile(t, manyStatements(n)), "", other)
 		t.Logf("%d statements: %d groups, %d crawlers shut, %d bytes, work %d", n, len(d.groups), d.shut, len(d.head), d.work)
 		if most := maxMergeWork + n + robotstxt.MaxSize/len("Disallow: /"); d.work > most { // its lines count, too
 			t.Errorf("%d statements: work %d, want at most %d", n, d.work, most)

@@ -101,11 +101,11 @@ func (g *grouping) candidates() []*crawler {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	all := make([]*crawler, 0, len(ids)+len(g.extra))
-	for _, id := range ids {
-		all = append(all, g.crawler(id))
+	all := make([]*crawler, len(ids))
+	for i, id := range ids {
+		all[i] = g.crawler(id)
 	}
-	return append(all, g.extra...)
+	return all
 }
 
 // followed is the group that a crawler obeys if none names it, nil for that of "*".
@@ -250,7 +250,7 @@ const (
 // rules, whatever the servers' default is. Rules that allow something or demand an identity, which a
 // server may not know at once, have to be in the file.
 func (g *grouping) refuses(u *unit, gr *group) refused {
-	if g.p.Spec().Publish.AllGroups || u.below != g.starBelow() {
+	if g.p.Spec().Publish.AllGroups {
 		return refusesLess
 	}
 	closer := slices.DeleteFunc(g.p.Statements(u.class, policy.Crawl, ""), func(a policy.Applied) bool { return a.Tier == policy.TierEveryone })

@@ -36,12 +36,11 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 	if len(all) == 0 {
 		return nil
 	}
-	below := g.starBelow()
-	said, value := g.combined(all, below)
+	said, value := g.combined(all)
 	lines, losses := g.crawlLines(said, len(all) > 1, value)
 	for i := range all {
 		p := &all[i]
-		p.lines = g.assemble(lines, i, &p.class, p.key(), below)
+		p.lines = g.assemble(lines, i, &p.class, p.key())
 		for _, l := range losses {
 			l.Purpose = p.key()
 			g.warn(&l)
@@ -53,9 +52,7 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 }
 
 // combined returns what holds for crawling, for each purpose.
-func (g *grouping) combined(purposes []purpose, below *robotstxt.Group) ([]stated, func(pathpattern.Pattern) []verdict) {
-	theirs := statedBelow(below)
-	all := slices.Clone(theirs.all)
+func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpattern.Pattern) []verdict) {
 	queries := make([]policy.Query, len(purposes))
 	for i := range purposes {
 		p := &purposes[i]
@@ -66,11 +63,7 @@ func (g *grouping) combined(purposes []purpose, below *robotstxt.Group) ([]state
 		verdicts := make([]verdict, len(queries))
 		for i, q := range queries {
 			d := g.p.DecideAt(q, at)
-			if d.Verdict == policy.Unstated {
-				verdicts[i] = theirs.at(at)
-			} else {
-				verdicts[i] = g.verdictOf(d)
-			}
+			verdicts[i] = g.verdictOf(d)
 			verdicts[i].own = d.Verdict == policy.Disallowed && slices.Contains(purposes[i].rules, d.Rule)
 		}
 		return verdicts
@@ -149,14 +142,6 @@ func (g *grouping) hasPurpose(gr *group, purpose string) bool {
 	return slices.ContainsFunc(gr.tokens, func(t string) bool {
 		return slices.ContainsFunc(g.p.CrawlerInfo(g.p.Crawler(t)).Purposes, func(p string) bool { return strings.EqualFold(p, purpose) })
 	})
-}
-
-// starBelow is the group of "*" in a merged file, or nil.
-func (g *grouping) starBelow() *robotstxt.Group {
-	if g.below == nil {
-		return nil
-	}
-	return g.below.Group("*")
 }
 
 func purposeAudiences(spec *policy.Spec) (names []string) {

@@ -24,6 +24,8 @@ const maxLine = 16 << 10
 // Options are what a rendering depends on beside the policy and the host.
 type Options struct {
 	Scheme string // completes sitemaps that the policy names by path; "" means https
+	// Below is the file whose lines are the policy's fallback: its lines about anything but crawling are added. Nil: none.
+	Below *robotstxt.File
 }
 
 // with returns the options for a client's scheme, which may be "".
@@ -31,6 +33,13 @@ func (o Options) with(scheme string) Options {
 	if scheme != "" {
 		o.Scheme = scheme
 	}
+	return o
+}
+
+// below returns the options for a client's scheme, which may be "", and a file below.
+func (o Options) below(f *robotstxt.File, scheme string) Options {
+	o = o.with(scheme)
+	o.Below = f
 	return o
 }
 
@@ -62,8 +71,17 @@ func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) 
 }
 
 func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
-	d, problems := l.draw(host, nil, maxRoom)
-	return d.file(l.p, d.vary(l.p, host, o), problems)
+	d, problems := l.drawBelow(host, o)
+	v, more := d.vary(l.p, host, o)
+	return d.file(l.p, v, append(problems, more...))
+}
+
+// drawBelow is draw with the file of the options below.
+func (l *layout) drawBelow(host string, o Options) (*drawing, []policy.Problem) {
+	if o.Below == nil {
+		return l.draw(host, nil, maxRoom)
+	}
+	return l.fit(host, o.Below)
 }
 
 func (d *drawing) file(p *policy.Policy, v varying, problems []policy.Problem) (*File, []policy.Problem) {
@@ -134,6 +152,9 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 	g.collect()
 	records, problems := l.acap.Write(host)
 	d := &drawing{eol: "\n", groups: g.arrange(), left: g.left}
+	if below != nil {
+		d.theirs = below.Preamble()
+	}
 	if records != nil {
 		d.eol = "\r\n" // what the grammar of ACAP 1.0 asks for, and RFC 9309 takes
 	}
@@ -208,7 +229,8 @@ func varies(p *policy.Policy) bool {
 		})
 }
 
-func (d *drawing) vary(p *policy.Policy, host string, o Options) varying {
+// vary also returns what is wrong with sitemaps of a file below.
+func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []policy.Problem) {
 	if o.Scheme == "" {
 		o.Scheme = "https"
 	}
@@ -227,7 +249,11 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) varying {
 	if len(d.head) > 0 {
 		w.blank()
 	}
-	return varying{w.text, d.sitemaps(p, host, o)}
+	v := varying{w.text, d.sitemaps(p, host, o)}
+	if o.Below == nil {
+		return v, nil
+	}
+	return v, addSitemaps(o.Below, d, &v)
 }
 
 // etag is the entity tag of the drawing as it is completed.

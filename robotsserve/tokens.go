@@ -4,12 +4,10 @@ package robotsserve
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
-	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Two kinds of groups are not for crawlers. A control token, such as Google-Extended, stands for what an operator may
@@ -55,9 +53,9 @@ func (g *grouping) controls(units []unit) []unit {
 	return append(others, more...)
 }
 
-// controlBody is the lines of control tokens. The file below is about crawling only.
+// controlBody is the lines of control tokens.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
-	all, crawling := g.crawling(u.class, u.below)
+	all, crawling := g.crawling(u.class)
 	all = append(all, statementsOf(u.control.Statements())...)
 	lines, losses := g.tokenLines(all, func(at pathpattern.Pattern) []verdict {
 		said := crawling(at)
@@ -66,7 +64,7 @@ func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 		}
 		return said
 	})
-	return g.assemble(lines, 0, u.class, "", u.below), losses
+	return g.assemble(lines, 0, u.class, ""), losses
 }
 
 // addUsageTokens adds the groups of the usage tokens about which the policy states anything.
@@ -80,22 +78,15 @@ func (g *grouping) addUsageTokens() {
 		if token == "" || !view.Stated(policy.RightsUsages()[i]) {
 			continue
 		}
-		var obeyed *robotstxt.Group
-		if g.below != nil {
-			obeyed = g.below.Group(token)
-		}
-		theirs := statedBelow(obeyed)
-		all := slices.Clone(theirs.all)
+		var all []stated
 		for _, said := range view.Statements(i) {
 			all = append(all, statementsOf(said)...)
 		}
 		lines, losses := g.tokenLines(all, func(at pathpattern.Pattern) []verdict {
-			if d := view.At(at); d.Decisions[i].Verdict != policy.Unstated {
-				v := g.verdictOf(d.Decisions[i])
-				v.client = d.Clients[i]
-				return []verdict{v}
-			}
-			return []verdict{theirs.at(at)}
+			d := view.At(at)
+			v := g.verdictOf(d.Decisions[i])
+			v.client = d.Clients[i]
+			return []verdict{v}
 		})
 		gr := &group{tokens: []string{token}}
 		for _, l := range lines {
@@ -112,11 +103,6 @@ func (g *grouping) addUsageTokens() {
 		g.losses = append(g.losses, losses...)
 		g.groups = append(g.groups, gr)
 	}
-}
-
-// isUsageToken reports whether a group of a merged file is that of a usage token, which is made from both files.
-func (g *grouping) isUsageToken(token string) bool {
-	return slices.ContainsFunc(g.p.Spec().Publish.UsageTokens[:], func(t string) bool { return strings.EqualFold(t, token) })
 }
 
 // tokenLines makes the lines of a token's group, which disallows everything if there are too many patterns.

@@ -93,13 +93,7 @@ func Parse(data []byte) *File {
 	h := sha256.New()
 	fmt.Fprintf(h, "%v", f.TooLong)
 	for _, g := range f.Groups {
-		fmt.Fprintf(h, "%q %q", g.Name, g.delay)
-		for _, r := range g.rules {
-			fmt.Fprintf(h, "%v %d %q %q", r.Allow, r.Size, r.Pattern.String(), r.Written)
-		}
-		for _, l := range g.lines {
-			fmt.Fprintf(h, "%q %q", l.key, l.value)
-		}
+		fmt.Fprintf(h, "%q %s", g.Name, g.key())
 	}
 	fmt.Fprintf(h, "%q", f.Preamble())
 	h.Sum(f.Sum[:0])
@@ -253,12 +247,17 @@ func (g *Group) CrawlDelay() float64 {
 	return s
 }
 
-func (g *Group) sameAs(h *Group) bool {
-	sameRule := func(r, s Rule) bool {
-		return r.Allow == s.Allow && r.Pattern == s.Pattern && r.Written == s.Written && r.Size == s.Size
+// key is equal for groups of equal lines.
+func (g *Group) key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q", g.delay)
+	for _, r := range g.rules {
+		fmt.Fprintf(&b, "%v %d %q %q", r.Allow, r.Size, r.Pattern.String(), r.Written)
 	}
-	sameLine := func(l, m line) bool { return l.key == m.key && l.value == m.value }
-	return g.delay == h.delay && slices.EqualFunc(g.rules, h.rules, sameRule) && slices.EqualFunc(g.lines, h.lines, sameLine)
+	for _, l := range g.lines {
+		fmt.Fprintf(&b, "%q %q", l.key, l.value)
+	}
+	return b.String()
 }
 
 const maxLinesShown = 10

@@ -47,10 +47,23 @@ const maxImported = 12_500
 
 // weight is the cost of an import. A line counts for each name of its group; patterns that cross others cost more.
 func (f *File) weight() int {
-	const crossing, stated, pairs = 4, 16, 100
-	n := f.read/16 + f.lines + len(f.Groups) + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap
+	n := f.read/16 + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap + f.crawlWeight()
 	for _, g := range f.Groups {
 		n += stated * len(g.lines)
+	}
+	if star := f.Group("*"); star != nil {
+		n += len(star.rules) * len(f.purposes)
+	}
+	return n
+}
+
+const crossing, stated = 4, 16
+
+// crawlWeight is the weight of the groups' rules.
+func (f *File) crawlWeight() int {
+	const pairs = 100
+	n := f.lines + len(f.Groups)
+	for _, g := range f.Groups {
 		var wild [2]int // that disallow, and that allow
 		for i := range g.rules {
 			if r := &g.rules[i]; !r.normal() || strings.Contains(r.Pattern.String(), "*") {
@@ -63,9 +76,6 @@ func (f *File) weight() int {
 			}
 		}
 		n += wild[0] * wild[1] / pairs
-	}
-	if star := f.Group("*"); star != nil {
-		n += len(star.rules) * len(f.purposes)
 	}
 	return n
 }
@@ -160,6 +170,7 @@ type importer struct {
 	comments  map[int]string // of rules
 	acap      *acap.File
 	permitted []policy.Audience // the crawlers that their groups allow to crawl something
+	below     bool              // only crawling matters, below a policy
 }
 
 // dropNames leaves out groups with names that a policy file cannot have.

@@ -25,7 +25,10 @@ func (im *importer) groups() {
 				audience = append(audience, policy.Audience{Kind: policy.ForToken, Name: token})
 			}
 		}
-		im.rule(audience, gs, im.replaces(gs, (*Group).disallows))
+		im.rule(audience, gs, im.below || im.replaces(gs, (*Group).disallows))
+	}
+	if im.below {
+		return
 	}
 	for _, g := range im.f.purposes {
 		im.purpose(g, star)
@@ -53,15 +56,18 @@ func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 
 // joined collects the groups of named crawlers that are equal.
 func (im *importer) joined() (all [][]*Group) {
+	at := map[string]int{}
 	for _, g := range im.f.Groups {
 		if g.Name == "*" {
 			continue
 		}
-		if i := slices.IndexFunc(all, func(gs []*Group) bool { return gs[0].sameAs(g) }); i >= 0 {
-			all[i] = append(all[i], g)
-		} else {
-			all = append(all, []*Group{g})
+		key := g.key()
+		i, ok := at[key]
+		if !ok {
+			i = len(all)
+			at[key], all = i, append(all, nil)
 		}
+		all[i] = append(all[i], g)
 	}
 	return all
 }
@@ -133,18 +139,25 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	}
 	im.delay(&r, g)
 	r.NoCrawlDelay = r.CrawlDelay == 0 && im.replaces(gs, (*Group).delays)
-	for _, l := range g.lines {
-		im.extension(&r, l)
-	}
-	replaceDirectives(&r)
-	if star := im.f.Group("*"); star != nil && g != star {
-		im.fallsThrough(audience, g, star)
-		im.dropDirectives(&r, star)
+	if !im.below {
+		im.extensions(&r, audience, g)
 	}
 	r.Pos = firstPos(&r)
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 || r.NoCrawlDelay {
 		im.commentRule(gs, &r)
 		im.spec.Rules = append(im.spec.Rules, r)
+	}
+}
+
+// extensions adds the lines that extend RFC 9309.
+func (im *importer) extensions(r *policy.Rule, audience []policy.Audience, g *Group) {
+	for _, l := range g.lines {
+		im.extension(r, l)
+	}
+	replaceDirectives(r)
+	if star := im.f.Group("*"); star != nil && g != star {
+		im.fallsThrough(audience, g, star)
+		im.dropDirectives(r, star)
 	}
 }
 

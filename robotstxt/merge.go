@@ -110,10 +110,6 @@ func (f *File) LeftOut(stated Stated) []Note {
 		add(l.number, "%q is above the first User-agent line, so crawlers do not read it: state it in the policy", l.key+": "+l.value)
 	}
 	for _, g := range f.Groups {
-		_, respelled := g.decisive()
-		for _, r := range respelled {
-			add(r.number, respelledNote, "Allow: "+r.text())
-		}
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
 				if _, all := l.refused(); all && stated.Preferences && (l.key == "content-usage" || l.key == "content-signal") {
@@ -147,25 +143,4 @@ func printable(s string) bool {
 
 func shut(number int) []Rule {
 	return []Rule{{Pattern: pathpattern.All, Size: len(pathpattern.All.String()), number: number}}
-}
-
-// Closing returns a shorter file in which no group opens anything, "*" has its first n Disallow lines, and a
-// group with more than n is closed. left is how many lines of "*" are left out.
-func (f *File) Closing(n int) (closing *File, left int) {
-	c := *f
-	c.Groups, c.byName = nil, map[string]*Group{}
-	for _, g := range f.Groups {
-		h := *g
-		h.rules = slices.DeleteFunc(slices.Clone(g.rules), func(r Rule) bool { return r.Allow })
-		switch {
-		case len(h.rules) <= n:
-		case g.Name == "*":
-			left, h.rules = len(h.rules)-n, h.rules[:n]
-		default:
-			h.rules = shut(g.number)
-		}
-		c.Groups = append(c.Groups, &h)
-		c.byName[strings.ToLower(h.Name)] = &h
-	}
-	return &c, left
 }

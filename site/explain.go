@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Question is what Explain answers.
@@ -27,7 +28,9 @@ type Question struct {
 	// Verify, if not nil, checks the client against what the crawler's operator publishes, and returns the evidence
 	// in words. Without it the client is not verified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
-	Merges bool // reports that robots.txt is merged with that of the upstream server, which Explain does not know
+	// Below returns the host's own robots.txt, which the policy's is merged with, nil for none, and whether it is known.
+	// It is nil if nothing is merged.
+	Below func(host string) (below *robotstxt.File, known bool)
 }
 
 // Explanation is what happens to a request in every channel, and why.
@@ -102,6 +105,10 @@ const (
 // and says what happens to clients of other identities.
 func (s *Site) Explain(q Question) *Explanation {
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
+	known := true
+	if q.Below != nil {
+		s, known = s.over(q.Below, q.URL.Host)
+	}
 	ids := s.whoAsks(q.Agent)
 	evidence := map[policy.CrawlerID]string{}
 	clients := make([]Client, len(ids))
@@ -117,17 +124,17 @@ func (s *Site) Explain(q Question) *Explanation {
 	})
 	e.who(s, ids, query.Crawler)
 	e.Usages = s.answers(query)
-	s.evaluate(query, e)
+	below := s.evaluate(query, e)
 	e.MayNotIndex = s.mayNotIndex(query)
-	if e.Crawler != nil && !e.AnyCase && e.MayCrawl == s.MayCrawl(query) {
+	if e.Crawler != nil && !e.AnyCase && !below && e.MayCrawl == s.MayCrawl(query) {
 		e.Expect = s.expectation(query, e).String()
 	}
 	robots := s.explainRobots(query)
 	if e.AnyCase {
 		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers distinguish letter case (RFC 9309 section 2.2.2)")
 	}
-	if q.Merges {
-		robots.Differs = append(robots.Differs, "robots_txt merge: the lines of the site's own robots.txt are added when it is served, and decide where the policy says nothing")
+	if d, _ := s.crawling(query); !known && d.Verdict == policy.Unstated { // otherwise the file cannot change the answer
+		robots.Differs = append(robots.Differs, "robots_txt merge: the site's own robots.txt is not known yet, and it decides where the policy says nothing; request /robots.txt of this host once, and ask again")
 	}
 	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, &target, clients)}
 	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {
@@ -145,20 +152,22 @@ func sentHost(host string) string {
 	return host
 }
 
-// evaluate answers whether the target may be crawled, as Edge does.
-func (s *Site) evaluate(q policy.Query, e *Explanation) {
+// evaluate answers whether the target may be crawled, as Edge does. It reports whether the site's own robots.txt decides.
+func (s *Site) evaluate(q policy.Query, e *Explanation) (below bool) {
 	e.Open = s.Open(s.TargetOf(q.Host, q.Path))
 	d, by := s.crawling(q)
 	e.MayCrawl = d.Verdict != policy.Disallowed
 	e.Reason = s.reasonOf(d)
+	below = d.Rule != nil && d.Rule.Fallback
 	if by.Policy == nil {
-		return
+		return below
 	}
 	if !by.asSent {
 		e.ReadAs = by.query.Path
 	}
 	e.AnyCase = by.AnyCase
 	e.Despite = s.despite(by.Policy, by.query)
+	return below
 }
 
 // Crawling decides whether a target may be crawled, as Edge does, but also by crawlers
@@ -271,6 +280,20 @@ func (s *Site) reasonOf(d policy.Decision) *Reason {
 	return &r
 }
 
+// siteRobots is the place of lines below the policy.
+const siteRobots = "the site's own robots.txt"
+
+// placeOf is the place of a part of a rule, which may be one of the site's own robots.txt.
+func (s *Site) placeOf(r *policy.Rule, at policy.Pos) string {
+	switch {
+	case !r.Fallback:
+		return s.Place(at)
+	case at.Line == 0: // no line says so
+		return siteRobots
+	}
+	return fmt.Sprintf("%s:%d", siteRobots, at.Line)
+}
+
 // reason puts a decision of a rule into words.
 func (s *Site) reason(d policy.Decision) Reason {
 	verb := "disallows "
@@ -290,7 +313,7 @@ func (s *Site) reason(d policy.Decision) Reason {
 	if d.Expired {
 		says += ", which has passed"
 	}
-	return Reason{Place: s.Place(d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
+	return Reason{Place: s.placeOf(d.Rule, d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
 }
 
 // explainEdge says what the server does about a query. The other crawlers that its request names may limit it, too.
@@ -309,6 +332,9 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 		return c
 	}
 	v := s.EdgeOf(t, q)
+	if v.Decision.Rule != nil && v.Decision.Rule.Fallback && !v.Impostor {
+		v.Decision = policy.Decision{} // it is never enforced
+	}
 	if v.Decision.Rule != nil && !v.Impostor {
 		c.add(s.reason(v.Decision))
 	}

@@ -131,7 +131,7 @@ func (s *Site) explainDirectives(c *Channel, q policy.Query) {
 		}
 	}
 	if r := s.Policy.CrawlDelay(q); r != nil {
-		c.add(Reason{Place: s.Place(r.CrawlDelayPos), Rule: s.RuleName(r), Says: fmt.Sprintf("asks for a crawl-delay of %v", r.CrawlDelay)})
+		c.add(Reason{Place: s.placeOf(r, r.CrawlDelayPos), Rule: s.RuleName(r), Says: fmt.Sprintf("asks for a crawl-delay of %v", r.CrawlDelay)})
 	}
 }
 

@@ -152,7 +152,7 @@ func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	for i := range r.Permissions {
 		a := &r.Permissions[i]
 		why := obstacle(p, a, d)
-		if why == "" || len(all) == maxDespite {
+		if why == "" || a.Rule.Fallback || len(all) == maxDespite {
 			continue
 		}
 		all = append(all, Despite{s.reason(policy.Decision{Verdict: policy.Allowed, Rule: a.Rule, Statement: a.Statement}), why})
@@ -177,7 +177,7 @@ func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 		return fmt.Sprintf("the pattern of line %s is longer", line(d))
 	case policy.NotWithin:
 		return fmt.Sprintf("%s also covers paths outside %s", a.Statement.Pattern, d.Statement.Pattern)
-	case policy.NoObstacle:
+	case policy.NoObstacle, policy.OnlyFallback:
 	}
 	return ""
 }

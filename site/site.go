@@ -5,9 +5,11 @@
 package site
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
@@ -15,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Site is a loaded policy file. It does not change, but for what it keeps to answer faster, and may be shared.
@@ -27,6 +30,7 @@ type Site struct {
 	purposeRecognizer *crawlers.Recognizer
 	pages             *pages
 	registers         *registers
+	lastOver          atomic.Pointer[overFile]
 }
 
 // Load reads a policy file and prepares every channel. The diagnostics are of
@@ -41,17 +45,57 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 	if ds.HasErrors() {
 		return nil, ds
 	}
-	k := knownOf(f)
-	s := &Site{File: f, Engine: f.Effect, known: k}
-	s.registers = &registers{Projection: s.Projection, byHost: map[int]*hostRights{}}
-	s.pages = newPages(s.Projection, k.tokens, s.registers)
-	s.purposes = purposes(f.Policy)
-	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
+	s := newSite(f)
 	ds = append(ds, f.Add(s.check())...).Sorted()
 	if ds.HasErrors() {
 		return nil, ds
 	}
 	return s, ds
+}
+
+func newSite(f *policyfile.File) *Site {
+	s := &Site{File: f, Engine: f.Effect, known: knownOf(f)}
+	s.registers = &registers{Projection: s.Projection, byHost: map[int]*hostRights{}}
+	s.pages = newPages(s.Projection, s.known.tokens, s.registers)
+	s.purposes = purposes(f.Policy)
+	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
+	return s
+}
+
+// Over returns the site with its own robots.txt below the policy: the file decides about crawling where the policy does
+// not. Such a site answers questions; the policy alone is what a server enforces.
+func (s *Site) Over(below *robotstxt.File) (*Site, error) {
+	engine, err := s.Engine.Over(below)
+	if err != nil {
+		return nil, err
+	}
+	f := *s.File
+	f.Policy, f.Effect = engine.Policy, engine
+	return newSite(&f), nil
+}
+
+// over is Over for a host's file, or the site itself.
+func (s *Site) over(below func(host string) (*robotstxt.File, bool), host string) (*Site, bool) {
+	f, known := below(host)
+	if f == nil {
+		return s, known
+	}
+	if last := s.lastOver.Load(); last != nil && last.sum == f.Sum {
+		return last.Site, true
+	}
+	over, err := s.Over(f)
+	if err != nil {
+		return s, false
+	}
+	s.lastOver.Store(&overFile{over, f.Sum})
+	return over, true
+}
+
+// overFile is a site over the file with a sum.
+type overFile struct {
+	*Site
+
+	sum [sha256.Size]byte
 }
 
 // Page is PageOf for a target that was not read yet.
@@ -101,6 +145,9 @@ func (s *Site) RuleName(r *policy.Rule) string {
 	}
 	if r.Name != "" {
 		return r.Name
+	}
+	if r.Fallback {
+		return "User-agent: " + strings.ReplaceAll(strings.Join(lint.Audiences(r), ", "), "everyone-else", "*")
 	}
 	return strings.Join(lint.Audiences(r), ", ")
 }

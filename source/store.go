@@ -57,7 +57,7 @@ type Options struct {
 	Guard func(ctx context.Context, name string, before, after *site.Site, accepted []string) error
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
-	Upstream func(host string) *robotstxt.File
+	Upstream func(host string) (below *robotstxt.File, known bool)
 	// OnLoad, if not nil, is called with each policy that is loaded for all hosts. It must
 	// not call methods of the pool or of its documents, which wait for it.
 	OnLoad func(*Snapshot)

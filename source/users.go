@@ -97,28 +97,28 @@ func (us *users) active() (*user, time.Duration) {
 	return nil, us.interval()
 }
 
-// Merges reports whether a handler merges the upstream's robots.txt.
-func (us *users) Merges() bool { return len(us.upstreams()) > 0 }
-
-// Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or nil.
-func (us *users) Upstream(host string) *robotstxt.File {
-	for _, upstream := range us.upstreams() {
-		if other := upstream(host); other != nil {
-			return other
-		}
-	}
-	return nil
-}
-
-func (us *users) upstreams() (all []func(host string) *robotstxt.File) {
+// Upstream returns what finds the robots.txt of a host's upstream as a handler fetched it last: nil for none, and whether
+// that is known. It is itself nil if no handler merges it.
+func (us *users) Upstream() func(host string) (below *robotstxt.File, known bool) {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
+	var all []func(host string) (*robotstxt.File, bool)
 	for _, u := range us.all {
 		if u.Upstream != nil {
 			all = append(all, u.Upstream)
 		}
 	}
-	return all
+	if all == nil {
+		return nil
+	}
+	return func(host string) (below *robotstxt.File, known bool) {
+		for _, upstream := range all {
+			if below, known = upstream(host); known {
+				break
+			}
+		}
+		return below, known
+	}
 }
 
 // startupPoll is the time to wait for a configuration that is being loaded. Until it runs

@@ -25,6 +25,7 @@ const (
 	fetchTimeout = 5 * time.Second
 	freshFor     = time.Minute      // a response is used without asking again
 	retryAfter   = 10 * time.Second // after a failure
+	keepForPage  = 24 * time.Hour   // the last file stays in use while the upstream answers with pages
 )
 
 // UnknownMaxAge is the time for which clients may cache a robots.txt that was served while the
@@ -75,6 +76,7 @@ type entry[T any] struct {
 	before  *file[T] // the previous one, until the site is asked again, or nil
 	known   bool     // the site has answered once
 	until   time.Time
+	good    time.Time     // when file was fetched last
 	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
 	started time.Time     // of that fetch
 }
@@ -124,13 +126,12 @@ func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known boo
 	return e.file.content(), e.before.content(), e.known
 }
 
-// Last returns the last fetched file of a host, on any port, or nil if the host has none or no
-// client has asked for it.
-func (c *Cache[T]) Last(host string) *T {
+// Last returns the last fetched file of a host, on any port, or nil if the host has none. It also reports whether the
+// host has answered.
+func (c *Cache[T]) Last(host string) (last *T, known bool) {
 	host = policy.NormalizeHost(host)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var last *T
 	first := "" // of several in the order of their keys
 	for _, generation := range []map[string]*entry[T]{c.earlier, c.recent} {
 		for key, e := range generation {
@@ -141,7 +142,7 @@ func (c *Cache[T]) Last(host string) *T {
 			}
 		}
 	}
-	return last
+	return last, first != ""
 }
 
 // fetch fetches the file of a site. It continues when the client disconnects, since
@@ -167,7 +168,10 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	close(e.done)
 	e.done = nil
 	e.until = time.Now().Add(freshFor)
-	if err != nil && (!errors.Is(err, errNone) || e.file != nil && errors.Is(err, errDenied)) {
+	if err == nil {
+		e.good = time.Now()
+	}
+	if err != nil && (!errors.Is(err, errNone) || e.keeps(err)) {
 		e.until = time.Now().Add(retryAfter)
 		if c.logOnce("upstream " + err.Error()) {
 			c.logger.Warn("fetching a file of the upstream failed", zap.String("file", c.kind.Name), zap.String("host", host), zap.Bool("using_last_good", e.file != nil), zap.Error(err))
@@ -185,6 +189,11 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	if c.recent[key] == e {
 		c.bytes += e.size() - old
 	}
+}
+
+// keeps reports whether the file stays in use although the site says that it has none.
+func (e *entry[T]) keeps(err error) bool {
+	return e.file != nil && (errors.Is(err, errDenied) || errors.Is(err, errPage) && time.Since(e.good) < keepForPage)
 }
 
 // parse returns the parsed file, which is before or c.last if the bytes are the same.

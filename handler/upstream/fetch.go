@@ -11,19 +11,27 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/andybalholm/brotli"
 
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // errNone means that the upstream has no such file, as opposed to a failure.
 var errNone = errors.New("there is no such file")
 
-// errDenied means that the upstream does not answer every client. A file that it served earlier stays in use: it may
-// have denied the client whose request happened to fetch, because Caddy proxies in the name of that client.
+// errDenied means that the upstream does not answer every client, or this request. A file that it served earlier stays
+// in use: it may have denied the client whose request happened to fetch, because Caddy proxies in the name of that client.
 var errDenied = errors.New("access denied")
+
+// errPage means that the upstream answers with something else, such as a maintenance page.
+var errPage = errors.New("the response is not such a file")
+
+// maxRedirects is the number of redirects that crawlers follow (RFC 9309 section 2.3.1.2).
+const maxRedirects = 5
 
 var (
 	errTooLarge  = fmt.Errorf("larger than %d KiB, which is more than crawlers read", robotstxt.MaxSize>>10)
@@ -32,46 +40,81 @@ var (
 	errTruncated = errors.New("the response was cut off")
 )
 
-// request requests a file of the upstream from the following handlers, until ctx is done. An error that wraps errNone
-// is a definite answer (RFC 9309 section 2.3.1.3), any other a failure (section 2.3.1.4). The client's request is
-// changed in place during the call, because placeholders are bound to its address.
+// request requests a file of the upstream from the following handlers, until ctx is done, and follows redirects to them. An
+// error that wraps errNone is a definite answer (RFC 9309 section 2.3.1.3), any other a failure (section 2.3.1.4).
 func (c *Cache[T]) request(ctx context.Context, client *http.Request, next Next) (data []byte, err error) {
-	rec := &recorder{header: http.Header{}}
+	var to *url.URL
+	for range maxRedirects + 1 {
+		rec, err := c.ask(ctx, client, next, to)
+		if err != nil {
+			return nil, err
+		}
+		location := rec.redirect()
+		if location == "" {
+			return rec.file(c.kind.Name, c.kind.IsLikely, c.kind.Cut)
+		}
+		if to, err = redirected(client, to, location); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("more than %d redirects", maxRedirects)
+}
+
+// redirected returns the target of a redirect, which must be on the host of the site.
+func redirected(client *http.Request, from *url.URL, location string) (*url.URL, error) {
+	if from == nil {
+		from = client.URL
+	}
+	to, err := url.Parse(location)
+	if err != nil {
+		return nil, fmt.Errorf("a redirect to %.100q, which is not an address", location)
+	}
+	elsewhere := to.Host != "" && policy.NormalizeHost(to.Host) != policy.NormalizeHost(client.Host)
+	port := to.Port()
+	elsewhere = elsewhere || port != "" && port != "80" && port != "443" && !strings.HasSuffix(client.Host, ":"+port)
+	to = from.ResolveReference(to)
+	if elsewhere || to.Opaque != "" || !strings.HasPrefix(to.Path, "/") {
+		return nil, fmt.Errorf("a redirect to %.100q, which is not on this host", location)
+	}
+	return to, nil
+}
+
+// ask requests a file, or where a redirect leads. The client's request is changed in place during the call, because
+// placeholders are bound to its address.
+func (c *Cache[T]) ask(ctx context.Context, client *http.Request, next Next, to *url.URL) (rec *recorder, err error) {
+	rec = &recorder{header: http.Header{}}
 	saved := *client
 	defer func() {
 		*client = saved
 		if p := recover(); p != nil {
 			// Caddy's proxy panics with ErrAbortHandler when a response is cut off.
-			data, err = nil, errTruncated
+			err = errTruncated
 			if e, ok := p.(error); !ok || !errors.Is(e, http.ErrAbortHandler) {
 				err = fmt.Errorf("a handler panicked: %v", p)
 			}
 		}
 		if rec.tooLarge {
-			data, err = rec.file(c.kind.Name, c.kind.IsLikely, c.kind.Cut)
+			err = nil // the handler stopped writing
 		} else if err != nil && ctx.Err() != nil {
-			data, err = nil, errTimeout
+			err = errTimeout
 		}
 	}()
-	*client = *c.newRequest(ctx, &saved)
+	*client = *c.newRequest(ctx, &saved, to)
 	if err := next.ServeHTTP(rec, client); err != nil {
-		return nil, statusError(c.server.ErrorStatus(err))
+		return rec, statusError(c.server.ErrorStatus(err))
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return rec.file(c.kind.Name, c.kind.IsLikely, c.kind.Cut)
+	return rec, ctx.Err()
 }
 
 func statusError(status int) error {
 	err := fmt.Errorf("status %d %s", status, http.StatusText(status))
-	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
-		return err
-	}
-	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+	switch {
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return fmt.Errorf("%w: %w", errNone, err)
+	case status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
 		return fmt.Errorf("%w: %w: %w", errNone, errDenied, err)
 	}
-	return fmt.Errorf("%w: %w", errNone, err)
+	return err
 }
 
 // recorder is a ResponseWriter that buffers a response up to the size that crawlers read.
@@ -105,13 +148,22 @@ func (rec *recorder) Write(b []byte) (int, error) {
 // Flush implements http.Flusher, which proxies call.
 func (rec *recorder) Flush() { rec.WriteHeader(http.StatusOK) }
 
+// redirect returns the target of a redirect, "" for another response.
+func (rec *recorder) redirect() string {
+	switch rec.status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return rec.sent.Get("Location")
+	}
+	return ""
+}
+
 // file returns the file in the response. For one that is too large it returns the part that cut leaves, which
 // may be nil.
 func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut func([]byte) []byte) ([]byte, error) {
 	switch {
-	case rec.status == 0:
+	case rec.status == 0, rec.status == http.StatusNoContent:
 		return nil, fmt.Errorf("%w: no response", errNone)
-	case rec.status != http.StatusOK:
+	case rec.status != http.StatusOK && rec.status != http.StatusNonAuthoritativeInfo:
 		return nil, statusError(rec.status)
 	}
 	body, err := decode(rec.body, strings.Join(rec.sent["Content-Encoding"], ","))
@@ -130,7 +182,7 @@ func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut f
 		}
 	}
 	if kind := rec.sent.Get("Content-Type"); !isLikely(kind, body) {
-		return nil, fmt.Errorf("%w: the response is not a %s (Content-Type: %q)", errNone, name, kind)
+		return nil, fmt.Errorf("%w: %w: not a %s (Content-Type: %q)", errNone, errPage, name, kind)
 	}
 	return body, nil
 }

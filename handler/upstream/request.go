@@ -39,22 +39,26 @@ type Server interface {
 // maxHostField bounds the fields that identify a site.
 const maxHostField = 300
 
-// newRequest returns the request for a file of the upstream. The response is served to every client, so nothing
-// specific to the client at hand goes into the request: not its headers, query, cookies, or spelling of the host.
-// Information about the site from a trusted proxy stays, and so does the query of a rewrite if the client sent
-// none.
-func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request) *http.Request {
+// newRequest returns the request for a file of the upstream, or for where the upstream redirects. The response is served
+// to every client, so nothing specific to the client at hand goes into the request: not its headers, query, cookies, or
+// spelling of the host. Information about the site from a trusted proxy stays, and so does the query of a rewrite if the
+// client sent none.
+func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request, to *url.URL) *http.Request {
 	query := ""
 	_, original := c.server.Original(client)
 	if original.RawQuery == "" {
 		query = client.URL.RawQuery
 	}
-	u, target := plainURL(original, "")
-	ctx = c.server.ForUpstream(ctx, u, target)
 	r := client.WithContext(ctx)
+	r.URL, r.RequestURI = plainURL(client.URL, query)
+	if to != nil {
+		original = to
+		r.URL, r.RequestURI = plainURL(to, to.RawQuery)
+	}
+	u, target := plainURL(original, "")
+	r = r.WithContext(c.server.ForUpstream(ctx, u, target))
 	r.Method = http.MethodGet
 	r.Host = siteHost(client)
-	r.URL, r.RequestURI = plainURL(client.URL, query)
 	r.Body, r.ContentLength, r.TransferEncoding, r.GetBody = http.NoBody, 0, nil, nil
 	r.Trailer, r.Form, r.PostForm, r.MultipartForm = nil, nil, nil, nil
 	r.Header = http.Header{

@@ -25,7 +25,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	var asJSON, strict, long bool
-	var against, field string
+	var against, field, merge string
 	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and says who may come in",
 		between(1, math.MaxInt, "at least one FILE, or -", func(cmd *cobra.Command, args []string) error {
 			var names []string
@@ -37,6 +37,13 @@ func checkCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("--against %s: %w", against, err)
 				}
+			}
+			below, err := readBelow(cmd, merge)
+			if err != nil {
+				return err
+			}
+			if below != nil {
+				writeNotes(cmd.ErrOrStderr(), merge, below.Notes())
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
@@ -57,7 +64,7 @@ func checkCommand() *cobra.Command {
 					}
 					continue
 				}
-				s, ds := site.Load(raw.Name, raw.Data)
+				s, ds := site.LoadWith(raw.Name, raw.Data, policyfile.Options{Below: below})
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
 				all.add(fileName(name), s, ds)
 				err = writeCheck(out, fileName(name), s, ds, long)
@@ -88,6 +95,7 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&long, "explain", false, "list the crawlers that may crawl for all hosts, categories and paths")
 	cmd.Flags().StringVar(&against, "against", "", "say what the policy does with the crawlers of the list in this `FILE`: JSON, YAML, or one User-Agent a line")
 	cmd.Flags().StringVar(&field, "field", "", "where entries of that list are objects, the field with the User-Agents or names, such as instances.accepted")
+	mergeFlag(cmd, &merge)
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
 }

@@ -43,7 +43,7 @@ func failWords() (words []string) {
 func diffCommand() *cobra.Command {
 	var asJSON bool
 	var fail []string
-	var catalog string
+	var catalog, merge string
 	cmd := Command("diff OLD NEW | --catalog FILE|URL POLICY", "Shows which crawlers gain and lose what between two policies or robots.txt files, or under a new catalog",
 		func(cmd *cobra.Command, args []string) error {
 			if catalog == "" && len(args) != 2 || catalog != "" && len(args) != 1 {
@@ -61,6 +61,10 @@ func diffCommand() *cobra.Command {
 				}
 				return reportDifference(cmd, d, asJSON, fail)
 			}
+			below, err := readBelow(cmd, merge)
+			if err != nil {
+				return err
+			}
 			var inputs [2]*policyinput.Input
 			for i, name := range args {
 				in, err := policyinput.Read(cmd.Context(), name, cmd.InOrStdin())
@@ -71,6 +75,11 @@ func diffCommand() *cobra.Command {
 					return err
 				}
 				writeNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
+				if below != nil && in.Robots == nil {
+					if err := in.Over(below); err != nil {
+						return failure{fmt.Errorf("%s cannot be merged with %s: %w", in.Name, merge, err)}
+					}
+				}
 				inputs[i] = in
 			}
 			d := difference{Diff: compare.Sites(inputs[0].Site, inputs[1].Site, compare.Options{})}
@@ -105,6 +114,7 @@ The exit code is:
   caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml
   caddy robots-policy diff --fail-on decisions,settings old/robots.txt robots.txt`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
+	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&catalog, "catalog", "", "compare a policy under the catalog of this program with the same policy under the one in `FILE|URL`")
 	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 on `CLASSES`: search-loss, decisions, settings, spellings, any, none, or some of them with commas")
 	return cmd

@@ -13,11 +13,12 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 func explainCommand() *cobra.Command {
-	var agent, address string
+	var agent, address, merge string
 	var asJSON bool
 	cmd := Command("explain FILE|ROBOTS.TXT|URL --agent AGENT URL", "Explains what happens to a request in every channel, and which line of the policy file or the robots.txt decides",
 		exactly(2, "FILE --agent AGENT URL", func(cmd *cobra.Command, args []string) error {
@@ -36,7 +37,11 @@ func explainCommand() *cobra.Command {
 				e := explainRobots(raw, agent, u)
 				return printResult(cmd, asJSON, e, e.writeText)
 			}
-			s, ds := site.Load(raw.Name, raw.Data)
+			below, err := readBelow(cmd, merge)
+			if err != nil {
+				return err
+			}
+			s, ds := site.LoadWith(raw.Name, raw.Data, policyfile.Options{Below: below, Accepted: below != nil})
 			if s == nil {
 				return report(cmd, ds)
 			}
@@ -51,6 +56,7 @@ func explainCommand() *cobra.Command {
 			e := s.Explain(q)
 			return printResult(cmd, asJSON, e, e.WriteText)
 		}))
+	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&agent, "agent", "", "the User-Agent of the request, or a product token")
 	cmd.Flags().StringVar(&address, "address", "", "the client's IP address, checked against the embedded address lists")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the explanation as JSON")

@@ -9,12 +9,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
+
+// mergeFlag adds the flag --merge of commands that answer for a policy.
+func mergeFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "merge", "", "with the site's own robots.txt in this `FILE|URL`, which decides where the policy says nothing, as \"robots_txt merge\" does")
+}
+
+// readBelow reads the robots.txt of --merge, nil for none.
+func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
+	if name == "" {
+		return nil, nil
+	}
+	raw, err := policyinput.ReadRaw(cmd.Context(), name, cmd.InOrStdin())
+	if err != nil {
+		return nil, fmt.Errorf("--merge: %w", err)
+	}
+	return robotstxt.Parse(raw.Data), nil
+}
 
 // checkedRobots is the result of check for a robots.txt.
 type checkedRobots struct {

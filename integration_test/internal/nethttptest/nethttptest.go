@@ -19,6 +19,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/handler"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -37,8 +38,8 @@ type Config struct {
 type Site struct {
 	http.Handler
 	pool     source.Pool
-	policies *source.Store // nil: it has no policy
-	merges   bool
+	policies *source.Store                                         // nil: it has no policy
+	below    func(host string) (below *robotstxt.File, known bool) // see site.Question; nil if nothing is merged
 }
 
 // New returns the site with a body in the syntax of a Caddyfile, whose directives are in
@@ -73,7 +74,7 @@ func (s *Site) open(t testing.TB, p *parser) {
 			t.Error(err)
 		}
 	})
-	s.policies, s.merges = policies, p.merges
+	s.policies = policies
 }
 
 // Reload loads the policy again, and reports why it is rejected.
@@ -95,7 +96,7 @@ func (s *Site) Explain(q site.Question) (*site.Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.Merges = s.merges
+	q.Below = s.below
 	return snapshot.Site.Explain(q), nil
 }
 
@@ -109,7 +110,6 @@ type parser struct {
 	last      http.Handler
 	root      string
 	robots    int // directives robots_policy
-	merges    bool
 	onlyCaddy string
 }
 
@@ -271,13 +271,16 @@ func (p *parser) robotsPolicy(t testing.TB, block [][]string) {
 		}
 	}
 	p.robots++
-	p.merges = o.RobotsTxt == handler.RobotsTxtMerge
 	if o.Verifier == nil {
 		o.Verifier = verifier(t, nil)
 	}
 	p.layers = append(p.layers, func(s *Site, next http.Handler) http.Handler {
 		o.Policies = s.policies
-		return handler.New(o).Wrap(next)
+		h := handler.New(o)
+		if o.RobotsTxt == handler.RobotsTxtMerge {
+			s.below = h.Upstream
+		}
+		return h.Wrap(next)
 	})
 }
 

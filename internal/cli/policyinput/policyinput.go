@@ -37,6 +37,15 @@ type Input struct {
 	Notes []robotstxt.Note
 }
 
+// Over puts a site's own robots.txt below the policy.
+func (in *Input) Over(below *robotstxt.File) error {
+	over, err := in.Site.Over(below)
+	if err == nil {
+		in.Site, in.Policy = over, over.Policy
+	}
+	return err
+}
+
 // ErrInvalid is wrapped by errors about what was read, rather than about reading it.
 var ErrInvalid = errors.New("invalid")
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// responds answers with a status, a body and fields.
+func responds(status int, body string, fields ...string) nextFunc {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		for i := 0; i < len(fields); i += 2 {
+			w.Header().Set(fields[i], fields[i+1])
+		}
+		w.WriteHeader(status)
+		_, err := io.WriteString(w, body)
+		return err
+	}
+}
+
+const maintenance = "<!doctype html><title>Back soon</title>"
+
+func packed(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return b.String()
+}
+
+// explained says what explain answers about a path of the site's file, with what the server knows.
+func (s server) explained(t *testing.T, host string) string {
+	t.Helper()
+	u, err := url.Parse("https://" + host + "/theirs/page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := s.site.Explain(site.Question{Agent: "Googlebot", URL: u, Now: time.Now(), Below: s.Last})
+	switch {
+	case strings.Contains(strings.Join(e.Channels[0].Differs, "\n"), "not known yet"):
+		return "not known"
+	case e.MayCrawl:
+		return "allowed"
+	case e.Reason.Place == "the site's own robots.txt:2":
+		return "disallowed"
+	}
+	return fmt.Sprint(e.Reason)
+}
+
+// Whatever the upstream answers in place of its file: what it disallowed stays disallowed unless it says that it has no
+// file, and explain knows the same as crawlers get.
+func TestEveryFailureOfTheUpstream(t *testing.T) {
+	aborts := func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }
+	cut := func(w http.ResponseWriter, _ *http.Request) error {
+		_, _ = io.WriteString(w, "User-agent: *\nAll")
+		panic(http.ErrAbortHandler)
+	}
+	hangs := func(_ http.ResponseWriter, r *http.Request) error { <-r.Context().Done(); return r.Context().Err() }
+	bomb := packed("User-agent: *\nAllow: /\n" + strings.Repeat("a", 50<<20))
+	long := "User-agent: *\nDisallow: /theirs/" + strings.Repeat("ü", 3000) + "\nDisallow: /theirs/\nAllow: /theirs/" + strings.Repeat("ü", 3000) + "\n"
+	const stays, none = "disallowed", "allowed"
+	for name, c := range map[string]struct {
+		next         nextFunc
+		after, first string // what explain says with an earlier file, and without one
+	}{
+		"timeout":              {hangs, stays, "not known"},
+		"500":                  {responds(500, "User-agent: *\nAllow: /\n"), stays, "not known"},
+		"503 by an error":      {fails(503), stays, "not known"},
+		"429":                  {responds(429, ""), stays, "not known"},
+		"401":                  {responds(401, ""), stays, none},
+		"403":                  {responds(403, ""), stays, none},
+		"451":                  {responds(451, ""), stays, none},
+		"404":                  {responds(404, "User-agent: *\nDisallow: /\n"), none, none},
+		"410":                  {responds(410, ""), none, none},
+		"HTML":                 {responds(200, maintenance, "Content-Type", "text/html"), stays, none},
+		"HTML as text":         {responds(200, maintenance, "Content-Type", "text/plain"), stays, none},
+		"JSON":                 {responds(200, `{"error": "x"}`, "Content-Type", "application/json"), stays, none},
+		"redirect elsewhere":   {responds(302, "", "Location", "https://other.example/robots.txt"), stays, "not known"},
+		"redirect to a port":   {responds(302, "", "Location", "https://www.example.com:8443/robots.txt"), stays, "not known"},
+		"redirect for ever":    {responds(301, "", "Location", "/robots.txt"), stays, "not known"},
+		"redirect to nowhere":  {responds(301, "", "Location", "mailto:x@example.com"), stays, "not known"},
+		"300 without location": {responds(300, ""), stays, "not known"},
+		"203":                  {responds(203, "User-agent: *\nDisallow: /theirs/\n", "Content-Type", "text/plain"), stays, stays},
+		"206":                  {responds(206, "User-agent: *\nAllow: /\n", "Content-Type", "text/plain"), stays, "not known"},
+		"cut off":              {cut, stays, "not known"},
+		"aborted":              {aborts, stays, "not known"},
+		"a bomb":               {responds(200, bomb, "Content-Encoding", "gzip", "Content-Type", "text/plain"), none, none},
+		"half a gzip":          {responds(200, packed("User-agent: *\nAllow: /\n")[:20], "Content-Encoding", "gzip", "Content-Type", "text/plain"), stays, "not known"},
+		"long lines":           {responds(200, long, "Content-Type", "text/plain"), "the site's own robots.txt:3, rule \"User-agent: *\", disallows crawl of /theirs/", "the site's own robots.txt:3, rule \"User-agent: *\", disallows crawl of /theirs/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				s.get(t, "www.example.com", says("Disallow: /theirs/"))
+				time.Sleep(2 * freshFor)
+				served := s.get(t, "www.example.com", c.next)
+				if got := s.explained(t, "www.example.com"); got != c.after {
+					t.Errorf("after a good file: explain says %q, want %q", got, c.after)
+				}
+				if disallows := strings.Contains(served.text, "Disallow: /theirs/"); disallows != (c.after != none) || !served.known {
+					t.Errorf("after a good file: served %+v", served)
+				}
+				first := newServer(t)
+				served = first.get(t, "www.example.com", c.next)
+				if got := first.explained(t, "www.example.com"); got != c.first {
+					t.Errorf("at first: explain says %q, want %q", got, c.first)
+				}
+				if disallows := strings.Contains(served.text, "Disallow: /theirs/"); disallows != (c.first != none && c.first != "not known") || served.known != (c.first != "not known") {
+					t.Errorf("at first: served %+v", served)
+				}
+			})
+		})
+	}
+}
+
+// A maintenance page does not open what the file disallowed, for a day; then the site has no file. A file that comes back
+// in between counts again, and an upstream that alternates never opens anything.
+func TestPagesInPlaceOfTheFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		file, page := says("Disallow: /theirs/"), responds(200, maintenance, "Content-Type", "text/html")
+		check := func(what string, next nextFunc, want string) {
+			t.Helper()
+			if got := s.get(t, "www.example.com", next).text; got != want {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+		check("the file", file, "Disallow: /theirs/")
+		time.Sleep(23 * time.Hour)
+		check("a page", page, "Disallow: /theirs/")
+		time.Sleep(2 * time.Hour)
+		check("a page for 25 hours", page, "")
+		for range 5 {
+			time.Sleep(2 * freshFor)
+			check("the file again", file, "Disallow: /theirs/")
+			time.Sleep(2 * freshFor)
+			check("a page again", page, "Disallow: /theirs/")
+		}
+	})
+}
+
+// Redirects on the host lead through the same handlers, which a crawler would do too.
+func TestRedirectsOfTheUpstream(t *testing.T) {
+	steps := func(n int, host string) nextFunc {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			if r.Header.Get("Cookie") != "" || r.Host != "www.example.com" {
+				t.Errorf("asked %s with %v", r.Host, r.Header)
+			}
+			if at := strings.Count(r.URL.Path, "y"); at < n {
+				return responds(http.StatusFound, "", "Location", host+"/"+strings.Repeat("y", at+1)+"?q=1")(w, r)
+			}
+			if n > 0 && (r.RequestURI != "/"+strings.Repeat("y", n)+"?q=1" || r.URL.RawQuery != "q=1") {
+				t.Errorf("redirected to %q, %v", r.RequestURI, r.URL)
+			}
+			return says("Disallow: /theirs/")(w, r)
+		}
+	}
+	for _, c := range []struct {
+		n     int
+		host  string
+		found bool
+	}{{1, "", true}, {5, "", true}, {6, "", false}, {1, "https://www.example.com", true}, {2, "http://WWW.example.com:443", true}, {1, "//www.example.com", true}, {1, "//www.example.com.evil.example", false}} {
+		s := newServer(t)
+		if got := s.get(t, "www.example.com", steps(c.n, c.host), "Cookie", "a=b"); got.known != c.found || (got.text != "") != c.found {
+			t.Errorf("%d redirects to %q: %+v", c.n, c.host, got)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The lines of the site's own robots.txt decide where the policy is silent, for every command that answers.
+func TestCommandsKnowTheFileBelow(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	closed := write("closed.txt", "User-agent: *\nDisallow: /\n")
+	own := write("own.txt", "User-agent: *\nDisallow: /cart/\n\nUser-agent: Bingbot\nDisallow: /slow/\nCrawl-delay: 5\n")
+	search := write("search.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")
+	silent := write("silent.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n")
+	tested := write("tested.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\nexpect:\n  - Googlebot may not crawl /cart/\n  - Bingbot may crawl /cart/\n")
+	for name, c := range map[string]struct {
+		command []string
+		fails   bool
+		has     string
+	}{
+		// A draft that drops the permission for search engines leaves them to a site that disallows everything.
+		"diff, alone":             {[]string{"diff", search, silent}, false, ""},
+		"diff, search loses":      {[]string{"diff", "--merge", closed, search, silent}, true, "Search engines lose:\n"},
+		"diff, the file itself":   {[]string{"diff", "--merge", own, own, silent}, false, "Others lose:\n  GPTBot may no longer crawl the whole site"},
+		"diff, nothing":           {[]string{"diff", "--merge", own, silent, silent}, false, "Nothing changes."},
+		"check, alone":            {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
+		"check, with the file":    {[]string{"check", "--merge", own, tested}, false, "2 tests passed"},
+		"explain, the file":       {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:5, rule \"User-agent: Bingbot\", disallows crawl of /slow/"},
+		"explain, a crawl-delay":  {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:6, rule \"User-agent: Bingbot\", asks for a crawl-delay of 5s"},
+		"explain, not enforced":   {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "Blocking: the request passes."},
+		"explain, another group":  {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/cart/"}, false, "It may crawl https://a.example/cart/."},
+		"explain, the policy":     {[]string{"explain", silent, "--merge", own, "--agent", "GPTBot", "https://a.example/x"}, false, "silent.yaml:4, rule \"GPTBot\", disallows crawl of /"},
+		"explain, any other name": {[]string{"explain", silent, "--merge", closed, "--agent", "SomeBot", "https://a.example/x"}, false, "the site's own robots.txt:2"},
+		"no such file":            {[]string{"explain", silent, "--merge", filepath.Join(dir, "none.txt"), "--agent", "GPTBot", "https://a.example/x"}, true, "--merge: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, cmd := range Commands() {
+				if cmd.Name() != c.command[0] {
+					continue
+				}
+				out, errOut, err := execute(cmd, "", c.command[1:]...)
+				if (err != nil) != c.fails || !strings.Contains(out+errOut, c.has) {
+					t.Errorf("%v, want %q in\n%s%s", err, c.has, out, errOut)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "slices"
+
+// WithFallback returns a policy that asks rules from the site's own robots.txt where its own rules do not state whether a
+// crawler may crawl a path. These rules are for all hosts, state only crawling and crawl-delays, and are never enforced.
+// The crawlers of p keep their numbers. The error is a [TooLargeError].
+func (p *Policy) WithFallback(rules []Rule) (*Policy, error) {
+	spec := *p.spec
+	spec.Table = p.table
+	spec.Rules = slices.Concat(p.spec.Rules, rules)
+	for i := range rules {
+		spec.Rules[len(p.spec.Rules)+i].Fallback = true
+	}
+	with, err := Compile(&spec)
+	if err != nil {
+		return nil, err
+	}
+	with.above = p.WithoutFallback()
+	return with, nil
+}
+
+// WithoutFallback returns the policy without the rules of WithFallback.
+func (p *Policy) WithoutFallback() *Policy {
+	if p.above != nil {
+		return p.above
+	}
+	return p
+}

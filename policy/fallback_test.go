@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Where the policy states nothing about crawling, the fallback decides in the way it does alone. It is never enforced.
+func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	counts := map[policy.Verdict]int{}
+	for range 400 {
+		spec := policytest.Random(r, policytest.Options{})
+		below := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl}})
+		for i := range below.Rules {
+			b := &below.Rules[i]
+			*b = policy.Rule{For: b.For, Hosts: b.Hosts, Statements: b.Statements, CrawlDelay: b.CrawlDelay}
+			for j := range b.Statements {
+				b.Statements[j].Qualifiers = nil
+			}
+		}
+		below.Crawlers = spec.Crawlers
+		above := compile(t, spec)
+		alone := compile(t, &policy.Spec{Crawlers: spec.Crawlers, Rules: slices.Clone(below.Rules)})
+		with, err := above.WithFallback(below.Rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 60 {
+			asked := question(r)
+			if r.IntN(2) == 0 {
+				asked.Usage = policy.Crawl
+			}
+			want := above.Decide(queryOf(above, asked))
+			if want.Verdict == policy.Unstated && asked.Usage == policy.Crawl {
+				want = alone.Decide(queryOf(alone, asked))
+				counts[want.Verdict]++
+			}
+			q := queryOf(with, asked)
+			got := with.Decide(q)
+			if got.Verdict != want.Verdict {
+				t.Fatalf("%+v: %v, want %v\n%s\nbelow\n%s", asked, got.Verdict, want.Verdict, describe(spec), describe(below))
+			}
+			if reasons := with.Reasons(q); reasons.Decision.Verdict != want.Verdict {
+				t.Fatalf("%+v: reasons say %v, want %v", q, reasons.Decision.Verdict, want.Verdict)
+			}
+			if got.Rule != nil && got.Rule.Fallback && with.Mode(got) != policy.ModeOff {
+				t.Fatalf("%+v: a line of the site is enforced", q)
+			}
+		}
+		if with.WithoutFallback() != above || above.WithoutFallback() != above {
+			t.Fatal("the policy without the fallback is not the one that it was made of")
+		}
+	}
+	if counts[policy.Allowed] < 50 || counts[policy.Disallowed] < 50 {
+		t.Errorf("hardly any answers of a fallback: %v", counts)
+	}
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// googleReader reads a file as Google's parser does, which cuts names at the first byte that no product token has.
+type googleReader struct {
+	*rfc9309.File
+
+	token string
+}
+
+func (r googleReader) Allowed(path string) bool {
+	return r.Ask(rfc9309.Crawler{Names: []string{r.token}}, path).Allowed
+}
+
+// A name of the site that Google's parser reads in a crawler's name joins that crawler's group for such readers, and the
+// other way round. It opens nothing in either.
+func TestNamesThatAreCutOpenNothing(t *testing.T) {
+	spec := &policy.Spec{
+		Publish:  policy.Publish{AllGroups: true},
+		Crawlers: []policy.Crawler{{Token: "SISTRIX Crawler", Category: "seo"}, {Token: "Find2Bot", Category: "seo"}, {Token: "FooBot", Category: "search"}},
+		Rules: []policy.Rule{
+			{For: []policy.Audience{{Kind: policy.ForCategory, Name: "seo"}}, Statements: []policy.Statement{
+				{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a")},
+			}},
+			{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a/b"), Allow: true}}},
+		},
+	}
+	for name, theirs := range map[string]string{
+		"its first word":   "User-agent: *\nDisallow: /fs/\nAllow: /fs/pages/1\n\nUser-agent: sistrix\nDisallow: /\nAllow: /a/b/c\n",
+		"capitals":         "User-agent: *\nDisallow: /fs/\n\nUser-agent: SISTRIX\nDisallow: /x/\nAllow: /x/a\n",
+		"both":             "User-agent: sistrix\nAllow: /a\nDisallow: /x/\n\nUser-agent: SISTRIX Crawler\nDisallow: /y/\n",
+		"before a digit":   "User-agent: Find\nAllow: /a/\nDisallow: /x/\n",
+		"with more digits": "User-agent: FooBot2\nAllow: /a/\nDisallow: /x/\n\nUser-agent: FooBot\nDisallow: /y/\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := robotstxt.Parse([]byte(theirs))
+			f, problems, notes := Merge(compile(t, spec), "", other, Options{})
+			if len(problems) > 0 || len(notes) == 0 {
+				t.Errorf("%v, notes %v", problems, notes)
+			}
+			for _, token := range []string{"SISTRIX", "sistrix", "Find"} { // as readers with Google's parser call themselves
+				read := googleReader{rfc9309.Parse(f.Body, nil), token}
+				before := googleReader{rfc9309.Parse([]byte(theirs), nil), token}
+				for _, path := range []string{"/a", "/a/b", "/a/b/c", "/a/x"} {
+					if read.Allowed(path) {
+						t.Errorf("%s may fetch %s:\n%s", token, path, f.Body)
+					}
+				}
+				for _, path := range []string{"/fs/x", "/x/", "/x/a", "/y/", "/z"} {
+					if read.Allowed(path) && !before.Allowed(path) && token != "Find" {
+						t.Errorf("%s may fetch %s, which the site disallows:\n%s", token, path, f.Body)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A line of the site that is too long is shortened to its beginning, or left out by itself if it allows.
+func TestLongLinesOfTheSite(t *testing.T) {
+	for name, long := range map[string]string{"ASCII": strings.Repeat("a", 17<<10), "beyond ASCII": strings.Repeat("ü", 3000)} {
+		theirs := "User-agent: *\nDisallow: /keep/\nDisallow: /" + long + "\nAllow: /keep/" + long + "\n"
+		f, problems, notes := Merge(compile(t, &policy.Spec{}), "", robotstxt.Parse([]byte(theirs)), Options{})
+		if len(problems) > 0 || len(notes) < 2 {
+			t.Errorf("%s: %v, %d notes", name, problems, len(notes))
+		}
+		read := googleReader{rfc9309.Parse(f.Body, nil), "SomeBot"}
+		for path, want := range map[string]bool{"/keep/": false, "/" + long: false, "/keep/" + long: false, "/x": true, "/": true} {
+			if read.Allowed(path) != want {
+				t.Errorf("%s: allowed %v of %.20s", name, !want, path)
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Below is a site's own robots.txt below a policy.
+type Below struct {
+	Policy *policy.Policy // with the lines of the file as its fallback
+	File   *File          // the file as the policy reads it, with notes about what it does not read
+	Closed bool           // the file was too large, and File is what Closing makes of it
+	Left   int            // the Disallow lines for everyone that File lacks
+}
+
+// Below puts the file below a policy: where the policy does not state whether a crawler may crawl a path, the group of the
+// file that the crawler obeys decides (see [policy.Policy.WithFallback]). The lines are read as Import reads them, so that
+// nothing opens that the file disallows. The error is a [policy.TooLargeError].
+func (f *File) Below(p *policy.Policy) (*Below, error) {
+	if f.crawlWeight() <= maxImported {
+		rules, read := f.fallback(p)
+		if with, err := p.WithFallback(rules); err == nil {
+			return &Below{Policy: with, File: read}, nil
+		}
+	}
+	return f.BelowClosed(p)
+}
+
+// BelowClosed is Below for a shorter file in which no group opens anything.
+func (f *File) BelowClosed(p *policy.Policy) (*Below, error) {
+	closing, left := f.closing()
+	rules, read := closing.fallback(p)
+	with, err := p.WithFallback(rules)
+	return &Below{Policy: with, File: read, Closed: true, Left: left}, err
+}
+
+// fallback returns rules that let each crawler crawl what the file allows: those of a policy, and those that only the
+// file names. It also returns the file without the groups that became no rules.
+func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
+	own := *f
+	own.Groups, own.byName, own.notes = nil, map[string]*Group{}, slices.Clone(f.notes)
+	for _, g := range f.Groups {
+		g := *g
+		own.Groups = append(own.Groups, &g)
+		own.byName[strings.ToLower(g.Name)] = &g
+	}
+	im := importer{f: &own, spec: &policy.Spec{}, known: map[string]bool{}, comments: map[int]string{}, below: true}
+	for _, c := range p.Crawlers {
+		if !c.Signer {
+			im.crawlers = append(im.crawlers, c)
+			im.known[strings.ToLower(c.Token)] = true
+		}
+	}
+	im.dropGroups(func(g *Group) bool {
+		return slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) })
+	}, "the group %q is left out: the policy publishes this name for a usage; state it in the policy")
+	im.joinCutNames()
+	im.groups()
+	return im.spec.Rules, &own
+}
+
+// dropGroups leaves out groups, with a note about each.
+func (im *importer) dropGroups(drop func(*Group) bool, note string) {
+	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
+		if !drop(g) {
+			return false
+		}
+		im.f.note(g.number, note, g.Name)
+		delete(im.f.byName, strings.ToLower(g.Name))
+		return true
+	})
+}
+
+// joinCutNames leaves out the groups of names that Google's parser reads as the name of a crawler in the catalog: it would
+// join them with the group that the policy writes for that crawler. It reads "sistrix" in "SISTRIX Crawler", and "GPTBot" in
+// "GPTBot2". The crawler gets the lines of its first word, or else the Disallow lines in addition to its own.
+func (im *importer) joinCutNames() {
+	of := map[string]policy.Crawler{}
+	for _, c := range im.crawlers {
+		if cut := cutName(c.Token); cut != "" && !im.known[cut] || strings.EqualFold(cut, c.Token) {
+			of[cut] = c
+		}
+	}
+	var adopted []*Group
+	im.dropGroups(func(g *Group) bool {
+		cut := cutName(g.Name)
+		c, ok := of[cut]
+		if !ok || im.known[strings.ToLower(g.Name)] {
+			return false
+		}
+		own := im.f.Group(c.Token)
+		switch {
+		case own != nil:
+			own.rules = append(slices.Clip(own.rules), slices.DeleteFunc(slices.Clone(g.rules), func(r Rule) bool { return r.Allow })...)
+		case strings.EqualFold(g.Name, cut):
+			own = &Group{Name: c.Token, number: g.number, rules: g.rules, lines: g.lines, delay: g.delay, delayLine: g.delayLine}
+			im.f.byName[strings.ToLower(c.Token)] = own
+			adopted = append(adopted, own)
+		}
+		return true
+	}, "Google's parser reads %q as the name of a crawler in the catalog, so this group is left out; that crawler gets its Disallow lines")
+	im.f.Groups = append(im.f.Groups, adopted...)
+}
+
+// cutName is the part of a name that Google's parser reads, in lower case.
+func cutName(name string) string {
+	return strings.ToLower(name[:len(name)-len(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"))])
+}
+
+const (
+	maxClosing      = 1000    // closing lines of a group of a file that is too large
+	maxClosingLines = 1 << 16 // of all its groups
+)
+
+// closing returns a shorter file in which no group opens anything, "*" has its first Disallow lines, and groups with too
+// many disallow everything. left is how many lines of "*" are left out.
+func (f *File) closing() (closing *File, left int) {
+	c := *f
+	c.Groups, c.byName = nil, map[string]*Group{}
+	for _, g := range f.Groups {
+		h := *g
+		h.rules = slices.DeleteFunc(slices.Clone(g.rules), func(r Rule) bool { return r.Allow })
+		switch {
+		case g.Name == "*" && len(h.rules) > maxClosing:
+			left, h.rules = len(h.rules)-maxClosing, h.rules[:maxClosing]
+		case g.Name != "*" && (len(h.rules) > maxClosing || len(h.rules) > 0 && f.lines > maxClosingLines):
+			h.rules = shut(g.number)
+		}
+		c.Groups = append(c.Groups, &h)
+		c.byName[strings.ToLower(h.Name)] = &h
+	}
+	return &c, left
+}
