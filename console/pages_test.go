@@ -390,6 +390,21 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// A decision about a name that no crawler has is not put into the draft, and a draft with one is not ready.
+func TestDraftForANameWithoutACrawler(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	for _, who := range []string{"ChatGPT", "all AI"} {
+		body := post(t, s, "change", "http://localhost:2020", map[string]string{"text": testPolicy, "do": "decide", "who": who, "choose": "block"}).Body.String()
+		if !strings.Contains(body, "Not in the draft:") || strings.Contains(body, "for: "+who) || who == "ChatGPT" && !strings.Contains(body, "OAI-SearchBot (search)") {
+			t.Errorf("the form takes %q", who)
+		}
+	}
+	body := post(t, s, "change", "http://localhost:2020", map[string]string{"text": strings.Replace(testPolicy, "rules:\n", "rules:\n  - for: ChatGPT\n    disallow: {crawl: /}\n", 1), "do": "check"}).Body.String()
+	if strings.Contains(body, "Ready to go live") || !strings.Contains(body, "Not ready: line ") {
+		t.Error("a draft for ChatGPT is ready")
+	}
+}
+
 func TestGuard(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	closing := strings.Replace(testPolicy, "  - name: late\n", "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n  - name: late\n", 1)

@@ -4,11 +4,13 @@ package console
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -35,6 +37,9 @@ func (v *view) publishBox(d *changeData) publishBox {
 	add(d.Draft.Errors-d.Draft.Failing <= 0, good, plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
 	if len(d.Draft.Tests) > 0 {
 		add(d.Draft.Failing == 0 || d.Returns == source.Undo, "All "+plural(len(d.Draft.Tests), "test", "tests")+" pass", plural(d.Draft.Failing, "test fails", "tests fail"))
+	}
+	if unknown := edit.UnknownCrawlers(d.Draft.Diagnostics, v.Running.Warnings); len(unknown) > 0 {
+		add(false, "", "line "+strconv.Itoa(unknown[0].Pos.Line)+": "+unknown[0].Message)
 	}
 	if d.Draft.site != nil {
 		d.searchLoss(&b, add)

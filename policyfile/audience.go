@@ -153,10 +153,10 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		return
 	}
 	if crawlers.NamesBrowser(text) {
-		p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server does not block by this name. The rule is for robots.txt only; find the name that only the crawler has", quote(text))
+		p.report(posOf(n), UnknownCrawler, "", "browsers have %s in their User-Agent too, so the server does not block by this name. The rule is for robots.txt only; find the name that only the crawler has", quote(text))
 		return
 	}
-	p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
+	p.report(posOf(n), UnknownCrawler, "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
 	if !crawlers.ValidToken(text) { // operators document such names, too
 		reads := "nothing"
 		if short := crawlers.ReadAs(text); short != "" {
@@ -175,7 +175,7 @@ func (p *parser) checkProduct(n *yaml.Node, text string, tokens []string) {
 	for i, t := range tokens {
 		names[i] = p.withKind(t)
 	}
-	p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably has no effect; name %s: %s", quote(text), instead, english.List(names, "or"))
+	p.report(posOf(n), UnknownCrawler, near, "%s is a product, not a crawler, so this rule probably has no effect; name %s: %s", quote(text), instead, english.List(names, "or"))
 }
 
 func (p *parser) withKind(token string) string {

@@ -15,6 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
+// UnknownCrawler is the code of a rule for a name that no crawler has.
+const UnknownCrawler = "unknown-crawler"
+
 // maxDiagnostics bounds the errors, and the warnings and hints, of a file.
 const maxDiagnostics = 10_000
 
@@ -142,7 +145,7 @@ var codeTable = []Code{
 	{"another-catalog", policy.Warning, "Another catalog of crawlers"},
 	{"unknown-operator", policy.Warning, "An unknown operator"},
 	{"misspelled-crawler", policy.Warning, "A crawler's name that may be misspelled"},
-	{"unknown-crawler", policy.Warning, "An unknown crawler"},
+	{UnknownCrawler, policy.Warning, "An unknown crawler"},
 	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
 	{"name-with-space", policy.Hint, "A token with a space"},
 	{"has-a-usage", policy.Warning, "There is a usage for this"},

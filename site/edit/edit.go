@@ -145,6 +145,11 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 		e.intended = waived
 		best, invalid = e.best(text)
 	}
+	if best != nil {
+		if unknown := UnknownCrawlers(best.Diagnostics, nil); len(unknown) > 0 {
+			return nil, &InvalidError{unknown}
+		}
+	}
 	switch {
 	case best != nil && (count(best.Unmet) == 0 || count(best.Unmet) < count(unmet)):
 		return &best.Result, nil
@@ -154,6 +159,19 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 		return nil, errors.New(best.Unmet[0].String())
 	}
 	return nil, errors.New("the file is laid out in a way that cannot be edited for you; write the rule by hand")
+}
+
+// UnknownCrawlers returns, as errors, the diagnostics about names that no crawler has, and that an earlier text did not
+// have. A file may name such a crawler, but a new decision about it is probably a mistake: it reaches no one.
+func UnknownCrawlers(now, earlier policyfile.Diagnostics) (all policyfile.Diagnostics) {
+	for _, d := range now {
+		old := slices.ContainsFunc(earlier, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })
+		if d.Code == policyfile.UnknownCrawler && !old {
+			d.Severity = policy.Error
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // editor makes one choice.
