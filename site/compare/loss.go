@@ -121,12 +121,12 @@ func (a *asker) taken(p page) *effect.Taken {
 	}
 	was, is := a.queries(p)
 	t := effect.Compare(a.old.Engine, a.now.Engine, was, is, ^effect.Loss(0))
-	if t.Lost(effect.Counted).Loss == 0 && a.now.Verification(is.Crawler).IsEmpty() {
+	if t.Counted().Loss == 0 && a.now.Verification(is.Crawler).IsEmpty() {
 		was.Identity, is.Identity = policy.Unknown, policy.Unknown
 		t = effect.Compare(a.old.Engine, a.now.Engine, was, is, ^effect.Loss(0))
 	}
 	a.seen[p] = t
-	if lost := t.Lost(effect.Counted); lost.Loss != 0 {
+	if lost := t.Counted(); lost.Loss != 0 {
 		a.losses.Found = append(a.losses.Found, Found{lost, p.crawler, p.host, p.path})
 	}
 	return t
