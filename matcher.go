@@ -188,7 +188,7 @@ func includes(a policy.Audience, c *crawlers.Crawler) bool {
 	if a.Kind == policy.ForToken {
 		return strings.EqualFold(a.Name, c.Token)
 	}
-	return a.Kind == policy.ForEveryone || a.Includes(policy.Crawler{Category: string(c.Category), Operator: c.Operator, Purposes: c.Purposes})
+	return a.Kind == policy.ForEveryone || a.Includes(policy.Crawler{Category: string(c.Category), AI: c.IsAI(), Operator: c.Operator, Purposes: c.Purposes})
 }
 
 // Cleanup releases verification.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
@@ -112,8 +113,13 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 	subjects := [][2]string{{a.Name, a.Name}}
 	if a.id == 0 {
 		subjects = [][2]string{{"Everyone", "everyone"}}
-	} else if a.Kind != "" {
-		subjects = append(subjects, [2]string{"All of category:" + a.Kind, "category:" + a.Kind})
+	} else {
+		if crawlers.Category(a.Kind).Valid() {
+			subjects = append(subjects, [2]string{"All of category:" + a.Kind, "category:" + a.Kind})
+		}
+		if v.Running.Site.Policy.CrawlerInfo(a.id).AI {
+			subjects = append(subjects, [2]string{"All crawlers for AI", "category:ai"})
+		}
 	}
 	for _, subject := range subjects {
 		l := decideLinks{Label: subject[0]}

@@ -103,7 +103,8 @@ var kindNames = map[crawlers.Category]string{
 	crawlers.CategoryAIAssistant: "AI assistants", crawlers.CategoryAIAgent: "AI agents", crawlers.CategoryArchive: "Archives", crawlers.CategorySEO: "SEO",
 	crawlers.CategoryAds: "Advertising", crawlers.CategoryPreview: "Link previews", crawlers.CategoryFeed: "Feeds", crawlers.CategoryMonitoring: "Monitoring",
 	crawlers.CategorySecurity: "Security", crawlers.CategoryAcademic: "Research", activity.CategoryUnlisted: "Unlisted",
-	"none": "No category", "": "Other",
+	crawlers.CategoryAI: "All for AI",
+	"none":              "No category", "": "Other",
 }
 
 // kindName returns the publishers' name for a category of crawlers.

@@ -68,7 +68,7 @@ type cellPart struct {
 const maxGridRows = 30
 
 func whoMay(v *view) (*page, error) {
-	d := &whoMayData{Kinds: crawlers.Categories(), Usage: cmp.Or(v.Param("usage"), "crawl"), All: v.Param("all") != ""}
+	d := &whoMayData{Kinds: append(crawlers.Categories(), crawlers.CategoryAI), Usage: cmp.Or(v.Param("usage"), "crawl"), All: v.Param("all") != ""}
 	p := &page{template: "whomay", Title: "Who may", Lead: "No policy is loaded.", Scope: scope{Host: true}, Data: d}
 	if v.Running == nil {
 		return p, nil
@@ -148,6 +148,7 @@ const (
 // rows are the subjects of the grid: crawlers that came or have a rule, or the whole catalog.
 func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("category")
+	chosen := policy.ParseAudience("category:" + kind)
 	came := v.came()
 	ruled := map[policy.CrawlerID]bool{}
 	for _, r := range v.Running.Spec().Rules {
@@ -167,7 +168,7 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 		}
 		known++
 		switch {
-		case kind != "" && c.Category != kind:
+		case kind != "" && !chosen.Includes(c):
 		case q != "" && !strings.Contains(strings.ToLower(c.Token), q) && !strings.Contains(strings.ToLower(c.Operator), q):
 		case q == "" && !all && !came[c.Token] && !ruled[id] && !slices.Contains(wellKnown, c.Token):
 		default:

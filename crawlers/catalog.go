@@ -93,9 +93,15 @@ func (c *Catalog) Index(token string) (int, bool) {
 	return i, ok
 }
 
-// OfCategory returns the crawlers whose primary category is k: those that `category:NAME` means.
+// OfCategory returns the crawlers that `category:NAME` means: those whose primary category is k, and for [CategoryAI]
+// all crawlers for AI.
 func (c *Catalog) OfCategory(k Category) []*Crawler {
-	return c.filter(func(cr *Crawler) bool { return cr.Category == k })
+	return c.filter(func(cr *Crawler) bool { return cr.Category == k || k == CategoryAI && cr.IsAI() })
+}
+
+// OfOperator returns the crawlers of an operator, in any letter case.
+func (c *Catalog) OfOperator(name string) []*Crawler {
+	return c.filter(func(cr *Crawler) bool { return strings.EqualFold(cr.Operator, name) })
 }
 
 // Operators returns the operators' names in alphabetical order, each once.
@@ -197,7 +203,7 @@ func (d *Derived[T]) Get(c *Catalog, derive func() T) (value T, ok bool) {
 // WellKnown are the crawlers that messages name first.
 var WellKnown = []string{
 	"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot",
-	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User",
+	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User", "GoogleOther",
 }
 
 // SortWellKnown puts the well-known ones among some names first, and leaves the others in their order.

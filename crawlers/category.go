@@ -33,6 +33,18 @@ const CategoryNone Category = "none"
 // own device, so that the address belongs to a person. It is never a main category.
 const CategoryOnDevice Category = "on-device"
 
+// CategoryAI is the word for all crawlers for AI, see [Crawler.IsAI]. No crawler has it as its category.
+const CategoryAI Category = "ai"
+
+// Results is the kind of results that a search engine's crawler collects pages for.
+type Results string
+
+// The results of search engines.
+const (
+	ResultsWeb Results = "web" // a list of pages, whatever else the crawler feeds
+	ResultsAI  Results = "ai"  // answers that an AI writes
+)
+
 var categoryTexts = []struct {
 	category Category
 	text     string
@@ -69,6 +81,9 @@ func (k Category) Valid() bool { return slices.Contains(Categories(), k) }
 func (k Category) Description() string {
 	if k == CategoryNone {
 		return "nothing published says what it fetches pages for, so no category includes it"
+	}
+	if k == CategoryAI {
+		return "trains AI, answers with it or acts with it, mainly or among other things; web search engines are left out"
 	}
 	if k == CategoryOnDevice {
 		return "an app on its user's own device"

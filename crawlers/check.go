@@ -50,6 +50,15 @@ func checkCrawler(c *Crawler) (errs []error) {
 			add("category %q stands here twice", k)
 		}
 	}
+	feedsAI := slices.ContainsFunc(c.Further, func(k Category) bool { return strings.HasPrefix(string(k), "ai-") })
+	switch {
+	case c.Category != CategorySearch && c.Results != "":
+		add("results are only for crawlers of category search")
+	case c.Category == CategorySearch && (feedsAI || c.Results != "") && c.Results != ResultsWeb && c.Results != ResultsAI:
+		add("results is %q; expected web or ai, because the search engine feeds AI, too", c.Results)
+	case c.Results != "" && c.Docs == "":
+		add("docs are missing, which say what the results are")
+	}
 	if c.Docs != "" && !isWebAddress(c.Docs) {
 		add("invalid docs %q: must be a web address such as https://www.example.com/bot", c.Docs)
 	}

@@ -21,6 +21,7 @@ type Crawler struct {
 	// Category is the primary category. It is empty for a crawler of the policy file that names none.
 	Category Category   `json:"category,omitempty"`
 	Further  []Category `json:"further,omitempty"` // the further categories, without Category
+	Results  Results    `json:"results,omitempty"` // of a search engine; those that feed no AI leave it out
 	// UserAgents are the strings that announce the crawler in a User-Agent,
 	// where they differ from Token. Use [Crawler.Patterns] for recognition.
 	UserAgents []string `json:"user_agents,omitempty"`
@@ -63,6 +64,15 @@ func (v Verification) IsEmpty() bool {
 
 // Is reports whether k is the primary or a further category of the crawler.
 func (c *Crawler) Is(k Category) bool { return c.Category == k || slices.Contains(c.Further, k) }
+
+// IsAI reports whether category:ai includes the crawler: its main category or a further one
+// serves AI, or its search results are AI answers. Crawlers of web search are not included.
+func (c *Crawler) IsAI() bool {
+	if c.Category == CategorySearch {
+		return c.Results == ResultsAI
+	}
+	return slices.ContainsFunc([]Category{CategoryAITraining, CategoryAIInput, CategoryAIAssistant, CategoryAIAgent}, c.Is)
+}
 
 // Patterns returns the strings to look for in a User-Agent: UserAgents, or Token
 // when there are none, or nothing for a token that only robots.txt knows, and for a signer.

@@ -143,7 +143,7 @@ func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	c := &Crawler{Token: key.Value, AsOf: p.asOf}
 	p.places[c] = fmt.Sprintf("%s:%d", p.name, key.Line)
 	p.fields(value, map[string]any{
-		"operator": &c.Operator, "category": &c.Category, "further": &c.Further, "user-agents": &c.UserAgents, "follows": &c.Follows,
+		"operator": &c.Operator, "category": &c.Category, "further": &c.Further, "results": (*string)(&c.Results), "user-agents": &c.UserAgents, "follows": &c.Follows,
 		"ignores-star": &c.IgnoresStar, "reads-meta": &c.ReadsMeta, "robots-only": &c.RobotsOnly, "docs": &c.Docs, "honors": &c.Honors,
 		"purposes": &c.Purposes, "verify": &c.Verification,
 		"examples": &c.Examples, "look-alikes": &c.LookAlikes, "note": &c.Note, "as-of": &c.AsOf, "source": &c.Sources,

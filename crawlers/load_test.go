@@ -4,6 +4,7 @@ package crawlers
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ crawlers:
   ExampleBot:
     operator: Example
     category: search
-    further: [ai-input]
+    further: [seo]
     user-agents: [ExampleBot, Example Fetcher/2.0]
     follows: Googlebot
     ignores-star: true
@@ -57,7 +58,7 @@ func TestParseFile(t *testing.T) {
 	}
 	c := list[0]
 	v := c.Verification
-	if c.Token != "ExampleBot" || c.Operator != "Example" || c.Category != CategorySearch || !slices.Equal(c.Further, []Category{CategoryAIInput}) ||
+	if c.Token != "ExampleBot" || c.Operator != "Example" || c.Category != CategorySearch || !slices.Equal(c.Further, []Category{CategorySEO}) ||
 		!slices.Equal(c.UserAgents, []string{"ExampleBot", "Example Fetcher/2.0"}) || !slices.Equal(c.Follows, []string{"Googlebot"}) ||
 		!c.IgnoresStar || c.RobotsOnly || c.Docs != "https://example.com/bot" || c.Honors != HonorsYes ||
 		!slices.Equal(c.Purposes, []string{"search"}) ||
@@ -89,8 +90,8 @@ func TestParseFileErrors(t *testing.T) {
 		{"repeated key", "    note: An example.", "    category: seo", `f.yaml:21: "category" stands here twice`},
 		{"repeated crawler", "  Googlebot:\n", "  ExampleBot:\n", `"ExampleBot" stands here twice`},
 		{"unknown category", "    category: search\n", "    category: serach\n", `f.yaml:8: ExampleBot: there is no category "serach"`},
-		{"unknown further category", "[ai-input]", "[ai-inputs]", `there is no category "ai-inputs"`},
-		{"primary category repeated", "[ai-input]", "[search]", `category "search" stands here twice`},
+		{"unknown further category", "[seo]", "[ai-inputs]", `there is no category "ai-inputs"`},
+		{"primary category repeated", "[seo]", "[search]", `category "search" stands here twice`},
 		{"honors", "honors: yes", "honors: maybe", `honors is "maybe"`},
 		{"no operator", "    operator: Example\n", "", "operator is missing"},
 		{"no source", "    source: [operator]\n", "", "source is missing"},
@@ -113,7 +114,7 @@ func TestParseFileErrors(t *testing.T) {
 		{"follows itself", "follows: Googlebot", "follows: examplebot", "follows names itself"},
 		{"robots-only with examples", "robots-only: true,", "robots-only: true, examples: x,", "has no examples"},
 		{"robots-only with user-agents", "robots-only: true,", "robots-only: true, user-agents: x,", "has no user-agents"},
-		{"syntax", "[ai-input]", "[ai-input", "f.yaml: yaml:"},
+		{"syntax", "[seo]", "[ai-input", "f.yaml: yaml:"},
 		{"second document", "crawlers:\n", "---\ncrawlers:\n", "more than one document"},
 	}
 	for _, tt := range tests {
@@ -197,4 +198,36 @@ func FuzzParseFile(f *testing.F) {
 func TestPurposesMayHaveDigits(t *testing.T) {
 	c := Crawler{Token: "FooBot", Purposes: []string{"EXAMPLE-PURPOSE-1"}}
 	checkFacts(&c, func(field string, err error) { t.Errorf("%s %v", field, err) })
+}
+
+// Crawlers that category:ai includes, and entries whose results are wrong.
+func TestResultsOfSearchEngines(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		keys string
+		ai   bool
+		want string
+	}{
+		{"category: search", false, ""},
+		{"category: search, further: [seo]", false, ""},
+		{"category: search, further: [ai-input]", false, "expected web or ai"},
+		{"category: search, further: [ai-input], results: web, docs: https://a.example/bot", false, ""},
+		{"category: search, further: [ai-input], results: ai, docs: https://a.example/bot", true, ""},
+		{"category: search, results: ai", true, "docs are missing"},
+		{"category: search, results: maybe", false, "expected web or ai"},
+		{"category: seo, results: web", false, "only for crawlers of category search"},
+		{"category: seo, further: [ai-agent]", true, ""},
+		{"category: ai-assistant", true, ""},
+		{"category: preview, further: [search]", false, ""},
+		{"category: none, further: [ai-training]", true, ""},
+		{"category: none", false, ""},
+	} {
+		rows, err := parseFile("f.yaml", []byte("version: 1\nas-of: 2026-01-01\ncrawlers:\n  ABot: {operator: A, honors: yes, examples: ABot/1.0, source: field, "+tt.keys+"}\n"))
+		if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %v, want %q", tt.keys, err, tt.want)
+		}
+		if len(rows) != 1 || rows[0].IsAI() != tt.ai {
+			t.Errorf("%s: AI is not %v", tt.keys, tt.ai)
+		}
+	}
 }

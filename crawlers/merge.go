@@ -17,6 +17,7 @@ type Row struct {
 	// Operator and Category are left as they were when empty.
 	Operator string
 	Category Category
+	Results  Results // left as it was when empty
 	// UserAgent is the string to recognize where it is not the token. When empty, what was recognized before is.
 	UserAgent string
 	// Follows and Purposes are left as they were when nil.
@@ -37,7 +38,7 @@ type Row struct {
 type RowError struct {
 	Token string // the row's
 	// Field is the name in the policy file: token, category, user-agent, follows,
-	// purposes, robots-only, address-lists, reverse-dns or signature-directory.
+	// purposes, results, robots-only, address-lists, reverse-dns or signature-directory.
 	Field string
 	Err   error // says what is wrong
 }
@@ -101,8 +102,13 @@ func (r Row) apply(base *Crawler) *Crawler {
 		c.Operator = r.Operator
 	}
 	if r.Category != "" {
-		c.Category = r.Category
+		if c.Category = r.Category; c.Category != CategorySearch {
+			c.Results = ""
+		}
 		c.Further = slices.DeleteFunc(slices.Clone(c.Further), func(k Category) bool { return k == r.Category })
+	}
+	if r.Results != "" {
+		c.Results = r.Results
 	}
 	if r.UserAgent != "" {
 		c.UserAgents = []string{r.UserAgent}
@@ -148,6 +154,9 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 			}
 			add(field, fmt.Errorf("%q is in the User-Agent of browsers, so that your readers would be taken for this crawler; find the name that only the crawler has", p))
 		}
+	}
+	if r.Results != "" && c.Category != CategorySearch {
+		add("results", errors.New("are only for crawlers of category search"))
 	}
 	if c.Category != "" && !c.Category.Valid() {
 		add("category", fmt.Errorf("%q does not exist", c.Category))

@@ -130,3 +130,9 @@ func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Categ
 func (e *Engine) Searches(id policy.CrawlerID) bool {
 	return IsOfCategory(e.Policy, id, crawlers.CategorySearch)
 }
+
+// SearchesWeb reports whether a crawler is a search engine's whose results are not AI answers: the safety checks and the
+// search-loss limit protect it.
+func SearchesWeb(p *policy.Policy, id policy.CrawlerID) bool {
+	return IsOfCategory(p, id, crawlers.CategorySearch) && !p.CrawlerInfo(id).AI
+}

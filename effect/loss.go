@@ -20,6 +20,7 @@ type Lost struct {
 type Taken struct {
 	lost, intended Loss
 	rules          [numLosses]*policy.Rule
+	web            bool // the crawler is a web search engine's
 }
 
 // Compare returns the losses of a search engine at a host and path when the policy of now replaces the policy of old,
@@ -32,6 +33,7 @@ func Compare(old, now *Engine, was, is policy.Query, rows Loss) *Taken {
 	if searches := now.Searches(is.Crawler) || old != nil && old.Searches(was.Crawler); !searches || is.Identity == policy.Impostor {
 		return t
 	}
+	t.web = SearchesWeb(now.Policy, is.Crawler) || old != nil && SearchesWeb(old.Policy, was.Crawler)
 	t.compare(old, now, was, is, rows)
 	for _, end := range now.ends {
 		if !end.After(is.Now) {
@@ -53,6 +55,14 @@ func (t *Taken) Lost(rows Loss) (l Lost) {
 		break
 	}
 	return l
+}
+
+// Counted returns the losses that count against the search-loss limit.
+func (t *Taken) Counted() Lost {
+	if !t.web {
+		return Lost{}
+	}
+	return t.Lost(Counted)
 }
 
 func (t *Taken) compare(old, now *Engine, was, is policy.Query, rows Loss) {

@@ -111,6 +111,9 @@ func (c *Class) appendKey(key []byte) []byte {
 			break
 		}
 		key = append(key, byte(r.tier))
+		if r.tier == TierGroup && r.audience.NarrowsAI() {
+			key[len(key)-1] = byte(numTiers)
+		}
 		key = binary.AppendUvarint(key, uint64(len(r.rules)))
 		for _, rule := range r.rules {
 			key = binary.AppendUvarint(key, uint64(rule))
@@ -241,7 +244,7 @@ func (p *Policy) WithPurpose(c *Class, purpose string) Class {
 	}
 	if rules := a.rulesOn(c.hosts); len(rules) > 0 {
 		at := 0
-		for at < len(c.reach) && c.reach[at].tier < TierEveryone {
+		for at < len(c.reach) && c.reach[at].tier <= TierGroup {
 			at++
 		}
 		with.reach = slices.Insert(slices.Clone(c.reach), at, reached{reach{TierGroup, a}, rules})

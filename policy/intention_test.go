@@ -14,13 +14,15 @@ var realCrawlers = []policy.Crawler{
 	{Token: "Googlebot", Operator: "Google", Category: "search"},
 	{Token: "Googlebot-Image", Operator: "Google", Category: "search", Follows: []string{"Googlebot"}},
 	{Token: "Googlebot-News", Operator: "Google", Category: "search", Follows: []string{"Googlebot"}, RobotsOnly: true},
-	{Token: "Google-Extended", Operator: "Google", Category: "ai-training", RobotsOnly: true},
+	{Token: "Google-Extended", Operator: "Google", Category: "ai-training", AI: true, RobotsOnly: true},
 	{Token: "Bingbot", Operator: "Microsoft", Category: "search"},
 	{Token: "Applebot", Operator: "Apple", Category: "search", Follows: []string{"Googlebot"}},
-	{Token: "GPTBot", Operator: "OpenAI", Category: "ai-training"},
-	{Token: "ChatGPT-User", Operator: "OpenAI", Category: "ai-user"},
-	{Token: "ClaudeBot", Operator: "Anthropic", Category: "ai-training"},
-	{Token: "CCBot", Operator: "Common Crawl", Category: "ai-training"},
+	{Token: "GPTBot", Operator: "OpenAI", Category: "ai-training", AI: true},
+	{Token: "ChatGPT-User", Operator: "OpenAI", Category: "ai-assistant", AI: true},
+	{Token: "OAI-SearchBot", Operator: "OpenAI", Category: "search", AI: true},
+	{Token: "webzio", Operator: "Webz.io", Category: "none", AI: true},
+	{Token: "ClaudeBot", Operator: "Anthropic", Category: "ai-training", AI: true},
+	{Token: "CCBot", Operator: "Common Crawl", Category: "ai-training", AI: true},
 	{Token: "AhrefsBot", Operator: "Ahrefs", Category: "seo"},
 	{Token: "archive.org_bot", Operator: "Internet Archive", Category: "archive"},
 }
@@ -32,6 +34,36 @@ var realCrawlers = []policy.Crawler{
 func TestIntentions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, rules, questions string }{
+		{
+			"all AI out, search stays",
+			"category:ai: -crawl /",
+			"GPTBot /x closed, OAI-SearchBot /x closed, ChatGPT-User /x closed, webzio /x closed, Google-Extended /x closed, Googlebot /x open, Bingbot /x open, AhrefsBot /x open, Unknown /x open",
+		},
+		{
+			"all AI out, except assistants, and one search engine for AI",
+			"category:ai: -crawl /\ncategory:ai-assistant: +crawl /\nOAI-SearchBot: +crawl /",
+			"GPTBot /x closed, ChatGPT-User /x open, OAI-SearchBot /x open, webzio /x closed, Googlebot /x open",
+		},
+		{
+			"all AI out, search engines may read news: those for AI stay out, because that does not say that they may",
+			"category:ai: -crawl /\ncategory:search: +crawl /news/",
+			"OAI-SearchBot /news/x closed, Googlebot /news/x open, GPTBot /news/x closed",
+		},
+		{
+			"all AI out, whatever an operator's other crawlers may do",
+			"category:ai: -crawl /\noperator:OpenAI: +crawl /",
+			"GPTBot /x closed, OAI-SearchBot /x closed",
+		},
+		{
+			"nothing for all, AI may read the press releases",
+			"everyone: -crawl /\ncategory:ai: +crawl /press/",
+			"GPTBot /press/x open, OAI-SearchBot /press/x open, Googlebot /press/x closed, GPTBot /x closed",
+		},
+		{
+			"no training, AI may read the press releases, which says nothing of training",
+			"category:ai-training: -crawl /\ncategory:ai: +crawl /press/",
+			"GPTBot /press/x closed, OAI-SearchBot /press/x open",
+		},
 		{
 			"members and staging closed to all, search in",
 			"everyone: -crawl /members/\ncategory:search: +crawl /\neveryone@staging.example.com: -crawl /",

@@ -42,6 +42,7 @@ const (
 	WiderUsage                    // the prohibition names the usage itself, the permission Present
 	WiderAudience                 // the prohibition names the crawler more closely
 	OtherGroup                    // two different ones among category, operator and purpose
+	NotWithinAI                   // a permission for some of these, a prohibition for all crawlers for AI
 	ElseOnly                      // a permission for everyone-else, a prohibition for everyone
 	Shorter                       // of the same audience, host and usage, with a shorter pattern
 	NotWithin                     // some paths of the permission lie outside the prohibition's pattern
@@ -139,6 +140,8 @@ func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 		return always, NoObstacle
 	case a.tier > d.tier:
 		return never, WiderAudience
+	case d.tier == TierAI && a.tier < TierAI && !a.audience.NarrowsAI():
+		return never, NotWithinAI
 	case a.tier < d.tier:
 		return byPattern, NoObstacle
 	case a.tier == TierGroup && *a.audience != *d.audience:

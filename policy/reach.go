@@ -121,6 +121,9 @@ func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	for _, name := range cr.Purposes {
 		add(TierGroup, Audience{ForPurpose, ascii.Lower(name)})
 	}
+	if cr.AI {
+		add(TierAI, Audience{Kind: ForAI})
+	}
 	add(TierEveryone, Audience{})
 	add(TierEveryone, Audience{Kind: ForEveryoneElse})
 	return all

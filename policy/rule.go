@@ -29,18 +29,19 @@ const (
 	ForOperator                  // the crawlers of an operator
 	ForPurpose                   // the crawlers of a purpose (User-Agent-Purpose)
 	ForEveryoneElse              // everyone; its prohibitions yield to rules that allow a crawler by its name
+	ForAI                        // all crawlers for AI, whatever their primary kind
 )
 
-var audiencePrefixes = [...]string{"everyone", "", "category:", "operator:", "purpose:", "everyone-else"}
+var audiencePrefixes = [...]string{"everyone", "", "category:", "operator:", "purpose:", "everyone-else", "category:ai"}
 
 // Audience names crawlers.
 type Audience struct {
 	Kind AudienceKind
-	Name string // empty for ForEveryone and ForEveryoneElse
+	Name string // empty for ForEveryone, ForEveryoneElse and ForAI
 }
 
-// ParseAudience reads an audience as in a policy file: "everyone" or "*", "everyone-else", "category:NAME",
-// "operator:NAME", "purpose:NAME", else a product token.
+// ParseAudience reads an audience as in a policy file: "everyone" or "*", "everyone-else", "category:ai",
+// "category:NAME", "operator:NAME", "purpose:NAME", else a product token.
 func ParseAudience(s string) Audience {
 	switch {
 	case s == "*" || strings.EqualFold(s, audiencePrefixes[ForEveryone]):
@@ -51,7 +52,11 @@ func ParseAudience(s string) Audience {
 	for k := ForCategory; k <= ForPurpose; k++ {
 		prefix := audiencePrefixes[k]
 		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
-			return Audience{k, strings.TrimSpace(s[len(prefix):])}
+			a := Audience{k, strings.TrimSpace(s[len(prefix):])}
+			if strings.EqualFold(prefix+a.Name, audiencePrefixes[ForAI]) {
+				a = Audience{Kind: ForAI}
+			}
+			return a
 		}
 	}
 	return Audience{ForToken, s}
@@ -64,11 +69,16 @@ func (a Audience) String() string { return audiencePrefixes[a.Kind] + a.Name }
 func (a Audience) folded() Audience { return Audience{a.Kind, ascii.Lower(a.Name)} }
 
 var tiers = [...]Tier{
-	ForEveryone: TierEveryone, ForToken: TierToken, ForCategory: TierGroup, ForOperator: TierGroup, ForPurpose: TierGroup, ForEveryoneElse: TierEveryone,
+	ForEveryone: TierEveryone, ForToken: TierToken, ForCategory: TierGroup, ForOperator: TierGroup, ForPurpose: TierGroup, ForAI: TierAI, ForEveryoneElse: TierEveryone,
 }
 
 // Tier returns how closely the audience names crawlers.
 func (a Audience) Tier() Tier { return tiers[a.Kind] }
+
+// NarrowsAI reports whether an allow for the audience, with its name in lower case, can override a disallow for all crawlers for AI.
+func (a *Audience) NarrowsAI() bool {
+	return a.Kind == ForToken || a.Kind == ForCategory && strings.HasPrefix(a.Name, "ai-")
+}
 
 // Includes reports whether the audience is a category, an operator or a purpose of the crawler.
 func (a Audience) Includes(c Crawler) bool {
@@ -79,6 +89,8 @@ func (a Audience) Includes(c Crawler) bool {
 		return strings.EqualFold(c.Operator, a.Name)
 	case ForPurpose:
 		return slices.ContainsFunc(c.Purposes, func(p string) bool { return strings.EqualFold(p, a.Name) })
+	case ForAI:
+		return c.AI
 	case ForEveryone, ForEveryoneElse, ForToken:
 	}
 	return false
@@ -92,6 +104,7 @@ const (
 	TierToken    Tier = iota // the product token itself
 	TierFamily               // the token of the crawler whose group it follows, see Policy.Family
 	TierGroup                // a category, an operator or a purpose
+	TierAI                   // all crawlers for AI
 	TierEveryone             // everyone and everyone-else
 
 	numTiers
@@ -231,6 +244,7 @@ type Crawler struct {
 	Token            string // RFC 9309 section 2.2.1
 	Operator         string
 	Category         string   // its primary kind, what "category:" means
+	AI               bool     // "category:ai" includes it
 	Purposes         []string // what "purpose:" means
 	Follows          []string // names the crawlers whose robots.txt group this one obeys if none names it, the preferred first
 	IgnoresStar      bool     // it does not obey the group of "*"

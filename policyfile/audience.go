@@ -53,13 +53,13 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		return a, p.token(n, text)
 	case policy.ForCategory:
 		if !crawlers.Category(strings.ToLower(a.Name)).Valid() {
-			unknown, near := "unknown category "+quote(a.Name), Nearest(a.Name, kindNames())
+			unknown, near := "unknown category "+quote(a.Name), Nearest(a.Name, categoryNames())
 			if tokens := productWords[squash(a.Name)]; tokens != nil {
 				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "it is not a category; name the crawlers that you mean, such as "+english.List(tokens, "or"))
 			} else if audience, what := p.known().group(a.Name); audience != "" && near == "" {
 				p.reportAdvice(posOf(n), "unknown-category", audience, unknown, what)
 			} else {
-				p.reportChoice(posOf(n), "unknown-category", prefixed("category:", near), unknown, kindNames())
+				p.reportChoice(posOf(n), "unknown-category", prefixed("category:", near), unknown, categoryNames())
 			}
 			return a, false
 		}
@@ -76,7 +76,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		if !policy.IsPurpose(a.Name) {
 			return a, p.refuse(n, "bad-audience", "", "invalid purpose %s: write a letter, then letters, digits, hyphens, underscores and dots", quote(a.Name))
 		}
-	case policy.ForEveryone, policy.ForEveryoneElse:
+	case policy.ForEveryone, policy.ForEveryoneElse, policy.ForAI:
 	}
 	return a, true
 }
@@ -90,10 +90,28 @@ func prefixed(prefix, s string) string {
 
 func kindNames() []string { return plainTexts(crawlers.Categories()) }
 
+// categoryNames are the words after "category:".
+func categoryNames() []string { return append(kindNames(), string(crawlers.CategoryAI)) }
+
 const maxTokens = 25_000
 
 // token checks a name that must be a crawler's product token.
 func (p *parser) token(n *yaml.Node, text string) bool {
+	if _, ok := p.catalog.Lookup(text); !ok && !p.otherToken(n, text) {
+		return false
+	}
+	if p.tokens[strings.ToLower(text)] = true; len(p.tokens) > maxTokens {
+		if len(p.tokens) == maxTokens+1 {
+			p.report(posOf(n), "too-many-rules", "", "a policy file can name up to %d crawlers", maxTokens)
+		}
+		return false
+	}
+	p.checkToken(n, text)
+	return true
+}
+
+// otherToken checks a name that is in no catalog.
+func (p *parser) otherToken(n *yaml.Node, text string) bool {
 	if strings.ContainsAny(text, "()") || strings.HasPrefix(text, "Mozilla/") {
 		return p.refuse(n, "bad-audience", p.tokenWithin(text), "this is a whole User-Agent; write only the name that the crawler has in robots.txt, such as Googlebot")
 	}
@@ -112,13 +130,11 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 	if strings.Contains(text, ",") {
 		return p.refuse(n, "bad-audience", "", "write several names as a list in brackets, or one a line with a hyphen before each")
 	}
-	if _, ok := p.catalog.Lookup(text); !ok {
-		if near, what := p.known().group(text); near != "" {
-			if bot := p.known().crawlerOf(text); bot != "" && strings.HasPrefix(near, "operator:") {
-				near = bot
-			}
-			return p.refuse(n, "bad-audience", near, "invalid name %s: %s; if this is really the name of a crawler, list it under crawlers", quote(text), what)
+	if near, what := p.known().group(text); near != "" {
+		if bot := p.known().crawlerOf(text); bot != "" && strings.HasPrefix(near, "operator:") {
+			near = bot
 		}
+		return p.refuse(n, "bad-audience", near, "invalid name %s: %s; if this is really the name of a crawler, list it under crawlers", quote(text), what)
 	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {
 		if name, except := strings.CutPrefix(text, "!"); except && crawlers.ValidToken(strings.TrimSpace(name)) {
@@ -126,13 +142,6 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		}
 		return p.refuse(n, "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
 	}
-	if p.tokens[strings.ToLower(text)] = true; len(p.tokens) > maxTokens {
-		if len(p.tokens) == maxTokens+1 {
-			p.report(posOf(n), "too-many-rules", "", "a policy file can name up to %d crawlers", maxTokens)
-		}
-		return false
-	}
-	p.checkToken(n, text)
 	return true
 }
 

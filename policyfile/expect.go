@@ -119,7 +119,7 @@ func inOtherWords(text string) string {
 func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
-	case policy.ForEveryone, policy.ForCategory, policy.ForOperator, policy.ForPurpose:
+	case policy.ForEveryone, policy.ForCategory, policy.ForOperator, policy.ForPurpose, policy.ForAI:
 		before := len(p.list)
 		a, ok := p.audience(n, text)
 		for i := before; i < len(p.list); i++ {

@@ -284,7 +284,7 @@ func documentsToken(c *crawlers.Crawler) bool {
 func convertOne(c *crawlers.Crawler) policy.Crawler {
 	reads := c.Honors != crawlers.HonorsNo && c.Honors != crawlers.HonorsUserTriggered
 	return policy.Crawler{
-		Token: c.Token, Operator: c.Operator, Category: string(c.Category), Purposes: c.Purposes,
+		Token: c.Token, Operator: c.Operator, Category: string(c.Category), AI: c.IsAI(), Purposes: c.Purposes,
 		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly, ReadsMeta: c.ReadsMeta,
 		Signer:           c.IsSigner(),
 		NoToken:          c.IsSigner() || !c.FromPolicy && !productName.MatchString(c.Token) && !documentsToken(c),
@@ -335,7 +335,7 @@ func printSitemaps(w *printer, spec *policy.Spec) {
 	}
 	w.under("sitemaps", func() {
 		for _, s := range spec.Sitemaps {
-			w.texts(scalar(cmp.Or(string(s.Host), otherHosts)), s.Addresses)
+			w.texts(Scalar(cmp.Or(string(s.Host), otherHosts)), s.Addresses)
 		}
 	})
 }

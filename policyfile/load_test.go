@@ -217,7 +217,7 @@ rules:
 		t.Errorf("%+v", c)
 	}
 	info := f.Policy.CrawlerInfo(f.Policy.Crawler("PartnerBot"))
-	if want := "{PartnerBot Partner Ltd feed [news] [Googlebot] true false false false false false false  <nil> []}"; fmt.Sprint(info) != want {
+	if want := "{PartnerBot Partner Ltd feed false [news] [Googlebot] true false false false false false false  <nil> []}"; fmt.Sprint(info) != want {
 		t.Errorf("got %v, want %s", info, want)
 	}
 	if info := f.Policy.CrawlerInfo(f.Policy.Crawler("GPTBot")); info.Operator != "Somebody Else" || info.Category != "ai-training" || info.Token != "GPTBot" {

@@ -24,8 +24,8 @@ var newcomers = []struct {
 	{
 		"No AI at all.",
 		"  - for: ai\n    disallow: {crawl: /}\n",
-		[]string{"GPTBot may not crawl /"}, `(did you mean "category:ai-training"?)`,
-		"  - for: category:ai-training\n    disallow: {crawl: /}\n",
+		[]string{"GPTBot may not crawl /", "PerplexityBot may not crawl /", "ChatGPT-User may not crawl /", "Googlebot may crawl /"}, `(did you mean "category:ai"?)`,
+		"  - for: category:ai\n    disallow: {crawl: /}\n",
 	},
 	{
 		"No AI answers with our articles.",

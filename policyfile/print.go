@@ -122,12 +122,12 @@ func (w *printer) plainIf(differs bool, key, value string) {
 }
 
 func (w *printer) text(key, text string) {
-	w.plainIf(text != "", key, scalar(text))
+	w.plainIf(text != "", key, Scalar(text))
 }
 
 func (w *printer) texts(key string, texts []string) {
 	if len(texts) == 1 {
-		w.plain(key, scalar(texts[0]))
+		w.plain(key, Scalar(texts[0]))
 		return
 	}
 	w.under(key, func() { w.items(texts) })
@@ -135,7 +135,7 @@ func (w *printer) texts(key string, texts []string) {
 
 func (w *printer) items(texts []string) {
 	for _, text := range texts {
-		w.line("- " + scalar(text))
+		w.line("- " + Scalar(text))
 	}
 }
 
@@ -145,8 +145,9 @@ var (
 	guessed     = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|\d{4}-\d\d?-\d\d?.*)$`)
 )
 
-// scalar is a text as YAML, in quotes where a reader could doubt.
-func scalar(s string) string {
+// Scalar returns a text as YAML, in quotes where a reader could doubt.
+// Scalar returns a text as a policy file has it after a key: in quotes where YAML needs them.
+func Scalar(s string) string {
 	switch {
 	case plainScalar.MatchString(s) && !strings.HasSuffix(s, " ") && !numberLike.MatchString(s) && !guessed.MatchString(s) && !strings.HasPrefix(s, "..."):
 		return s

@@ -118,7 +118,7 @@ func (g *grammar) rule() any {
 	}
 	name := g.pick("plain", "with: colon # and \"quotes\"", "it's", "ünï", "- x", "0")
 	return g.object(2,
-		"for", g.some("everyone", "HouseBot", "category:search", "operator:The House", "purpose:news"),
+		"for", g.some("everyone", "HouseBot", "category:search", "category:ai", "operator:The House", "purpose:news"),
 		[2]string{"disallow", "allow"}[g.IntN(2)], func() any { return nil },
 		"disallow", g.statements("disallow"), "allow", g.statements("allow"),
 		"name", name, "hosts", g.some("www.example.com", "*.example.org", "bücher.example", "[2001:db8::1]"),
@@ -168,7 +168,7 @@ func (g *grammar) file() map[string]any {
 			}
 		},
 		"crawlers", func() any {
-			rows := map[string]any{"HouseBot": g.row(), "Googlebot": g.row(), "GPTBot": map[string]any{}}
+			rows := map[string]any{"HouseBot": g.row(), "Googlebot": g.row(), "GPTBot": map[string]any{}, "DuckDuckBot": g.object(0, "results", g.pick("ai"))}
 			fetcher := g.row().(map[string]any)
 			fetcher["user-agent"] = "HouseFetcher"
 			rows["FetchBot"] = fetcher

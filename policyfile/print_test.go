@@ -186,13 +186,13 @@ func TestScalarsAreReadAsWritten(t *testing.T) {
 		"/", "/a/", "*", "/*.jpg$", "/search?q=", "a: b", "a #b", "-", "- a", "~", "null", "on", "1e3", "2027-01-31", "'", `"`, `\`, `a"b`, `it's`, `"'`,
 		"é", "/caf%C3%A9/", "[a]", "{a}", "a,b", "&a", "!a", "|", ">", "%a", "@a", "`a`", "...", "---", "a:", ":a", "?", "? a", "=", "0x10", "1_000", "12:30:45", ".5", "y",
 	} {
-		f, ds := Load("scalar.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    name: "+scalar(s)+"\n    disallow:\n      crawl: /a/\n"))
+		f, ds := Load("scalar.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    name: "+Scalar(s)+"\n    disallow:\n      crawl: /a/\n"))
 		if f == nil {
-			t.Errorf("%q as %s: %s", s, scalar(s), ds.Error())
+			t.Errorf("%q as %s: %s", s, Scalar(s), ds.Error())
 			continue
 		}
 		if got := f.Spec.Rules[0].Name; got != s {
-			t.Errorf("%q as %s is read as %q", s, scalar(s), got)
+			t.Errorf("%q as %s is read as %q", s, Scalar(s), got)
 		}
 	}
 }

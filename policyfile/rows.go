@@ -27,6 +27,12 @@ var rowFields = fields[*crawlerRow]{
 			word, _ := p.choice(n, "category", kindNames()...)
 			r.Category = crawlers.Category(word)
 		}, func(w *printer, r *crawlerRow) { w.text("category", string(r.Category)) }),
+	key("results", "what a search engine's crawler collects pages for: web (the default) or ai, answers that an AI writes",
+		choiceShape(string(crawlers.ResultsWeb), string(crawlers.ResultsAI)),
+		func(p *parser, n *yaml.Node, r *crawlerRow) {
+			word, _ := p.choice(n, "results", string(crawlers.ResultsWeb), string(crawlers.ResultsAI))
+			r.Results = crawlers.Results(word)
+		}, func(w *printer, r *crawlerRow) { w.text("results", string(r.Results)) }),
 	textKey("user-agent", "what identifies the crawler in the User-Agent header, if it is not the product token",
 		textShape("a part of the User-Agent", ""), nil, func(r *crawlerRow) *string { return &r.UserAgent }),
 	listKey("follows", "the crawlers whose group in robots.txt it follows when none names it", tokenShape,
@@ -125,8 +131,8 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 				known = &crawlers.Crawler{Token: c.Token}
 			}
 			row := difference(c, known, w.ownEntry(c.Token, known))
-			if !w.under(scalar(c.Token), func() { printMap(w, rowFields, row) }) && !ok {
-				w.plain(scalar(c.Token), "{}")
+			if !w.under(Scalar(c.Token), func() { printMap(w, rowFields, row) }) && !ok {
+				w.plain(Scalar(c.Token), "{}")
 			}
 		}
 	})
@@ -150,6 +156,14 @@ func difference(c *policy.Crawler, entry, own *crawlers.Crawler) *crawlerRow {
 	}
 	if c.Category != known.Category {
 		r.Category = crawlers.Category(c.Category)
+	}
+	if r.Category == "" || r.Category == crawlers.CategorySearch {
+		switch {
+		case c.AI && !known.AI && c.Category == string(crawlers.CategorySearch):
+			r.Results = crawlers.ResultsAI
+		case known.AI && !c.AI:
+			r.Results = crawlers.ResultsWeb
+		}
 	}
 	if len(own.UserAgents) > 0 && !slices.Equal(own.UserAgents, entry.UserAgents) {
 		r.UserAgent = own.UserAgents[0]

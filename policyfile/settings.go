@@ -129,7 +129,7 @@ var publishFields = fields[*policy.Publish]{
 			if len(b.Controls) > 0 {
 				w.under("controls", func() {
 					for _, c := range b.Controls {
-						w.plain(scalar(c.Crawler), c.Value)
+						w.plain(Scalar(c.Crawler), c.Value)
 					}
 				})
 			}
@@ -224,7 +224,7 @@ func printPreamble(w *printer, b *policy.Publish) {
 	}
 	w.under("preamble", func() {
 		for _, a := range b.Preambles {
-			w.block(scalar(cmp.Or(string(a.Host), otherHosts)), a.Text)
+			w.block(Scalar(cmp.Or(string(a.Host), otherHosts)), a.Text)
 		}
 	})
 }

@@ -27,7 +27,8 @@ var (
 
 	// groupWords are words for a category besides its name.
 	groupWords = wordMap(map[crawlers.Category]string{
-		crawlers.CategoryAITraining:  "ai aibots aibot aicrawlers aicrawler aiscrapers genai llm llms training aitrain",
+		crawlers.CategoryAI:          "ai aibots aibot aicrawlers aicrawler aiscrapers genai llm llms",
+		crawlers.CategoryAITraining:  "training aitrain",
 		crawlers.CategoryAIInput:     "aisearch aianswers answers answerengines",
 		crawlers.CategoryAIAssistant: "aiassistants assistants",
 		crawlers.CategorySearch:      "searchengine searchengines searchbots searchenginecrawler searchenginecrawlers",
@@ -90,7 +91,7 @@ var (
 
 	// wholeRules replace switches of other tools, or policies that are for all others.
 	wholeRules = map[string]string{
-		"blockaibots": "{for: [category:ai-training, category:ai-input, category:ai-assistant], disallow: {crawl: /}, enforce: block}",
+		"blockaibots": "{for: category:ai, disallow: {crawl: /}, enforce: block}",
 	}
 
 	yesWords   = wordSet(`yes y true on 1 allow allowed`)

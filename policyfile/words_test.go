@@ -14,9 +14,10 @@ import (
 // meaning.
 var words = []struct{ place, word, line, test string }{
 	// The categories of Cloudflare's verified bots, and common names of groups.
-	{"for", "AI", "category:ai-training", "GPTBot may not crawl /"},
-	{"for", "AI Crawler", "category:ai-training", "GPTBot may not crawl /"},
-	{"for", "ai-bots", "category:ai-training", "CCBot may not crawl /"},
+	{"for", "AI", "category:ai", "GPTBot may not crawl /"},
+	{"for", "AI Crawler", "category:ai", "GPTBot may not crawl /"},
+	{"for", "ai-bots", "category:ai", "PerplexityBot may not crawl /"},
+	{"for", "training", "category:ai-training", "CCBot may not crawl /"},
 	{"for", "AI Assistant", "category:ai-assistant", "ChatGPT-User may not crawl /"},
 	{"for", "AI Search", "category:ai-input", "category:ai-input may not crawl /"},
 	{"for", "ai-answers", "category:ai-input", "category:ai-input may not crawl /"},
@@ -106,7 +107,7 @@ var words = []struct{ place, word, line, test string }{
 	{"file", "disallow: /x/", "rules: [{for: everyone, disallow: {crawl: /x/}}]", "everyone may not crawl /x/"},
 	{"file", "noindex: /x/", "rules: [{for: everyone, disallow: {index: /x/}}]", "everyone may not index /x/"},
 	{"file", "crawl-delay: 5", "rules: [{for: everyone, crawl-delay: 5}]", ""},
-	{"file", "blockAiBots: true", "rules: [{for: [category:ai-training, category:ai-input, category:ai-assistant], disallow: {crawl: /}, enforce: block}]", "GPTBot may not crawl /"},
+	{"file", "blockAiBots: true", "rules: [{for: category:ai, disallow: {crawl: /}, enforce: block}]", "GPTBot may not crawl /"},
 	{"file", "enforce: block", "enforcement: block", ""},
 	{"file", "sitemap: /sitemap.xml", "sitemaps: /sitemap.xml", ""},
 	{"file", "contact: rights@example.com", "rights: {contact: 'mailto:rights@example.com'}", ""},

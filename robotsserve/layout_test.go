@@ -267,7 +267,7 @@ func namedSpec(r *rand.Rand, spec *policy.Spec) {
 func TestACAPGrammarAndNames(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 9))
 	counts := map[string]int{}
-	for range *policies {
+	for range 3 * *policies {
 		spec := policytest.Random(r, policytest.Options{Usages: acapUsages, MaxRules: 4})
 		namedSpec(r, spec)
 		spec.Publish.ACAP = policy.Full

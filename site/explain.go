@@ -66,6 +66,7 @@ type Crawler struct {
 	Token    string `json:"token"`
 	Operator string `json:"operator,omitempty"`
 	Category string `json:"category,omitempty"`
+	AI       bool   `json:"ai,omitempty"` // category:ai includes it
 	How      string `json:"how"`
 }
 
@@ -224,7 +225,7 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	case s.Policy.Crawler(e.Agent) != 0:
 		how = "looked up by name"
 	}
-	e.Crawler = &Crawler{Token: info.Token, Operator: info.Operator, Category: info.Category, How: how}
+	e.Crawler = &Crawler{Token: info.Token, Operator: info.Operator, Category: info.Category, AI: info.AI, How: how}
 	for _, id := range ids {
 		if id != decides {
 			e.Others = append(e.Others, s.Policy.CrawlerInfo(id).Token)

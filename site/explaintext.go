@@ -91,7 +91,11 @@ func (e *Explanation) headline() string {
 			who += " of " + c.Operator
 		}
 		if c.Category != "" {
-			who += " (" + c.Category + ")"
+			who += " (" + c.Category
+			if c.AI {
+				who += ", category:ai"
+			}
+			who += ")"
 		}
 		who += ", " + c.How + "."
 		if len(e.Others) > 0 {
@@ -171,6 +175,8 @@ func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 		return fmt.Sprintf("line %s is for fewer crawlers (%s)", line(d), d.AudienceName())
 	case policy.OtherGroup:
 		return fmt.Sprintf("of %s and %s neither is narrower than the other", a.AudienceName(), d.AudienceName())
+	case policy.NotWithinAI:
+		return fmt.Sprintf("line %s is for category:ai, and only a crawler's name or one of its four categories makes an exception from it", line(d))
 	case policy.ElseOnly:
 		return "a rule for everyone-else allows nothing that is disallowed for everyone"
 	case policy.Shorter:

@@ -74,6 +74,9 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 			f.Details = append(f.Details, notRequested(losses.WordsOf(found))...)
 		}
 	}
+	if f.Details = append(f.Details, listed("AI search: ", losses.WordsOf(losses.AI))...); len(losses.AI) > 0 && !f.Fails {
+		f.Text += "; AI search loses something"
+	}
 	return f
 }
 

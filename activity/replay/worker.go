@@ -178,10 +178,10 @@ func (w *worker) lost(q policy.Query, k *key, purposes [2][]string) effect.Lost 
 	was, is := q, q
 	is.Crawler, is.Purposes = w.new.site.Policy.Crawler(token), purposes[0]
 	if w.old == nil {
-		return effect.Compare(nil, w.new.site.Engine, was, is, effect.Counted).Lost(effect.Counted)
+		return effect.Compare(nil, w.new.site.Engine, was, is, effect.Counted).Counted()
 	}
 	was.Crawler, was.Purposes = w.old.site.Policy.Crawler(token), purposes[1]
-	return effect.Compare(w.old.site.Engine, w.new.site.Engine, was, is, effect.Counted).Lost(effect.Counted)
+	return effect.Compare(w.old.site.Engine, w.new.site.Engine, was, is, effect.Counted).Counted()
 }
 
 func (w *worker) store(ctx context.Context) error {

@@ -156,8 +156,11 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 		closed += "  limited:       " + limit + "\n"
 	}
 	closed += "  search shows:  " + s.File.ShownText(time.Now(), paths) + "\n"
-	if n := openUnclassified(s.File); n > 0 {
-		closed += "  no category:   " + english.Count(n, "crawler") + " of no known purpose remain allowed; \"crawlers none\" lists them\n"
+	if names := closedAISearch(s.File); len(names) > 0 {
+		closed += "  AI search:     " + english.Some(names, 3) + " may not crawl, so their answers do not show the pages\n"
+	}
+	if names := openUnclassified(s.File); len(names) > 0 {
+		closed += "  no category:   " + english.Some(names, 3) + " remain allowed, because nothing published says what they are for; list them with \"caddy robots-policy crawlers none\"\n"
 	}
 	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed
@@ -166,25 +169,39 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	return err
 }
 
-// openUnclassified counts the crawlers without a known purpose that may crawl under a policy
+// closedAISearch lists the crawlers of AI search engines that may not crawl under a policy. No safety check protects them.
+func closedAISearch(f *policyfile.File) []string {
+	return crawlersThat(f, crawlers.CategoryAI, func(c *crawlers.Crawler, crawl policy.Verdict) bool {
+		return c.Category == crawlers.CategorySearch && crawl == policy.Disallowed
+	})
+}
+
+// crawlersThat lists the crawlers of a category with some property, the well-known ones first. crawl is the verdict about
+// "/".
+func crawlersThat(f *policyfile.File, k crawlers.Category, is func(c *crawlers.Crawler, crawl policy.Verdict) bool) (names []string) {
+	for _, c := range f.Catalog.OfCategory(k) {
+		d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler(c.Token), Path: "/", Usage: policy.Crawl, Now: time.Now()})
+		if is(c, d.Verdict) {
+			names = append(names, c.Token)
+		}
+	}
+	crawlers.SortWellKnown(names)
+	return names
+}
+
+// openUnclassified lists the crawlers without a known purpose that may crawl under a policy
 // which disallows the whole site for some category. It is not known whether they belong to it.
-func openUnclassified(f *policyfile.File) (n int) {
+func openUnclassified(f *policyfile.File) []string {
 	closes := slices.ContainsFunc(f.Spec.Rules, func(r policy.Rule) bool {
-		return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForCategory }) &&
+		return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForCategory || a.Kind == policy.ForAI }) &&
 			slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 				return !s.Allow && s.Usage == policy.Crawl && s.Pattern.IsAll()
 			})
 	})
 	if !closes {
-		return 0
+		return nil
 	}
-	for _, c := range f.Catalog.OfCategory(crawlers.CategoryNone) {
-		d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler(c.Token), Path: "/", Usage: policy.Crawl, Now: time.Now()})
-		if d.Verdict != policy.Disallowed {
-			n++
-		}
-	}
-	return n
+	return crawlersThat(f, crawlers.CategoryNone, func(_ *crawlers.Crawler, crawl policy.Verdict) bool { return crawl != policy.Disallowed })
 }
 
 func renderCommand() *cobra.Command {

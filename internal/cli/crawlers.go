@@ -41,7 +41,9 @@ func listCrawlers(cmd *cobra.Command, known *crawlers.Catalog, source string, ar
 	found := known.All()
 	if len(args) == 1 {
 		name := strings.TrimPrefix(args[0], "category:")
-		if found = known.OfCategory(crawlers.Category(strings.ToLower(name))); len(found) == 0 {
+		if operator, ok := strings.CutPrefix(name, "operator:"); ok {
+			name, found = operator, known.OfOperator(operator)
+		} else if found = known.OfCategory(crawlers.Category(strings.ToLower(name))); len(found) == 0 {
 			found = known.Search(name)
 		}
 		if len(found) == 0 {
@@ -131,6 +133,24 @@ var honors = map[crawlers.Honors]string{
 	crawlers.HonorsUnknown:       "unknown: its operator says nothing",
 }
 
+// audiences lists how a rule can name the crawler.
+func (d described) audiences() []string {
+	all := []string{d.Token}
+	if d.Category.Valid() {
+		all = append(all, "category:"+string(d.Category))
+	}
+	if d.IsAI() {
+		all = append(all, "category:"+string(crawlers.CategoryAI))
+	}
+	if d.Operator != "" {
+		all = append(all, "operator:"+d.Operator)
+	}
+	for i, a := range all {
+		all[i] = "for: " + policyfile.Scalar(a)
+	}
+	return all
+}
+
 // write prints one crawler for a person, and how a policy can name it.
 func (d described) write(out io.Writer) error {
 	var b strings.Builder
@@ -173,14 +193,7 @@ func (d described) write(out io.Writer) error {
 	line("note", strings.Join(strings.Fields(d.Note), " "))
 	line("as of", d.AsOf)
 	line("sources", d.Sources...)
-	names := []string{"for: " + d.Token}
-	if d.Category != "" {
-		names = append(names, "for: category:"+string(d.Category))
-	}
-	if d.Operator != "" {
-		names = append(names, fmt.Sprintf("for: %q", "operator:"+d.Operator))
-	}
-	line("in a policy", names...)
+	line("in a policy", d.audiences()...)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

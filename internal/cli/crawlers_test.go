@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 func runCrawlers(t *testing.T, args ...string) (string, error) {
@@ -36,7 +38,7 @@ func TestCrawlersCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"GPTBot (OpenAI)\n", "ai-training: ", "https://openai.com/gptbot.json", "for: category:ai-training", `for: "operator:OpenAI"`, "as of"} {
+	for _, want := range []string{"GPTBot (OpenAI)\n", "ai-training: ", "https://openai.com/gptbot.json", "for: category:ai-training", "for: operator:OpenAI", "for: category:ai,", "as of"} {
 		if !strings.Contains(one, want) {
 			t.Errorf("%s is missing:\n%s", want, one)
 		}
@@ -69,5 +71,46 @@ func TestCrawlersCommand(t *testing.T) {
 	}
 	if _, err := runCrawlers(t, "a", "b"); err == nil {
 		t.Error("two arguments are accepted")
+	}
+}
+
+// The command advises lines about a crawler that check accepts, and that reach it.
+func TestAdvisedLinesLoad(t *testing.T) {
+	t.Parallel()
+	known, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded := map[string]*policyfile.File{}
+	for _, c := range known.All() {
+		for _, line := range (described{Crawler: c}).audiences() {
+			f, ok := loaded[line]
+			if !ok {
+				var ds policyfile.Diagnostics
+				f, ds = policyfile.Load("policy.yaml", []byte("version: 1\nrules:\n  - "+line+"\n    disallow: {index: /a/}\n"))
+				if f == nil || ds.HasErrors() {
+					t.Errorf("%s: %s is advised: %v", c.Token, line, ds)
+				}
+				loaded[line] = f
+			}
+			if f == nil {
+				continue
+			}
+			if d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler(c.Token), Path: "/a/", Usage: policy.Index}); d.Verdict != policy.Disallowed {
+				t.Errorf("%s: %s does not reach it", c.Token, line)
+			}
+		}
+	}
+}
+
+func TestCrawlersOfAnOperator(t *testing.T) {
+	t.Parallel()
+	text, err := runCrawlers(t, "operator:openai")
+	if err != nil || !strings.Contains(text, "GPTBot") || strings.Contains(text, "ClaudeBot") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	text, err = runCrawlers(t, "category:ai")
+	if err != nil || !strings.Contains(text, "PerplexityBot") || strings.Contains(text, "Googlebot") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }

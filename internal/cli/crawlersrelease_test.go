@@ -79,10 +79,11 @@ func TestSignedCatalogCommands(t *testing.T) {
 	}
 }
 
-// Where a category is closed, check says how many crawlers may belong to it.
+// Where a category is closed, check names crawlers that may belong to it.
 func TestCheckUnclassified(t *testing.T) {
 	for text, want := range map[string]bool{
 		"  - for: category:ai-training\n    disallow: {crawl: /}\n":  true,
+		"  - for: category:feed\n    disallow: {crawl: /}\n":         true,
 		"  - for: category:ai-training\n    disallow: {crawl: /a}\n": false,
 		"  - for: GPTBot\n    disallow: {crawl: /}\n":                false,
 	} {
@@ -91,7 +92,7 @@ func TestCheckUnclassified(t *testing.T) {
 		cmd.SetOut(&out)
 		cmd.SetIn(strings.NewReader("version: 1\nrules:\n" + text))
 		cmd.SetArgs([]string{"-"})
-		if err := cmd.Execute(); err != nil || strings.Contains(out.String(), "crawlers of no known purpose remain allowed") != want {
+		if err := cmd.Execute(); err != nil || strings.Contains(out.String(), "GoogleOther, 007ac9 Crawler and 161 more remain allowed, because nothing published says what they are for") != want {
 			t.Errorf("%s: %v\n%s", text, err, out.String())
 		}
 	}

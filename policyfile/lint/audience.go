@@ -78,7 +78,7 @@ func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, poli
 			if id == 0 || !strings.EqualFold(a.Name, c.Token) && !l.isFamily(id, a.Name) {
 				continue
 			}
-		case policy.TierGroup:
+		case policy.TierGroup, policy.TierAI:
 			if !a.Includes(c) {
 				continue
 			}
@@ -114,10 +114,11 @@ func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []i
 }
 
 func (l *linter) guarded(ids []policy.CrawlerID) (kinds []crawlers.Category) {
-	for _, kind := range []crawlers.Category{crawlers.CategorySearch, crawlers.CategoryPreview} {
-		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return effect.IsOfCategory(l.Policy, id, kind) }) {
-			kinds = append(kinds, kind)
-		}
+	if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return effect.SearchesWeb(l.Policy, id) }) {
+		kinds = append(kinds, crawlers.CategorySearch)
+	}
+	if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return effect.IsOfCategory(l.Policy, id, crawlers.CategoryPreview) }) {
+		kinds = append(kinds, crawlers.CategoryPreview)
 	}
 	return kinds
 }

@@ -106,6 +106,8 @@ func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 		return "disallowed-on-host"
 	case allowed == denied:
 		return "neither-narrower"
+	case than.Kind == policy.ForAI && !by.NarrowsAI():
+		return "neither-narrower"
 	case o.allow.s.Pattern.Covers(o.deny.s.Pattern):
 		return "still-disallowed"
 	}

@@ -43,7 +43,7 @@ func Codes() []Code { return slices.Clone(codes) }
 var checks = []func(*linter){
 	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps, (*linter).enforcedEnds,
 	(*linter).notPublished, (*linter).noElements, (*linter).lostQualifiers, (*linter).exemptions,
-	(*linter).hiddenNoindex, (*linter).guards, (*linter).dualUse, (*linter).mayCrawl,
+	(*linter).hiddenNoindex, (*linter).guards, (*linter).leftOpen, (*linter).mayCrawl,
 	(*linter).ties, (*linter).redundant, (*linter).onlyDisallowed,
 	(*linter).stillClosed, (*linter).droppedQualifiers, (*linter).opensNothing,
 }
@@ -143,7 +143,7 @@ var codes = []Code{
 	{"training-may-crawl", policy.Hint, "Training is disallowed, but training crawlers may crawl"},
 	{"no-meta-tag", policy.Hint, "A crawler for which pages have no meta tag"},
 	{"ai-may-crawl", policy.Hint, "AI is asked not to answer, but its crawlers may crawl"},
-	{"dual-use-crawler", policy.Warning, "A crawler that trains AI or feeds its answers among other things"},
+	{"dual-use-crawler", policy.Warning, "Crawlers that serve AI among other things remain allowed"},
 	{"exemption-not-published", policy.Warning, "An exception that headers and pages cannot express"},
 	{"qualifier-dropped", policy.Warning, "A qualifier that only ACAP can express"},
 	{"not-published", policy.Warning, "Something that no record publishes"},

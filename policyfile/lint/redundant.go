@@ -143,7 +143,7 @@ func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 		if a.Kind != policy.ForToken {
 			continue
 		}
-		if id := l.Policy.Crawler(a.Name); id != 0 && b.Tier() == policy.TierGroup && l.hasFamily(b, id) {
+		if id := l.Policy.Crawler(a.Name); id != 0 && (b.Tier() == policy.TierGroup || b.Kind == policy.ForAI) && l.hasFamily(b, id) {
 			return true
 		}
 	}
@@ -250,7 +250,7 @@ func (l *linter) audienceMeets(x, y policy.Audience) bool {
 	if cx == policy.TierToken && cy == policy.TierToken {
 		return strings.EqualFold(x.Name, y.Name) || l.isFamily(l.Policy.Crawler(x.Name), y.Name) || l.isFamily(l.Policy.Crawler(y.Name), x.Name)
 	}
-	if cx == policy.TierToken && cy == policy.TierGroup {
+	if cx == policy.TierToken && cy < policy.TierEveryone {
 		return y.Includes(l.Policy.CrawlerInfo(l.Policy.Crawler(x.Name))) || y.Kind == policy.ForPurpose
 	}
 	return true

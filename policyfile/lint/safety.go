@@ -247,7 +247,7 @@ func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID, c
 		if !l.spend(1) {
 			break
 		}
-		if !l.Effect.Searches(id) {
+		if !effect.SearchesWeb(l.Policy, id) {
 			continue
 		}
 		if by, closed := l.closed(r, effect.LossIndex, policy.Query{Crawler: id, Identity: policy.Verified, Host: host}); closed {

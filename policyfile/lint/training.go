@@ -14,58 +14,143 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// rightsUse is a usage that most operators ignore, with the crawlers that collect for it.
+// rightsUse is a usage that most operators ignore, with the categories of crawlers that collect for it.
 type rightsUse struct {
 	usage      policy.Usage
-	kind       crawlers.Category // of which there are crawlers that mainly do something else
-	categories []policy.Audience // the categories of its crawlers
-	code       string            // of mayCrawl
-	does       string            // what its crawlers do
-	refrain    string            // what they are asked
+	categories []policy.Audience
+	code       string // of mayCrawl
+	refrain    string // what they are asked
+}
+
+func ofCategory(k crawlers.Category) policy.Audience {
+	return policy.ParseAudience("category:" + string(k))
 }
 
 var rightsUses = []rightsUse{
-	{policy.TrainAI, crawlers.CategoryAITraining, []policy.Audience{{Kind: policy.ForCategory, Name: string(crawlers.CategoryAITraining)}}, "training-may-crawl", "train AI", "not to train AI"},
-	{policy.AIUse, crawlers.CategoryAIInput, []policy.Audience{
-		{Kind: policy.ForCategory, Name: string(crawlers.CategoryAIInput)}, {Kind: policy.ForCategory, Name: string(crawlers.CategoryAIAssistant)},
-	}, "ai-may-crawl", "feed AI answers", "not to answer from it with AI"},
+	{policy.TrainAI, []policy.Audience{ofCategory(crawlers.CategoryAITraining)}, "training-may-crawl", "not to train AI"},
+	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to answer from it with AI"},
 }
 
-// dualUse finds rules against crawlers for AI that miss those which do the same among other things.
-func (l *linter) dualUse() {
+// aiCategories are the categories of crawlers for AI, each with the usage that asks a crawler not to do it.
+var aiCategories = []struct {
+	category crawlers.Category
+	usage    policy.Usage
+}{
+	{crawlers.CategoryAITraining, policy.TrainAI}, {crawlers.CategoryAIInput, policy.AIUse},
+	{crawlers.CategoryAIAssistant, policy.AIUse}, {crawlers.CategoryAIAgent, policy.AIUse},
+}
+
+// leftOpen finds rules against crawlers for AI that leave out others which do the same among other things.
+func (l *linter) leftOpen() {
 	for i := range l.rules {
-		for _, use := range rightsUses {
-			j := slices.Index(l.rules[i].For, use.categories[0])
-			if j < 0 || indexOfWholeSite(&l.rules[i], policy.Crawl) < 0 || !l.spend(1) {
-				continue
-			}
-			if passed := l.dualUsers(use, l.reach[i].hosts[0]); len(passed) > 0 {
-				l.report("dual-use-crawler", l.Sources[i].Audiences[j], fmt.Sprintf(`%s %s too, but mainly do something else, so %s does not include them; to ask them %s, add "%s: /" to what is disallowed for everyone%s; to keep one out altogether, name it under for`,
-					l.someTokens(passed), use.does, use.categories[0], use.refrain, use.usage, l.controls(use.usage, passed)))
-			}
+		r := &l.rules[i]
+		j := slices.IndexFunc(r.For, isForAI)
+		if s := firstDisallowed(r); j >= 0 && s != nil && l.spend(1) {
+			l.leftOpenBy(l.Sources[i].Audiences[j], s, l.reach[i].hosts[0])
 		}
 	}
 }
 
-// dualUsers are crawlers that do something among other things, may fetch a host's pages, and are not asked to refrain.
-func (l *linter) dualUsers(use rightsUse, host string) (passed []policy.CrawlerID) {
+func isForAI(a policy.Audience) bool {
+	return a.Kind == policy.ForAI || a.Kind == policy.ForCategory && a.NarrowsAI()
+}
+
+// firstDisallowed returns the first disallow entry about crawling or, if there is none, about anything.
+func firstDisallowed(r *policy.Rule) (first *policy.Statement) {
+	for j := range r.Statements {
+		if s := &r.Statements[j]; !s.Allow && (first == nil || s.Usage == policy.Crawl && first.Usage != policy.Crawl) {
+			first = s
+		}
+	}
+	return first
+}
+
+func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
+	of, path := l.audiencesOf(s, host), anyPage
+	if !s.Pattern.IsAll() {
+		path = s.Pattern.Example()
+	}
+	var include, web []policy.CrawlerID
+	var asks []policy.Usage
 	for k := range l.Catalog.Len() {
 		c := l.Catalog.At(k)
 		id := l.Policy.Crawler(c.Token)
-		dual := c.Category != use.kind && (c.Is(use.kind) || len(l.controlsOf(c.Token, use.usage, crawlers.ControlToken)) > 0)
-		if !dual || c.RobotsOnly || l.isNamed(c.Token) ||
-			l.decide(id, host, anyPage, policy.Crawl).Verdict == policy.Disallowed ||
-			l.decide(id, host, anyPage, use.usage).Verdict == policy.Disallowed {
-			continue
+		open := l.leftOpenTo(c, id, of, s, host, path)
+		switch {
+		case len(open) == 0:
+		case c.IsAI():
+			include = append(include, id)
+		default:
+			web = append(web, id)
+			asks = append(asks, open...)
 		}
-		if slices.ContainsFunc(l.controlsOf(c.Token, use.usage, crawlers.ControlToken), func(x crawlers.Control) bool {
-			return l.decide(l.Policy.Crawler(x.Value), host, anyPage, policy.Crawl).Verdict == policy.Disallowed
-		}) {
-			continue
-		}
-		passed = append(passed, id)
 	}
-	return passed
+	var parts []string
+	if len(include) > 0 {
+		parts = append(parts, "the categories of this rule leave out crawlers that serve AI among other things: "+english.Some(l.tokens(include), 2*shown)+`; name them under for, or write "category:ai" for all crawlers for AI`)
+	}
+	if len(web) > 0 {
+		no := "no"
+		if len(include) > 0 {
+			no = "No"
+		}
+		slices.Sort(asks)
+		var lines []string
+		for _, u := range slices.Compact(asks) {
+			lines = append(lines, fmt.Sprintf("%s: %s", u, AsWritten(s.Pattern.String())))
+		}
+		parts = append(parts, fmt.Sprintf(`%s category for AI includes crawlers of web search that serve AI, too: %s; to ask them to refrain, add "%s" to what is disallowed for everyone%s`,
+			no, l.someTokens(web), strings.Join(lines, ", "), l.controls(slices.Compact(asks), web)))
+	}
+	if len(parts) > 0 {
+		l.report("dual-use-crawler", at, strings.Join(parts, ". "))
+	}
+}
+
+// audiencesOf lists the audiences of all rules that disallow to crawlers for AI what a statement disallows on a host.
+func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Audience) {
+	for i := range l.rules {
+		r := &l.rules[i]
+		if onHost := len(r.Hosts) == 0 || hostRank(r, host) > 0; onHost && slices.ContainsFunc(r.Statements, func(x policy.Statement) bool {
+			return !x.Allow && x.Usage == s.Usage && x.Pattern.Covers(s.Pattern)
+		}) {
+			all = append(all, r.For...)
+		}
+	}
+	return all
+}
+
+// leftOpenTo lists the usages that would ask a crawler not to serve AI as crawlers of the audiences do. There are none if it does
+// not serve AI so, if a rule names it, or if it is asked already.
+func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
+	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
+		return nil
+	}
+	for _, k := range aiCategories {
+		token := func(x crawlers.Control) bool {
+			return l.decide(l.Policy.Crawler(x.Value), host, path, policy.Crawl).Verdict == policy.Disallowed
+		}
+		tokens := l.controlsOf(c.Token, k.usage, crawlers.ControlToken)
+		does := c.Is(k.category) || k.category == crawlers.CategoryAITraining && len(tokens) > 0
+		wanted := slices.ContainsFunc(of, func(a policy.Audience) bool { return a.Kind == policy.ForAI || a == ofCategory(k.category) })
+		if does && wanted && !slices.Contains(open, k.usage) && !slices.ContainsFunc(tokens, token) &&
+			l.decide(id, host, path, k.usage).Verdict != policy.Disallowed {
+			open = append(open, k.usage)
+		}
+	}
+	if len(open) == 0 || l.decide(id, host, path, policy.Crawl).Verdict == policy.Disallowed {
+		return nil
+	}
+	switch d := l.decide(id, host, path, s.Usage); d.Verdict {
+	case policy.Disallowed:
+		return nil
+	case policy.Allowed:
+		if by, _ := l.namedBy(d.Rule, id); by < policy.TierEveryone {
+			return nil
+		}
+	case policy.Unstated:
+	}
+	return open
 }
 
 // controlsOf lists the controls of a kind that take a usage away from a crawler.
@@ -75,9 +160,9 @@ func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlK
 	})
 }
 
-// controls says which controls of some crawlers' operators such a line sends, and which need more.
-func (l *linter) controls(u policy.Usage, ids []policy.CrawlerID) (text string) {
-	var sent, more []string
+// controls says which controls of some crawlers' operators disallowing some usages sends, and which need more.
+func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text string) {
+	var tokens, sent, more []string
 	add := func(to *[]string, text string) {
 		if !slices.Contains(*to, text) {
 			*to = append(*to, text)
@@ -85,19 +170,24 @@ func (l *linter) controls(u policy.Usage, ids []policy.CrawlerID) (text string) 
 	}
 	for _, id := range ids {
 		token := l.Policy.CrawlerInfo(id).Token
-		for _, x := range l.controlsOf(token, u, crawlers.ControlToken) {
-			add(&sent, "disallows "+x.Value)
-		}
-		for _, x := range l.controlsOf(token, u, crawlers.ControlRule) {
-			if len(x.Takes) > 1 {
+		for _, x := range l.Catalog.ControlsOf(token) {
+			if !slices.ContainsFunc(usages, func(u policy.Usage) bool { return slices.Contains(x.Takes, u.String()) }) {
+				continue
+			}
+			switch {
+			case x.Kind == crawlers.ControlToken:
+				add(&tokens, x.Value)
+			case x.Kind == crawlers.ControlForm:
+				add(&more, fmt.Sprintf(`; for %s, change %s's setting by hand (%s)`, token, x.Operator, x.Docs))
+			case len(x.Takes) > 1:
 				add(&more, fmt.Sprintf(`; for %s, write "controls: {%s: %s}" under publish`, token, token, x.Value))
-			} else {
+			default:
 				add(&sent, "sends "+x.Value+" to "+token)
 			}
 		}
-		for _, x := range l.controlsOf(token, u, crawlers.ControlForm) {
-			add(&more, fmt.Sprintf(`; for %s, change %s's setting by hand (%s)`, token, x.Operator, x.Docs))
-		}
+	}
+	if len(tokens) > 0 {
+		sent = append([]string{"disallows " + english.List(tokens, "and")}, sent...)
 	}
 	if len(sent) > 0 {
 		text = ", which also " + english.List(sent, "and")
@@ -190,9 +280,4 @@ func (l *linter) mayFetch(categories []policy.Audience, host, path string) (may 
 		}
 	}
 	return may
-}
-
-// indexOfWholeSite is the place of the statement that disallows a usage of the whole site, or -1.
-func indexOfWholeSite(r *policy.Rule, u policy.Usage) int {
-	return slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && !s.Allow && s.Pattern.IsAll() })
 }

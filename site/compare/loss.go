@@ -24,7 +24,8 @@ const kindSearch = "search"
 // and not intended by a rule.
 type Losses struct {
 	Found    []Found
-	Complete bool // false: the policies are too large to find all
+	AI       []Found // of search engines whose results are AI answers; these losses are told and do not count
+	Complete bool    // false: the policies are too large to find all
 	// Reverified are search engines that the new policy verifies by other proof and blocks, or gives
 	// less, if they fail: nobody knows how many requests do.
 	Reverified []string
@@ -126,13 +127,15 @@ func (a *asker) taken(p page) *effect.Taken {
 	}
 	was, is := a.queries(p)
 	t := effect.Compare(a.old.Engine, a.now.Engine, was, is, ^effect.Loss(0))
-	if t.Lost(effect.Counted).Loss == 0 && a.now.Verification(is.Crawler).IsEmpty() {
+	if t.Counted().Loss == 0 && a.now.Verification(is.Crawler).IsEmpty() {
 		was.Identity, is.Identity = policy.Unknown, policy.Unknown
 		t = effect.Compare(a.old.Engine, a.now.Engine, was, is, ^effect.Loss(0))
 	}
 	a.seen[p] = t
-	if lost := t.Lost(effect.Counted); lost.Loss != 0 {
+	if lost := t.Counted(); lost.Loss != 0 {
 		a.losses.Found = append(a.losses.Found, Found{lost, p.crawler, p.host, p.path})
+	} else if lost := t.Lost(effect.Counted); lost.Loss != 0 {
+		a.losses.AI = append(a.losses.AI, Found{lost, p.crawler, p.host, p.path})
 	}
 	return t
 }

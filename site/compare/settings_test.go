@@ -84,6 +84,7 @@ var examples = map[string][2]string{
 	"crawlers":                     {"rules: RULES\n", "crawlers: {Own: {}}\nrules: RULES\n"},
 	"crawlers.user-agent":          ofCrawler("user-agent: Aaaa", "user-agent: Bbbb"),
 	"crawlers.category":            ofCrawler("category: seo", "category: search"),
+	"crawlers.results":             ofCrawler("category: search, results: web", "category: search, results: ai"),
 	"crawlers.operator":            ofCrawler("operator: A", "operator: B"),
 	"crawlers.follows":             ofCrawler("follows: Googlebot", "follows: Bingbot"),
 	"crawlers.ignores-star":        ofCrawler("ignores-star: true", "ignores-star: false"),

@@ -56,7 +56,7 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 	switch who.Kind {
 	case policy.ForEveryone, policy.ForEveryoneElse:
 		return true
-	case policy.ForCategory, policy.ForOperator, policy.ForPurpose:
+	case policy.ForCategory, policy.ForOperator, policy.ForPurpose, policy.ForAI:
 		return who.Includes(info)
 	case policy.ForToken:
 	}

@@ -302,7 +302,7 @@ func (p *pair) isChosen(token string) bool {
 		return true
 	case policy.ForToken:
 		return strings.EqualFold(token, who.Name)
-	case policy.ForCategory, policy.ForOperator, policy.ForPurpose:
+	case policy.ForCategory, policy.ForOperator, policy.ForPurpose, policy.ForAI:
 		for _, c := range p.after.Crawlers {
 			if c.Token == token {
 				return who.Kind == policy.ForCategory && strings.EqualFold(c.Category, who.Name) || who.Kind == policy.ForOperator && strings.EqualFold(c.Operator, who.Name)

@@ -215,6 +215,7 @@ func TestSearchLosesByCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := bytes.Replace(catalog(t, "2030-01-01", "X-Bot"), []byte("  Bingbot:\n    operator: Microsoft\n    category: search\n"), []byte("  Bingbot:\n    operator: Microsoft\n    category: seo\n"), 1)
+	data = bytes.Replace(data, []byte("    results: web\n    honors: yes\n    docs: https://www.bing.com"), []byte("    honors: yes\n    docs: https://www.bing.com"), 1)
 	after, err := crawlers.Parse("new", data)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	}
 	var lost []string
 	for _, c := range before.OfCategory(crawlers.CategorySearch) {
-		if now, ok := after.Lookup(c.Token); !ok || now.Category != crawlers.CategorySearch {
+		if now, ok := after.Lookup(c.Token); !ok || now.Category != crawlers.CategorySearch || now.IsAI() && !c.IsAI() {
 			lost = append(lost, c.Token)
 		}
 	}

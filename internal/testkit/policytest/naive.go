@@ -54,6 +54,7 @@ const (
 	byToken = iota
 	byFamily
 	byGroup
+	byAI
 	byEveryone
 )
 
@@ -132,6 +133,12 @@ func overrides(a, d matching) bool {
 	return closeEnough(a, d) && pathNarrowEnough(a, d)
 }
 
+// missesAI reports whether d is for all crawlers for AI, and a for a group of others.
+func missesAI(a, d matching) bool {
+	return d.closeness == byAI && a.closeness == byGroup &&
+		!slices.Contains([]string{"category:ai-training", "category:ai-input", "category:ai-assistant", "category:ai-agent"}, strings.ToLower(a.audience.String()))
+}
+
 // setsAside reports whether permission a is at least as narrow as permission b
 // in all four respects, and narrower in one.
 func setsAside(a, b matching) bool {
@@ -140,7 +147,7 @@ func setsAside(a, b matching) bool {
 }
 
 func closeEnough(a, d matching) bool {
-	return a.closeness < d.closeness || a.closeness == d.closeness && sameAudience(a, d)
+	return a.closeness < d.closeness && !missesAI(a, d) || a.closeness == d.closeness && sameAudience(a, d)
 }
 
 func sameAudience(a, d matching) bool {
@@ -264,6 +271,8 @@ func closeness(spec *policy.Spec, a policy.Audience, q Question) (int, bool) {
 			}
 		}
 		return byGroup, false
+	case policy.ForAI:
+		return byAI, c.AI
 	case policy.ForEveryone, policy.ForEveryoneElse:
 	}
 	return byEveryone, true

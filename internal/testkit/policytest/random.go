@@ -27,16 +27,17 @@ type Options struct {
 var Crawlers = []policy.Crawler{
 	{Token: "AlphaBot", Operator: "Alpha", Category: "search", Purposes: []string{"news"}},
 	{Token: "AlphaBot-Image", Operator: "Alpha", Category: "search", Follows: []string{"AlphaBot"}},
-	{Token: "BetaBot", Operator: "Beta", Category: "ai-training"},
-	{Token: "Beta-Extended", Operator: "Beta", Category: "ai-training", RobotsOnly: true},
-	{Token: "GammaBot", Operator: "Gamma", Category: "ai-training", IgnoresStar: true},
+	{Token: "BetaBot", Operator: "Beta", Category: "ai-training", AI: true},
+	{Token: "Beta-Extended", Operator: "Beta", Category: "ai-training", AI: true, RobotsOnly: true},
+	{Token: "GammaBot", Operator: "Gamma", Category: "ai-training", AI: true, IgnoresStar: true},
 	{Token: "DeltaBot", Operator: "Alpha", Category: "archive", Purposes: []string{"news", "research"}},
 	{Token: "ZetaBot", Operator: "Zeta", Category: "search", Follows: []string{"AlphaBot"}},
+	{Token: "EtaBot", Operator: "Beta", Category: "search", AI: true, Purposes: []string{"news"}},
 }
 
 // Tokens are the crawlers that questions about a policy of Random should name. EpsilonBot is
 // not in a catalog, "" is an unlisted crawler.
-var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", ""}
+var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", "EtaBot", ""}
 
 // Hosts are hosts to ask about.
 var Hosts = []string{"www.example.com", "WWW.Example.Com:8080", "a.b.example.com", "b.example.com", "example.com", "example.org", ""}
@@ -54,6 +55,7 @@ var audiences = []policy.Audience{
 	{Kind: policy.ForToken, Name: "Beta-Extended"},
 	{Kind: policy.ForCategory, Name: "search"},
 	{Kind: policy.ForCategory, Name: "ai-training"},
+	{Kind: policy.ForAI},
 	{Kind: policy.ForOperator, Name: "alpha"},
 	{Kind: policy.ForOperator, Name: "Beta"},
 	{Kind: policy.ForPurpose, Name: "news"},
