@@ -13,6 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
@@ -269,6 +270,22 @@ var evidenceTroubles = map[string]string{
 	evidence.NotStamped:  "the time-stamping authority could not be asked",
 }
 
+// evidenceNotices says what was found when the evidence was verified last.
+func evidenceNotices(l recorders.Look, link string) []notice {
+	n := notice{Alert: true, Screen: "health", Since: l.At, Actions: []action{{"See the storage", link}}}
+	switch {
+	case l.At.IsZero():
+		return nil
+	case l.Err != nil:
+		n.Heading, n.Text = "The evidence log cannot be read", sentence(firstLine(l.Err.Error()))
+	case l.Whole().Outcome() == claim.Fails:
+		n.Heading, n.Text = l.Whole().Text(), sentence(english.Some(l.Check.Problems, 2))
+	default:
+		return nil
+	}
+	return []notice{n}
+}
+
 // recorderNotices says which visits are being lost.
 func (v *view) recorderNotices() (all []notice) {
 	if v.may != nil {
@@ -285,6 +302,7 @@ func (v *view) recorderNotices() (all []notice) {
 		})
 	})
 	if e := recorders.RunningEvidence(); e != nil {
+		all = append(all, evidenceNotices(e.LastLook(), v.Link("health", "#", "store"))...)
 		var what []string
 		var last time.Time
 		troubles := e.Troubles()
