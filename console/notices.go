@@ -39,7 +39,7 @@ type action struct{ Text, Link string }
 // findNotices returns what is wrong now, alarms first.
 func (v *view) findNotices() []notice {
 	all := slices.Concat([]notice{}, // not nil
-		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.recorderNotices(), v.coverageNotices())
+		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.lackNotices(), v.recorderNotices(), v.coverageNotices())
 	rank := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alert] - rank[b.Alert] })
 	for i := range all {
@@ -209,6 +209,21 @@ func (v *view) samplePath(crawler, host string) string {
 		return "/"
 	}
 	return rows[0].Values[store.ByPath]
+}
+
+// lackNotices warns of what the policy demands and this server cannot prove today.
+func (v *view) lackNotices() (all []notice) {
+	if v.Running == nil || v.Running.first {
+		return nil
+	}
+	for _, l := range identity.CurrentStatus().Methods.Lacks(v.Running.File(), v.Running.Spec(), v.Running.Site.File.Catalog) {
+		text := l.Message()
+		if v.showsText() && len(l.Rules) > 0 {
+			text += " (" + english.Some(l.Rules, 3) + ")"
+		}
+		all = append(all, notice{Screen: "health", Heading: "The policy demands a proof that this server cannot have", Text: sentence(text), Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
+	}
+	return all
 }
 
 // listNotices says which address lists and keys are out of date.
