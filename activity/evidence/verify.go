@@ -70,6 +70,11 @@ var errLine = errors.New("is not an event")
 
 // Read calls each with every event of a log, in order, with the hash of its line and the file it is in.
 func Read(dir string, each func(file string, e *Event, hash string) error) error {
+	return readLines(dir, func(file string, _ []byte, e *Event, hash string) error { return each(file, e, hash) })
+}
+
+// readLines is Read with the lines as they are.
+func readLines(dir string, each func(file string, line []byte, e *Event, hash string) error) error {
 	all, err := days(dir)
 	if err != nil {
 		return err
@@ -84,7 +89,7 @@ func Read(dir string, each func(file string, e *Event, hash string) error) error
 			if err := json.Unmarshal(line, &e); err != nil || e.Seq == 0 {
 				return fmt.Errorf("%s: line %d %w", name, n, errLine)
 			}
-			return each(name, &e, hashOf(line))
+			return each(name, line, &e, hashOf(line))
 		}); err != nil {
 			return err
 		}

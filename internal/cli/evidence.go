@@ -276,6 +276,35 @@ func (v *verifyFlags) check(dir string) (*evidence.Check, error) {
 	return evidence.Verify(dir, key, roots)
 }
 
+// excerpt checks an excerpt; ok is false if the directory has none.
+func (v *verifyFlags) excerpt(dir string) (c claim.Claim, ok bool, err error) {
+	var key ed25519.PublicKey
+	if v.key != "" {
+		if key, err = evidence.ReadPublicKey(v.key); err != nil {
+			return c, false, err
+		}
+	}
+	return evidence.VerifyExcerpt(dir, key)
+}
+
+// writeExcerptCheck prints what was found about an excerpt. The exit code is the outcome of the claim.
+func writeExcerptCheck(cmd *cobra.Command, asJSON bool, c claim.Claim) error {
+	err := printResult(cmd, asJSON, c, func(out io.Writer) error {
+		_, err := fmt.Fprintln(out, c.Text()+".")
+		for _, g := range c.Gaps() {
+			fmt.Fprintln(out, "  "+g.What+"; "+g.Close)
+		}
+		return err
+	})
+	switch {
+	case err != nil || c.Holds():
+		return err
+	case c.Outcome() == claim.Fails:
+		return errReported
+	}
+	return exitError(c.Outcome())
+}
+
 // exits are the exit codes of what a check finds, nil for a log that is whole and signed.
 var exits = map[evidence.Result]error{evidence.Broken: errReported, evidence.Unsigned: exitError(3), evidence.Gaps: exitError(4)}
 
@@ -287,6 +316,12 @@ func verifyEvidenceCommand() *cobra.Command {
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			if last != "" && len(args) > 1 {
 				return errors.New("--last is of one log: check each log by itself")
+			}
+			if c, ok, err := verify.excerpt(args[0]); ok || err != nil {
+				if err != nil || len(args) > 1 {
+					return cmp.Or(err, errors.New("check an excerpt by itself"))
+				}
+				return writeExcerptCheck(cmd, asJSON, c)
 			}
 			var mark *evidence.Mark
 			if last != "" {

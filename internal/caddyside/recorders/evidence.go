@@ -116,6 +116,9 @@ func (e *Evidence) readKey() (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
+// PrivateKey returns the key that signs the log, nil if there is none.
+func (e *Evidence) PrivateKey() (ed25519.PrivateKey, error) { return e.readKey() }
+
 // Start opens the log in the background, or changes its settings if the configuration before has it open.
 func (e *Evidence) Start() error {
 	e.log, e.stop = evidenceLogs.Join(e.name, e), make(chan struct{})
