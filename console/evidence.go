@@ -32,8 +32,8 @@ const (
 	stalledTimeout  = 30 * time.Second // for a reader that takes nothing
 )
 
-// evidenceFile sends what can be verified elsewhere, with a report about one crawler: the whole signed days to people who
-// may see all hosts, and an excerpt that says that it is one to others.
+// evidenceFile sends an archive that can be verified elsewhere, with a report about one crawler. People who may see all
+// hosts get the whole signed days, and others get an excerpt.
 func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	if !evidenceReaders.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
@@ -72,7 +72,7 @@ func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.out = zip.NewWriter(impatient{w})
-	if err := b.write(); err != nil { // the archive has no end, so nobody takes it for whole
+	if err := b.write(); err != nil { // the archive has no end, so it does not look whole
 		s.logger.Error("a download of evidence is not whole", zap.Error(err))
 		return
 	}

@@ -27,13 +27,13 @@ type healthData struct {
 	Dropped    []droppedBy
 	Storage    *store.Bounds
 	MaxBytes   int64          // of it
-	Evidence   recorders.Look // the zero one: there is none, or nobody has looked yet
+	Evidence   recorders.Look // the zero one: there is none, or it was not verified yet
 	Write      bool
 	Nodes      []fleetNode
 	NodesError string // why they are not known
 }
 
-// lookAgain is the age of a look at the evidence after which the page has it verified again.
+// lookAgain is the age of a look at the evidence that makes the page start another one.
 const lookAgain = 10 * time.Minute
 
 // hostFiles is the kind of a folder of policies.

@@ -24,14 +24,14 @@ type Result struct {
 const (
 	GapLines      = "unreadable-lines"   // lines that are cut or of another format
 	GapArchive    = "incomplete-archive" // a compressed file that ends early
-	GapUserAgents = "no-user-agents"     // requests of which nobody knows the crawler
+	GapUserAgents = "no-user-agents"     // requests without the name of their crawler
 )
 
 // closes says how to close each gap.
 var closes = map[string]string{
 	GapLines:      "name the whole log, or describe its lines with --format",
 	GapArchive:    "copy the file again from where it was written, or name the log that it was made of",
-	GapUserAgents: "log the User-Agent, as the format combined does",
+	GapUserAgents: "log the User-Agent, for example with the format combined",
 }
 
 // Coverage says what was read, and what the logs lack.
@@ -45,7 +45,7 @@ func (r *Result) Coverage() claim.Coverage {
 
 // Gap is something about the requests that the logs should say and do not.
 type Gap struct {
-	Name string `json:"-"` // by which it can be accepted
+	Name string `json:"-"` // for accepting it
 	File string `json:"file"`
 	N    int64  `json:"count,omitempty"` // 0 if it is not known
 	Unit string `json:"unit"`            // line or request

@@ -51,7 +51,7 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 		return err
 	}
 	var last Signature
-	_ = json.Unmarshal(signature, &last) // one that is damaged is copied too, for Verify to find
+	_ = json.Unmarshal(signature, &last) // a damaged one is copied too, for Verify to find
 	out, err := create(name)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 	return nil
 }
 
-// ExcerptName is the name of the file of an excerpt, which has a signature beside it.
+// ExcerptName is the name of the file of an excerpt. Its signature is beside it.
 const ExcerptName = "excerpt.jsonl"
 
 // Excerpt is the first line of an excerpt: what it has of a log.
@@ -96,7 +96,7 @@ type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes those lines of a log that fit, as they are, and returns their signature; nil without a key.
+// WriteExcerpt writes those lines of a log that fit, unchanged, and returns their signature; nil without a key.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {
@@ -131,7 +131,7 @@ func (s *Signature) signBy(key ed25519.PrivateKey) {
 	s.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.SignedText()))
 }
 
-// excerptSubject is what [VerifyExcerpt] judges by.
+// excerptSubject is the subject of [VerifyExcerpt].
 type excerptSubject struct {
 	Signature claim.Known[Signature] `gap:"unsigned" what:"nothing signs the excerpt, so that anyone can have made it" close:"ask the owner of the log for a signed one, or for the log itself"`
 	Excerpt   Excerpt
@@ -168,7 +168,7 @@ func VerifyExcerpt(dir string, key ed25519.PublicKey) (c claim.Claim, ok bool, e
 	case err != nil:
 		s.Problem = err.Error()
 	case signature.File != ExcerptName || signature.Hash != hex.EncodeToString(sum[:]):
-		s.Problem = "it is not the file that was signed"
+		s.Problem = "another file was signed"
 	case len(key) > 0 && !signature.by(key):
 		s.Problem = "it is signed by another key, " + Fingerprint(signature.PublicKey)
 	default:

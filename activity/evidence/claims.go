@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// wholeSubject is what [Check.Whole] is judged by.
+// wholeSubject is the subject of [Check.Whole].
 type wholeSubject struct {
 	Check claim.Known[*Check] `gap:"unread" what:"the log was not read"`
 }
@@ -45,13 +45,13 @@ func (c *Check) Whole() claim.Claim {
 	switch {
 	case len(c.Keys) == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "give the option evidence a key"})
-	case c.Signed < c.Files && c.Tail == 0: // a tail is written by now: the sentence says to which line the log is signed
+	case c.Signed < c.Files && c.Tail == 0: // a tail is being written: the sentence names the last signed line
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "see whether its signature was removed"})
 	}
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }
 
-// Unread is the same claim about a log that was not read.
+// Unread is the same claim about an unread log.
 func (*Check) Unread() claim.Claim { return claim.Judge(whole, wholeSubject{}) }
 
 // Mark is the end of a log, as a signature or a time stamp has it.
@@ -84,17 +84,17 @@ func ReadMark(name string) (last Mark, err error) {
 	return last, nil
 }
 
-// lastSubject is what [Check.Reaches] is judged by.
+// lastSubject is the subject of [Check.Reaches].
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory says how far the log went, so that an older copy of it looks the same" close:"give --last FILE, a copy of a signature or of time stamps from another place"`
-	Has   bool              // the log has the line, as it was
+	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last FILE, a copy of a signature or of time stamps from another place"`
+	Has   bool              // the log has the line, unchanged
 }
 
 var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding {
 	m, _ := s.Mark.Get()
 	f := claim.Finding{
-		Text:     fmt.Sprintf("No line up to %d is missing at the end, as the copy says; lines after the copy was made are in no proof", m.Seq),
+		Text:     fmt.Sprintf("By the copy, no line up to %d is missing at the end. It says nothing about lines that are newer than the copy", m.Seq),
 		Unjudged: fmt.Sprintf("Lines after line %d can be missing", s.Check.Seq),
 	}
 	switch {

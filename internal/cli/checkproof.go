@@ -83,7 +83,7 @@ func lacksOf(s *site.Site, methods []identity.Methods) (all []identity.Lack) {
 	return all
 }
 
-// writeLacks says what cannot be proven, by which configuration.
+// writeLacks prints what a configuration cannot prove.
 func writeLacks(out io.Writer, lacks []identity.Lack, config string) error {
 	if len(lacks) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// check says what a policy demands and cannot be proven: by the default of the directive, or by a configuration. Its exit code
-// is that of the file alone.
+// check says which demands of a policy cannot be proven, by the default of the directive or by a configuration. The exit code
+// depends on the file alone.
 func TestCheckSaysWhatCannotBeProven(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

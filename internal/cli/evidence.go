@@ -315,11 +315,11 @@ func verifyEvidenceCommand() *cobra.Command {
 	cmd := Command("verify-evidence DIR... [--key FILE] [--last FILE]", "Checks that an evidence log is whole and was not changed",
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			if last != "" && len(args) > 1 {
-				return errors.New("--last is of one log: check each log by itself")
+				return errors.New("--last is about one log; check one log at a time")
 			}
 			if c, ok, err := verify.excerpt(args[0]); ok || err != nil {
 				if err != nil || len(args) > 1 {
-					return cmp.Or(err, errors.New("check an excerpt by itself"))
+					return cmp.Or(err, errors.New("an excerpt is checked alone; name one directory"))
 				}
 				return writeExcerptCheck(cmd, asJSON, c)
 			}

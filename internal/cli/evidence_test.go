@@ -237,7 +237,7 @@ func TestVerifyEvidence(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(elsewhere, signature, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	check("<nil>", "No line up to 7 is missing at the end, as the copy says", "--key", key, "--last", elsewhere)
+	check("<nil>", "By the copy, no line up to 7 is missing at the end", "--key", key, "--last", elsewhere)
 	newer := dir
 	dir = older
 	check("<nil>", "The log is whole and signed to line 3 of 3, of 2026-11-20T12:00:00Z.\nLines after line 3 can be missing.\n", "--key", key)

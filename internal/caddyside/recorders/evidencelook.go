@@ -14,12 +14,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// lookEvery is how often the log is verified in the background. It is read as a whole for that.
+// lookEvery is the time between two background checks, which read the whole log.
 const lookEvery = time.Hour
 
-// Look is what verifying an evidence log found.
+// Look is the result of verifying an evidence log.
 type Look struct {
-	At    time.Time // zero: nobody has looked yet
+	At    time.Time // zero: there was no look yet
 	Check *evidence.Check
 	Err   error // why it could not be read
 }
@@ -48,7 +48,7 @@ func (e *Evidence) LastLook() Look {
 // watch verifies the log now and then until stop is closed.
 func (e *Evidence) watch(stop <-chan struct{}) {
 	wait := time.Duration(0)
-	if last := e.LastLook(); !last.At.IsZero() { // by the configuration before
+	if last := e.LastLook(); !last.At.IsZero() { // of an earlier configuration
 		wait = max(0, lookEvery-time.Since(last.At))
 	}
 	for {
