@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// alarmSubject is what [noAlarm] is judged by.
+// alarmSubject is the subject of [noAlarm].
 type alarmSubject struct {
 	Notices  []notice
 	Recorded claim.Known[struct{}] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
@@ -60,7 +60,7 @@ type searched struct {
 	blocks   bool        // the policy in force blocks crawlers of some kind
 }
 
-// blockedSubject is what [noneBlocked] is judged by.
+// blockedSubject is the subject of [noneBlocked].
 type blockedSubject struct {
 	Requests claim.Known[searched] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
@@ -105,8 +105,8 @@ func blocksAnyone(s *policy.Spec) bool {
 	return s.Enforcement.Mode == policy.ModeBlock || slices.ContainsFunc(s.Rules, func(r policy.Rule) bool { return r.Enforce == policy.ModeBlock })
 }
 
-// unmeant returns how many blocked requests no rule calls intended. That is asked of the rule itself: where several
-// rules have the name that was recorded, each path is decided again.
+// unmeant returns how many blocked requests no rule calls intended. The rule itself decides: where several rules have the
+// recorded name, each path is decided again.
 func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 	if v.Running == nil {
 		return r.Requests, nil
@@ -147,7 +147,7 @@ func means(r *policy.Rule) bool {
 	return r.Intended || slices.Contains(r.IntendedChecks, "blocks-search")
 }
 
-// inForceSubject is what [inForce] is judged by.
+// inForceSubject is the subject of [inForce].
 type inForceSubject struct {
 	History claim.Known[*history] `gap:"history" what:"what was published cannot be read" close:"see Health"`
 	File    string
@@ -170,7 +170,7 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 	return f
 })
 
-// recordedSubject is what [noneUnrecorded] is judged by.
+// recordedSubject is the subject of [noneUnrecorded].
 type recordedSubject struct {
 	Recorders int
 	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`

@@ -23,8 +23,8 @@ func (l lacking) Coverage(context.Context, time.Time, time.Time) (claim.Coverage
 	return claim.Coverage{Gaps: l.gaps}, nil
 }
 
-// No page reassures while requests were dropped before the last restart, or while a server of the fleet is silent, behind
-// or has a wrong clock; and people of one site do not see the names of servers.
+// No page reassures while requests were dropped before the last restart, or while a server is silent, behind, or has a
+// wrong clock. People of one site do not see the names of servers.
 func TestNothingReassuresAboveAGap(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})

@@ -32,7 +32,7 @@ type client struct {
 // IsUnknown reports whether the catalog does not know it.
 func (c *client) IsUnknown() bool { return c.Kind == activity.CategoryUnlisted }
 
-// Judged returns the number of requests of which it is known whether they obey the robots.txt that the client had read.
+// Judged returns the number of requests that are known to obey, or to violate, the robots.txt that the client had read.
 func (c *client) Judged() int64 {
 	if c.Impostor() || c.IsUnknown() {
 		return 0
@@ -180,7 +180,7 @@ func (v *view) addSeen(clients []*client) {
 		if v.may == nil && names[c.Name] == 1 && !c.Impostor() {
 			continue
 		}
-		c.First, c.Last = time.Time{}, time.Time{} // the store knows when a name was seen on any host, whoever used it
+		c.First, c.Last = time.Time{}, time.Time{} // the store knows when any client of a name was seen on any host
 		for i, n := range c.Days {
 			if at := from.Add(time.Duration(i) * s.width); n > 0 {
 				c.Last = at

@@ -123,7 +123,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	case d.Violations > 0 && d.Refused == d.Violations:
 		text += ". It asks for disallowed pages: " + plural(d.Violations, "violation", "violations") + ", all blocked"
 	case d.Violations > 0:
-		text += ". It fetches disallowed pages: " + plural(d.Violations, "violation", "violations") + ", of which " + english.Number(d.Refused) + " were blocked"
+		text += ". It fetches disallowed pages: " + plural(d.Violations, "violation", "violations") + ", " + english.Number(d.Refused) + " of them blocked"
 	case d.Judged() == 0:
 		text += ". Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known"
 	case d.Unread > 0:

@@ -3,9 +3,14 @@
 package console
 
 import (
-	"bufio"
+	"archive/zip"
 	"context"
-	"encoding/json"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"time"
@@ -15,6 +20,8 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // Evidence can be hundreds of megabytes, and a reader slow, so it has places of its own.
@@ -25,9 +32,9 @@ const (
 	stalledTimeout  = 30 * time.Second // for a reader that takes nothing
 )
 
-// evidenceLines sends the events about one crawler, and those about the policy. If it fails
-// after it has begun, the last line says so.
-func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
+// evidenceFile sends an archive that can be verified elsewhere, with a report about one crawler. People who may see all
+// hosts get the whole signed days, and others get an excerpt.
+func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	if !evidenceReaders.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "Evidence is being downloaded by several readers. Try again in a minute.", http.StatusServiceUnavailable)
@@ -42,45 +49,133 @@ func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	log := recorders.RunningEvidence()
-	name := v.Param("name")
+	b := &bundle{view: v, Crawler: v.Param("name")}
 	switch {
 	case log == nil:
 		s.fail(w, r, failed(http.StatusNotFound, "this server keeps no evidence: add the option evidence to robots_policy"))
 		return
-	case name == "":
+	case b.Crawler == "":
 		s.fail(w, r, failed(http.StatusBadRequest, "name a crawler"))
 		return
 	}
-	w.Header().Set("Content-Type", "application/jsonl; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="evidence.jsonl"`)
-	if r.Method == http.MethodHead {
-		return
+	b.dir = log.Directory
+	if b.key, err = log.PrivateKey(); err == nil {
+		b.check, err = evidence.Verify(b.dir, nil, nil)
 	}
-	sent := 0
-	out := bufio.NewWriterSize(impatient{w}, 64<<10)
-	err = evidence.Read(log.Directory, func(_ string, e *evidence.Event, hash string) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		ofPolicy := slices.Contains([]string{evidence.TypePublished, evidence.TypeServed, evidence.TypeEnded, evidence.TypeSigned}, e.Type)
-		if e.Crawler != name && !ofPolicy || e.Host != "" && !v.allowed(e.Host) || e.Host == "" && v.may != nil {
-			return nil
-		}
-		sent++
-		return json.NewEncoder(out).Encode(struct {
-			*evidence.Event
-			Hash string `json:"hash"`
-		}{e, hash})
-	})
-	if err != nil && sent == 0 {
+	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if err != nil {
-		s.logger.Error("a download of evidence is not whole", zap.Error(err))
-		_ = json.NewEncoder(out).Encode(map[string]string{"error": "this file is not whole, download it again: " + err.Error()})
+	w.Header().Set("Content-Type", "application/zip")
+	w.Header().Set("Content-Disposition", `attachment; filename="evidence.zip"`)
+	if r.Method == http.MethodHead {
+		return
 	}
-	_ = out.Flush() // the reader has gone
+	b.out = zip.NewWriter(impatient{w})
+	if err := b.write(); err != nil { // the archive has no end, so it does not look whole
+		s.logger.Error("a download of evidence is not whole", zap.Error(err))
+		return
+	}
+	_ = b.out.Close() // the reader has gone
+}
+
+// bundle is a download of evidence.
+type bundle struct {
+	*view
+	Crawler string
+	dir     string
+	key     ed25519.PrivateKey // nil: nothing is signed
+	check   *evidence.Check
+	out     *zip.Writer
+}
+
+// create begins a file, unless the time is over.
+func (b *bundle) create(name string) (io.Writer, error) {
+	if err := b.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return b.out.CreateHeader(&zip.FileHeader{Name: "evidence/" + name, Method: zip.Deflate, Modified: b.Now})
+}
+
+func (b *bundle) write() error {
+	if err := b.text("README.txt", b.readme()); err != nil {
+		return err
+	}
+	if b.key != nil {
+		der, err := x509.MarshalPKIXPublicKey(b.key.Public())
+		if err != nil {
+			return err
+		}
+		if err := b.text("evidence.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))); err != nil {
+			return err
+		}
+	}
+	if b.may != nil {
+		return b.excerpt()
+	}
+	if err := b.report("report.html", ""); err != nil {
+		return err
+	}
+	return evidence.Bundle(b.dir, b.create)
+}
+
+func (b *bundle) text(name, text string) error {
+	w, err := b.create(name)
+	if err == nil {
+		_, err = io.WriteString(w, text)
+	}
+	return err
+}
+
+// readme says how to verify what is in the archive.
+func (b *bundle) readme() string {
+	text := "This is the evidence log of a server, with a report about " + b.Crawler + ".\n"
+	if b.may != nil {
+		text = "This is an excerpt of the evidence log of a server, about " + b.Crawler + " on " + english.List(b.may, "and") + ", with a report.\n"
+	}
+	text += "To check it, run in this folder:\n\n  caddy robots-policy verify-evidence ."
+	if b.key == nil {
+		return text + "\n\nNothing in it is signed.\n"
+	}
+	public, _ := b.key.Public().(ed25519.PublicKey)
+	return text + " --key evidence.pub\n\nThe fingerprint of the key is " + evidence.Fingerprint(base64.StdEncoding.EncodeToString(public)) + ". Compare it with one that you know from another place.\n"
+}
+
+// report writes the report for people about a host, or all of them.
+func (b *bundle) report(name, host string) error {
+	q := evidence.Question{Crawler: b.Crawler, Host: host, Paths: 50}
+	a, err := evidence.Ask(b.dir, q)
+	if err != nil {
+		return err
+	}
+	if !b.showsText() {
+		a.Published, a.Acts = nil, nil // they are about other hosts, too
+	}
+	w, err := b.create(name)
+	if err != nil {
+		return err
+	}
+	return cli.WriteEvidenceReport(w, q, a, b.check)
+}
+
+// excerpt writes what people of some hosts may see.
+func (b *bundle) excerpt() error {
+	for _, host := range b.may {
+		if err := b.report("report-"+host+".html", host); err != nil {
+			return err
+		}
+	}
+	w, err := b.create(evidence.ExcerptName)
+	if err != nil {
+		return err
+	}
+	signature, err := evidence.WriteExcerpt(w, b.dir, evidence.Excerpt{Crawler: b.Crawler, Hosts: b.may}, b.key, func(e *evidence.Event) bool {
+		return e.Host != "" && slices.Contains(b.may, e.Host) && (e.Crawler == b.Crawler || e.Type == evidence.TypeServed)
+	})
+	if err != nil || signature == nil {
+		return err
+	}
+	return b.text(evidence.ExcerptName+evidence.SignatureSuffix, fmt.Sprintf("%s\n", signature))
 }
 
 // impatient ends a response whose reader does not read for a while.

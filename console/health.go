@@ -5,13 +5,10 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
@@ -29,12 +26,15 @@ type healthData struct {
 	DNS        *identity.DNSStatus
 	Dropped    []droppedBy
 	Storage    *store.Bounds
-	MaxBytes   int64 // of it
-	Evidence   string
+	MaxBytes   int64          // of it
+	Evidence   recorders.Look // the zero one: there is none, or it was not verified yet
 	Write      bool
 	Nodes      []fleetNode
 	NodesError string // why they are not known
 }
+
+// lookAgain is the age of a look at the evidence that makes the page start another one.
+const lookAgain = 10 * time.Minute
 
 // hostFiles is the kind of a folder of policies.
 const hostFiles = "a file for each host"
@@ -217,11 +217,9 @@ func (d *healthData) addStorage(v *view) {
 		}
 	}
 	if e := recorders.RunningEvidence(); e != nil {
-		_, err := os.ReadDir(e.Directory)
-		days, _ := filepath.Glob(filepath.Join(e.Directory, "evidence-*.jsonl"))
-		signed, _ := filepath.Glob(filepath.Join(e.Directory, "*"+evidence.SignatureSuffix))
-		if d.Evidence = fmt.Sprintf("%s, %d of them signed", plural(len(days), "day", "days"), len(signed)); err != nil {
-			d.Evidence = "cannot be read: " + err.Error()
+		d.Evidence = e.LastLook()
+		if !d.Evidence.At.IsZero() && v.Now.Sub(d.Evidence.At) > lookAgain {
+			go e.LookNow() // the page shows what was found before, with its time
 		}
 	}
 }

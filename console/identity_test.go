@@ -42,8 +42,8 @@ func recorded(t *testing.T, s *server, requests ...activity.Request) {
 	t.Fatalf("%d requests, want %d more than %d", sum(), len(requests), before)
 }
 
-// What an unverified client did under the name of a crawler is not said of the verified one, neither to accuse it nor to
-// praise it; and "all blocked" and "obeyed" are about what was served and read.
+// An unverified client under the name of a crawler neither accuses nor praises the verified one. "All blocked" counts
+// violations, and "obeyed" needs a file that was read.
 func TestClaimsAreOfOneIdentity(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	live := viewOf(t, s, "").Running.Publication()
@@ -70,7 +70,7 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 	violates := func(v *activity.Request) { v.Violation = true }
 	var all []activity.Request
 	for _, r := range [][]activity.Request{
-		// A verified Googlebot has read the version before; an unverified one the newest, against which it asks.
+		// A verified Googlebot has read the version before; an unverified one the newest, which it violates.
 		times(1, request("Googlebot", "search", activity.Verified, activity.Allowed, reads("t1", "000000000000", "0.1", "https"))),
 		times(41, request("Googlebot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Robots = "t1" })),
 		times(1, request("Googlebot", "search", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),
@@ -91,7 +91,7 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 	for page, c := range map[string]struct{ has, hasNot string }{
 		"crawler?name=Googlebot":                     {"It came 42 times|it is who it says. It obeyed every robots.txt that it had read|8 requests</a>", "violations,|8 times"},
 		"crawler?name=Googlebot&identity=unverified": {"who it is was not proven|7 violations", "it is who it says|obeyed"},
-		"crawler?name=AhrefsBot":                     {"23 violations, of which 17 were blocked", "all blocked|obeyed"},
+		"crawler?name=AhrefsBot":                     {"23 violations, 17 of them blocked", "all blocked|obeyed"},
 		"crawler?name=GPTBot&identity=impostor":      {"39 requests", "obeyed"},
 		"who-came.csv": {
 			"Googlebot,Google,search,verified,42,42,0,0,0,0,0,0,|Googlebot,Google,search,unverified,8,8,0,0,0,0,7,0,|GPTBot,OpenAI,ai-training,impostor,39,0,0,0,39,0,0,39,", "",

@@ -13,6 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
@@ -38,7 +39,7 @@ type action struct{ Text, Link string }
 // findNotices returns what is wrong now, alarms first.
 func (v *view) findNotices() []notice {
 	all := slices.Concat([]notice{}, // not nil
-		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.recorderNotices(), v.coverageNotices())
+		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.lackNotices(), v.recorderNotices(), v.coverageNotices())
 	rank := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alert] - rank[b.Alert] })
 	for i := range all {
@@ -210,6 +211,21 @@ func (v *view) samplePath(crawler, host string) string {
 	return rows[0].Values[store.ByPath]
 }
 
+// lackNotices warns of what the policy demands and this server cannot prove today.
+func (v *view) lackNotices() (all []notice) {
+	if v.Running == nil || v.Running.first {
+		return nil
+	}
+	for _, l := range identity.CurrentStatus().Methods.Lacks(v.Running.File(), v.Running.Spec(), v.Running.Site.File.Catalog) {
+		text := l.Message()
+		if v.showsText() && len(l.Rules) > 0 {
+			text += " (" + english.Some(l.Rules, 3) + ")"
+		}
+		all = append(all, notice{Screen: "health", Heading: "The policy demands a proof that this server cannot have", Text: sentence(text), Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
+	}
+	return all
+}
+
 // listNotices says which address lists and keys are out of date.
 func (v *view) listNotices() (all []notice) {
 	if v.may != nil {
@@ -269,6 +285,22 @@ var evidenceTroubles = map[string]string{
 	evidence.NotStamped:  "the time-stamping authority could not be asked",
 }
 
+// evidenceNotices says what was found when the evidence was verified last.
+func evidenceNotices(l recorders.Look, link string) []notice {
+	n := notice{Alert: true, Screen: "health", Since: l.At, Actions: []action{{"See the storage", link}}}
+	switch {
+	case l.At.IsZero():
+		return nil
+	case l.Err != nil:
+		n.Heading, n.Text = "The evidence log cannot be read", sentence(firstLine(l.Err.Error()))
+	case l.Whole().Outcome() == claim.Fails:
+		n.Heading, n.Text = l.Whole().Text(), sentence(english.Some(l.Check.Problems, 2))
+	default:
+		return nil
+	}
+	return []notice{n}
+}
+
 // recorderNotices says which visits are being lost.
 func (v *view) recorderNotices() (all []notice) {
 	if v.may != nil {
@@ -285,6 +317,7 @@ func (v *view) recorderNotices() (all []notice) {
 		})
 	})
 	if e := recorders.RunningEvidence(); e != nil {
+		all = append(all, evidenceNotices(e.LastLook(), v.Link("health", "#", "store"))...)
 		var what []string
 		var last time.Time
 		troubles := e.Troubles()

@@ -117,8 +117,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.events(w, r)
 	case isScreen && (name != "" || strings.HasSuffix(r.URL.Path, "/")):
 		s.page(w, r, name)
-	case name == "evidence.jsonl":
-		s.evidenceLines(w, r)
+	case name == "evidence.zip":
+		s.evidenceFile(w, r)
 	case downloads[name] != nil:
 		s.limited(w, r, downloads[name])
 	case name == "favicon.ico":

@@ -8,20 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -69,58 +62,6 @@ func TestStalledClientsHoldNoPlace(t *testing.T) {
 	}
 	close(released)
 	all.Wait()
-}
-
-func TestEvidenceDownload(t *testing.T) {
-	dir := t.TempDir()
-	l, err := evidence.Open(dir, evidence.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, host := range []string{"a.example", "b.example"} {
-		l.Serve(&activity.Publication{ID: strings.Repeat("1", 64), Name: "site.yaml"}, site.Document{Name: site.RobotsTxt, Host: host, Version: host, Text: "User-agent: *\n"})
-		l.Record(activity.Request{Time: time.Now(), Crawler: "GPTBot", Host: host, Path: "/x", Violation: true})
-		l.Record(activity.Request{Time: time.Now(), Crawler: "CCBot", Host: host, Path: "/x", Violation: true})
-	}
-	l.Sign(actPublish, "ann", "a note", "site.yaml", "2")
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(recorders.Running().Add("evidence", &recorders.Evidence{Directory: dir}))
-	download := func(s *server) (status int, lines []string) {
-		w := get(t, s, "evidence.jsonl?name=GPTBot")
-		return w.Code, strings.Split(strings.TrimSpace(w.Body.String()), "\n")
-	}
-	all, site := &server{local: true, logger: caddy.Log()}, &server{hosts: []string{"a.example"}, logger: caddy.Log()}
-	if status, lines := download(all); status != http.StatusOK || len(lines) != 5 || !strings.Contains(strings.Join(lines, ""), `"by":"ann","note":"a note"`) {
-		t.Errorf("status %d: %q", status, lines)
-	}
-	if status, lines := download(site); status != http.StatusOK || len(lines) != 2 || strings.Contains(strings.Join(lines, ""), "b.example") {
-		t.Errorf("a site's: status %d: %q", status, lines)
-	}
-
-	// A file that cannot be read to its end does not look whole.
-	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	f, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString("not an event\n{}\n"); err != nil {
-		t.Fatal(err)
-	}
-	_ = f.Close()
-	if _, lines := download(all); len(lines) != 6 || !strings.Contains(lines[5], `{"error":"this file is not whole`) {
-		t.Errorf("a damaged log: %q", lines)
-	}
-	for _, name := range files {
-		_ = os.Remove(name)
-	}
-	if status, lines := download(all); status != http.StatusInternalServerError {
-		t.Errorf("no log: status %d: %q", status, lines)
-	}
 }
 
 // Questions that a page asks again within a moment are answered once, although the clock has moved on.

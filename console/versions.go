@@ -27,7 +27,7 @@ type history struct {
 	newest       map[served]string // see isCurrent
 }
 
-// served is where a robots.txt is served under the publication in force: sitemaps can differ between http and https.
+// served names a robots.txt under the publication in force. Sitemaps can differ between http and https.
 type served struct{ host, scheme string }
 
 func servedAs(r *store.Read) served {
@@ -92,8 +92,8 @@ func (h *history) live() *numbered {
 	return nil
 }
 
-// isCurrent reports whether a robots.txt that was read is the one in force: the text that any client got last under the
-// publication in force, on the same host and by the same scheme. No text is rendered for that.
+// isCurrent reports whether a reading is of the text in force: the last one that any client got under the publication in
+// force, on the same host and by the same scheme. No text is rendered for that.
 func (h *history) isCurrent(r *store.Read) bool { return h.newest[servedAs(r)] == r.Version }
 
 // changes are the last things that changed, newest first.

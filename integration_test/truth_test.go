@@ -51,7 +51,7 @@ rules:
   - {name: quiet, for: everyone, disallow: {crawl: /quiet/}, enforce: log}
 `
 
-// truthCrawlers send their name and an address, by which Googlebot is verified. The last one uses its name.
+// truthCrawlers send their name and an address, which verifies Googlebot. The last one uses its name.
 var truthCrawlers = []struct {
 	name, agent, address string
 	identity             activity.Identity

@@ -344,6 +344,11 @@ func TestGaps(t *testing.T) {
 		for _, g := range res.Gaps {
 			gaps += g.String() + "\n"
 		}
+		for i, g := range res.Coverage().Gaps {
+			if g.Name == "" || g.Close == "" || g.What != res.Gaps[i].String() {
+				t.Errorf("%s: %+v", c.name, g)
+			}
+		}
 		if err != nil || !strings.Contains(gaps, c.want) || (c.want == "") != (gaps == "") || c.atMost > 0 && (n == 0 || n > c.atMost) || c.atMost == 0 && n < 5000 {
 			t.Errorf("%s: %d requests, %v, gaps:\n%swant %s", c.name, n, err, gaps, c.want)
 		}

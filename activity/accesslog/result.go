@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
@@ -19,8 +20,32 @@ type Result struct {
 	Gaps  []Gap
 }
 
+// The names of gaps.
+const (
+	GapLines      = "unreadable-lines"   // lines that are cut or of another format
+	GapArchive    = "incomplete-archive" // a compressed file that ends early
+	GapUserAgents = "no-user-agents"     // requests without the name of their crawler
+)
+
+// closes says how to close each gap.
+var closes = map[string]string{
+	GapLines:      "name the whole log, or describe its lines with --format",
+	GapArchive:    "copy the file again from where it was written, or name the log that it was made of",
+	GapUserAgents: "log the User-Agent, for example with the format combined",
+}
+
+// Coverage says what was read, and what the logs lack.
+func (r *Result) Coverage() claim.Coverage {
+	c := claim.Coverage{Items: r.Lines - r.Other - r.Bad}
+	for _, g := range r.Gaps {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: g.Name, What: g.String(), Close: closes[g.Name], Count: g.N})
+	}
+	return c
+}
+
 // Gap is something about the requests that the logs should say and do not.
 type Gap struct {
+	Name string `json:"-"` // for accepting it
 	File string `json:"file"`
 	N    int64  `json:"count,omitempty"` // 0 if it is not known
 	Unit string `json:"unit"`            // line or request
@@ -145,13 +170,13 @@ func (r *Result) file(name string, c *count) error {
 		return fmt.Errorf("%s: %w", name, refusal(&c.first[noRequest]))
 	}
 	if first != nil {
-		r.Gaps = append(r.Gaps, Gap{name, unread, "line", "that could not be read", fmt.Sprintf("the first one (%s) is %s", first.why, first.shown())})
+		r.Gaps = append(r.Gaps, Gap{GapLines, name, unread, "line", "that could not be read", fmt.Sprintf("the first one (%s) is %s", first.why, first.shown())})
 	}
 	switch {
 	case c.read > 0 && c.named == 0:
-		r.Gaps = append(r.Gaps, Gap{name, c.read, "request", "without a User-Agent", "no line of the log has one, so nothing is known about the crawlers in it"})
+		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.read, "request", "without a User-Agent", "no line of the log has one, so nothing is known about the crawlers in it"})
 	case c.agentless > 0:
-		r.Gaps = append(r.Gaps, Gap{name, c.agentless, "request", "without a User-Agent", "other lines of the log have one, so these are cut or of another format"})
+		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.agentless, "request", "without a User-Agent", "other lines of the log have one, so these are cut or of another format"})
 	}
 	return nil
 }

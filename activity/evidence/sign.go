@@ -35,9 +35,7 @@ func (l *Log) sign() error {
 		return nil
 	}
 	s := Signature{File: fileName(l.day), Seq: l.seq, Hash: l.prev}
-	public, _ := l.options.Key.Public().(ed25519.PublicKey)
-	s.PublicKey = base64.StdEncoding.EncodeToString(public)
-	s.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(l.options.Key, s.SignedText()))
+	s.signBy(l.options.Key)
 	b, err := json.MarshalIndent(&s, "", "  ")
 	if err != nil {
 		return err

@@ -37,6 +37,8 @@ type Check struct {
 	Signed    int       // files that are signed to their last line
 	Keys      []string  // the public keys of all signatures, base64
 	Tail      int       // events of the last file after its signature
+	Seq       uint64    // of the last event
+	SignedTo  uint64    // the last event that a signature covers
 	Stamps    []Stamped // what authorities say that was there when
 	Gaps      []string  // what the log says that is missing, or was not watched
 	Omitted   int64     // events that were left out, as the log says
@@ -68,6 +70,11 @@ var errLine = errors.New("is not an event")
 
 // Read calls each with every event of a log, in order, with the hash of its line and the file it is in.
 func Read(dir string, each func(file string, e *Event, hash string) error) error {
+	return readLines(dir, func(file string, _ []byte, e *Event, hash string) error { return each(file, e, hash) })
+}
+
+// readLines is Read with the lines as they are.
+func readLines(dir string, each func(file string, line []byte, e *Event, hash string) error) error {
 	all, err := days(dir)
 	if err != nil {
 		return err
@@ -82,7 +89,7 @@ func Read(dir string, each func(file string, e *Event, hash string) error) error
 			if err := json.Unmarshal(line, &e); err != nil || e.Seq == 0 {
 				return fmt.Errorf("%s: line %d %w", name, n, errLine)
 			}
-			return each(name, &e, hashOf(line))
+			return each(name, line, &e, hashOf(line))
 		}); err != nil {
 			return err
 		}
@@ -134,6 +141,7 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 		return nil, err
 	}
 	c.endFile(true)
+	c.Check.Seq = c.seq
 	damaged, _ := filepath.Glob(filepath.Join(dir, filePrefix+"*"+fileSuffix+aside.Mark+"*")) // the pattern is valid
 	for _, name := range damaged {
 		c.problem("%s was damaged and put aside: what it holds is not checked", filepath.Base(name))
@@ -276,10 +284,11 @@ func (c *checking) endFile(last bool) {
 		c.problem("%s ends with event %d, and was signed up to event %d: lines were removed", c.file, c.seq, signed)
 	case signed == c.seq:
 		c.Signed++
+		c.SignedTo = signed
 	case !last:
 		c.unsigned = append(c.unsigned, c.file)
 	case signed > 0:
-		c.Tail = int(c.seq - signed)
+		c.Tail, c.SignedTo = int(c.seq-signed), signed
 	}
 	for seq := range c.stamps { // those that fit were taken out
 		c.problem("%s has no event %d, which was time-stamped: lines were removed", c.file, seq)

@@ -282,7 +282,7 @@ func TestForgetAndPrune(t *testing.T) {
 	}
 }
 
-// A server that ends in order sends what it has, and says so; one that is killed does not, and is missed.
+// A server that ends in order sends its rows and says that it ends. A killed one is missed.
 func TestTheEndOfAServerOfAFleet(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))

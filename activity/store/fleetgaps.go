@@ -17,17 +17,16 @@ const (
 	GapClocksApart  = "clocks-apart"  // its requests are at wrong times
 )
 
-// maxClockSkew is how far the clock of a server may be from the clock of the fleet's database. Sending takes a part of it.
+// maxClockSkew bounds the difference between the clocks of a server and of the fleet's database. Sending takes a part of it.
 const maxClockSkew = 2 * time.Minute
 
-// forgottenAfter is the time after which a silent server is taken for one that was given up.
+// forgottenAfter is for how long a silent server is missed.
 const forgottenAfter = 30 * 24 * time.Hour
 
 // Silent reports whether the server should have been heard again since, and did not say that it ends.
 func (n *Node) Silent() bool { return !n.Ended && n.Heard > n.Every+max(n.Every/2, 15*time.Second) }
 
-// SentUntil returns how long ago the fleet had everything from the server; known is false if that is not known, because
-// the server is silent.
+// SentUntil returns how long ago the fleet had everything from the server; known is false for a silent server.
 func (n *Node) SentUntil() (ago time.Duration, known bool) { return n.Heard + n.Behind, !n.Silent() }
 
 // gaps says what servers have not told, from a time on.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A server that is dead, behind, or has a wrong clock is a gap; one that ended in order, sends as it should, or has a
-// new database with nothing unsent in the old one, is none.
+// A server that is dead, behind, or has a wrong clock is a gap. A server that ended in order, or has a new database and
+// nothing unsent in the old one, is none.
 func TestGapsOfAFleet(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

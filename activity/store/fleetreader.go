@@ -43,7 +43,7 @@ type FleetReader struct {
 type Node struct {
 	Name   string
 	Heard  time.Duration // ago, by the clock of ClickHouse
-	Behind time.Duration // how long ago all was sent, as it said then; 0 if nothing was left
+	Behind time.Duration // by its last word, how long ago all was sent; 0 if nothing was left
 	Every  time.Duration // how often it sends
 	Skew   time.Duration // of its clock against the clock of ClickHouse
 	Ended  bool          // it was stopped in order

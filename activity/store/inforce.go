@@ -16,11 +16,11 @@ import (
 // Period is a time in which a server recorded that a publication was in force.
 type Period struct{ From, To time.Time }
 
-// maxPause is how far apart two times may be at which a server says what is in force. After a longer pause it was down,
-// or could not record, and what was in force in between is not known.
+// maxPause bounds the pause between two records of a server that something is in force. In a longer one it was down, or
+// could not record, and nobody knows what was in force.
 const maxPause = 3 * time.Minute
 
-// current is what is in force of a source, and when the store said so last.
+// current says that a publication of a source is in force, and when the store recorded that last.
 type current struct {
 	hash, number string
 	since        time.Time

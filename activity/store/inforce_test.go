@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A publication is said to have been in force only while a server said so: not while the server was down or stood
-// still, and not after it ended. A restart within moments is no pause.
+// A publication was in force only while a server recorded that: not while the server was down or paused, and not after its
+// end. A restart within moments is no pause.
 func TestInForceOnlyAsRecorded(t *testing.T) {
 	t.Parallel()
 	dir, now, ctx := t.TempDir(), start, t.Context()
@@ -39,7 +39,7 @@ func TestInForceOnlyAsRecorded(t *testing.T) {
 	s = running() // a restart
 	publish("1")
 	minutes(10)
-	now = now.Add(5 * time.Hour) // it stands still, as a machine that is paused
+	now = now.Add(5 * time.Hour) // a paused machine
 	minutes(10)
 	publish("2")
 	minutes(5)

@@ -60,7 +60,7 @@ CREATE TABLE reads (
 	first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL, ` + changedColumn + `,
 	PRIMARY KEY (` + readTexts + `)) WITHOUT ROWID;
 `
-	// The policy of a publication is what rows of totals call its version. In_force has the times in which it was. Documents are the
+	// The policy of a publication is what rows of totals call its version. In_force has its times. Documents are the
 	// robots.txt that crawlers got under it. Lost are requests that were not recorded.
 	publicationTables = `
 CREATE TABLE versions (

@@ -74,8 +74,8 @@ func (d *sender) stop() {
 // lastSend is the time that sending may take when a server ends.
 const lastSend = 5 * time.Second
 
-// finish sends what is left, and that the server ends, so that it is not taken for dead. What cannot be sent is sent after
-// the next start.
+// finish sends the rest, and that the server ends, so that it is not taken for dead. The next start sends rows that cannot
+// be sent now.
 func (d *sender) finish() {
 	f := d.fleet.Load()
 	if f == nil || f.Client.URL == "" {

@@ -62,16 +62,16 @@ func New(m Methods, logger func() *zap.Logger) *Verifier {
 
 func (m Methods) key() string { return fmt.Sprintln(m.Lists, m.DNS, m.Signatures, m.AllowedRanges) }
 
-// EmbeddedOnly reports whether only the address lists that came with the program are used.
-func (v *Verifier) EmbeddedOnly() bool {
-	return v != nil && !v.methods.Lists && !v.methods.DNS && !v.methods.Signatures
+// Methods returns the methods, those of `verify off` for nil.
+func (v *Verifier) Methods() Methods {
+	if v == nil {
+		return Methods{}
+	}
+	return v.methods
 }
 
 // ChecksSignatures reports whether signatures of requests are checked.
 func (v *Verifier) ChecksSignatures() bool { return v != nil && v.methods.Signatures }
-
-// DetectsImpostors is [Methods.DetectsImpostors].
-func (v *Verifier) DetectsImpostors() bool { return v != nil && v.methods.DetectsImpostors() }
 
 // Close releases what the verifier uses.
 func (v *Verifier) Close() {

@@ -257,7 +257,7 @@ func TestEnginesAreShared(t *testing.T) {
 		t.Errorf("closed: %v, %d lists", e.closed, len(e.lists.Status()))
 	}
 	off := New(Methods{}, nil)
-	if identify(off, from("66.249.66.1"), id, facts) != policy.Unknown || off.DetectsImpostors() {
+	if identify(off, from("66.249.66.1"), id, facts) != policy.Unknown || off.Methods().DetectsImpostors() {
 		t.Error("verification is off")
 	}
 	off.Close()

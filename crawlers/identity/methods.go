@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 )
 
 var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
@@ -51,26 +50,6 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 		m.AllowedRanges = append(m.AllowedRanges, p)
 	}
 	return m, nil
-}
-
-// Lacks returns the method that would have to be configured to verify a crawler with these
-// facts for longer than built-in address lists are valid. It returns "" if one is configured,
-// or if nothing can verify the crawler. builtIn is true if such a list verifies it until then.
-func (v *Verifier) Lacks(facts crawlers.Verification) (method string, builtIn bool) {
-	m := v.methods
-	switch {
-	case len(facts.AddressLists) > 0 && m.Lists, len(facts.ReverseDNS) > 0 && m.DNS, facts.WebBotAuth != "" && m.Signatures, facts.IsEmpty():
-		return "", false
-	case len(facts.AddressLists) > 0:
-		method = "lists"
-	case len(facts.ReverseDNS) > 0:
-		method = "dns"
-	default:
-		method = "signatures"
-	}
-	return method, slices.ContainsFunc(v.engine.lists.Status(), func(l verify.ListStatus) bool {
-		return l.Prefixes > 0 && slices.Contains(facts.AddressLists, l.URL)
-	})
 }
 
 // DetectsImpostors reports whether impostors are detected for longer than the embedded address lists are fresh.

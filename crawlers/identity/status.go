@@ -14,6 +14,7 @@ import (
 
 // Status is the state of everything that clients are verified by, as the admin API shows it.
 type Status struct {
+	Methods     Methods           `json:"-"` // of all handlers together
 	Lists       []ListStatus      `json:"address_lists"`
 	DNS         *DNSStatus        `json:"dns,omitempty"` // absent if DNS is not used
 	Directories []DirectoryStatus `json:"key_directories"`
@@ -70,6 +71,8 @@ func CurrentStatus() Status {
 		s.Directories = append(s.Directories, status)
 	}
 	for _, e := range inUse {
+		m := &s.Methods
+		m.Enabled, m.Lists, m.DNS, m.Signatures = true, m.Lists || e.methods.Lists, m.DNS || e.methods.DNS, m.Signatures || e.methods.Signatures
 		if e.methods.DNS {
 			s.addDNS(e.sources.dnsState())
 		}

@@ -92,6 +92,9 @@ func embeddedLines(url string) string {
 	return lines
 }
 
+// IsBuiltIn reports whether there is an embedded list for the address of a list.
+func IsBuiltIn(url string) bool { return embeddedLines(url) != "" }
+
 // SetSnapshotDate replaces the embedded lists by those published on another day, so that tests
 // do not depend on the date of the build. It must be called before any list is used.
 func SetSnapshotDate(date time.Time) {

@@ -78,7 +78,7 @@ http://:%s {
 		body, _ := io.ReadAll(response.Body)
 		return response.StatusCode, string(body)
 	}
-	paths := []string{"console.css", "console.js", "events", "who-came.csv", "version?kind=policy&id=x", "evidence.jsonl?name=GPTBot", "diagnostics", "draft"}
+	paths := []string{"console.css", "console.js", "events", "who-came.csv", "version?kind=policy&id=x", "evidence.zip?name=GPTBot", "diagnostics", "draft"}
 	for _, s := range screens {
 		paths = append(paths, s.path)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -25,7 +26,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	var asJSON, strict, long bool
-	var against, field, merge string
+	var against, field, merge, config, adapter string
 	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and says who may come in",
 		between(1, math.MaxInt, "at least one FILE, or -", func(cmd *cobra.Command, args []string) error {
 			var names []string
@@ -44,6 +45,10 @@ func checkCommand() *cobra.Command {
 			}
 			if below != nil {
 				writeNotes(cmd.ErrOrStderr(), merge, below.Notes())
+			}
+			methods, err := configuredMethods(config, adapter)
+			if err != nil {
+				return err
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
@@ -68,6 +73,11 @@ func checkCommand() *cobra.Command {
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
 				all.add(fileName(name), s, ds)
 				err = writeCheck(out, fileName(name), s, ds, long)
+				if s != nil && err == nil {
+					lacks := lacksOf(s, methods)
+					all.Policies[len(all.Policies)-1].Lacks = lacks
+					err = writeLacks(out, lacks, config)
+				}
 				if s != nil && against != "" && err == nil {
 					c := compareList(against, names, s)
 					all.Policies[len(all.Policies)-1].Against = c
@@ -96,6 +106,8 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().StringVar(&against, "against", "", "say what the policy does with the crawlers of the list in this `FILE`: JSON, YAML, or one User-Agent a line")
 	cmd.Flags().StringVar(&field, "field", "", "where entries of that list are objects, the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
+	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: say what the policy demands and the server cannot prove, by its option verify")
+	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for --config")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
 }
@@ -114,6 +126,7 @@ type checkedPolicy struct {
 	Hosts  []policyfile.HostSummary `json:"hosts"`
 	Closed policyfile.Closed        `json:"disallowed"`
 	Limits []string                 `json:"limits,omitempty"`
+	Lacks  []identity.Lack          `json:"cannot_be_proven,omitempty"`
 
 	Controls []site.ControlState `json:"operators_controls,omitempty"`
 

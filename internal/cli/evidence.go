@@ -19,6 +19,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
@@ -275,39 +276,93 @@ func (v *verifyFlags) check(dir string) (*evidence.Check, error) {
 	return evidence.Verify(dir, key, roots)
 }
 
+// excerpt checks an excerpt; ok is false if the directory has none.
+func (v *verifyFlags) excerpt(dir string) (c claim.Claim, ok bool, err error) {
+	var key ed25519.PublicKey
+	if v.key != "" {
+		if key, err = evidence.ReadPublicKey(v.key); err != nil {
+			return c, false, err
+		}
+	}
+	return evidence.VerifyExcerpt(dir, key)
+}
+
+// writeExcerptCheck prints what was found about an excerpt. The exit code is the outcome of the claim.
+func writeExcerptCheck(cmd *cobra.Command, asJSON bool, c claim.Claim) error {
+	err := printResult(cmd, asJSON, c, func(out io.Writer) error {
+		_, err := fmt.Fprintln(out, c.Text()+".")
+		for _, g := range c.Gaps() {
+			fmt.Fprintln(out, "  "+g.What+"; "+g.Close)
+		}
+		return err
+	})
+	switch {
+	case err != nil || c.Holds():
+		return err
+	case c.Outcome() == claim.Fails:
+		return errReported
+	}
+	return exitError(c.Outcome())
+}
+
 // exits are the exit codes of what a check finds, nil for a log that is whole and signed.
 var exits = map[evidence.Result]error{evidence.Broken: errReported, evidence.Unsigned: exitError(3), evidence.Gaps: exitError(4)}
 
 func verifyEvidenceCommand() *cobra.Command {
 	var asJSON bool
+	var last string
 	var verify verifyFlags
-	cmd := Command("verify-evidence DIR... [--key FILE]", "Checks that an evidence log is whole and was not changed",
+	cmd := Command("verify-evidence DIR... [--key FILE] [--last FILE]", "Checks that an evidence log is whole and was not changed",
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
-			logs := make([]evidence.Checked, len(args))
+			if last != "" && len(args) > 1 {
+				return errors.New("--last is about one log; check one log at a time")
+			}
+			if c, ok, err := verify.excerpt(args[0]); ok || err != nil {
+				if err != nil || len(args) > 1 {
+					return cmp.Or(err, errors.New("an excerpt is checked alone; name one directory"))
+				}
+				return writeExcerptCheck(cmd, asJSON, c)
+			}
+			var mark *evidence.Mark
+			if last != "" {
+				m, err := evidence.ReadMark(last)
+				if err != nil {
+					return err
+				}
+				mark = &m
+			}
+			logs, ends := make([]evidence.Checked, len(args)), make([]claim.Claim, len(args))
 			for i, dir := range args {
 				c, err := verify.check(dir)
 				if err != nil {
 					return err
 				}
 				logs[i] = evidence.Checked{Dir: dir, Check: c}
+				if ends[i], err = c.Reaches(dir, mark); err != nil {
+					return err
+				}
 			}
 			_, c := evidence.Together(logs)
 			result := struct {
 				Result evidence.Result
 				*evidence.Check
-			}{c.Result(), c}
+				End []claim.Claim `json:"end"` // of each log: whether lines can be missing there
+			}{c.Result(), c, ends}
 			if err := printResult(cmd, asJSON, result, func(out io.Writer) error {
-				for _, l := range logs {
+				for i, l := range logs {
 					if len(logs) > 1 {
 						fmt.Fprintf(out, "%s:\n", l.Dir)
 					}
-					if _, err := io.WriteString(out, checkText(l.Check, verify.key != "", verify.authority != "")); err != nil {
+					if _, err := io.WriteString(out, checkText(l.Check, ends[i], verify.key != "", verify.authority != "")); err != nil {
 						return err
 					}
 				}
 				return nil
 			}); err != nil {
 				return err
+			}
+			if mark != nil && ends[0].Outcome() == claim.Fails {
+				return errReported
 			}
 			return exits[c.Result()]
 		}))
@@ -316,45 +371,44 @@ Checks the chain of hashes of an evidence log, the texts that were published, an
 signatures. With --key they must be by that key: use a copy of its public part from
 somewhere else than the server.
 
+An older copy of a log, put back, is whole too. With --last, a copy of a signature or of
+time stamps that you keep in another place, the log must reach the line that it names.
+Without it, the exit code says nothing about lines that are missing at the end.
+
 If you name several logs, each is checked separately, and the exit code is the worst.
 
 The exit code is:
   0  the log is whole and signed to its last line
-  1  the log was changed or damaged
+  1  the log was changed or damaged, or does not reach the line of --last
   2  the log cannot be read
   3  the log is whole, but not signed, or not to its last line
   4  the log itself says that something is missing`
+	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) of the log, from another place: the log must reach it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())
 	return cmd
 }
 
 // checkText says what a check found, what that proves, and what it does not.
-func checkText(c *evidence.Check, byKey, byAuthority bool) string {
+func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("Events: %d, in files: %d, from %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
-	result := map[evidence.Result]string{
-		evidence.Signed:   "Whole, and signed to its last line.",
-		evidence.Unsigned: "Whole, and not signed to its last line.",
-		evidence.Gaps:     "Something is missing, or was not watched:",
-		evidence.Broken:   "The log was changed or damaged:",
-	}[c.Result()]
-	line("%s", result)
-	for _, p := range append(c.Problems, c.Gaps...) {
-		line("  %s", p)
+	claimed := func(x claim.Claim) {
+		line("%s.", x.Text())
+		if x.Outcome() == claim.Fails {
+			line("  %s", strings.Join(x.Lines(), "\n  "))
+		}
+		for _, g := range x.Gaps() {
+			line("  %s", strings.TrimSuffix(g.What+"; "+g.Close, "; "))
+		}
 	}
-	if len(c.Problems) > 0 {
+	if claimed(c.Whole()); len(c.Problems) > 0 {
 		return b.String()
 	}
+	claimed(last)
 	if !c.FromStart {
 		line("Files before %s were deleted for their age, as the log says.", c.First.UTC().Format(time.DateOnly))
-	}
-	switch {
-	case len(c.Keys) == 0:
-		line("Nothing is signed: anyone with write access to the files can make such a log.")
-	case c.Tail > 0:
-		line("The last events, %d, are not signed yet: anyone with write access to the files can have changed them.", c.Tail)
 	}
 	for _, k := range c.Keys {
 		line("Signed by the key %s.", evidence.Fingerprint(k))
@@ -362,9 +416,9 @@ func checkText(c *evidence.Check, byKey, byAuthority bool) string {
 	switch {
 	case len(c.Keys) == 0:
 	case byKey:
-		line("Only the owner of that key can have changed, removed or added a line since it was signed.")
+		line("Only the owner of that key can have changed a line up to line %d.", c.SignedTo)
 	default:
-		line("This shows that only the owner of that key can have changed a line. It does not show who the owner is: a forger has a key too. Name yours with --key FILE.")
+		line("Only the owner of that key can have changed a line up to line %d. It does not show who the owner is: a forger has a key too. Name yours with --key FILE.", c.SignedTo)
 	}
 	if n := len(c.Stamps); n > 0 {
 		last := c.Stamps[n-1]

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -165,7 +166,7 @@ func TestEvidenceOfSeveralServers(t *testing.T) {
 	if _, stderr, err := execute(evidenceCommand(), "", dirs[0], dirs[1], "--html", page); err != nil {
 		t.Error(err, stderr)
 	}
-	if out, _, _ = execute(verifyEvidenceCommand(), "", dirs[0], dirs[1]); strings.Count(out, "Whole, and not signed") != 2 || !strings.Contains(out, dirs[1]+":") {
+	if out, _, _ = execute(verifyEvidenceCommand(), "", dirs[0], dirs[1]); strings.Count(out, "The log is whole up to line 5, and not signed.") != 2 || !strings.Contains(out, dirs[1]+":") {
 		t.Error(out)
 	}
 	files, err := filepath.Glob(filepath.Join(dirs[1], "evidence-*.jsonl"))
@@ -218,13 +219,36 @@ func TestVerifyEvidence(t *testing.T) {
 		}
 	}
 	write(evidence.Options{}, 1)
-	check("exiting with status 3", "Whole, and not signed to its last line.\nNothing is signed: anyone with write access to the files can make such a log.")
+	check("exiting with status 3", "The log is whole up to line 3, and not signed.\n  anyone with write access to the files can make such a log")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	write(evidence.Options{Key: private}, 1)
-	check("<nil>", "Whole, and signed to its last line.\nSigned by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nThis shows that only the owner of that key")
-	check("<nil>", "Only the owner of that key can have changed", "--key", key)
+	check("<nil>", "The log is whole and signed to line 3 of 3, of 2026-11-20T12:00:00Z.\nLines after line 3 can be missing.\n")
+	check("<nil>", "Signed by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nOnly the owner of that key can have changed a line up to line 3.\n", "--key", key)
+	// An older copy that is put back is whole and signed. A copy of a signature from another place shows it.
+	older := t.TempDir()
+	if err := os.CopyFS(older, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	write(evidence.Options{Key: private}, 2)
+	elsewhere := filepath.Join(t.TempDir(), "last.sig")
+	signature, err := os.ReadFile(filepath.Join(dir, "evidence-2026-11-20.jsonl.sig"))
+	if err := errors.Join(err, os.WriteFile(elsewhere, signature, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	check("<nil>", "By the copy, no line up to 7 is missing at the end", "--key", key, "--last", elsewhere)
+	newer := dir
+	dir = older
+	check("<nil>", "The log is whole and signed to line 3 of 3, of 2026-11-20T12:00:00Z.\nLines after line 3 can be missing.\n", "--key", key)
+	check(errReported.Error(), "The log ends with line 3, and the copy names line 7: lines were removed, or an older log was put back.", "--key", key, "--last", elsewhere)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	write(evidence.Options{Key: private}, 5)
+	check(errReported.Error(), "Line 7 is not the one that the copy names: the log was written again.", "--last", elsewhere)
+	check("exiting with status 2", "", "--last", key)
+	dir = newer
 	write(evidence.Options{Key: private}, 6000)
 	check("exiting with status 4", "were left out", "--key", key)
 	if err := os.Remove(filepath.Join(dir, "evidence-2026-11-20.jsonl.sig")); err != nil {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	_ "embed"
 	"html/template"
+	"io"
 	"os"
 	"slices"
 	"sync"
@@ -129,6 +130,11 @@ func (*evidenceReport) Sure(i activity.Identity) string { return cmp.Or(sure[i],
 // HasText reports whether the page has the text of a version.
 func (r *evidenceReport) HasText(id string) bool {
 	return slices.ContainsFunc(r.Texts, func(t reportText) bool { return t.ID == id })
+}
+
+// WriteEvidenceReport writes the report for people about what an evidence log says.
+func WriteEvidenceReport(w io.Writer, q evidence.Question, a *evidence.Answer, c *evidence.Check) error {
+	return reportPage().Execute(w, reportOf(q, a, c, false, false))
 }
 
 // writeReport writes the page to a file.

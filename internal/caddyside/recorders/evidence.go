@@ -42,6 +42,7 @@ type Evidence struct {
 	name string                                    // in the pool: the directory
 	log  *optional.Shared[Evidence, *evidence.Log] // nil before Start
 	lost evidence.Omissions                        // while the log was not open
+	stop chan struct{}                             // ends the watch
 }
 
 func (*Evidence) CaddyModule() caddy.ModuleInfo {
@@ -115,9 +116,13 @@ func (e *Evidence) readKey() (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
+// PrivateKey returns the key that signs the log, nil if there is none.
+func (e *Evidence) PrivateKey() (ed25519.PrivateKey, error) { return e.readKey() }
+
 // Start opens the log in the background, or changes its settings if the configuration before has it open.
 func (e *Evidence) Start() error {
-	e.log = evidenceLogs.Join(e.name, e)
+	e.log, e.stop = evidenceLogs.Join(e.name, e), make(chan struct{})
+	go e.watch(e.stop)
 	return nil
 }
 
@@ -126,6 +131,7 @@ func (e *Evidence) Cleanup() error {
 	if e.log == nil {
 		return nil
 	}
+	close(e.stop)
 	return e.log.Leave(e)
 }
 

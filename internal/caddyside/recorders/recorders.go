@@ -90,7 +90,21 @@ var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timesta
 var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_seconds",
 	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
 
+var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
+	"1 for the outcome of a claim: holds, does not hold, or cannot be judged. The claim evidence-whole says that the evidence log is whole and signed.", []string{"claim", "outcome"}, nil)
+
+func collectClaim(ch chan<- prometheus.Metric, c claim.Claim) {
+	for _, o := range []claim.Outcome{claim.Holds, claim.Fails, claim.CannotBeJudged} {
+		value := 0.0
+		if c.Outcome() == o {
+			value = 1
+		}
+		ch <- prometheus.MustNewConstMetric(claimDesc, prometheus.GaugeValue, value, c.ID(), o.String())
+	}
+}
+
 func (dropped) Describe(ch chan<- *prometheus.Desc) {
+	ch <- claimDesc
 	ch <- droppedDesc
 	ch <- troubleDesc
 	ch <- behindDesc
@@ -106,6 +120,8 @@ func (dropped) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	if e := RunningEvidence(); e != nil {
+		look := e.LastLook()
+		collectClaim(ch, look.Whole())
 		troubles := e.Troubles()
 		for _, reason := range []string{evidence.WriteFailed, evidence.ClockBack, evidence.FileChanged, evidence.NotSigned, evidence.Killed, evidence.Damaged, evidence.NotStamped} {
 			at := 0.0

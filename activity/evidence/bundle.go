@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+)
+
+// Bundle copies a log to files that create makes: each day with its signature and time stamps. A day that is being written
+// ends with the last signed line, so that the copy can be verified as the log can.
+func Bundle(dir string, create func(name string) (io.Writer, error)) error {
+	all, err := days(dir)
+	if err != nil {
+		return err
+	}
+	for _, day := range all {
+		if err := bundleDay(dir, fileName(day), create); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bundleDay(dir, name string, create func(name string) (io.Writer, error)) error {
+	read := func(suffix string) ([]byte, error) {
+		b, err := os.ReadFile(filepath.Join(dir, name+suffix))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return b, err
+	}
+	signature, err := read(SignatureSuffix) // before the lines, which may grow
+	if err != nil {
+		return err
+	}
+	stamps, err := read(TimestampSuffix)
+	if err != nil {
+		return err
+	}
+	var last Signature
+	_ = json.Unmarshal(signature, &last) // a damaged one is copied too, for Verify to find
+	out, err := create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := eachLine(filepath.Join(dir, name), func(_ int, line []byte) error {
+		var e Event
+		if err := json.Unmarshal(line, &e); last.Seq > 0 && (err == nil && e.Seq > last.Seq) {
+			return io.EOF
+		}
+		_, err := out.Write(append(bytes.Clone(line), '\n'))
+		return err
+	}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for suffix, b := range map[string][]byte{SignatureSuffix: signature, TimestampSuffix: stamps} {
+		if len(b) == 0 {
+			continue
+		}
+		out, err := create(name + suffix)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ExcerptName is the name of the file of an excerpt. Its signature is beside it.
+const ExcerptName = "excerpt.jsonl"
+
+// Excerpt is the first line of an excerpt: what it has of a log.
+type Excerpt struct {
+	Crawler string   `json:"crawler"`
+	Hosts   []string `json:"hosts"`
+	Log     uint64   `json:"log"`   // the last line of the log then
+	Lines   int      `json:"lines"` // of the excerpt
+}
+
+type excerptLine struct {
+	Excerpt *Excerpt `json:"excerpt"`
+}
+
+// WriteExcerpt writes those lines of a log that fit, unchanged, and returns their signature; nil without a key.
+func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
+	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
+		if head.Log = e.Seq; fits(e) {
+			head.Lines++
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	out := io.MultiWriter(w, sum)
+	if err := json.NewEncoder(out).Encode(excerptLine{&head}); err != nil {
+		return nil, err
+	}
+	if err := readLines(dir, func(_ string, line []byte, e *Event, _ string) error {
+		if e.Seq > head.Log || !fits(e) {
+			return nil
+		}
+		_, err := out.Write(append(bytes.Clone(line), '\n'))
+		return err
+	}); err != nil || key == nil {
+		return nil, err
+	}
+	s := Signature{File: ExcerptName, Seq: head.Log, Hash: hex.EncodeToString(sum.Sum(nil))}
+	s.signBy(key)
+	return json.Marshal(&s)
+}
+
+func (s *Signature) signBy(key ed25519.PrivateKey) {
+	public, _ := key.Public().(ed25519.PublicKey)
+	s.PublicKey = base64.StdEncoding.EncodeToString(public)
+	s.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.SignedText()))
+}
+
+// excerptSubject is the subject of [VerifyExcerpt].
+type excerptSubject struct {
+	Signature claim.Known[Signature] `gap:"unsigned" what:"nothing signs the excerpt, so that anyone can have made it" close:"ask the owner of the log for a signed one, or for the log itself"`
+	Excerpt   Excerpt
+	Problem   string
+}
+
+var excerptIs = claim.Register("evidence-excerpt", func(s excerptSubject) claim.Finding {
+	signature, _ := s.Signature.Get()
+	what := fmt.Sprintf("This is an excerpt: %d of %d lines of a log, about %s", s.Excerpt.Lines, s.Excerpt.Log, s.Excerpt.Crawler)
+	f := claim.Finding{
+		Text:     what + ". It is as the owner of the key " + Fingerprint(signature.PublicKey) + " made it. It does not show what it leaves out",
+		Unjudged: what + ". It cannot be judged who made it",
+	}
+	if s.Problem != "" {
+		f.Fails, f.Text = true, "The excerpt was changed or damaged: "+s.Problem
+	}
+	return f
+})
+
+// VerifyExcerpt checks an excerpt in a directory; ok is false if there is none. With a key, its signature must be by that
+// key.
+func VerifyExcerpt(dir string, key ed25519.PublicKey) (c claim.Claim, ok bool, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, ExcerptName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, false, nil
+	} else if err != nil {
+		return c, false, err
+	}
+	var s excerptSubject
+	s.Excerpt, s.Problem = readExcerpt(text)
+	sum := sha256.Sum256(text)
+	switch signature, err := readSignature(filepath.Join(dir, ExcerptName+SignatureSuffix)); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		s.Problem = err.Error()
+	case signature.File != ExcerptName || signature.Hash != hex.EncodeToString(sum[:]):
+		s.Problem = "another file was signed"
+	case len(key) > 0 && !signature.by(key):
+		s.Problem = "it is signed by another key, " + Fingerprint(signature.PublicKey)
+	default:
+		s.Signature = claim.Read(signature, claim.Coverage{})
+	}
+	return claim.Judge(excerptIs, s), true, nil
+}
+
+// readExcerpt reads the first line of an excerpt, and checks that the others are events, in order.
+func readExcerpt(text []byte) (head Excerpt, problem string) {
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	h := excerptLine{}
+	if err := json.Unmarshal(first, &h); err != nil || h.Excerpt == nil {
+		return head, "its first line does not say what it is an excerpt of"
+	}
+	head = *h.Excerpt
+	var before Event
+	hash, n := "", 0
+	for line := range bytes.Lines(rest) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil || e.Seq <= before.Seq || e.Seq == before.Seq+1 && n > 0 && e.Prev != hash {
+			return head, fmt.Sprintf("line %d does not follow the line before it", n+2)
+		}
+		before, hash = e, hashOf(line)
+		n++
+	}
+	if n != head.Lines {
+		return head, fmt.Sprintf("it has %d lines instead of %d", n, head.Lines)
+	}
+	return head, ""
+}

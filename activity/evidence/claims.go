@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+)
+
+// wholeSubject is the subject of [Check.Whole].
+type wholeSubject struct {
+	Check claim.Known[*Check] `gap:"unread" what:"the log was not read"`
+}
+
+var whole = claim.Register("evidence-whole", func(s wholeSubject) claim.Finding {
+	c, _ := s.Check.Get()
+	if c == nil {
+		return claim.Finding{Unjudged: "The log was not checked"}
+	}
+	f := claim.Finding{
+		Text:     fmt.Sprintf("The log is whole and signed to line %d of %d, of %s", c.SignedTo, c.Seq, c.Last.UTC().Format(time.RFC3339)),
+		Unjudged: fmt.Sprintf("The log is whole, and signed to line %d of %d", c.SignedTo, c.Seq),
+	}
+	if c.SignedTo == 0 {
+		f.Unjudged = fmt.Sprintf("The log is whole up to line %d, and not signed", c.Seq)
+	}
+	if len(c.Problems) > 0 {
+		f.Fails, f.Text, f.Details = true, "The log was changed or damaged", c.Problems
+	}
+	return f
+})
+
+// Whole is the claim that a log is whole and signed. It says nothing about lines after the last one: see [Check.Reaches].
+func (c *Check) Whole() claim.Claim {
+	var covered claim.Coverage
+	for _, g := range c.Gaps {
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "log-gap", What: g})
+	}
+	switch {
+	case len(c.Keys) == 0:
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "give the option evidence a key"})
+	case c.Signed < c.Files && c.Tail == 0: // a tail is being written: the sentence names the last signed line
+		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "see whether its signature was removed"})
+	}
+	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
+}
+
+// Unread is the same claim about an unread log.
+func (*Check) Unread() claim.Claim { return claim.Judge(whole, wholeSubject{}) }
+
+// Mark is the end of a log, as a signature or a time stamp has it.
+type Mark struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"` // of the line
+}
+
+// ReadMark reads a copy of a signature or of time stamps of a log: the last line that it names.
+func ReadMark(name string) (last Mark, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return last, err
+	}
+	defer f.Close()
+	for d := json.NewDecoder(f); ; {
+		var m Mark
+		if err := d.Decode(&m); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return last, fmt.Errorf("%s is not a copy of a signature (%s) or of time stamps (%s): %w", name, SignatureSuffix, TimestampSuffix, err)
+		}
+		if m.Seq > last.Seq {
+			last = m
+		}
+	}
+	if last.Seq == 0 {
+		return last, fmt.Errorf("%s names no line: it must be a copy of a signature (%s) or of time stamps (%s) of the log", name, SignatureSuffix, TimestampSuffix)
+	}
+	return last, nil
+}
+
+// lastSubject is the subject of [Check.Reaches].
+type lastSubject struct {
+	Check *Check
+	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last FILE, a copy of a signature or of time stamps from another place"`
+	Has   bool              // the log has the line, unchanged
+}
+
+var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding {
+	m, _ := s.Mark.Get()
+	f := claim.Finding{
+		Text:     fmt.Sprintf("By the copy, no line up to %d is missing at the end. It says nothing about lines that are newer than the copy", m.Seq),
+		Unjudged: fmt.Sprintf("Lines after line %d can be missing", s.Check.Seq),
+	}
+	switch {
+	case m.Seq > s.Check.Seq:
+		f.Fails, f.Text = true, fmt.Sprintf("The log ends with line %d, and the copy names line %d: lines were removed, or an older log was put back", s.Check.Seq, m.Seq)
+	case m.Seq > 0 && !s.Has:
+		f.Fails, f.Text = true, fmt.Sprintf("Line %d is not the one that the copy names: the log was written again", m.Seq)
+	}
+	return f
+})
+
+// Reaches is the claim that no line is missing at the end of a log, by a mark from another place; nil if there is none.
+func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
+	s := lastSubject{Check: c}
+	if m == nil {
+		return claim.Judge(reaches, s), nil
+	}
+	s.Mark = claim.Read(*m, claim.Coverage{})
+	err := Read(dir, func(_ string, e *Event, hash string) error {
+		if s.Has = e.Seq == m.Seq && hash == m.Hash; e.Seq == m.Seq {
+			return io.EOF
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, io.EOF) && len(c.Problems) == 0 {
+		return claim.Claim{}, err
+	}
+	return claim.Judge(reaches, s), nil
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// configuredMethods returns the ways in which the handlers of a configuration verify clients, each once. Without a
+// configuration it is the default.
+func configuredMethods(config, adapter string) (all []identity.Methods, err error) {
+	values := [][]string{nil}
+	if config != "" {
+		data, _, _, err := caddycmd.LoadConfig(config, adapter)
+		if err != nil {
+			return nil, err
+		}
+		var tree any
+		if err := json.Unmarshal(data, &tree); err != nil {
+			return nil, fmt.Errorf("--config %s: %w", config, err)
+		}
+		if values = verifyValues(nil, tree); len(values) == 0 {
+			return nil, fmt.Errorf("--config %s: no site in it has the directive robots_policy", config)
+		}
+	}
+	seen := map[string]bool{}
+	for _, names := range values {
+		if key := strings.Join(names, " "); seen[key] {
+			continue
+		} else {
+			seen[key] = true
+		}
+		m, err := identity.ParseMethods(names, nil)
+		if err != nil {
+			return nil, fmt.Errorf("--config %s: %w", config, err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// verifyValues collects the option verify of each handler in a configuration.
+func verifyValues(all [][]string, node any) [][]string {
+	switch node := node.(type) {
+	case []any:
+		for _, n := range node {
+			all = verifyValues(all, n)
+		}
+	case map[string]any:
+		if node["handler"] == "robots_policy" {
+			var names []string
+			values, _ := node["verify"].([]any)
+			for _, v := range values {
+				names = append(names, fmt.Sprint(v))
+			}
+			all = append(all, names)
+		}
+		for _, n := range node {
+			all = verifyValues(all, n)
+		}
+	}
+	return all
+}
+
+// lacksOf returns what a policy demands and the methods cannot prove today, each once.
+func lacksOf(s *site.Site, methods []identity.Methods) (all []identity.Lack) {
+	for _, m := range methods {
+		for _, l := range m.Lacks(s.File.Name, s.Policy.Spec(), s.File.Catalog) {
+			if !slices.ContainsFunc(all, func(o identity.Lack) bool { return o.Why == l.Why }) {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
+// writeLacks prints what a configuration cannot prove.
+func writeLacks(out io.Writer, lacks []identity.Lack, config string) error {
+	if len(lacks) == 0 {
+		return nil
+	}
+	of := config
+	if config == "" {
+		of = "the default of the directive; name a Caddyfile with --config"
+	}
+	_, err := fmt.Fprintf(out, "  cannot be proven (by %s):\n", of)
+	for _, l := range lacks {
+		where := ""
+		if len(l.Rules) > 0 {
+			where = " (" + strings.Join(l.Rules, ", ") + ")"
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(out, "    %s%s\n", l.Message(), where)
+		}
+	}
+	return err
+}
