@@ -228,6 +228,31 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// A page that still has a restriction which the policy lifts is a fault.
+func TestNotLifted(t *testing.T) {
+	t.Parallel()
+	load := func(entry string) *site.Site {
+		s, ds := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    allow: {index: "+entry+"}\n    intended: true\npublish: {acap: off}\n"))
+		if s == nil {
+			t.Fatal(ds)
+		}
+		return s
+	}
+	for page, want := range map[string]bool{
+		`<meta name="robots" content="noindex">`:                          true,
+		"X-Robots-Tag: noindex\n\n" + home:                                true,
+		"X-Robots-Tag: nofollow\n\n<meta name=robots content=nosnippet>": false,
+	} {
+		for entry, lifts := range map[string]bool{"/": false, "{paths: /, over-site: true}": true} {
+			s := &testSite{robots: "User-agent: *\nDisallow:\n", pages: map[string]string{"/": page}}
+			r := s.audit(t, Options{Policy: load(entry)})
+			if got := slices.Contains(codes(r), "not-lifted"); got != (want && lifts) {
+				t.Errorf("%s with %s: %q", page, entry, codes(r))
+			}
+		}
+	}
+}
+
 // However many paths the policy has, only some are looked at, and the report says that.
 func TestSamplesAreBounded(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,14 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	if missing := want.beyond(s.meta.forCrawler(names)); len(missing) > 0 && r.isHTML() {
 		all = append(all, loss{"meta-lost", "the robots meta tags lack " + missing.String()})
 	}
+	lift, _ := robotstag.Lift(a.o.Policy.Policy, a.query(0, u))
+	for usage := range robotstag.Lifts(lift) {
+		for _, name := range lifted[usage] {
+			if (s.x.forCrawler(names).has(name) || r.isHTML() && s.meta.forCrawler(names).has(name)) && !want.has(name) {
+				all = append(all, loss{"not-lifted", "the page says " + name})
+			}
+		}
+	}
 	for _, f := range prefs {
 		lacks, sent := usage{}, s.field(f.name)
 		for key, v := range f.says {
@@ -60,6 +68,9 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	}
 	return all
 }
+
+// lifted are the rules that a policy with over-site removes.
+var lifted = map[policy.Usage][]string{policy.Index: {"noindex", expires}, policy.PresentSnippet: {"nosnippet", "max-snippet"}}
 
 func (g agent) names() []string {
 	if g.crawler == nil {
@@ -84,6 +95,10 @@ func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agen
 	}
 	for _, l := range lost {
 		fix := "look for what removes or replaces it between the server and here: header rules of a CDN or proxy"
+		if l.code == "not-lifted" {
+			a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy lifts", "look for what adds it between the server and here, and for pages that the server cannot rewrite"))
+			continue
+		}
 		if l.code == "meta-lost" {
 			fix = "look for what rewrites pages between the server and here, and for compression that the server cannot read"
 		}

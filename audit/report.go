@@ -202,7 +202,7 @@ var severityOf = map[string]Severity{
 	"robots-stale": Error, "robots-rewritten": Error, "robots-not-compared": Error, "robots-varies": Error,
 	"sitemap-disallowed": Error, "sitemap-noindex": Error, "sitemap-error": Error, "sitemap-unreadable": Error,
 	"home-noindex": Error, "noindex-hidden": Error, "channels-disagree": Error, "usage-disagrees": Error,
-	"headers-lost": Error, "meta-lost": Error, "usage-lost": Error, "page-stale": Error,
+	"headers-lost": Error, "meta-lost": Error, "not-lifted": Error, "usage-lost": Error, "page-stale": Error,
 	"cached-for-another": Error, "vary-missing": Error, "not-blocked": Error, "blocked": Error,
 	"meta-misnamed": Error, "meta-in-body": Error,
 	"audit-blocked": Warning, "page-error": Warning,

@@ -33,6 +33,7 @@ type Element struct {
 type Set struct {
 	elements []prepared
 	tokens   map[string]struct{}
+	lift     robotsrule.Lift // from the elements of a page
 	everyone robotsrule.Set
 	robots   bool   // there are robots elements among the elements
 	html     []byte // all elements one after the other
@@ -59,7 +60,12 @@ type prepared struct {
 // tags with their names. It may be nil, is not copied and must not change. Meta tags of a page are
 // recognized by these tokens, by Everyone, by yandex and by the given names.
 func NewSet(elements []Element, tokens map[string]struct{}) *Set {
-	s := &Set{tokens: tokens}
+	return NewLiftingSet(elements, tokens, 0)
+}
+
+// NewLiftingSet is NewSet with restrictions to lift from the elements of a page, in mode Merge.
+func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsrule.Lift) *Set {
+	s := &Set{tokens: tokens, lift: lift}
 	for _, e := range elements {
 		p := prepared{name: e.Name, lower: ascii.Lower(e.Name), rules: e.Rules, content: e.Content}
 		if e.Rules.IsEmpty() && e.Content == "" || !isName(e.Name) {
@@ -75,7 +81,7 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 		if without := s.withoutEmbedding(); s.refuses() {
 			s.elements = without
 		} else {
-			s.plain = (&Set{elements: without, tokens: tokens}).prepare()
+			s.plain = (&Set{elements: without, tokens: tokens, lift: lift}).prepare()
 		}
 	}
 	return s.prepare()
@@ -113,6 +119,7 @@ func (s *Set) prepare() *Set {
 	}
 	sum := fnv.New32a()
 	sum.Write(s.html)
+	sum.Write([]byte{byte(s.lift)})
 	s.mark = fmt.Sprintf("%08x", sum.Sum32())
 	return s
 }
@@ -133,7 +140,7 @@ func isName(s string) bool {
 func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 
 // IsEmpty reports whether there is nothing to put into a page. A nil Set is empty.
-func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 }
+func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 && s.lift == 0 }
 
 // HTML returns the elements as they are written into an HTML page.
 func (s *Set) HTML() string {
@@ -193,7 +200,10 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 		value := combineDeclaration(element, content, mode)
 		c.keep, c.value = value == content, html.EscapeString(value)
 	} else {
-		want, keep := combine(robotsrule.Parse(content), content, element, s.deniedTo(audience), mode)
+		says := robotsrule.Parse(content)
+		have := says.Lifted(s.lift)
+		want, keep := combine(have, content, element, s.deniedTo(audience), mode)
+		keep = keep && have == says
 		if audience == Everyone && s.refuses() && want.Has("indexifembedded") {
 			want, keep = want.WithoutEmbedding(), false
 		}

@@ -38,6 +38,9 @@ func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool
 	if mode == Replace && set != nil && !set.robots {
 		mode = Merge // there is nothing to put in the place of a page's robots elements
 	}
+	if len(set.elements) == 0 && len(s.Metas()) == 0 {
+		return es
+	}
 	if s.Headless {
 		start := "<head>"
 		if s.HeadEnd > s.HeadAt {
@@ -45,7 +48,7 @@ func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool
 		}
 		return append(es, edit{Start: s.HeadAt, End: s.HeadEnd, Text: []byte(start + string(set.xhtml) + "</head>")})
 	}
-	if set.plain != nil && mode == Merge && slices.ContainsFunc(s.Metas(), func(f headscan.Meta) bool {
+	if set.plain != nil && mode == Merge && set.lift&robotsrule.LiftIndex == 0 && slices.ContainsFunc(s.Metas(), func(f headscan.Meta) bool {
 		return f.Audience != Everyone && robotsrule.Parse(f.Content).PlainNoindex()
 	}) {
 		set = set.plain

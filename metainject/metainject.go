@@ -22,7 +22,7 @@
 //
 // The page gets one element per audience at the beginning of its head. They follow the element that declares the
 // encoding if that would otherwise leave the first 1,024 bytes, or if the page is AMP. Elements in its head are merged
-// to the most restrictive (Merge), or replaced (Replace). The first element for an audience is changed in place, and
+// to the most restrictive (Merge), except for restrictions that the set lifts, or replaced (Replace). The first element for an audience is changed in place, and
 // the others are removed. Recognized are name="robots", the product token of a crawler that reads elements (NewSet),
 // and yandex. Two common mistakes that crawlers ignore are recognized too, so that a valid element takes their place:
 // property= for name=, and http-equiv="X-Robots-Tag", with "googlebot: noindex" for one crawler.

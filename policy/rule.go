@@ -182,6 +182,7 @@ type Statement struct {
 	Qualifiers *Qualifiers // of a permission, or nil
 	Resource   string      // the named set that the pattern is from, if any
 	Local      string      // the locally defined usage that Usage is from, if any
+	OverSite   bool        // a permission that lifts the site's own restriction in headers and meta tags
 }
 
 // AppDirective is a member of an App-Directives List (draft-nottingham-plan-b) for one pattern.

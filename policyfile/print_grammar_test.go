@@ -112,6 +112,11 @@ func (g *grammar) rule() any {
 		return g.object(2, "for", g.pick(fmt.Sprintf("PaperBot%c", 'a'+g.n%26)), "permissions-reference", g.pick("/paper.txt", "https://www.example.com/p.txt"))
 	}
 	if g.IntN(10) == 0 {
+		return g.object(2, "for", g.pick("everyone"), "allow", func() any {
+			return map[string]any{"index": g.object(1, "paths", g.paths("allow"), "over-site", g.pick(true), "time-limit", g.pick("3-days"))}
+		}, "intended", g.pick(true))
+	}
+	if g.IntN(10) == 0 {
 		return g.object(2, "for", g.some("everyone", "HouseBot"), "requests", func() any {
 			return g.object(1, "take-down", g.some("/bad.html", "/b%C3%A4d/"), "re-crawl", g.some("/new.html", "/neu/"))
 		})

@@ -34,7 +34,11 @@ type mention struct {
 	text       string
 	comment    string
 	qualifiers *policy.Qualifiers
+	overSite   bool
 }
+
+// isPlain reports whether a path alone says all of the mention.
+func (m *mention) isPlain() bool { return m.qualifiers == nil && !m.overSite }
 
 type group struct {
 	key      string
@@ -75,7 +79,7 @@ func printStatements(w *printer, r *ruleReader) {
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()
-	m.qualifiers, m.comment = s.Qualifiers, w.options.LineComments[s.Pos.Line]
+	m.qualifiers, m.overSite, m.comment = s.Qualifiers, s.OverSite, w.options.LineComments[s.Pos.Line]
 	if u := w.usages[s.Local]; u != nil && s.Allow && written(list, s.Pattern, u.Parts, s) {
 		parts, key, m.qualifiers = u.Parts, u.Name, nil
 	}
@@ -104,7 +108,7 @@ func written(list []policy.Statement, pattern pathpattern.Pattern, parts []polic
 	for i, part := range parts {
 		t := &list[i]
 		if t.Allow != s.Allow || t.Pattern != pattern || t.Usage != part.Usage || t.Local != s.Local || t.Resource != s.Resource ||
-			!sameQualifiers(t.Qualifiers, part.Qualifiers) {
+			t.OverSite != s.OverSite || !sameQualifiers(t.Qualifiers, part.Qualifiers) {
 			return false
 		}
 	}
@@ -112,7 +116,7 @@ func written(list []policy.Statement, pattern pathpattern.Pattern, parts []polic
 }
 
 func (w *printer) group(g group) {
-	if len(g.mentions) == 1 && g.mentions[0].qualifiers == nil && g.mentions[0].comment == "" {
+	if len(g.mentions) == 1 && g.mentions[0].isPlain() && g.mentions[0].comment == "" {
 		w.text(g.key, g.mentions[0].text)
 		return
 	}
@@ -122,8 +126,8 @@ func (w *printer) group(g group) {
 func (w *printer) mentions(rest []mention) {
 	printed := "" // the comment before, as a line that makes two statements has one comment
 	for len(rest) > 0 {
-		q := rest[0].qualifiers
-		if q == nil {
+		q, over := rest[0].qualifiers, rest[0].overSite
+		if rest[0].isPlain() {
 			if rest[0].comment != printed {
 				w.comment(rest[0].comment)
 			}
@@ -133,13 +137,16 @@ func (w *printer) mentions(rest []mention) {
 			continue
 		}
 		var paths []string
-		for len(rest) > 0 && rest[0].qualifiers != nil && sameQualifiers(rest[0].qualifiers, q) {
+		for len(rest) > 0 && !rest[0].isPlain() && rest[0].overSite == over && sameQualifiers(rest[0].qualifiers, q) {
 			paths = append(paths, rest[0].text)
 			rest = rest[1:]
 		}
 		w.item(func() {
 			w.texts("paths", paths)
 			w.qualifiers(q)
+			if over {
+				w.plain("over-site", "true")
+			}
 		})
 	}
 }

@@ -129,6 +129,7 @@ var codeTable = []Code{
 	{"unknown-usage", policy.Error, "An unknown usage"},
 	{"bad-usage", policy.Error, "A usage that is not possible here"},
 	{"bad-qualifier", policy.Error, "A qualifier that is not possible here"},
+	{"bad-over-site", policy.Error, "An entry that cannot lift the site's own restriction"},
 	{"contradiction", policy.Error, "A rule contradicts itself"},
 	{"bad-robots-tag", policy.Error, "Not a rule that search engines document"},
 	{"bad-app-directive", policy.Error, "An invalid application directive"},

@@ -45,7 +45,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(ds.Text())
 	}
 	want := policy.Publish{
-		ACAP: policy.Auto, ContentUsage: policy.On, ContentSignal: policy.On, ContentSignalUse: "reference",
+		ContentUsage: policy.On, ContentSignal: policy.On, ContentSignalUse: "reference",
 		UsageTokens: policy.UsageTokens{"No-Training", "No-Answers", ""}, TDMRep: policy.On, RSL: "/licenses/site.xml",
 	}
 	if !reflect.DeepEqual(f.Spec.Publish, want) {

@@ -89,6 +89,7 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 		slices.SortStableFunc(r.rule.Statements, func(a, b policy.Statement) int {
 			return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column)
 		})
+		p.checkOverSite(r.rule)
 		if at := child(n, "permissions-reference"); at != nil && r.rule.PermissionsReference != "" &&
 			slices.ContainsFunc(besideReference, func(key string) bool { return child(n, key) != nil }) {
 			p.report(posOf(at), "reference-not-alone", "", "a rule with permissions-reference can only have for, hosts and name (ACAP 1.0 section 2.3); put the rest in another rule")
@@ -97,6 +98,17 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 			p.report(posOf(at), "bad-value", "", "a rule with usage-purposes cannot have requests (ACAP 1.0 section 2.3.3); put them in another rule")
 		}
 	})
+}
+
+// checkOverSite reports entries that lift a site's own restriction from some clients only: readers obey what a page says to
+// everyone.
+func (p *parser) checkOverSite(r *policy.Rule) {
+	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.OverSite })
+	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForEveryone })
+	if i < 0 || everyone && r.Identity == policy.DemandAny && len(r.UsagePurposes) == 0 {
+		return
+	}
+	p.report(r.Statements[i].Pos, "bad-over-site", "", `a page cannot take back for some crawlers what it says to everyone; write over-site in a rule with "for: everyone" and without identity and usage-purposes`)
 }
 
 func (p *parser) ruleName(n *yaml.Node, _, text string) bool {

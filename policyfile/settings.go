@@ -167,7 +167,7 @@ func switchWord(s policy.Switch, words []string) string {
 	return ""
 }
 
-var defaultPublish = policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On, ControlTokens: policy.On}
+var defaultPublish = policy.Publish{ContentUsage: policy.On, ControlTokens: policy.On}
 
 const maxPreamble = 32 << 10
 

@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 const maxStatements = 200_000
@@ -27,12 +28,15 @@ type statementKey struct {
 type entry struct {
 	resources  []resource
 	qualifiers []qualifierText
+	overSite   *bool
 }
 
 var entryFields = append(fields[*entry]{
 	key("paths", "a path, the name of a set, or a list of them", oneOrMore(pathShape), func(p *parser, n *yaml.Node, e *entry) {
 		e.resources = p.resources(n, "paths")
 	}, nil).must(),
+	boolKey("over-site", "true if an allow entry lifts noindex, or nosnippet and max-snippet, that the site itself says in headers and meta tags",
+		func(e *entry) **bool { return &e.overSite }),
 }, qualifierFields(func(e *entry) *[]qualifierText { return &e.qualifiers })...)
 
 func readAllow(p *parser, n *yaml.Node, r *ruleReader)    { p.readStatements(n, true, r) }
@@ -122,8 +126,19 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 		}
 		parts = []policy.UsagePart{{Usage: parts[0].Usage, Qualifiers: p.qualifiers(parts[0].Usage, e.qualifiers)}}
 	}
+	before := len(r.rule.Statements)
 	for _, res := range e.resources {
 		p.state(r, allow, local, parts, res)
+	}
+	if e.overSite == nil || !*e.overSite {
+		return
+	}
+	if !allow || local != "" || !robotstag.CanLift(parts[0].Usage) {
+		p.report(posOf(n), "bad-over-site", "", "over-site is for entries under allow about index and present-snippet: nothing else that a site says can be lifted")
+		return
+	}
+	for i := before; i < len(r.rule.Statements); i++ {
+		r.rule.Statements[i].OverSite = true
 	}
 }
 

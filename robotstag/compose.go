@@ -292,7 +292,7 @@ func ParseChannel(name string) Channels {
 //
 // It merges the fields that an upstream or another handler has set. In a field of preferences that is not
 // published, it only disallows what v does, if the field is there. The result is never weaker than v and,
-// except for the named problems, never weaker than h. It does not depend on the order in which values are
+// except for the named problems and what v lifts, never weaker than h. It does not depend on the order in which values are
 // applied, nor on how often. Words that only allow (all, index, follow, …) are dropped. Each field is
 // merged with itself, because its readers may not read the others. There is one exception: Robots-Tag in v
 // also has the rules of X-Robots-Tag in h, because readers of the new name may ignore the old one then.
@@ -352,12 +352,21 @@ func (a *applier) unmerged(name string, ours []string) bool {
 }
 
 func (a *applier) rules(f *field, ours []string) {
-	older := a.olderName(f)
-	if len(ours) == 0 || older == nil && a.unmerged(f.name, ours) {
+	older, lift := a.olderName(f), a.values.Lift
+	if lift != 0 && len(a.header[f.name]) == 0 {
+		lift = 0
+	}
+	if lift == 0 && (len(ours) == 0 || older == nil && a.unmerged(f.name, ours)) {
 		return
 	}
 	upstream, problems := f.read(a.header[f.name])
 	a.problems = append(a.problems, problems...)
+	if lift != 0 && !upstream.lift(lift) && len(ours) == 0 {
+		return
+	}
+	if len(ours) == 0 {
+		older = nil
+	}
 	for token, rules := range older {
 		if rules = rules.Without(isUnknown).Restrictive(); token == Everyone || f.accepts(token) {
 			upstream[token] = upstream[token].Union(rules)
@@ -365,7 +374,19 @@ func (a *applier) rules(f *field, ours []string) {
 	}
 	lines, problems := f.compose(a.values, upstream)
 	a.problems = append(a.problems, problems...)
-	a.header[f.name] = lines
+	if a.header[f.name] = lines; len(lines) == 0 {
+		delete(a.header, f.name)
+	}
+}
+
+// lift lifts restrictions from all rules, and reports whether there were any.
+func (all audiences) lift(l robotsrule.Lift) (changed bool) {
+	for token, rules := range all {
+		if lifted := rules.Lifted(l); lifted != rules {
+			all[token], changed = lifted, true
+		}
+	}
+	return changed
 }
 
 // isUnknown reports whether a rule is not in use; a malformed value of a known rule is not unknown.
@@ -381,5 +402,6 @@ func (a *applier) olderName(f *field) audiences {
 		return nil
 	}
 	found, _ := readXRobotsTag(lines) // merging that field reports its problems
+	found.lift(a.values.Lift)
 	return found
 }

@@ -50,6 +50,7 @@ type Values struct {
 	RobotsTag   []string                           // one line
 	XRobotsTag  []string                           // everyone's first; a line for each audience, or few lines if they are many
 	Preferences [len(rights.Vocabularies)][]string // one line each
+	Lift        robotsrule.Lift                    // from the fields of the upstream
 	Until       time.Time                          // when the values change because an unavailable_after passes, zero for never
 
 	star    robotsrule.Set

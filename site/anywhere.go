@@ -28,7 +28,7 @@ func (ps *pages) anywhere(tailored bool, q policy.Query, t effect.PolicyTarget) 
 	if len(all) > 0 || !usage.IsEmpty() {
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 	}
-	pg.Elements = ps.elements(all, pg.Rights)
+	pg.Elements = ps.elements(all, pg.Rights, 0)
 	return pg
 }
 

@@ -95,7 +95,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		*left--
 		members, _ := robotstag.Members(s.Policy, policy.Query{Host: host, Path: sm.path, Now: now})
 		_, ps := robotstag.Build(members, robotstag.Usage{}, now)
-		tags := strings.Count(s.pages.elements(members, nil).HTML(), "<meta")
+		tags := strings.Count(s.pages.elements(members, nil, 0).HTML(), "<meta")
 		if tags > maxElements || len(members) > maxNames {
 			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
 				"this puts %s into every page like %s, and %d names into its headers, one for each crawler; "+

@@ -54,7 +54,23 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 		c.Summary = "to this crawler they say " + sent.String()
 	}
 	c.Differs = s.headerDiffers(q, sent)
+	s.addLifted(&c, q)
 	return c
+}
+
+// addLifted says which restrictions of the site itself the policy lifts from a page.
+func (s *Site) addLifted(c *Channel, q policy.Query) {
+	pg := s.Page(q.Host, q.Path, q.Now)
+	if pg.Values == nil || pg.Values.Lift == 0 {
+		return
+	}
+	q.Crawler = 0
+	for u, rules := range robotstag.Lifts(pg.Values.Lift) {
+		q.Usage = u
+		reason := s.reason(s.Policy.Decide(q))
+		reason.Says += ", which lifts the site's own " + rules
+		c.add(reason)
+	}
 }
 
 // stated is the first field of preferences, or "".
@@ -166,5 +182,6 @@ func (s *Site) explainPage(q policy.Query) Channel {
 	if len(c.Sends) > 0 {
 		c.Summary = "an HTML page gets these in its head, combined with its own"
 	}
+	s.addLifted(&c, q)
 	return c
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
@@ -245,7 +246,7 @@ func (ps *pages) store(key string, page *Page) {
 
 var nothing Page
 
-func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainject.Set {
+func (ps *pages) elements(members []robotstag.Member, rights *Rights, lift robotsrule.Lift) *metainject.Set {
 	var all []metainject.Element
 	for _, m := range members {
 		name := m.Token
@@ -262,10 +263,10 @@ func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainjec
 			all = append(all, metainject.Element{Name: tdmrep.PolicyName, Content: rights.TDMRep.Policy})
 		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && lift == 0 {
 		return nil
 	}
-	return metainject.NewSet(all, ps.tokens)
+	return metainject.NewLiftingSet(all, ps.tokens, lift)
 }
 
 // usage is what pages state about AI and search without any rule.
@@ -276,13 +277,16 @@ func (ps *pages) usage() robotstag.Usage {
 func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Page {
 	pg := &Page{}
 	var all []robotstag.Member
-	usage := ps.usage()
+	usage, lift := ps.usage(), ^robotsrule.Lift(0)
 	for p, q := range ps.Queries(t, q) {
 		said, until := members(tailored, p.Policy, q)
 		all = append(all, said...)
 		if !tailored {
 			q.Crawler = 0
 		}
+		lifted, end := robotstag.Lift(p.Policy, q)
+		lift &= lifted
+		until = earlier(until, end)
 		prefs, change := robotstag.Preferences(p.Policy, q)
 		if p.AnyCase {
 			prefs = prefs.Restrictions()
@@ -290,12 +294,13 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		usage = usage.Combine(prefs)
 		pg.until = earlier(pg.until, earlier(until, change))
 	}
-	if len(all) > 0 || !usage.IsEmpty() {
+	if len(all) > 0 || !usage.IsEmpty() || lift != 0 {
 		// What cannot be written was reported at load, and what does not fit is said to everyone.
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
+		pg.Values.Lift = lift
 	}
 	pg.Rights = ps.registers.rightsOf(t)
-	pg.Elements = ps.elements(all, pg.Rights)
+	pg.Elements = ps.elements(all, pg.Rights, lift)
 	return pg
 }
 

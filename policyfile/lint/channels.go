@@ -18,7 +18,7 @@ func (l *linter) notPublished() {
 	publish := l.Policy.Spec().Publish
 	acapOff := func(at policy.Pos, what string) {
 		if publish.ACAP == policy.Off {
-			l.report("not-published", at, fmt.Sprintf(`only ACAP can express %s, and "acap: off" leaves it out; write "acap: auto" under publish, or delete this`, what))
+			l.report("not-published", at, fmt.Sprintf(`only ACAP can express %s, and ACAP is off; write "acap: auto" under publish, or delete this`, what))
 		}
 	}
 	for i := range l.rules {
@@ -103,7 +103,7 @@ func (l *linter) lostQualifiers() {
 		switch {
 		case len(lost) == 0:
 		case l.Policy.Spec().Publish.ACAP == policy.Off:
-			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only ACAP can express %s, and "acap: off" leaves it out; write "acap: auto" under publish, or delete the qualifier`, english.List(lost, "and")))
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only ACAP can express %s, and ACAP is off; write "acap: auto" under publish, or delete the qualifier`, english.List(lost, "and")))
 		default:
 			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the ACAP records in robots.txt can express %s, and search engines do not read ACAP. Disallow %s if they must not do it without that condition", english.List(lost, "and"), s.Usage))
 		}

@@ -108,7 +108,7 @@ func usagesOf(u policy.Usage) []policy.Usage {
 // implies reports whether t says what s says, to all its crawlers.
 func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	r, q := &l.rules[rule], &l.rules[t.rule]
-	if !l.spend(1) || !sameFilters(r, q) || qualifierText(s) != qualifierText(t.s) || l.modeOf(q) < l.modeOf(r) {
+	if !l.spend(1) || !sameFilters(r, q) || qualifierText(s) != qualifierText(t.s) || s.OverSite != t.s.OverSite || l.modeOf(q) < l.modeOf(r) {
 		return false
 	}
 	if !l.includesAll(q, r) {

@@ -17,7 +17,7 @@ import (
 
 // SafetyChecks lists the checks that "intended" can waive, by code. Waiving blocks-search waives disallows-search, too.
 func SafetyChecks() []string {
-	return []string{effect.SafetyBlocks, effect.SafetyDisallows, effect.SafetyIndex, effect.SafetyWWW, effect.SafetyLimits}
+	return []string{effect.SafetyBlocks, effect.SafetyDisallows, effect.SafetyIndex, effect.SafetyWWW, effect.SafetyLimits, safetyLift}
 }
 
 type finding struct {
@@ -34,7 +34,7 @@ func (l *linter) guards() {
 		r := &l.rules[i]
 		var found []finding
 		var names []string
-		for _, guard := range []func(int) (finding, bool){l.searchShutOut, l.siteNotIndexed, l.includesWWW} {
+		for _, guard := range []func(int) (finding, bool){l.searchShutOut, l.siteNotIndexed, l.includesWWW, l.liftsSite} {
 			if f, ok := guard(i); ok && !effect.Waives(r.IntendedChecks, f.guard) {
 				found, names = append(found, f), append(names, f.guard)
 			}
@@ -231,6 +231,23 @@ func (l *linter) includesWWW(rule int) (finding, bool) {
 				guard: effect.SafetyWWW, at: cause.Pos,
 				message: fmt.Sprintf("%s includes %s, so this keeps the main site out of the results of %s", h, www, l.someTokens(hidden)),
 				fix:     fmt.Sprintf(`name the hosts that it is meant for under hosts, allow "index: /" in a rule with "hosts: %s"`, www),
+			}, true
+		}
+	}
+	return finding{}, false
+}
+
+// safetyLift protects the pages that a site keeps out of search results itself.
+const safetyLift = "lifts-site"
+
+// liftsSite finds rules that lift what a site says itself about all of its pages.
+func (l *linter) liftsSite(rule int) (finding, bool) {
+	for _, s := range l.rules[rule].Statements {
+		if s.OverSite && s.Pattern.Match(effect.FirstPage) {
+			return finding{
+				guard: safetyLift, at: s.Pos,
+				message: fmt.Sprintf("this lets every page be listed or shown that the site itself keeps out by a restriction of %s", s.Usage),
+				fix:     "name the paths where the site's restriction is a mistake",
 			}, true
 		}
 	}

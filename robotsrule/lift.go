@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsrule
+
+import "strings"
+
+// Lift is a set of restrictions that a policy lifts from what a site says itself.
+type Lift uint8
+
+// The restrictions that can be lifted.
+const (
+	LiftIndex   Lift = 1 << iota // noindex and unavailable_after
+	LiftSnippet                  // nosnippet and max-snippet
+)
+
+// Lifted returns s without the restrictions that l names, in any spelling in which a reader might find them.
+func (s Set) Lifted(l Lift) Set {
+	var names []string
+	if l&LiftIndex != 0 {
+		s.index, s.expires = indexUnsaid, 0
+		names = append(names, "noindex", "none", "unavailable_after")
+	}
+	if l&LiftSnippet != 0 {
+		s.flags &^= nosnippet
+		s.snippet = limitUnsaid
+		names = append(names, "nosnippet", "max-snippet")
+	}
+	return s.Without(func(rule string) bool {
+		for _, name := range names {
+			if strings.Contains(rule, name) {
+				return true
+			}
+		}
+		return false
+	})
+}
