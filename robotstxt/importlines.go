@@ -62,6 +62,22 @@ func (im *importer) sitemaps() {
 	}
 }
 
+// maxOtherLines and maxOtherLine are what a policy file can have.
+const (
+	maxOtherLines = 1000
+	maxOtherLine  = 2000
+)
+
+// otherLines takes over the lines for the whole file.
+func (im *importer) otherLines() {
+	all := im.f.OtherLines()
+	lines := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return len(text) > maxOtherLine })
+	im.spec.Publish.Lines = lines[:min(len(lines), maxOtherLines)]
+	if left := len(all) - len(im.spec.Publish.Lines); left > 0 {
+		im.f.note(0, "a policy file can have %d lines such as Clean-param, of %d bytes each; %d are left out", maxOtherLines, maxOtherLine, left)
+	}
+}
+
 func (im *importer) delay(r *policy.Rule, g *Group) {
 	seconds := g.CrawlDelay()
 	if zero, err := strconv.ParseFloat(g.delay, 64); seconds == 0 && g.delay != "" && (err != nil || zero != 0) {
@@ -75,7 +91,7 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 
 // extension adds a line of an extension. In the file a longer path replaces shorter ones, in the policy it adds.
 func (im *importer) extension(r *policy.Rule, l line) {
-	pattern, value := pathpattern.All, l.value
+	pattern, value := pathpattern.All, strings.TrimSpace(l.value)
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 		path, rest, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
 		p, ok := acapPattern(path)
@@ -92,6 +108,8 @@ func (im *importer) extension(r *policy.Rule, l line) {
 		im.f.note(l.number, "in robots.txt the longest path replaces shorter ones; in the policy, the lines of shorter paths apply in addition to %q", l.key+": "+l.value)
 	}
 	switch l.key {
+	case "request-rate", "visit-time":
+		im.f.note(l.number, "%q is left out: a policy file has no key for it", l.key+": "+l.value)
 	case "app-directives":
 		im.directives(r, l, pattern, value)
 	case "content-usage":

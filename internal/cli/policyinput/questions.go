@@ -5,11 +5,13 @@ package policyinput
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -17,26 +19,32 @@ import (
 type Questions struct {
 	*rfc9309.Comparison
 
-	old, now string // the names of the files
+	old, now string          // the names of the files
+	searches map[string]bool // the crawlers that are search engines'
 }
 
 // AskBoth asks an independent reader what the robots.txt of two inputs allow: of a policy,
 // that which is rendered from it for a host.
 func AskBoth(old, now *Input, host string) *Questions {
-	known := map[string]bool{}
+	seen, searches := map[string]bool{}, map[string]bool{rfc9309.Other: true} // search engines are among those
 	var all []rfc9309.Crawler
 	for _, in := range []*Input{old, now} {
 		for _, c := range in.Policy.Crawlers {
-			if key := strings.ToLower(c.Token); !known[key] {
-				known[key] = true
+			if key := strings.ToLower(c.Token); !seen[key] {
+				seen[key] = true
+				searches[c.Token] = c.Category == string(crawlers.CategorySearch)
 				all = append(all, rfc9309.Crawler{Names: append([]string{c.Token}, c.Follows...), IgnoresStar: c.IgnoresStar})
 			}
 		}
 	}
+	catalog, _ := crawlers.Default() // what is built in is valid
 	parse := func(in *Input) *rfc9309.File {
-		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool { return known[strings.ToLower(name)] })
+		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool { // any other one is cut as Google's parser cuts it
+			_, known := catalog.Lookup(name)
+			return known
+		})
 	}
-	return &Questions{rfc9309.Compare(parse(old), parse(now), all), old.Name, now.Name}
+	return &Questions{rfc9309.Compare(parse(old), parse(now), all), old.Name, now.Name, searches}
 }
 
 // RobotsTxt is the text that crawlers get: the file itself, or what the policy says on a
@@ -67,6 +75,20 @@ func (q *Questions) Sentence() string {
 		s += "; the files are too large to compare all, so that it cannot be judged whether they say the same"
 	}
 	return s
+}
+
+// SearchLosses says in words what search engines may no longer crawl. Paths that can be written in several ways do not
+// count: robots.txt has up to four spellings of what is disallowed.
+func (q *Questions) SearchLosses() (losses []string) {
+	for i := range q.Differences {
+		d := q.Differences[i]
+		d.Crawlers = slices.DeleteFunc(slices.Clone(d.Crawlers), func(name string) bool { return !q.searches[name] })
+		if p, err := pathpattern.Parse(d.Path); d.Laxer() || len(d.Crawlers) == 0 || err == nil && pathpattern.Spell(p, d.Path).Octets > 0 {
+			continue
+		}
+		losses = append(losses, q.words(&d))
+	}
+	return losses
 }
 
 // shownDifferences bounds the lines that WriteText prints.
