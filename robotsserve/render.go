@@ -62,6 +62,7 @@ type Loss struct {
 	spelling bool                // only readers that compare URLs as they come find it stricter
 	allow    bool                // it is another spelling of an Allow
 	written  string              // the pattern as its author wrote it
+	combined bool                // the group of another purpose disallows the paths, and crawlers of both combine the two
 }
 
 // Render renders the robots.txt of a policy for a host, which may have a port. A policy with a

@@ -3,6 +3,7 @@
 package robotstxt
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -100,10 +101,8 @@ func (a *Agent) extension(key, url string) string {
 		if l.key != key {
 			continue
 		}
-		pattern, value := "/", l.value
-		if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
-			pattern, value, _ = strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
-		}
+		pattern, value := l.path()
+		pattern = cmp.Or(pattern, "/")
 		switch n := writtenSize(pattern); {
 		case n < longest || !pathpattern.Raw(comparable(pattern, true)).Match(path):
 		case n > longest:

@@ -52,3 +52,17 @@ func TestOtherLinesAreKept(t *testing.T) {
 		t.Error("a file with such a line alone is not merged")
 	}
 }
+
+// A Structured Field may start with "*": that is the name of an application, and a path only where something follows it.
+func TestApplicationsThatStartWithAnAsterisk(t *testing.T) {
+	f := robotstxt.Parse([]byte("User-agent: *\nApp-Directives: *app;x=?0\nApp-Directives: *.pdf other;y\n")).Agent(policy.Crawler{Token: "SomeBot"})
+	for path, want := range map[string]string{"/a": "*app;x=?0", "/a.pdf": "other;y"} {
+		if got := f.AppDirectives(path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	im, err := robotstxt.Import([]byte("User-agent: *\nApp-Directives: *app;x=?0\n"), robotstxt.ImportOptions{})
+	if err != nil || len(im.Spec.Rules) != 1 || len(im.Spec.Rules[0].AppDirectives) != 1 || im.Spec.Rules[0].AppDirectives[0].App != "*app" {
+		t.Errorf("%v %+v", err, im)
+	}
+}
