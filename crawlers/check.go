@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
+
+// purposeForm matches the purposes that policies can name; draft-illyes-rep-purpose-00 section 2.1 has "EXAMPLE-PURPOSE-1".
+var purposeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
 
 // checkCrawler returns what is wrong with an entry of the built-in catalog.
 func checkCrawler(c *Crawler) (errs []error) {
@@ -85,9 +89,8 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 		}
 	}
 	for _, p := range c.Purposes {
-		// draft-illyes-rep-purpose-00 section 2.1 has "EXAMPLE-PURPOSE-1".
-		if p == "" || strings.ContainsFunc(p, func(c rune) bool { return c >= 0x80 || class[byte(c)]&isWord == 0 }) {
-			add("purposes", fmt.Errorf("holds %q; expected letters, digits, hyphens and underscores only", p))
+		if !purposeForm.MatchString(p) {
+			add("purposes", fmt.Errorf("holds %q; expected a letter, then letters, digits, hyphens, underscores and dots", p))
 		}
 	}
 	for _, u := range c.Verification.AddressLists {

@@ -208,7 +208,7 @@ func (g *grammar) file() map[string]any {
 					return text()
 				}
 				return g.object(1, "www.example.com", text, "*.example.com", text, "*", text)
-			}, "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "groups", g.pick("short", "all"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "off"), "noai", g.pick("on", "off"),
+			}, "lines", g.some("Clean-param: ref&sid /a/", "Host: www.example.com", "Clean-param: x: y 'z'"), "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "groups", g.pick("short", "all"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "off"), "noai", g.pick("on", "off"),
 				"content-signal", g.pick("on", "off", "immediate", "reference", "full"), "action-requests", g.pick("on", "off"), license, g.pick(licenses[license]...),
 				"control-tokens", g.pick("on", "off"), "controls", func() any {
 					return g.object(1, "Bingbot", g.pick("noarchive", "off"), "Amazonbot", g.pick("noarchive", "off"))

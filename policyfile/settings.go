@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -112,6 +113,8 @@ var publishFields = fields[*policy.Publish]{
 	key("preamble", "your own text for a comment at the start of robots.txt, such as a reservation of rights: one text, or a map of hosts to texts, with \"*\" for all others",
 		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", hostKeyShape, textShape("lines of text", ""))}},
 		readPreamble, printPreamble),
+	key("lines", "other lines of robots.txt that are not in a group: Clean-param, which Yandex reads, and Host",
+		oneOrMore(textShape("a line, such as Clean-param: ref /articles/", otherLine)), readLines, printLines),
 	switchKey("user-agent-purpose", "User-Agent-Purpose lines",
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
@@ -170,6 +173,35 @@ func switchWord(s policy.Switch, words []string) string {
 var defaultPublish = policy.Publish{ContentUsage: policy.On, ControlTokens: policy.On}
 
 const maxPreamble = 32 << 10
+
+// otherLine matches lines of robots.txt outside groups. A "#" starts a comment there.
+const otherLine = `^(Clean-param|Host): [^\s#]([^\x00-\x1f\x7f#]*[^\s#])?$`
+
+const (
+	maxOtherLines = 1000
+	maxOtherLine  = 2000 // bytes
+)
+
+var isOtherLine = regexp.MustCompile(otherLine)
+
+func readLines(p *parser, n *yaml.Node, b *policy.Publish) {
+	p.texts(n, "a line", func(n *yaml.Node, text string) {
+		switch {
+		case !isOtherLine.MatchString(text) || len(text) > maxOtherLine:
+			p.refuse(n, "bad-value", "", "%s is not a line such as Clean-param: ref /articles/, or Host: www.example.com, of up to %d bytes; rules of crawlers go under rules", quote(text), maxOtherLine)
+		case len(b.Lines) == maxOtherLines:
+			p.refuse(n, "bad-value", "", "publish can have up to %d lines; join the parameters of one path with &", maxOtherLines)
+		default:
+			b.Lines = append(b.Lines, text)
+		}
+	})
+}
+
+func printLines(w *printer, b *policy.Publish) {
+	if len(b.Lines) > 0 {
+		w.under("lines", func() { w.items(b.Lines) })
+	}
+}
 
 const otherHosts = "*"
 

@@ -229,7 +229,11 @@ func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 // warn reports a loss, once for each statement.
 func (g *grouping) warn(l *Loss) {
 	problem := spellingHint(l)
-	if !l.spelling {
+	if l.combined {
+		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
+			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q, and a crawler of both purposes combines their groups; a crawler of this purpose alone may still fetch it",
+			l.Pattern, l.Paths)
+	} else if !l.spelling {
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
 			"robots.txt cannot say all of what is allowed with %q, because the longest pattern wins there, and it stays stricter for %q; write a longer path here, or the pattern that disallows it shorter",
 			l.Pattern, l.Paths)

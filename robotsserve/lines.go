@@ -211,8 +211,11 @@ func shorten(lines []*line) {
 func (m *lining) loseClosed(lines []*line) {
 	for _, l := range lines {
 		for _, v := range l.verdicts {
-			if !v.closes && !l.opens() {
+			if had := len(m.losses); !v.closes && !l.opens() {
 				m.lose(v.stated, l.pattern, false)
+				for i := range m.losses[had:] {
+					m.losses[had+i].combined = true
+				}
 			}
 		}
 	}

@@ -62,6 +62,7 @@ type Loss struct {
 	spelling bool                // only readers that compare URLs as they come find it stricter
 	allow    bool                // it is another spelling of an Allow
 	written  string              // the pattern as its author wrote it
+	combined bool                // the group of another purpose disallows the paths, and crawlers of both combine the two
 }
 
 // Render renders the robots.txt of a policy for a host, which may have a port. A policy with a
@@ -250,10 +251,38 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []pol
 		w.blank()
 	}
 	v := varying{w.text, d.sitemaps(p, host, o)}
-	if o.Below == nil {
-		return v, nil
+	var problems []policy.Problem
+	if o.Below != nil {
+		problems = addSitemaps(o.Below, d, &v)
 	}
-	return v, addSitemaps(o.Below, d, &v)
+	d.addLines(p, o, &v)
+	return v, problems
+}
+
+// addLines adds the lines outside groups, the policy's first, as many as fit.
+func (d *drawing) addLines(p *policy.Policy, o Options, v *varying) {
+	w := writer{eol: d.eol}
+	there := map[string]bool{}
+	room := robotstxt.MaxSize - len(v.front) - len(d.head) - len(d.tail) - len(v.sitemaps)
+	add := func(lines []string, comment string) {
+		for _, text := range lines {
+			if there[text] || len(w.text)+len(comment)+len(text)+3*len(d.eol) > room {
+				continue
+			}
+			w.blankOnce()
+			if comment != "" {
+				w.line(comment)
+				comment = ""
+			}
+			there[text] = true
+			w.line(text)
+		}
+	}
+	add(p.Spec().Publish.Lines, "")
+	if o.Below != nil {
+		add(o.Below.OtherLines(), theirsComment)
+	}
+	v.sitemaps = append(v.sitemaps, w.text...)
 }
 
 // etag is the entity tag of the drawing as it is completed.
@@ -345,6 +374,13 @@ func (w *writer) preamble(text string) {
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		w.line(strings.TrimRight("# "+commentText(line), " "))
+	}
+}
+
+// blankOnce starts with an empty line.
+func (w *writer) blankOnce() {
+	if len(w.text) == 0 {
+		w.line("")
 	}
 }
 

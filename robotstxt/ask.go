@@ -3,6 +3,8 @@
 package robotstxt
 
 import (
+	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 // Agent holds the lines of a file for one crawler. It is safe for concurrent use.
 type Agent struct {
 	rules *pathpattern.Index[*Rule] // by their patterns, as paths are compared with them
+	all   []Rule
 	lines []line
 	delay time.Duration
 }
@@ -29,7 +32,7 @@ func (f *File) Agent(c policy.Crawler) *Agent {
 		r := &g.rules[i]
 		entries[i] = pathpattern.Entry[*Rule]{Pattern: pathpattern.Raw(comparable(r.text(), true)), Value: r}
 	}
-	return &Agent{pathpattern.NewIndex(entries, winner), g.lines, time.Duration(g.CrawlDelay() * float64(time.Second))}
+	return &Agent{pathpattern.NewIndex(entries, winner), g.rules, g.lines, time.Duration(g.CrawlDelay() * float64(time.Second))}
 }
 
 // Answer tells whether a crawler may fetch a URL.
@@ -55,6 +58,29 @@ func (a *Agent) Ask(url string) Answer {
 	return Answer{best.Allow, best.number, best.text()}
 }
 
+// AskAsSent answers as Google's parser does, which compares a URL as it is sent, and writes the escapes of patterns in
+// upper case: a URL with "%3a" matches no line.
+func (a *Agent) AskAsSent(url string) Answer {
+	path := pathOf(url)
+	var best *Rule
+	for i := range a.all {
+		if r := &a.all[i]; pathpattern.Raw(upperEscapes(r.text())).Match(path) {
+			best = winner(best, r)
+		}
+	}
+	if best == nil || path == "/robots.txt" {
+		return Answer{Allowed: true}
+	}
+	return Answer{best.Allow, best.number, best.text()}
+}
+
+// escape is an encoded octet.
+var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
+
+func upperEscapes(pattern string) string {
+	return escape.ReplaceAllStringFunc(pathpattern.EncodeBeyondASCII(pattern), strings.ToUpper)
+}
+
 // Allowed reports whether the crawler may fetch a URL, see Ask.
 func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
 
@@ -75,10 +101,8 @@ func (a *Agent) extension(key, url string) string {
 		if l.key != key {
 			continue
 		}
-		pattern, value := "/", l.value
-		if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
-			pattern, value, _ = strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
-		}
+		pattern, value := l.path()
+		pattern = cmp.Or(pattern, "/")
 		switch n := writtenSize(pattern); {
 		case n < longest || !pathpattern.Raw(comparable(pattern, true)).Match(path):
 		case n > longest:

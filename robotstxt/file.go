@@ -35,6 +35,7 @@ type File struct {
 	purposes []*Group          // of User-Agent-Purpose lines
 	sitemaps []line
 	licenses []line
+	others   []line         // for the whole file, see fileKeys
 	top      []line         // preferences above the first group, for everyone
 	acap     int            // lines of ACAP
 	read     int            // lines of any kind
@@ -100,8 +101,8 @@ func Parse(data []byte) *File {
 	return f
 }
 
-// Empty reports whether the file has neither groups nor sitemaps.
-func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps) == 0 }
+// Empty reports whether the file has no lines that a merged file takes over.
+func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps)+len(f.others) == 0 }
 
 // Group returns the group of a product token or of "*", nil for none.
 func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }

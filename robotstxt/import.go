@@ -114,6 +114,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	im.preamble()
 	im.sitemaps()
 	im.license()
+	im.otherLines()
 	im.preferences()
 	im.usageGroups()
 	im.dropNames()
@@ -154,7 +155,7 @@ func (f *File) unusable() error {
 	switch {
 	case f.page:
 		return ErrPage
-	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses)+len(f.top)+f.acap > 0:
+	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.others)+len(f.licenses)+len(f.top)+f.acap > 0:
 		return nil
 	}
 	return ErrEmpty

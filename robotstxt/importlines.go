@@ -62,6 +62,22 @@ func (im *importer) sitemaps() {
 	}
 }
 
+// maxOtherLines and maxOtherLine are what a policy file can have.
+const (
+	maxOtherLines = 1000
+	maxOtherLine  = 2000
+)
+
+// otherLines takes over the lines for the whole file.
+func (im *importer) otherLines() {
+	all := im.f.OtherLines()
+	lines := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return len(text) > maxOtherLine })
+	im.spec.Publish.Lines = lines[:min(len(lines), maxOtherLines)]
+	if left := len(all) - len(im.spec.Publish.Lines); left > 0 {
+		im.f.note(0, "a policy file can have %d lines such as Clean-param, of %d bytes each; %d are left out", maxOtherLines, maxOtherLine, left)
+	}
+}
+
 func (im *importer) delay(r *policy.Rule, g *Group) {
 	seconds := g.CrawlDelay()
 	if zero, err := strconv.ParseFloat(g.delay, 64); seconds == 0 && g.delay != "" && (err != nil || zero != 0) {
@@ -73,11 +89,22 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 	}
 }
 
+// path returns the path before the value of an extension, or "". A Structured Field may start with "*", too: "*app;x" is
+// the name of an application.
+func (l line) path() (path, value string) {
+	_, err := httpsfv.UnmarshalList([]string{l.value})
+	if strings.HasPrefix(l.value, "/") || strings.HasPrefix(l.value, "*") && (err != nil || l.key != "app-directives") {
+		path, value, _ = strings.Cut(strings.ReplaceAll(l.value, "\t", " "), " ")
+		return path, strings.TrimSpace(value)
+	}
+	return "", l.value
+}
+
 // extension adds a line of an extension. In the file a longer path replaces shorter ones, in the policy it adds.
 func (im *importer) extension(r *policy.Rule, l line) {
-	pattern, value := pathpattern.All, l.value
-	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
-		path, rest, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
+	pattern := pathpattern.All
+	path, value := l.path()
+	if path != "" {
 		p, ok := acapPattern(path)
 		if !ok {
 			im.f.note(l.number, "%q is not a path; the line is left out", path)
@@ -86,12 +113,14 @@ func (im *importer) extension(r *policy.Rule, l line) {
 		if im.tooLong(l.number, p) {
 			return
 		}
-		pattern, value = p, strings.TrimSpace(rest)
+		pattern = p
 	}
 	if pattern != pathpattern.All && l.key != "app-directives" {
 		im.f.note(l.number, "in robots.txt the longest path replaces shorter ones; in the policy, the lines of shorter paths apply in addition to %q", l.key+": "+l.value)
 	}
 	switch l.key {
+	case "request-rate", "visit-time":
+		im.f.note(l.number, "%q is left out: a policy file has no key for it", l.key+": "+l.value)
 	case "app-directives":
 		im.directives(r, l, pattern, value)
 	case "content-usage":

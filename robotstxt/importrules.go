@@ -241,7 +241,7 @@ func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Patte
 
 // fallsThrough notes extensions of "*" that a group lacks: in robots.txt its crawler does not read them, in a policy it does.
 func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
-	has := map[string]bool{"license": true, "app-directives": true} // which are not inherited
+	has := map[string]bool{"license": true, "app-directives": true, "request-rate": true, "visit-time": true} // which are not inherited
 	for _, l := range g.lines {
 		has[l.key] = true
 	}

@@ -24,7 +24,11 @@ type Stated struct {
 
 var extensionKeys = map[string]string{
 	"app-directives": "App-Directives", "content-usage": "Content-Usage", "content-signal": "Content-Signal",
+	"request-rate": "Request-rate", "visit-time": "Visit-time",
 }
+
+// isPreferences reports whether a line states preferences about AI or search.
+func (l line) isPreferences() bool { return l.key == "content-usage" || l.key == "content-signal" }
 
 func (l line) merged(stated Stated) (text, why string) {
 	key := extensionKeys[l.key]
@@ -34,7 +38,7 @@ func (l line) merged(stated Stated) (text, why string) {
 		return "", "state it in the policy"
 	case l.key == "app-directives" && stated.Directives:
 		return "", "the policy states app-directives, and where a line of them has a longer path it would replace the policy's"
-	case l.key != "app-directives" && stated.Preferences:
+	case l.isPreferences() && stated.Preferences:
 		return "", "the policy states preferences about AI or search, which a line with a longer path would replace; only lines without a path that disallow are taken over"
 	case !printable(l.value) || len(text) > maxLine:
 		return "", "it is not text, or is longer than crawlers read"
@@ -57,7 +61,7 @@ func (g *Group) Extensions(stated Stated) (lines []string) {
 func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
-		if l.key == "content-usage" || l.key == "content-signal" {
+		if l.isPreferences() {
 			names, _ := l.refused()
 			all[l.key] = append(all[l.key], names...)
 		}
@@ -90,6 +94,16 @@ func isPreference(name string) bool {
 	return name != "" && len(name) <= maxName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
+// OtherLines returns the lines for the whole file, such as Clean-param, each once.
+func (f *File) OtherLines() (lines []string) {
+	for _, l := range f.others {
+		if text := fileKeys[l.key] + ": " + l.value; l.value != "" && printable(l.value) && len(text) <= maxLine && !slices.Contains(lines, text) {
+			lines = append(lines, text)
+		}
+	}
+	return lines
+}
+
 // Sitemaps returns the URLs of sitemaps that a merged file takes over.
 func (f *File) Sitemaps() (urls []string) {
 	for _, l := range f.sitemaps {
@@ -112,7 +126,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 	for _, g := range f.Groups {
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
-				if _, all := l.refused(); all && stated.Preferences && (l.key == "content-usage" || l.key == "content-signal") {
+				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
 					continue // the merged file says it
 				}
 				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)

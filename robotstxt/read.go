@@ -83,6 +83,8 @@ func (r *reader) read(text string) {
 		r.file.acap++
 	case key == "sitemap":
 		r.file.sitemaps = append(r.file.sitemaps, line{r.number, key, value})
+	case fileKeys[key] != "":
+		r.file.others = append(r.file.others, line{r.number, key, value})
 	case key == "license" && len(r.groups) == 0:
 		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
 	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
@@ -196,7 +198,11 @@ var keys = map[string]string{
 	"content-signal": "content-signal", "content-usage": "content-usage",
 	"app-directives": "app-directives", "app-directive": "app-directives",
 	"license": "license", "user-agent-purpose": "user-agent-purpose",
+	"clean-param": "clean-param", "host": "host", "request-rate": "request-rate", "visit-time": "visit-time",
 }
+
+// fileKeys are the keys of lines that are for the whole file, wherever they are.
+var fileKeys = map[string]string{"clean-param": "Clean-param", "host": "Host"}
 
 // prefixes start the keys that Google's parser reads, in its order.
 var prefixes = []struct{ prefix, key string }{
@@ -268,9 +274,6 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 var unknownKeys = map[string]string{
 	"noindex": "%q is left out: search engines no longer read Noindex in robots.txt. To keep pages out of their results, " +
 		"disallow index in the policy file, and let crawlers fetch the pages",
-	"clean-param": "%q is left out: only Yandex reads Clean-param, and a policy file has no key for it; " +
-		"canonical links in the pages tell every search engine",
-	"host": "%q is left out: crawlers no longer read Host; redirect the site's other names to this one",
 }
 
 // group returns the group of a User-agent line, without its version.

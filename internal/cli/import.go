@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 func importCommand() *cobra.Command {
@@ -31,15 +32,19 @@ func importCommand() *cobra.Command {
 			if raw.Note != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
 			}
+			q := c.Judge(raw.Name, raw.Data)
+			losses := q.SearchLosses()
+			if len(losses) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "Search engines lose: %s\n", english.Some(losses, 3))
+			}
 			writeNotes(cmd.ErrOrStderr(), raw.Name, c.Notes)
 			if _, err = cmd.OutOrStdout().Write(c.Text); err != nil {
 				return err
 			}
-			q := c.Judge(raw.Name, raw.Data)
 			if err := q.WriteText(cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			if !q.Complete {
+			if !q.Complete || len(losses) > 0 {
 				return errReported
 			}
 			return nil
@@ -55,8 +60,9 @@ The URL of a site stands for its /robots.txt. Redirects are followed.
 
 The exit code is:
   0  success
-  1  the input is not a robots.txt (a web page, an empty file, a policy file, status
-     404), or it is too large to compare the two
+  1  search engines lose a path (the first line says which), the input is not a
+     robots.txt (a web page, an empty file, a policy file, status 404), or it is too
+     large to compare the two
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

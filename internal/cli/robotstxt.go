@@ -101,6 +101,7 @@ type robotsAnswer struct {
 	CrawlDelay   float64 `json:"crawl_delay,omitempty"`
 	ContentUsage string  `json:"content_usage,omitempty"`
 	Directives   string  `json:"app_directives,omitempty"`
+	AsSent       *bool   `json:"allowed_as_sent,omitempty"` // the answer of readers that compare URLs as they are sent, if it is another
 }
 
 // explainRobots answers from a robots.txt as Google's parser reads it.
@@ -120,6 +121,9 @@ func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) *robotsAnswer
 			e.Rule = "Allow: " + a.Path
 		}
 	}
+	if sent := who.AskAsSent(u.String()).Allowed; sent != e.Allowed {
+		e.AsSent = &sent
+	}
 	e.CrawlDelay, e.ContentUsage, e.Directives = who.CrawlDelay().Seconds(), who.ContentUsage(e.URL), who.AppDirectives(e.URL)
 	return e
 }
@@ -138,6 +142,11 @@ func (e *robotsAnswer) writeText(w io.Writer) error {
 		fmt.Fprintf(&b, "  because no group of %s is for it\n", e.File)
 	default:
 		fmt.Fprintf(&b, "  because no line in the group of %s matches\n", e.Group)
+	}
+	if e.AsSent != nil && *e.AsSent {
+		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may fetch it: no line is written as this URL is")
+	} else if e.AsSent != nil {
+		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may not fetch it")
 	}
 	if e.CrawlDelay > 0 {
 		fmt.Fprintf(&b, "It is asked to wait %g seconds between requests.\n", e.CrawlDelay)

@@ -19,7 +19,7 @@ type Comparison struct {
 
 type Difference struct {
 	Crawlers []string
-	Path     string // one of the paths
+	Path     string // one of the paths, without "%" if there is such a one
 	Paths    int    // how many there are
 	Asked    []string
 	Old, New Answer
@@ -76,6 +76,9 @@ func (c *Comparison) pair(old, now *group, crawlers, paths []string) {
 			i = len(c.Differences)
 			at[key] = i
 			c.Differences = append(c.Differences, Difference{Crawlers: crawlers, Path: path, Old: a, New: b})
+		}
+		if d := &c.Differences[i]; strings.Contains(d.Path, "%") && !strings.Contains(path, "%") {
+			d.Path = path
 		}
 		c.Differences[i].Paths++
 		c.Differences[i].Asked = append(c.Differences[i].Asked, path)

@@ -23,28 +23,34 @@ type Questions struct {
 	// a slash. Both answer the same for the path in another spelling.
 	Spellings int
 
-	old, now string // the names of the files
+	old, now string          // the names of the files
+	searches map[string]bool // the crawlers that are search engines'
 }
 
 // AskBoth asks an independent reader what the robots.txt of two inputs allow: of a policy,
 // that which is rendered from it for a host.
 func AskBoth(old, now *Input, host string) *Questions {
-	known := map[string]rfc9309.Crawler{}
+	known, searches := map[string]rfc9309.Crawler{}, map[string]bool{rfc9309.Other: true} // search engines are among those
 	var all []rfc9309.Crawler
 	for _, in := range []*Input{old, now} {
 		for _, c := range in.Policy.Crawlers {
 			key := strings.ToLower(c.Token)
 			if _, again := known[key]; !again {
 				known[key] = rfc9309.Crawler{Names: append([]string{c.Token}, c.Follows...), IgnoresStar: c.IgnoresStar}
+				searches[c.Token] = c.Category == string(crawlers.CategorySearch)
 				all = append(all, known[key])
 			}
 		}
 	}
+	catalog, _ := crawlers.Default() // what is built in is valid
 	parse := func(in *Input) *rfc9309.File {
-		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool { return len(known[strings.ToLower(name)].Names) > 0 })
+		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool { // any other one is cut as Google's parser cuts it
+			_, known := catalog.Lookup(name)
+			return known
+		})
 	}
 	x, y := parse(old), parse(now)
-	q := &Questions{Comparison: rfc9309.Compare(x, y, all), old: old.Name, now: now.Name}
+	q := &Questions{Comparison: rfc9309.Compare(x, y, all), old: old.Name, now: now.Name, searches: searches}
 	for i := range q.Differences {
 		d := &q.Differences[i]
 		who, ok := known[strings.ToLower(d.Crawlers[0])]
@@ -96,6 +102,20 @@ func (q *Questions) Sentence() string {
 		s += "; the files are too large to compare all, so that it cannot be judged whether they say the same"
 	}
 	return s
+}
+
+// SearchLosses says in words what search engines may no longer crawl. Paths that can be written in several ways do not
+// count: robots.txt has up to four spellings of what is disallowed.
+func (q *Questions) SearchLosses() (losses []string) {
+	for i := range q.Differences {
+		d := q.Differences[i]
+		d.Crawlers = slices.DeleteFunc(slices.Clone(d.Crawlers), func(name string) bool { return !q.searches[name] })
+		if p, err := pathpattern.Parse(d.Path); d.Laxer() || len(d.Crawlers) == 0 || err == nil && pathpattern.Spell(p, d.Path).Octets > 0 {
+			continue
+		}
+		losses = append(losses, q.words(&d))
+	}
+	return losses
 }
 
 // shownDifferences bounds the lines that WriteText prints.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyinput
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What search engines may no longer crawl is told, but not spellings of a path that are one path to the server.
+func TestSearchLosses(t *testing.T) {
+	read := func(name, text string) *Input {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in, err := Read(context.Background(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	old := read("robots.txt", "User-agent: *\nDisallow: /admin/\nDisallow: /a:b\n")
+	for text, want := range map[string]string{
+		"User-agent: *\nDisallow: /admin/\nDisallow: /a:b\n":                                                    "",
+		"User-agent: *\nDisallow: /admin/\nDisallow: /a%3Ab\n":                                                  "",
+		"User-agent: *\nDisallow: /admin/\nDisallow: /a:b\n\nUser-agent: GPTBot\nDisallow: /\n":                 "",
+		"User-agent: *\nAllow: /\n":                                                                             "",
+		"User-agent: *\nDisallow: /admin/\nDisallow: /a:b\n\nUser-agent: Bingbot\nDisallow: /admin\n":           "/admin",
+		"User-agent: *\nDisallow: /admin/\nDisallow: /a:b\nDisallow: /news/\n\nUser-agent: Yeti\nDisallow: /\n": "/news/",
+	} {
+		got := strings.Join(AskBoth(old, read("robots.txt", text), "").SearchLosses(), "\n")
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s\nloses %q, want %q", text, got, want)
+		}
+	}
+}
