@@ -295,10 +295,7 @@ func (v *view) judge(d *changeData) {
 	diff := compare.Sites(v.Running.Site, d.Draft.site, o)
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
 	if v.store != nil && !v.Running.first {
-		t := traffic{store: v.store, policy: v.Running.Name, hosts: v.may, days: v.ReplayDays()}
-		if text := strings.TrimSpace(v.unsent()); text != "" {
-			t.gaps = append(t.gaps, claim.Gap{Name: "unsent", What: text, Close: "wait until all servers have sent their requests"})
-		}
+		t := traffic{store: v.store, policy: v.Running.Name, hosts: v.may, shown: v.shown, days: v.ReplayDays()}
 		d.Replay = t.replay(v.ctx, v.Running.Site, d.Draft.site, v.Now)
 	}
 	d.Keeps = d.judgeKeeps(v)

@@ -16,8 +16,13 @@ func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
 		return claim.Coverage{}, nil
 	}
 	c, err := v.store.Coverage(v.ctx, from, to)
+	return v.shown(c), err
+}
+
+// shown leaves out of a coverage what this person may not know: the servers, and how to run them.
+func (v *view) shown(c claim.Coverage) claim.Coverage {
 	if v.may == nil {
-		return c, err
+		return c
 	}
 	c.Servers = nil
 	for i := range c.Gaps {
@@ -34,7 +39,7 @@ func (v *view) coverage(from, to time.Time) (claim.Coverage, error) {
 			g.What = "the clock of a server is wrong"
 		}
 	}
-	return c, err
+	return c
 }
 
 // Unseen says how much of the period is not in the numbers.

@@ -194,10 +194,10 @@ func TestWhatTakesTooLong(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := (&traffic{store: broken{wait: true}, days: 7}).replay(ctx, v.Running.Site, v.Running.Site, v.Now); !r.TooLong || r.Error != "" || r.Days != 7 {
+	if r := (&traffic{shown: v.shown, store: broken{wait: true}, days: 7}).replay(ctx, v.Running.Site, v.Running.Site, v.Now); !r.TooLong || r.Error != "" || r.Days != 7 {
 		t.Errorf("%+v", r)
 	}
-	if r := (&traffic{store: broken{}, days: 7}).replay(t.Context(), v.Running.Site, v.Running.Site, v.Now); r.TooLong || r.Error != "the disk is gone" || r.report != nil {
+	if r := (&traffic{shown: v.shown, store: broken{}, days: 7}).replay(t.Context(), v.Running.Site, v.Running.Site, v.Now); r.TooLong || r.Error != "the disk is gone" || r.report != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -216,7 +216,7 @@ func TestReplayOfHostsAndDays(t *testing.T) {
 	of := map[string]int64{}
 	for _, days := range []int{1, 7} {
 		for name, only := range map[string][]string{"all": nil, "www": {"www.example.com"}, "news": {"news.example.com"}, "none": {"other.example.com"}} {
-			r := (&traffic{store: v.store, policy: v.Running.Name, hosts: only, days: days}).replay(t.Context(), v.Running.Site, closed, v.Now)
+			r := (&traffic{shown: v.shown, store: v.store, policy: v.Running.Name, hosts: only, days: days}).replay(t.Context(), v.Running.Site, closed, v.Now)
 			if r.Error != "" || r.TooLong || r.Days != days {
 				t.Fatalf("%s: %+v", name, r)
 			}

@@ -41,7 +41,8 @@ func (f *File) RuleKeys() []RuleKeys {
 	for _, r := range f.Spec.Rules {
 		decides := r
 		decides.Name, decides.Intended, decides.IntendedChecks, decides.Requests, decides.PermissionsReference = "", false, nil, nil, ""
-		r.Statements, r.AppDirectives, r.EngineRules, r.Enforce = nil, nil, nil, policy.ModeUnset
+		r.AppDirectives, r.EngineRules, r.Enforce = nil, nil, policy.ModeUnset
+		r.Statements = slices.DeleteFunc(slices.Clone(r.Statements), func(s policy.Statement) bool { return !s.OverSite })
 		r.CrawlDelay, r.NoCrawlDelay, r.Limit, r.NoLimit = 0, false, policy.Limit{}, false
 		k := RuleKeys{Keys: Keys{}, Decides: string(Print(&policy.Spec{Rules: []policy.Rule{decides}}))}
 		k.Keys.add("", child(printed(&policy.Spec{Rules: []policy.Rule{r}}), "rules").Content[0])

@@ -40,10 +40,8 @@ const maxGap = 36 * time.Hour
 
 // coverage says what the traffic covers, and what it lacks.
 func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
-	c := claim.Coverage{Items: t.requests, From: t.first, To: t.last, Gaps: slices.Clone(t.stored.Gaps)}
-	for _, g := range read.Gaps {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: logGaps[g.What], What: g.String(), Count: g.N, Close: "replay the whole log"})
-	}
+	c := claim.Unite(read.Coverage(), t.stored)
+	c.Items, c.From, c.To = t.requests, t.first, t.last // those within the time that was asked for
 	verifiable := t.verifiable()
 	for u, n := range t.unsaid {
 		if u.identity == policy.Verified || u.identity == policy.Unknown && !verifiable[u.crawler] {
@@ -69,13 +67,6 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 		c.Gaps = append(c.Gaps, claim.Gap{Name: gapTrafficTo, From: t.last, What: "the traffic ends on " + day(t.last), Close: "add newer logs"})
 	}
 	return c
-}
-
-// logGaps are the names of what logs lack.
-var logGaps = map[string]string{
-	"that could not be read":                   "unreadable-lines",
-	"in the missing part of a compressed file": "incomplete-archive",
-	"without a User-Agent":                     "no-user-agents",
 }
 
 func day(at time.Time) string { return at.UTC().Format("2 January 2006") }

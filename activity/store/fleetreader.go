@@ -237,8 +237,8 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 			return claim.Coverage{}, err
 		}
 	}
-	lost, err := r.Lost(ctx, from, to)
-	return coverageOf(from, to, pathless, lost), err
+	c, err := r.Coverage(ctx, from, to)
+	return claim.Unite(c, coverageOf(from, to, pathless, 0)), err
 }
 
 // rowsOf calls request with rows of a table from all servers together.

@@ -51,8 +51,8 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 	if err != nil {
 		return claim.Coverage{}, err
 	}
-	lost, err := r.Lost(ctx, from, to)
-	return coverageOf(from, to, pathless, lost), err
+	c, err := r.Coverage(ctx, from, to)
+	return claim.Unite(c, coverageOf(from, to, pathless, 0)), err
 }
 
 // dayCoverage says how many requests of a day each of its tables has.

@@ -139,6 +139,8 @@ var examples = map[string][2]string{
 	"enforcement.action":      ofKey("enforcement", "{mode: log}", "{mode: log, action: close}"),
 
 	"publish":                       ofKey("publish", "{acap: off}", "{acap: full}"),
+	"publish.lines":                 ofKey("publish", `{lines: "Host: a.example"}`, `{lines: "Host: b.example"}`),
+	"rules.allow.over-site":         ofRule("allow: {index: [{paths: /a/}]}", "allow: {index: [{paths: /a/, over-site: true}]}"),
 	"publish.acap":                  ofKey("publish", "{acap: off}", "{acap: full}"),
 	"publish.everyone":              ofKey("publish", "{everyone: plain}", "{everyone: named}"),
 	"publish.groups":                ofKey("publish", "{groups: short}", "{groups: all}"),

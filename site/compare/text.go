@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -34,15 +35,43 @@ func (d *Diff) Words() []string {
 	}
 	switch {
 	case len(words) > 0:
-	case d.Empty() && d.RobotsTxt:
-		words = append(words, "no decision and no setting changes, but the text of robots.txt does")
-	case d.Empty():
-		words = append(words, "nothing changes")
+	default:
+		words = append(words, d.NothingChanges().Text())
 	}
-	if !d.Complete {
-		words = append(words, "the policies are too large to compare everything that they say")
+	if !d.Complete && !d.Empty() {
+		words = append(words, tooLarge)
 	}
 	return words
+}
+
+// changesSubject is the subject of [nothingChanges].
+type changesSubject struct {
+	Diff claim.Known[*Diff] `gap:"comparison" what:"the two policies were not compared"`
+}
+
+// nothingChanges is the claim that two policies have the same effect. Texts that differ only in the words of robots.txt
+// have it, and this is told apart.
+var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) claim.Finding {
+	d, _ := s.Diff.Get()
+	f := claim.Finding{Text: "nothing changes", Unjudged: "it cannot be judged whether anything changes: " + tooLarge}
+	switch {
+	case d == nil:
+		f.Unjudged = "it cannot be judged whether anything changes"
+	case !d.Empty():
+		f.Fails, f.Text = true, "something changes"
+	case d.RobotsTxt:
+		f.Fails, f.Text = true, "no decision and no setting changes, but the text of robots.txt does"
+	}
+	return f
+})
+
+// NothingChanges judges whether both policies have the same effect.
+func (d *Diff) NothingChanges() claim.Claim {
+	var c claim.Coverage
+	if !d.Complete {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: GapTooLarge, What: tooLarge})
+	}
+	return claim.Judge(nothingChanges, changesSubject{claim.Read(d, c)})
 }
 
 // The losses of web search that do not count against the search-loss limit.
