@@ -118,10 +118,10 @@ func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 			meant += map[bool]int{true: 1}[means(&rule)]
 		}
 	}
-	switch {
-	case meant == 0:
+	switch meant {
+	case 0:
 		return r.Requests, nil
-	case meant == named:
+	case named:
 		return 0, nil
 	}
 	q := v.searchEngines(from, to, store.ByPath)

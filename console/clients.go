@@ -68,11 +68,12 @@ type clientID struct {
 // names it gives.
 func idOf(r *store.Row) clientID {
 	id := clientID{r.Values[store.ByCrawler], activity.Identity(r.Values[store.ByIdentity])}
-	switch {
-	case id.Identity == activity.Audit:
+	switch id.Identity {
+	case activity.Audit:
 		id.Name = activity.AuditProduct
-	case id.Identity == "":
+	case "":
 		id.Identity = activity.Unverified
+	case activity.Verified, activity.Unverified, activity.Impostor:
 	}
 	return id
 }

@@ -15,10 +15,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
@@ -248,9 +250,13 @@ func (v *view) listNotices() (all []notice) {
 		}
 	}
 	if len(stale) > 0 {
+		effect := "no crawler is blocked because of it"
+		if v.Running != nil && slices.ContainsFunc(v.Running.Spec().Rules, func(r policy.Rule) bool { return r.Identity == policy.DemandVerified }) {
+			effect = "a crawler that only such a list can verify soon counts as unverified, which rules with “identity: verified” keep out"
+		}
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and no crawler is blocked because of it: " + english.Some(stale, 2) + ". With verify lists in robots_policy they are fetched every day; if it is there, see whether this server reaches these addresses.",
+			Text:    "The last good ones stay in use, and " + effect + ": " + english.Some(stale, 2) + ". With verify lists in robots_policy they are fetched every day; if it is there, see whether this server reaches these addresses.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}
@@ -332,6 +338,13 @@ func (v *view) recorderNotices() (all []notice) {
 				Text: sentence(english.List(what, "and")) + " The log says when and what, and whether anything is missing: caddy robots-policy verify-evidence lists it.",
 			})
 		}
+	}
+	if missing := fleet.Missing(); len(missing) > 0 {
+		all = append(all, notice{
+			Screen: "health", Heading: plural(len(missing), "server of the fleet has", "servers of the fleet have") + " stopped writing",
+			Text:    "The readings of " + english.Some(missing, 3) + " are as they were then: violations of a robots.txt that crawlers read there since may not count. Start it, or see why it does not reach the storage.",
+			Actions: []action{{"See the recorders", v.Link("health", "#", "rec")}},
+		})
 	}
 	for _, f := range optional.Failing() {
 		heading, lost := "An optional part, "+f.Part+", does not work", ""

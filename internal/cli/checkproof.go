@@ -57,8 +57,8 @@ func verifyValues(all [][]string, node any) [][]string {
 		}
 	case map[string]any:
 		if node["handler"] == "robots_policy" {
-			var names []string
 			values, _ := node["verify"].([]any)
+			names := make([]string, 0, len(values))
 			for _, v := range values {
 				names = append(names, fmt.Sprint(v))
 			}

@@ -81,7 +81,7 @@ func TestHeartbeats(t *testing.T) {
 			m = &message{Sequence: step.sequence}
 		}
 		x.heard("a", m)
-		if alive, missing := x.count(); alive != step.alive || missing != step.missing {
+		if alive, missing := x.count(); alive != step.alive || missing != step.missing || len(x.missing()) != missing {
 			t.Errorf("step %d: %d alive, %d missing, want %d, %d", i, alive, missing, step.alive, step.missing)
 		}
 	}

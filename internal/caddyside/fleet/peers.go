@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -81,6 +82,29 @@ func (x *exchange) heard(node string, m *message) (silent int) {
 		}
 	}
 	return p.silent
+}
+
+// Missing lists the servers that were there and write no more, in order.
+func Missing() (names []string) {
+	running.Lock()
+	x := running.exchange
+	running.Unlock()
+	if x == nil {
+		return nil
+	}
+	return x.missing()
+}
+
+func (x *exchange) missing() (names []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name, p := range x.peers {
+		if p.seen && p.silent >= missingAfter {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // count returns the number of servers that are alive, this one included, and the number that were.
