@@ -206,8 +206,8 @@ func countText(counts []CategoryCount, unknown bool) string {
 
 // Closed lists the parts that a Summary leaves out.
 type Closed struct {
-	Crawl []string `json:"crawl,omitempty"`   // patterns that some or all may not crawl, besides whole hosts
-	Index []string `json:"index,omitempty"`   // or may not index
+	Crawl []string `json:"crawl,omitempty"` // patterns that some or all may not crawl, besides whole hosts
+	Index []string `json:"index,omitempty"` // or may not index
 	Train []string `json:"train_ai,omitempty"`
 	AIUse []string `json:"ai_use,omitempty"`
 	Open  []string `json:"allowed,omitempty"` // that some or all may crawl
