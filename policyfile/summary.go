@@ -206,8 +206,10 @@ func countText(counts []CategoryCount, unknown bool) string {
 
 // Closed lists the parts that a Summary leaves out.
 type Closed struct {
-	Crawl []string `json:"crawl,omitempty"`   // patterns that some or all may not crawl, besides whole hosts
-	Index []string `json:"index,omitempty"`   // or may not index
+	Crawl []string `json:"crawl,omitempty"` // patterns that some or all may not crawl, besides whole hosts
+	Index []string `json:"index,omitempty"` // or may not index
+	Train []string `json:"train_ai,omitempty"`
+	AIUse []string `json:"ai_use,omitempty"`
 	Open  []string `json:"allowed,omitempty"` // that some or all may crawl
 	// Blocked are lines of rules whose prohibitions to crawl are enforced, Logged in dry run, Asked in robots.txt only.
 	Blocked []int `json:"blocked_by_lines,omitempty"`
@@ -235,6 +237,10 @@ func (f *File) Closed() (c Closed) {
 				add(&c.Crawl, s)
 			case s.Usage == policy.Index:
 				add(&c.Index, s)
+			case s.Usage == policy.TrainAI:
+				add(&c.Train, s)
+			case s.Usage == policy.AIUse:
+				add(&c.AIUse, s)
 			}
 		}
 		if !closes {
@@ -267,6 +273,8 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string) string { return "disallowed for " + answers(pattern, policy.Crawl).mayNot() })
 	text += f.pathsText("  but allowed:   ", open, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).may() })
 	text += f.pathsText("  not indexed:   ", c.Index, paths, func(pattern string) string { return "by " + answers(pattern, policy.Index).mayNot() })
+	text += f.pathsText("  no training:   ", c.Train, paths, func(pattern string) string { return "by " + answers(pattern, policy.TrainAI).mayNot() })
+	text += f.pathsText("  no AI answers: ", c.AIUse, paths, func(pattern string) string { return "by " + answers(pattern, policy.AIUse).mayNot() })
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += "  blocked:       " + refused + "\n"
 	}

@@ -4,6 +4,7 @@ package site
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -45,19 +46,13 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, now time.Time) (
 	costs := map[string]bool{}
 	for i := range s.File.Spec.Rules {
 		r := &s.File.Spec.Rules[i]
-		host, where := "", ""
-		if len(r.Hosts) > 0 {
-			host, where = r.Hosts[0].Example(), " on "+string(r.Hosts[0])
-		}
-		for j := range r.Statements {
-			st := &r.Statements[j]
-			q := policy.Query{Crawler: s.Policy.Crawler(x.Crawlers[0]), Identity: policy.Verified, Host: host, Path: st.Pattern.Example(), Usage: u, Now: now}
-			if st.Allow || !st.Usage.Covers(u) || s.controlWanted(x, q) != r {
+		for q, where := range controlQueries(r, policy.Query{Crawler: s.Policy.Crawler(x.Crawlers[0]), Identity: policy.Verified, Usage: u, Now: now}) {
+			if s.controlWanted(x, q) != r {
 				continue
 			}
 			wanted = true
-			if text := st.Pattern.String() + where; s.controlSent(x, q) && !slices.Contains(state.Where, text) {
-				state.Where = append(state.Where, text)
+			if s.controlSent(x, q) && !slices.Contains(state.Where, where) {
+				state.Where = append(state.Where, where)
 			}
 			for _, taken := range x.Takes {
 				if q.Usage, _ = policy.ParseUsage(taken); s.Policy.Decide(q).Verdict != policy.Disallowed && q.Usage != u {
@@ -89,6 +84,35 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, now time.Time) (
 		state.ByHand = x.Value + ": " + x.Docs
 	}
 	return state, wanted
+}
+
+// maxControlHosts bounds the hosts of a rule whose controls are shown.
+const maxControlHosts = 100
+
+// controlQueries yields a query for an example of each pattern and host where a rule disallows the query's usage, and names
+// both.
+func controlQueries(r *policy.Rule, q policy.Query) iter.Seq2[policy.Query, string] {
+	hosts := r.Hosts[:min(len(r.Hosts), maxControlHosts)]
+	if len(hosts) == 0 {
+		hosts = []policy.Host{""}
+	}
+	return func(yield func(policy.Query, string) bool) {
+		for i := range r.Statements {
+			s := &r.Statements[i]
+			if s.Allow || !s.Usage.Covers(q.Usage) {
+				continue
+			}
+			for _, host := range hosts {
+				where := s.Pattern.String()
+				if q.Host, q.Path = "", s.Pattern.Example(); host != "" {
+					q.Host, where = host.Example(), where+" on "+string(host)
+				}
+				if !yield(q, where) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // controlWanted returns the rule that disallows the query's usage to the main crawler of a control, or to its token; nil if

@@ -17,6 +17,8 @@ type told struct {
 	google, apple   bool // the token's group in robots.txt disallows the page
 	bing, amazon    bool // noarchive reaches the crawler by its header or by a meta tag with its name
 	openai, claude  bool // the group of GPTBot or ClaudeBot disallows the page
+	perplexity      bool // PerplexityBot may not crawl the page
+	meta            bool // meta-externalagent may not crawl the page
 	bingCrawl       bool // Bingbot may not crawl the page
 	googleNoArchive bool // which Google does not need
 }
@@ -39,6 +41,7 @@ func readOperators(s *Site, path string) told {
 		google: closed("Google-Extended"), apple: closed("Applebot-Extended"),
 		bing: archive("bingbot") && named("bingbot"), amazon: archive("amazonbot") && named("amazonbot"),
 		openai: closed("GPTBot"), claude: closed("ClaudeBot"),
+		perplexity: closed("PerplexityBot"), meta: closed("meta-externalagent"),
 		bingCrawl: closed("Bingbot"), googleNoArchive: archive("googlebot"),
 	}
 }
@@ -60,8 +63,10 @@ func TestOperatorsControls(t *testing.T) {
 		{"no training, no answers, no copies by Bing", `rules: [{for: Bingbot, disallow: {train-ai: /, ai-use: /, preserve: /}}]`, told{bing: true}},
 		{"no training, but no tag for Amazon", "publish: {controls: {Amazonbot: off}}\nrules: [{for: everyone, disallow: {train-ai: /}}]", told{google: true, apple: true}},
 		{"no training with another part of the site", `rules: [{for: everyone, disallow: {train-ai: /archive/}}]`, told{}},
-		{"no AI at all, search stays", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: [category:ai-training, category:ai-input, category:ai-assistant, category:ai-agent], disallow: {crawl: /}}, {for: everyone, disallow: {train-ai: /, ai-use: /}}]",
-			told{google: true, apple: true, bing: true, openai: true, claude: true}},
+		{"no AI at all, search stays", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: category:ai, disallow: {crawl: /}}, {for: everyone, disallow: {train-ai: /, ai-use: /}}]",
+			told{google: true, apple: true, bing: true, openai: true, claude: true, perplexity: true, meta: true}},
+		{"no AI at all but Perplexity, which links to us", `rules: [{for: category:ai, disallow: {crawl: /}}, {for: PerplexityBot, allow: {crawl: /}}]`,
+			told{google: true, apple: true, openai: true, claude: true, meta: true}},
 	} {
 		t.Run(c.words, func(t *testing.T) {
 			s, ds := Load("policy.yaml", []byte("version: 1\n"+c.policy+"\n"))
@@ -82,5 +87,16 @@ func TestControlsOfLongPaths(t *testing.T) {
 	sent := s.Page("www.example.com", "/"+strings.Repeat("a%2f", 9000), time.Now()).header()["X-Robots-Tag"]
 	if !slices.Contains(sent, "amazonbot: noarchive") {
 		t.Errorf("%q", sent)
+	}
+}
+
+// The table names every host of a rule.
+func TestControlsOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, hosts: [www.example.com, news.example.com], disallow: {train-ai: /}}]\n"))
+	for _, state := range s.ControlStates(time.Now()) {
+		if want := []string{"/ on www.example.com", "/ on news.example.com"}; !slices.Equal(state.Where, want) && state.Sent != "" {
+			t.Errorf("%s: %q, want %q", state.Operator, state.Where, want)
+		}
 	}
 }

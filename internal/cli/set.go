@@ -16,19 +16,23 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/wholefile"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
 func setCommand() *cobra.Command {
 	var host string
 	var intended, write, yes bool
-	cmd := Command("set FILE WHO allow|ask|block|slow [PATH|RATE]", "Makes one decision in a policy file, by the smallest edit of its text",
-		between(3, 4, "FILE, WHO, what to do, and a path or a rate", func(cmd *cobra.Command, args []string) error {
+	cmd := Command("set FILE WHO allow|ask|block|slow|snippet [USAGE|N] [PATH|RATE]", "Makes one decision in a policy file, by the smallest edit of its text",
+		between(3, 5, "FILE, WHO, what to do, and a path, a rate or a number", func(cmd *cobra.Command, args []string) error {
 			if write && args[0] == "-" {
 				return errors.New("the standard input cannot be changed; save it as a file first")
 			}
-			place := strings.Join(args[3:], "")
-			c, err := edit.NewChoice(args[1], edit.Action(args[2]), place, host, intended)
+			do, place, err := decisionIn(args[2:])
+			if err != nil {
+				return err
+			}
+			c, err := edit.NewChoice(args[1], do, place, host, intended)
 			if err != nil {
 				return err
 			}
@@ -75,18 +79,34 @@ WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The deci
   block PATH      the server also blocks it there
   slow RATE       it may make requests at this rate, such as 60/m; none removes the limit
   snippet N       it may show N characters of a page
+  ask USAGE PATH  it is asked not to use PATH so, as in: ask train-ai /news/
 Without a PATH a decision is for the whole site.
 
 The exit code is also 1 if search engines would lose something and --yes is not given.`
 	cmd.Example = `  caddy robots-policy set site-policy.yaml GPTBot block
   caddy robots-policy set site-policy.yaml category:search allow /members/ --write
   caddy robots-policy set site-policy.yaml AhrefsBot slow 60/m --write
+  caddy robots-policy set site-policy.yaml everyone snippet 160
   caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`
 	cmd.Flags().StringVar(&host, "host", "", "make the decision on this `HOST` only")
 	cmd.Flags().BoolVar(&intended, "intended", false, "search engines or link previews are meant to stay out: say so in the rule")
 	cmd.Flags().BoolVar(&write, "write", false, "change the file")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write it also if search engines lose something")
 	return cmd
+}
+
+// decisionIn reads a decision and its path or rate. A usage or a number is a word of the decision.
+func decisionIn(args []string) (do edit.Action, place string, err error) {
+	word, rest := args[0], args[1:]
+	if len(rest) > 0 {
+		if _, usage := policy.ParseUsage(rest[0]); usage || edit.Action(word) == edit.Snippet {
+			word, rest = word+" "+rest[0], rest[1:]
+		}
+	}
+	if len(rest) > 1 {
+		return "", "", fmt.Errorf("only one path or rate can follow %q, not %q", word, rest)
+	}
+	return edit.Action(word), strings.Join(rest, ""), nil
 }
 
 // writeEdit shows the lines that an edit changes, and what changes by them.
