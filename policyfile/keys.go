@@ -16,7 +16,7 @@ import (
 // Keys holds the values of keys of a policy file, such as enforcement.status, as [File.Print] writes them.
 type Keys map[string][]string
 
-// RuleKeys holds the keys of a rule that decide nothing.
+// RuleKeys holds the keys of a rule that no decision depends on.
 type RuleKeys struct {
 	Scope   string // its audiences, hosts and conditions
 	Decides string // its other keys, as a text

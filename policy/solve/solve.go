@@ -22,8 +22,7 @@
 //
 // In the same way, every question about all paths is a question about few patterns: what holds for the paths that match a
 // pattern and, of the others, only those that cover it. Cells asks this of all patterns and of where they cross, and returns
-// the fewest of which the longest match gives the answer for every path. Search looks for the patterns for which something
-// holds, from wide to narrow.
+// the fewest of which the longest match gives the answer for every path.
 //
 // Patterns with many wildcards can cross in very many ways. A Budget bounds the work: the caller has to say something stricter
 // about what is beyond it.
@@ -134,44 +133,3 @@ func (s *Set) update() {
 	s.index = pathpattern.NewIndex(s.entries, func(a, b []int) []int { return append(a, b...) })
 	s.indexed = len(s.entries)
 }
-
-// Search finds regions, each the paths of one pattern, in which something holds, from some patterns on. A path in which it
-// holds, but not in the region around it, must match one of few patterns: a prohibition stands in all of a region except
-// where a permission that overrides it matches. So visit returns whether it holds in a region, or else these patterns.
-func (b *Budget) Search(start []pathpattern.Pattern, visit func(region pathpattern.Pattern) (holds bool, within []pathpattern.Pattern)) (found []pathpattern.Pattern) {
-	seen := map[pathpattern.Pattern]bool{}
-	var walk func(pathpattern.Pattern)
-	walk = func(p pathpattern.Pattern) {
-		for _, r := range p.Rooted() {
-			r = r.Plain()
-			if seen[r] || !b.Spend(visitCost) {
-				continue
-			}
-			seen[r] = true
-			holds, within := visit(r)
-			if holds {
-				found = append(found, r)
-				continue
-			}
-			for _, q := range within {
-				if !b.Spend(1) {
-					return
-				}
-				if !r.Overlaps(q) {
-					continue
-				}
-				meet, _ := b.Cross(r, q)
-				for _, m := range meet {
-					walk(m)
-				}
-			}
-		}
-	}
-	for _, p := range start {
-		walk(p)
-	}
-	return found
-}
-
-// visitCost is the steps that it takes to look at a region.
-const visitCost = 8

@@ -270,7 +270,9 @@ func (c *comparison) closedAlready(r *record, s *subject) bool {
 			return false
 		}
 		for _, id := range []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified} {
-			if r.identities&(1<<id) != 0 && !c.closes(r, newSide(c.now, &s.now, u, id, r.purpose, c.at).indexed()) {
+			q := s.now.Query(nameOf(policy.Host(r.hosts[0])), u, r.purpose)
+			q.Identity, q.Now = id, c.at
+			if r.identities&(1<<id) != 0 && !closes(r, newSide(c.now, &s.now, q)) {
 				return false
 			}
 		}
@@ -278,13 +280,13 @@ func (c *comparison) closedAlready(r *record, s *subject) bool {
 	return true
 }
 
-func (c *comparison) closes(r *record, s *side) bool {
+func closes(r *record, s *side) bool {
 	for _, p := range r.paths {
-		if _, stands := s.standing(p, policy.ModeUnset); !stands {
+		if !s.state(p).closed() {
 			return false
 		}
-		if slices.ContainsFunc(s.statements, func(st statement) bool {
-			return !st.prohibits && st.Statement.Pattern.Overlaps(p) && !st.Statement.Pattern.Covers(p)
+		if slices.ContainsFunc(s.statements, func(st policy.Applied) bool {
+			return st.Statement.Allow && !s.isOver(st.Statement) && st.Statement.Pattern.Overlaps(p) && !st.Statement.Pattern.Covers(p)
 		}) {
 			return false
 		}

@@ -5,7 +5,6 @@
 package compare
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -30,9 +29,6 @@ const (
 	maxSteps    = 20_000_000
 	maxCrossing = 64
 )
-
-// maxRendered bounds the hosts on which robots.txt is compared.
-const maxRendered = 50
 
 // Decisions returns the decisions that change when now takes the place of old: for every class of crawlers, usage, host and
 // set of paths that one of them tells apart. It also reports whether all of them were compared. Sites returns other changes.
@@ -175,6 +171,7 @@ func (c *comparison) host(h policy.Host) (all []record) {
 				found = append(found, rs...)
 			}
 		}
+		named := map[string]uint8{} // the identities for which the same changes without a purpose
 		for i := range found {
 			found[i].subjects = []*subject{&s}
 			if found[i].effect == Edge { // clients that are not known are never blocked
@@ -183,9 +180,13 @@ func (c *comparison) host(h policy.Host) (all []record) {
 			if len(identities) == 1 {
 				found[i].identities = everyIdentity
 			}
-			found[i].purposeless(found)
+			if found[i].purpose == "" {
+				named[found[i].key()] |= found[i].identities
+			}
 		}
-		all = append(all, slices.DeleteFunc(found, func(r record) bool { return r.repeated })...)
+		all = append(all, slices.DeleteFunc(found, func(r record) bool {
+			return r.purpose != "" && named[r.key()]&r.identities == r.identities
+		})...)
 	}
 	return all
 }
@@ -199,18 +200,6 @@ func purposesOf(old, now *policy.Policy) (all []string) {
 		}
 	}
 	return all
-}
-
-// rendersDifferently reports whether any robots.txt differs.
-func rendersDifferently(old, now *policy.Policy, hosts []policy.Host) bool {
-	for _, h := range hosts[max(0, len(hosts)-maxRendered):] {
-		a, _ := robotsserve.Render(old, nameOf(h), robotsserve.Options{})
-		b, _ := robotsserve.Render(now, nameOf(h), robotsserve.Options{})
-		if !bytes.Equal(a.Body, b.Body) {
-			return true
-		}
-	}
-	return false
 }
 
 // union is the elements of both, each once.

@@ -54,7 +54,7 @@ func Sites(old, now *site.Site, o Options) *Diff {
 	o.Now = cmp.Or(o.Now, time.Now())
 	d := &Diff{Settings: settingsOf(old.File, now.File)}
 	d.Changes, d.Complete = Decisions(old.Policy, now.Policy, o)
-	d.RobotsTxt = rendersDifferently(old.Policy, now.Policy, hostsFor(old.Policy, now.Policy, o))
+	d.RobotsTxt = d.rendersDifferently(old, now, hostsFor(old.Policy, now.Policy, o))
 	l := &Losses{Complete: d.Complete, Reverified: reverified(old, now), policy: now}
 	d.Losses = l
 	a := asker{old: old, now: now, at: o.Now, losses: l, fill: filler(old.Policy, now.Policy), seen: map[page]*effect.Taken{}}

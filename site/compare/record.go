@@ -23,25 +23,17 @@ type record struct {
 	purpose    string
 	subjects   []*subject
 	hosts      []string
-	repeated   bool // the same changes for clients that name no purpose
 }
 
 const everyIdentity = 1<<policy.Unknown | 1<<policy.Impostor | 1<<policy.Verified
 
-// what is what changes, but for those for which it does.
+// what returns the change as a text, without the crawlers, hosts and usages that it is about.
 func (r *record) what() string {
 	return fmt.Sprint(r.effect, "\n", r.old, "\n", r.now, "\n", r.paths, "\n", r.except, "\n", r.already)
 }
 
-// purposeless marks a record that is among others without its purpose.
-func (r *record) purposeless(all []record) {
-	if r.purpose == "" {
-		return
-	}
-	r.repeated = slices.ContainsFunc(all, func(other record) bool {
-		return other.purpose == "" && other.what() == r.what() && slices.Equal(other.usages, r.usages) && other.identities&r.identities == r.identities
-	})
-}
+// key returns the change as a text, with its usages.
+func (r *record) key() string { return fmt.Sprint(r.usages, "\n", r.what()) }
 
 // subject compares what both say to a subject by decisions.
 func (c *comparison) subject(s *subject, host string, id policy.Identity, purpose string) (all []record) {
@@ -53,16 +45,18 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 		if u == policy.Other {
 			continue // it shows in the usages that it stands for
 		}
-		a, b := newSide(c.old, &old, u, id, purpose, c.at), newSide(c.now, &now, u, id, purpose, c.at)
+		q := old.Query(host, u, purpose)
+		q.Identity, q.Now = id, c.at
+		a, b := newSide(c.old, &old, q), newSide(c.now, &now, q)
 		ka, kb := a.key(), b.key()
 		if ka == kb {
 			continue
 		}
-		refuses := u == policy.Crawl && len(s.sent) > 0
-		key := fmt.Sprint(u, refuses, "\n", ka, "\n\n", kb)
+		blocks := u == policy.Crawl && len(s.sent) > 0
+		key := fmt.Sprint(u, blocks, "\n", ka, "\n\n", kb)
 		found, ok := c.done[key]
 		if !ok {
-			found = c.usage(u, a.indexed(), b.indexed(), refuses)
+			found = c.usage(a, b, blocks)
 			c.done[key] = found
 		}
 		all = append(all, found...)
@@ -70,106 +64,84 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 	return all
 }
 
-func (c *comparison) usage(u policy.Usage, a, b *side, refuses bool) (all []record) {
-	add := func(regions []pathpattern.Pattern, state func(*side, pathpattern.Pattern) string, effect func(*record) Effect) {
-		found := c.records(u.String(), regions, a, b, state)
-		for i := range found {
-			found[i].effect = effect(&found[i])
-		}
-		all = append(all, found...)
+func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
+	cells := c.cells(a, b)
+	add := func(differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) {
+		all = append(all, records(a.q.Usage.String(), cells, differ, says, effect)...)
 	}
-	closed := func(s *side, r pathpattern.Pattern) string {
-		if _, ok := s.standing(r, policy.ModeUnset); ok {
+	add(func(x cell) bool { return x.old.closed() != x.now.closed() }, func(s state) string {
+		if s.closed() {
 			return disallowed
 		}
 		return ""
-	}
-	add(slices.Concat(c.closed(b, a, policy.ModeUnset), c.closed(a, b, policy.ModeUnset)), closed, func(r *record) Effect {
+	}, func(r *record, first cell) Effect {
 		// Parts of what is closed, or was, may be allowed or unstated: the first is said.
 		if r.now == disallowed {
-			r.old = a.state(r.paths[0]).String()
+			r.old = first.old.String()
 			return Loss
 		}
-		r.now = b.state(r.paths[0]).String()
+		r.now = first.now.String()
 		return Gain
 	})
-	says := func(s *side, r pathpattern.Pattern) string { return s.state(r).String() }
-	if u != policy.Crawl {
-		add(slices.Concat(c.stated(a, b), c.stated(b, a)), says, func(*record) Effect { return Stated })
-	}
-	add(c.limited(a, b), says, func(r *record) Effect {
+	add(func(x cell) bool {
+		return x.old.verdict != x.now.verdict && !x.old.closed() && !x.now.closed()
+	}, state.String, func(*record, cell) Effect { return Stated })
+	add(func(x cell) bool {
+		return x.old.verdict == x.now.verdict && x.old.limits != x.now.limits
+	}, state.String, func(r *record, _ cell) Effect {
 		if strings.HasPrefix(r.old, r.now) { // limits are dropped, and none is new
 			return Gain
 		}
 		return Loss
 	})
-	if !refuses {
-		return all
+	if blocks { // with the decision, or with the mode alone
+		says := func(s state) string { return max(s.mode, policy.ModeOff).String() }
+		add(func(x cell) bool { return says(x.old) != says(x.now) }, says, func(*record, cell) Effect { return Edge })
 	}
-	// What is blocked at the edge changes with the decision, or with the mode alone.
-	var regions []pathpattern.Pattern
-	for _, m := range []policy.Mode{policy.ModeLog, policy.ModeBlock} {
-		regions = slices.Concat(regions, c.closed(b, a, m), c.closed(a, b, m))
-	}
-	add(regions, (*side).mode, func(*record) Effect { return Edge })
 	return all
-}
-
-func (s *side) mode(r pathpattern.Pattern) string {
-	for _, m := range []policy.Mode{policy.ModeBlock, policy.ModeLog} {
-		if _, ok := s.standing(r, m); ok {
-			return m.String()
-		}
-	}
-	return policy.ModeOff.String()
 }
 
 const disallowed = "disallowed"
 
-// records puts the regions together in which the same changes.
-func (c *comparison) records(usage string, regions []pathpattern.Pattern, a, b *side, state func(*side, pathpattern.Pattern) string) (all []record) {
-	for _, r := range union(regions, nil) {
-		x, y := state(a, r), state(b, r)
-		if x == y {
+// records puts the cells together in which the same changes.
+func records(usage string, cells []cell, differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) (all []record) {
+	for _, x := range cells {
+		if !differ(x) {
 			continue
 		}
-		i := slices.IndexFunc(all, func(o record) bool { return o.old == x && o.now == y })
+		old, now := says(x.old), says(x.now)
+		i := slices.IndexFunc(all, func(o record) bool { return o.old == old && o.now == now })
 		if i < 0 {
 			i = len(all)
-			all = append(all, record{usages: []string{usage}, old: x, now: y})
+			all = append(all, record{usages: []string{usage}, old: old, now: now})
 		}
-		all[i].paths = append(all[i].paths, r)
+		all[i].paths = append(all[i].paths, x.at)
 	}
-	patterns := slices.Concat(a.all(), b.all())
 	for i := range all {
 		o := &all[i]
 		o.paths = widest(o.paths)
-		x := index(o.paths)
-		for _, p := range c.candidates(o.paths, patterns) {
-			for _, p := range p.Rooted() {
-				p = p.Plain()
-				c.budget.Spend(len(o.paths))
-				inside := false
-				x.Covering(p, func(int) { inside = true })
-				if !inside {
-					continue
-				}
-				switch x, y := state(a, p), state(b, p); {
-				case x == o.now && y == o.now:
-					o.already = append(o.already, p)
-				case x != o.old || y != o.now:
-					o.except = append(o.except, p)
-				}
+		inside := index(o.paths)
+		var first cell
+		for _, x := range cells {
+			if x.at == o.paths[0] {
+				first = x
+			}
+			within := false
+			inside.Covering(x.at, func(int) { within = true })
+			if !within {
+				continue
+			}
+			switch old, now := says(x.old), says(x.now); {
+			case old == o.now && now == o.now:
+				o.already = append(o.already, x.at)
+			case old != o.old || now != o.now:
+				o.except = append(o.except, x.at)
 			}
 		}
 		o.except, o.already = widest(o.except), widest(o.already)
+		o.effect = effect(o, first)
 	}
 	return all
-}
-
-func (c *comparison) candidates(regions, patterns []pathpattern.Pattern) []pathpattern.Pattern {
-	patterns = union(patterns, nil)
-	return append(patterns, c.crossings(regions, patterns)...)
 }
 
 // maxCrossings bounds the patterns that crossings returns.
@@ -188,14 +160,6 @@ func (c *comparison) crossings(some, others []pathpattern.Pattern) (all []pathpa
 			meet, _ := c.budget.Cross(p, q)
 			all = append(all, meet...)
 		}
-	}
-	return all
-}
-
-func (s *side) all() []pathpattern.Pattern {
-	all := make([]pathpattern.Pattern, len(s.statements))
-	for i := range s.statements {
-		all[i] = s.statements[i].Statement.Pattern
 	}
 	return all
 }

@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,8 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Setting is a key of a policy with another value that is not, or not only, seen in decisions. Of lists, it holds what
-// only one of them has.
+// Setting is a key of a policy with another value that decisions do not show, or not alone. If both values are lists,
+// it holds the items that only one of them has.
 type Setting struct {
 	Key string `json:"key"` // as in enforcement.status, or rules[GPTBot].intended
 	Old string `json:"old"` // "" for none
@@ -53,7 +54,22 @@ func SameEffect(old, now *site.Site) (settings []Setting, same bool) {
 	return nil, complete && len(changes) == 0
 }
 
-// settingsOf compares everything that is read from policy files, except what decides.
+// maxRendered bounds the hosts for which robots.txt is compared.
+const maxRendered = 50
+
+// rendersDifferently reports whether the robots.txt of any host differs. Equal policies need not be rendered for that.
+func (d *Diff) rendersDifferently(old, now *site.Site, hosts []policy.Host) bool {
+	if d.Empty() && bytes.Equal(old.File.Print(), now.File.Print()) {
+		return false
+	}
+	return slices.ContainsFunc(hosts[max(0, len(hosts)-maxRendered):], func(h policy.Host) bool {
+		a, _ := old.Robots.Text(nameOf(h))
+		b, _ := now.Robots.Text(nameOf(h))
+		return a != b
+	})
+}
+
+// settingsOf compares all keys of policy files, except those that decide.
 func settingsOf(old, now *policyfile.File) (all []Setting) {
 	all = differing("", old.Keys(), now.Keys())
 	all = append(all, ofRules(old.RuleKeys(), now.RuleKeys())...)
@@ -156,7 +172,7 @@ func ofCrawlers(old, now *policyfile.File) (all []Setting) {
 	return all
 }
 
-// crawler is what the catalog and the policy know of one.
+// crawler holds the facts of the catalog and of the policy about one crawler.
 type crawler struct {
 	entry *crawlers.Crawler
 	known *policy.Crawler
@@ -215,14 +231,14 @@ func (c crawler) keys() policyfile.Keys {
 	return keys
 }
 
-// derived is what a policy concludes from what is known.
+// derived returns the conclusions of a policy about the crawler.
 func (c crawler) derived() string {
 	known := *c.known
 	known.Control = nil
 	return fmt.Sprintf("%+v", known)
 }
 
-// String is what is known of a crawler in one line.
+// String returns the facts in one line.
 func (c crawler) String() string {
 	keys := c.keys()
 	var parts []string

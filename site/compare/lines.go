@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// maxSampled bounds the patterns about which lines other than decisions are asked.
+const maxSampled = 2000
+
+// lines compares what is said to a subject beside decisions: crawl-delays, limits,
+// application directives and rules of engines.
+func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
+	// compare asks both what they say about the paths of a pattern, "" for nothing.
+	compare := func(name string, r pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
+		q := policy.Query{Host: host, Path: sample(r, c.fill), Identity: id, Now: c.at}
+		if purpose != "" {
+			q.Purposes = []string{purpose}
+		}
+		q.Crawler = s.ids[0]
+		old := cmp.Or(says(c.old, q), noValue)
+		q.Crawler = s.ids[1]
+		now := cmp.Or(says(c.now, q), noValue)
+		if old == now {
+			return
+		}
+		i := slices.IndexFunc(all, func(r record) bool { return r.usages[0] == name && r.old == old && r.now == now })
+		if i < 0 {
+			i = len(all)
+			all = append(all, record{effect: Line, usages: []string{name}, old: old, now: now})
+		}
+		all[i].paths = append(all[i].paths, r)
+	}
+	compare("crawl-delay", pathpattern.All, func(p *policy.Policy, q policy.Query) string {
+		if r := p.CrawlDelay(q); r != nil {
+			return r.CrawlDelay.String()
+		}
+		return ""
+	})
+	compare("limit", pathpattern.All, func(p *policy.Policy, q policy.Query) string {
+		if r := p.Limit(q); r != nil {
+			if r.Limit.Burst != r.Limit.Requests {
+				return fmt.Sprintf("%s, %d at once", r.Limit, r.Limit.Burst)
+			}
+			return r.Limit.String()
+		}
+		return ""
+	})
+	if apps := union(c.old.Apps(), c.now.Apps()); len(apps) > 0 {
+		patterns := c.spokenOf(func(r *policy.Rule) (all []pathpattern.Pattern) {
+			for _, d := range r.AppDirectives {
+				all = append(all, d.Pattern)
+			}
+			return all
+		})
+		for _, app := range apps {
+			for _, r := range patterns {
+				compare("app-directives", r, func(p *policy.Policy, q policy.Query) string {
+					if d := p.AppDirective(q, app); d != nil && d.Text != d.App { // the name alone directs to nothing
+						return d.Text
+					}
+					return ""
+				})
+			}
+		}
+	}
+	if names := union(c.old.EngineRuleNames(), c.now.EngineRuleNames()); len(names) > 0 {
+		patterns := c.spokenOf(func(r *policy.Rule) (all []pathpattern.Pattern) {
+			for _, e := range r.EngineRules {
+				all = append(all, e.Pattern)
+			}
+			return all
+		})
+		for _, name := range names {
+			for _, r := range patterns {
+				compare(name, r, func(p *policy.Policy, q policy.Query) string {
+					set, _, _ := p.EngineRule(q, name)
+					return set.String()
+				})
+			}
+		}
+	}
+	for i := range all {
+		all[i].paths = widest(all[i].paths)
+	}
+	return all
+}
+
+// spokenOf lists patterns of rules of either policy, and what two of them have in common.
+func (c *comparison) spokenOf(patterns func(*policy.Rule) []pathpattern.Pattern) []pathpattern.Pattern {
+	var all []pathpattern.Pattern
+	for _, p := range []*policy.Policy{c.old, c.now} {
+		rules := p.Spec().Rules
+		for i := range rules {
+			for _, x := range patterns(&rules[i]) {
+				all = append(all, x.Rooted()...)
+			}
+		}
+	}
+	given := union(all, nil)
+	all = given
+	for i := range given {
+		if all = append(all, c.crossings(given[i:i+1], given[i+1:])...); len(all) > maxSampled {
+			c.budget.Exceeded = true
+			return all[:maxSampled]
+		}
+	}
+	return union(all, nil)
+}
+
+// noValue stands for the value of a line that is not there.
+const noValue = "none"
+
+// sample is a path that a pattern matches, and that other patterns match only where they
+// cover it: fill, which no pattern has, stands for each "*".
+func sample(p pathpattern.Pattern, fill string) string {
+	text := strings.TrimSuffix(p.String(), "$")
+	if !strings.HasPrefix(text, "/") {
+		text = "/" + text
+	}
+	if !p.Anchored() {
+		text += "*"
+	}
+	return strings.ReplaceAll(text, "*", fill)
+}
+
+func filler(policies ...*policy.Policy) string {
+	used := map[rune]bool{}
+	add := func(p pathpattern.Pattern) {
+		for _, c := range p.String() {
+			used[c] = true
+		}
+	}
+	for _, p := range policies {
+		for _, r := range p.Spec().Rules {
+			for _, s := range r.Statements {
+				add(s.Pattern)
+			}
+			for _, e := range r.EngineRules {
+				add(e.Pattern)
+			}
+			for _, d := range r.AppDirectives {
+				add(d.Pattern)
+			}
+		}
+	}
+	for _, c := range "~_QXZJKYVWHGUBFMPLDNRTSCOIAE0123456789qxzjkvw" {
+		if !used[c] {
+			return string(c)
+		}
+	}
+	return "%01" // in an address, nobody has it
+}
