@@ -176,6 +176,28 @@ func (s *fieldSolver) dropDecided() {
 			return j != i && !d.gone && d.appliesWith(c) && s.decidesFor(d, c, j < i)
 		})
 	}
+	s.repeat()
+}
+
+// repeat says again what is disallowed where Present is allowed: a reader for whom a permission of Present is one of each
+// presentation finds it narrower than the prohibition of the presentation (sections 2.4.5 and 2.5.5).
+//
+//	allow present /photos/            ACAP-allow-present: /photos/
+//	disallow present-oldcopy /   →    ACAP-disallow-present-oldcopy: /
+//	                                  ACAP-disallow-present-oldcopy: /photos/
+func (s *fieldSolver) repeat() {
+	for i := range s.claims {
+		c := &s.claims[i]
+		if !c.gone || !c.allow || len(c.from) == 0 || c.from[0].Direct || !s.budget.Spend(s.wild) {
+			continue
+		}
+		for _, j := range s.written.Covering(c.pattern) {
+			if d := &s.claims[j]; !d.gone && !d.allow && d.pattern != c.pattern && d.appliesWith(c) && !s.overrides(c, d) {
+				c.allow, c.gone, c.quals, c.ambiguous, c.from = false, false, "", false, d.from
+				break
+			}
+		}
+	}
 }
 
 // decidesFor reports whether c never decides because d covers it.

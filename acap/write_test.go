@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
@@ -269,5 +271,35 @@ warning acap-resource-disallowed 7
 				t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 			}
 		})
+	}
+}
+
+// A reader for whom a permission of present is one of each presentation finds it narrower than a wider prohibition of one
+// (sections 2.4.5 and 2.5.5): the prohibition is there at the permission's paths, too.
+func TestProhibitionIsRepeatedWherePresentIsAllowed(t *testing.T) {
+	statement := func(path string, allow bool, u policy.Usage) policy.Statement {
+		return policy.Statement{Usage: u, Pattern: pathpattern.MustParse(path), Allow: allow}
+	}
+	p, err := policy.Compile(&policy.Spec{Publish: policy.Publish{ACAP: policy.Auto}, Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{
+		statement("/photos/", true, policy.Present), statement("/", false, policy.PresentOldCopy), statement("/photos/new/", true, policy.PresentOldCopy),
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, problems := acap.NewWriter(p).Write("")
+	var text string
+	for _, l := range lines {
+		text += l.Text + "\n"
+	}
+	for _, want := range []string{"ACAP-allow-present: /photos/\n", "ACAP-disallow-present-oldcopy: /\n", "ACAP-disallow-present-oldcopy: /photos/\n", "ACAP-allow-present-oldcopy: /photos/new/\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q, %v in\n%s", want, problems, text)
+		}
+	}
+	read := acap.Parse([]byte(text))
+	for path, allowed := range map[string]bool{"/": false, "/photos/a": false, "/photos/new/a": true} {
+		if got := read.Decide(acap.Query{Crawler: "SomeBot", Path: path, Usage: policy.PresentOldCopy}).Verdict; (got != policy.Disallowed) != allowed {
+			t.Errorf("present-oldcopy of %s is %v in\n%s", path, got, text)
+		}
 	}
 }

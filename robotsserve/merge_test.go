@@ -173,17 +173,17 @@ func TestMergeReportsWhatItLeavesOut(t *testing.T) {
 	f, _, notes := Merge(compile(t, spec), "www.example.com", robotstxt.Parse([]byte(other)), Options{})
 	want := "User-agent: *\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
 		"User-agent: AlphaBot\nDisallow: /ours\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
-		"Sitemap: https://www.example.com/ours.xml\n# from the robots.txt of the site\nSitemap: https://example.org/s.xml\n"
+		"Sitemap: https://www.example.com/ours.xml\n# from the robots.txt of the site\nSitemap: https://example.org/s.xml\n\n# from the robots.txt of the site\nHost: x\n"
 	if string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
 	}
-	if len(notes) != 2 { // the record of ACAP, and Host
+	if len(notes) != 1 { // the record of ACAP
 		t.Errorf("%+v", notes)
 	}
 	spec.Rules[0].Statements = append(spec.Rules[0].Statements, policy.Statement{Usage: policy.TrainAI, Pattern: pathpattern.All})
 	other = strings.Replace(other, "ai-train=no", "/x search=yes", 1)
 	f, _, notes = Merge(compile(t, spec), "www.example.com", robotstxt.Parse([]byte(other)), Options{})
-	if strings.Contains(string(f.Body), "Signal") || len(notes) != 3 {
+	if strings.Contains(string(f.Body), "Signal") || len(notes) != 2 {
 		t.Errorf("where the policy has preferences of its own: %+v\n%s", notes, f.Body)
 	}
 }
