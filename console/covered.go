@@ -64,9 +64,6 @@ func (v *view) missing(from, to time.Time) (text string) {
 	return text
 }
 
-// unsent says which servers have not sent all that they know.
-func (v *view) unsent() string { return v.missing(v.Now.Add(-time.Minute), v.Now) }
-
 // coverageNotices warns of what the numbers of the last day do not include.
 func (v *view) coverageNotices() (all []notice) {
 	c, err := v.coverage(v.Now.Add(-24*time.Hour), v.Now)

@@ -19,6 +19,7 @@ import (
 )
 
 type crawlerData struct {
+	Obeyed string // whether it obeyed what it had read, in words
 	*client
 	Row       *crawlers.Crawler // nil: not in the catalog
 	Card      string            // its description of itself, if it signs
@@ -118,20 +119,15 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	case !d.IsUnknown():
 		text += "; who it is was not proven"
 	}
-	switch {
-	case d.IsUnknown():
-	case d.Violations > 0 && d.Refused == d.Violations:
-		text += ". It asks for disallowed pages: " + plural(d.Violations, "violation", "violations") + ", all blocked"
-	case d.Violations > 0:
-		text += ". It fetches disallowed pages: " + plural(d.Violations, "violation", "violations") + ", " + english.Number(d.Refused) + " of them blocked"
-	case d.Judged() == 0:
-		text += ". Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known"
-	case d.Unread > 0:
-		text += ". It obeyed every robots.txt that it had read; " + plural(d.Unread, "request", "requests") + " cannot be judged"
-	default:
-		text += ". It obeyed every robots.txt that it had read"
+	if d.IsUnknown() {
+		return text + "."
 	}
-	return text + "."
+	d.Obeyed = sentences(v.judgeBehavior(behavior{d.Judged(), d.Violations, d.Refused}))
+	text += ". " + d.Obeyed
+	if d.Unread > 0 && d.Judged() > 0 {
+		text += " " + plural(d.Unread, "request", "requests") + " cannot be judged."
+	}
+	return text
 }
 
 // within is a period of hours or days that has all of another.

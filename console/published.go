@@ -82,10 +82,8 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 		return "No policy is loaded."
 	}
 	text := live.Label() + " is in force since " + live.Since().Format("2 Jan 2006, 15:04") + " UTC."
-	if n := len(d.Readers); n > 0 && d.Behind > 0 {
-		text += " " + plural(d.Behind, "crawler has", "crawlers have") + " not read it yet."
-	} else if n > 0 {
-		text += " Every crawler that is known to read robots.txt has read the newest, each by its own identity." + v.unsent()
+	if n := len(d.Readers); n > 0 {
+		text += " " + sentences(v.judgeReaders(n, d.Behind))
 	}
 	return text
 }

@@ -111,6 +111,7 @@ func TestCommandsOnBothEngines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		found.Coverage.Servers = nil // of the fleet alone
 		text, err := json.Marshal(found)
 		if err != nil || found.Requests == 0 || len(found.NewlyRefused) == 0 {
 			t.Fatalf("%s, %v: nothing to compare", text, err)

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+)
+
+var updateClaims = flag.Bool("update", false, "write the table of claims in docs/contributing/claims.md")
+
+// blindSpotNames are what can make a claim false.
+var blindSpotNames = []string{
+	"requests that were not recorded", "rows folded or summed up", "a database put back or deleted", "a silent or dead server, or unsent rows",
+	"clocks apart", "traffic of another policy or host", "a period without traffic, or a first week", "a search engine that never came",
+	"verified and unverified requests mixed", "a log that is cut, of another format, or without User-Agents", "blocking, limits, impostors and letter case of the server",
+	"settings that decide nothing", "the site's own robots.txt", "options of the Caddyfile", "an identity that cannot be proven", "lists too old",
+	"crawlers that follow another's group", "user-agent patterns that catch other crawlers", "another catalog", "dates that pass", "tests that are not run again",
+	"no previous policy", "rules with the same name", "a version read by another identity", "robots.txt in another form", "evidence restored or downloaded in part", "an outage",
+}
+
+// judged says about one claim, for each blind spot, which test shows that it is seen, or that it is open. rest is the reason
+// why the others cannot matter.
+type judged struct {
+	cells map[string]string
+	rest  string
+}
+
+const loads = "open: "
+
+var claimMatrix = map[string]judged{
+	"search-keeps": {map[string]string{
+		"requests that were not recorded": "TestSearchKeeps", "rows folded or summed up": "TestSearchKeepsWithRowsThatLackData",
+		"a database put back or deleted":          loads + "a database cannot tell; the sentence names the first and the last day",
+		"a silent or dead server, or unsent rows": "TestSearchKeepsAgainstTheTruth",
+		"clocks apart":                              "TestGapsOfAFleet",
+		"traffic of another policy or host":         "TestReplayOfHostsAndDays",
+		"a period without traffic, or a first week": "TestSearchGuard", "a search engine that never came": "TestSearchKeeps",
+		"verified and unverified requests mixed": "TestSearchLossEqualsAnIndependentCount", "a log that is cut, of another format, or without User-Agents": "TestSearchGuard",
+		"blocking, limits, impostors and letter case of the server": "TestSearchLossEqualsAnIndependentCount",
+		"the site's own robots.txt":                                 "TestCommandsKnowTheFileBelow", "options of the Caddyfile": loads + "the command sees verify and merge only if they are given to it; a running server judges with its own",
+		"an identity that cannot be proven": "TestSearchGuard", "lists too old": loads + "replay asks the lists of the program as of the day of the request",
+		"crawlers that follow another's group": "TestSearchLossEqualsAnIndependentCount", "user-agent patterns that catch other crawlers": "TestSearchKeeps",
+		"another catalog": "TestSearchGuard", "dates that pass": "TestSearchGuard", "no previous policy": "TestSearchKeeps", "an outage": "TestSearchGuard",
+		"rules with the same name": "TestSearchLossEqualsAnIndependentCount",
+	}, "it is about rules and requests, not about what was read, published or signed"},
+	"ready": {map[string]string{"tests that are not run again": "TestHeadline"}, "it has the gaps of search-keeps (TestReady), and its other conditions are about the draft alone"},
+	"nothing-changes": {map[string]string{
+		"settings that decide nothing": "TestEveryKeyIsCompared", "blocking, limits, impostors and letter case of the server": "TestEveryKeyIsCompared",
+		"user-agent patterns that catch other crawlers": "TestEveryKeyIsCompared", "crawlers that follow another's group": "TestEveryKeyIsCompared",
+		"the site's own robots.txt": "TestCommandsKnowTheFileBelow", "another catalog": "TestSearchLosesByCatalog", "dates that pass": "TestEveryKeyIsCompared",
+	}, "it compares two files under one program and one Caddyfile; no traffic, list, clock or server is part of it"},
+	"no-alarm": {map[string]string{
+		"requests that were not recorded": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet",
+		"tests that are not run again": "TestDatesAreAskedAgain", "lists too old": "TestCheckSaysWhatCannotBeProven", "an identity that cannot be proven": "TestCheckSaysWhatCannotBeProven",
+		"evidence restored or downloaded in part": "TestHealthVerifiesTheEvidence",
+		"a database put back or deleted":          loads + "a database cannot tell",
+	}, "it sums up notices, each of which has its own test; it says what was checked, not more"},
+	"none-blocked-unmeant": {map[string]string{
+		"requests that were not recorded": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
+		"verified and unverified requests mixed": "TestClaimsAreOfOneIdentity", "rules with the same name": "TestIntendedIsTheRuleItself",
+	}, "it counts what servers recorded as blocked in 24 hours, whatever the file or the catalog said"},
+	"in-force":        {map[string]string{"an outage": "TestInForceOnlyAsRecorded", "tests that are not run again": "TestDatesAreAskedAgain"}, "it is what servers recorded each minute"},
+	"none-unrecorded": {map[string]string{"requests that were not recorded": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet"}, "it is about the recorders alone"},
+	"has-read": {map[string]string{
+		"a version read by another identity": "TestClaimsAreOfOneIdentity", "robots.txt in another form": "TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "TestClaimsAreOfOneIdentity",
+		"a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
+	}, "it is about the robots.txt that crawlers fetched, by its text as it was sent"},
+	"obeyed": {map[string]string{
+		"a version read by another identity": "TestClaimsAreOfOneIdentity", "robots.txt in another form": "TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "TestClaimsAreOfOneIdentity",
+		"requests that were not recorded": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
+		"an identity that cannot be proven": "TestClaimsAreOfOneIdentity",
+	}, "it compares each request with the text that this identity had fetched before"},
+	"evidence-whole":   {map[string]string{"evidence restored or downloaded in part": "TestHealthVerifiesTheEvidence"}, "it is about the lines of a file and their signatures"},
+	"evidence-last":    {map[string]string{"evidence restored or downloaded in part": "TestLast"}, "it is about the end of a file"},
+	"evidence-excerpt": {map[string]string{"evidence restored or downloaded in part": "TestEvidenceDownload"}, "it is about a file and its signature"},
+}
+
+// TestClaimsPage holds the table of claims and blind spots against the claims that the program can make, and against the
+// tests that exist.
+func TestClaimsPage(t *testing.T) {
+	known := testsOfTheModule(t)
+	var b strings.Builder
+	for _, c := range claim.All() {
+		m, ok := claimMatrix[c.Name]
+		if !ok {
+			t.Errorf("the table has no row for the claim %s", c.Name)
+			continue
+		}
+		fmt.Fprintf(&b, "### %s\n\n| blind spot | test |\n| --- | --- |\n", c.Name)
+		for _, spot := range blindSpotNames {
+			switch cell := m.cells[spot]; {
+			case cell == "":
+			case strings.HasPrefix(cell, loads):
+				fmt.Fprintf(&b, "| %s | **open**: %s |\n", spot, strings.TrimPrefix(cell, loads))
+			case !known[cell]:
+				t.Errorf("%s: there is no test %s", c.Name, cell)
+			default:
+				fmt.Fprintf(&b, "| %s | `%s` |\n", spot, cell)
+			}
+		}
+		fmt.Fprintf(&b, "| all others | cannot matter: %s |\n\n", m.rest)
+		for spot := range maps.Keys(m.cells) {
+			if !slices.Contains(blindSpotNames, spot) {
+				t.Errorf("%s: %q is not a blind spot", c.Name, spot)
+			}
+		}
+	}
+	const page, start, end = "../docs/contributing/claims.md", "<!-- claims -->\n", "<!-- end of claims -->\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), start)
+	was, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatal("the page has no place for the table")
+	}
+	if *updateClaims {
+		if err := os.WriteFile(page, []byte(before+start+b.String()+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if was != b.String() {
+		t.Errorf("%s is out of date: go test ./console -run TestClaimsPage -update", page)
+	}
+}
+
+// testsOfTheModule returns the names of all tests.
+func testsOfTheModule(t *testing.T) map[string]bool {
+	t.Helper()
+	all, test := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range test.FindAllStringSubmatch(string(text), -1) {
+			all[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

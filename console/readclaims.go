@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+)
+
+// readersSubject is the subject of [hasRead].
+type readersSubject struct {
+	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"` // readers of an older robots.txt
+	Readers int
+}
+
+// hasRead is the claim that each crawler that reads robots.txt has read the one in force.
+var hasRead = claim.Register("has-read", func(s readersSubject) claim.Finding {
+	behind, _ := s.Behind.Get()
+	return claim.Finding{
+		Fails:    behind > 0,
+		Text:     map[bool]string{true: plural(behind, "crawler has", "crawlers have") + " not read it yet", false: "Every crawler that is known to read robots.txt has read the newest, each by its own identity"}[behind > 0],
+		Unjudged: "Of " + plural(s.Readers, "crawler that reads robots.txt", "crawlers that read robots.txt") + ", all have read the newest as far as this is known",
+	}
+})
+
+// behaviorSubject is the subject of [obeyed]: the requests of one crawler and identity.
+type behaviorSubject struct {
+	Counts claim.Known[behavior] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+}
+
+// behavior counts the requests of a crawler that had read a robots.txt.
+type behavior struct{ judged, violations, blocked int64 }
+
+// obeyed is the claim that a crawler requested nothing that a robots.txt it had read disallows.
+var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
+	n, _ := s.Counts.Get()
+	f := claim.Finding{Text: "It obeyed every robots.txt that it had read", Unjudged: "It obeyed every robots.txt that it had read, as far as its requests are known"}
+	switch violations := plural(n.violations, "violation", "violations"); {
+	case n.violations > 0 && n.blocked == n.violations:
+		f.Fails, f.Text = true, "It asks for disallowed pages: "+violations+", all blocked"
+	case n.violations > 0:
+		f.Fails, f.Text = true, "It fetches disallowed pages: "+violations+", "+english.Number(n.blocked)+" of them blocked"
+	case n.judged == 0:
+		f.Fails, f.Text = true, "Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known"
+	}
+	return f
+})
+
+// judgeReaders judges whether all readers have read the robots.txt in force.
+func (v *view) judgeReaders(readers, behind int) claim.Claim {
+	s := readersSubject{Readers: readers}
+	if c, err := v.coverage(v.Now.Add(-time.Minute), v.Now); err == nil {
+		s.Behind = claim.Read(behind, c)
+	}
+	return claim.Judge(hasRead, s)
+}
+
+// judgeBehavior judges whether a crawler obeyed in the period of the page.
+func (v *view) judgeBehavior(n behavior) claim.Claim {
+	var s behaviorSubject
+	if c, err := v.coverage(v.span()); err == nil {
+		s.Counts = claim.Read(n, c)
+	}
+	return claim.Judge(obeyed, s)
+}
+
+// sentences returns a claim with its gaps, to go on in a text.
+func sentences(c claim.Claim) string {
+	text := sentence(c.Text())
+	for _, g := range c.Gaps() {
+		text += " " + sentence(g.What)
+	}
+	return text
+}
