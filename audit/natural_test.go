@@ -239,8 +239,8 @@ func TestNotLifted(t *testing.T) {
 		return s
 	}
 	for page, want := range map[string]bool{
-		`<meta name="robots" content="noindex">`:                          true,
-		"X-Robots-Tag: noindex\n\n" + home:                                true,
+		`<meta name="robots" content="noindex">`:                         true,
+		"X-Robots-Tag: noindex\n\n" + home:                               true,
 		"X-Robots-Tag: nofollow\n\n<meta name=robots content=nosnippet>": false,
 	} {
 		for entry, lifts := range map[string]bool{"/": false, "{paths: /, over-site: true}": true} {

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/claim"
@@ -68,9 +69,9 @@ func (v *view) judgeBehavior(n behavior) claim.Claim {
 
 // sentences returns a claim with its gaps, to go on in a text.
 func sentences(c claim.Claim) string {
-	text := sentence(c.Text())
+	all := []string{sentence(c.Text())}
 	for _, g := range c.Gaps() {
-		text += " " + sentence(g.What)
+		all = append(all, sentence(g.What))
 	}
-	return text
+	return strings.Join(all, " ")
 }

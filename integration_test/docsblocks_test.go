@@ -434,8 +434,13 @@ http://PLAIN {
 	}
 	const googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 	for _, visit := range [][2]string{
-		{gptBot, "/robots.txt"}, {gptBot, "/"}, {gptBot, "/news/bridge.html"}, {googlebot, "/robots.txt"}, {googlebot, "/"},
-		{"Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)", "/news/bridge.html"}, {"Mozilla/5.0 (X11; Linux x86_64)", "/"},
+		{gptBot, "/robots.txt"},
+		{gptBot, "/"},
+		{gptBot, "/news/bridge.html"},
+		{googlebot, "/robots.txt"},
+		{googlebot, "/"},
+		{"Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)", "/news/bridge.html"},
+		{"Mozilla/5.0 (X11; Linux x86_64)", "/"},
 	} {
 		r, err := http.NewRequest(http.MethodGet, "http://"+site+visit[1], http.NoBody)
 		if err != nil {

@@ -314,8 +314,8 @@ type Publish struct {
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
 	Preambles        []Preamble
 	Lines            []string // of robots.txt that are not in a group, such as Clean-param, as they are written
-	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" next to it
-	AllGroups        bool // robots.txt names rare crawlers that a rule itself blocks, too
+	EveryoneNamed    bool     // robots.txt names the crawlers that ignore "*" next to it
+	AllGroups        bool     // robots.txt names rare crawlers that a rule itself blocks, too
 }
 
 // ControlChoice says when a crawler's Control is sent, instead of where all that it takes away is disallowed.

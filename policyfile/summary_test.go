@@ -117,7 +117,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 			t.Fatal(ds.Error())
 		}
 		text := SummaryText(f.Summary(testNow), true)
-		if !strings.Contains(text, want) || strings.Contains(text, "no training:") != (strings.Contains(rule, "train-ai: /}")) || strings.Contains(text, "no AI answers:") != strings.Contains(rule, "ai-use") {
+		if !strings.Contains(text, want) || strings.Contains(text, "no training:") != strings.Contains(rule, "train-ai: /}") || strings.Contains(text, "no AI answers:") != strings.Contains(rule, "ai-use") {
 			t.Errorf("%s:\n%s", rule, text)
 		}
 	}

@@ -175,8 +175,17 @@ func TestWords(t *testing.T) {
 func TestWordsThatSayTheOpposite(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{
-		{"rule", "noindex: false"}, {"rule", "block: no"}, {"rule", "content-signal: ai-train=yes"}, {"rule", "content-usage: train-ai=y"},
-		{"file", "blockAiBots: false"}, {"rule", "log: false"}, {"rule", "verified: no"}, {"rule", "until: tomorrow"}, {"rule", "allow: noindex"}, {"rule", "allow: {block: /x/}"}, {"rule", "allow: {noindex: /x/}"},
+		{"rule", "noindex: false"},
+		{"rule", "block: no"},
+		{"rule", "content-signal: ai-train=yes"},
+		{"rule", "content-usage: train-ai=y"},
+		{"file", "blockAiBots: false"},
+		{"rule", "log: false"},
+		{"rule", "verified: no"},
+		{"rule", "until: tomorrow"},
+		{"rule", "allow: noindex"},
+		{"rule", "allow: {block: /x/}"},
+		{"rule", "allow: {noindex: /x/}"},
 	} {
 		file, _ := fileWith(c[0], c[1])
 		f, ds := Load("policy.yaml", []byte(file))

@@ -46,16 +46,32 @@ func TestShortGroups(t *testing.T) {
 		all   bool
 		want  string
 	}{
-		{"blocked", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))}, false,
-			star + "# and 3 rarer crawlers, which the policy blocks\nUser-agent: KnownBot\nDisallow: /\n"},
+		{
+			"blocked",
+			[]policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))},
+			false,
+			star + "# and 3 rarer crawlers, which the policy blocks\nUser-agent: KnownBot\nDisallow: /\n",
+		},
 		{"groups: all", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))}, true, star + all + "Disallow: /\n"},
 		{"enforce: log", []policy.Rule{crawlRule(1, "category:seo", false, "/")}, false, star + all + "Disallow: /\n"},
-		{"a part is blocked", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/a/"))}, false,
-			star + "# and 2 rarer crawlers, which the policy blocks\nUser-agent: KnownBot\nUser-agent: DeafBot\nDisallow: /a/\n"},
-		{"a part is blocked, and a delay asked for", []policy.Rule{delayed(blocked(crawlRule(1, "category:seo", false, "/a/")))}, false,
-			star + all + "Disallow: /a/\nCrawl-delay: 5\n"},
-		{"a part is permitted", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/")), crawlRule(7, "category:seo", true, "/b/")}, false,
-			star + all + "Allow: /b/\nDisallow: /\n"},
+		{
+			"a part is blocked",
+			[]policy.Rule{blocked(crawlRule(1, "category:seo", false, "/a/"))},
+			false,
+			star + "# and 2 rarer crawlers, which the policy blocks\nUser-agent: KnownBot\nUser-agent: DeafBot\nDisallow: /a/\n",
+		},
+		{
+			"a part is blocked, and a delay asked for",
+			[]policy.Rule{delayed(blocked(crawlRule(1, "category:seo", false, "/a/")))},
+			false,
+			star + all + "Disallow: /a/\nCrawl-delay: 5\n",
+		},
+		{
+			"a part is permitted",
+			[]policy.Rule{blocked(crawlRule(1, "category:seo", false, "/")), crawlRule(7, "category:seo", true, "/b/")},
+			false,
+			star + all + "Allow: /b/\nDisallow: /\n",
+		},
 		{"only who is verified is blocked", []policy.Rule{verified(blocked(crawlRule(1, "category:seo", false, "/")))}, false, star + all + "Disallow: /\n"},
 		{"written by the author", []policy.Rule{blocked(crawlRule(1, "RareBot", false, "/"))}, false, star + "User-agent: RareBot\nDisallow: /\n"},
 		{"nobody else is in the group", []policy.Rule{blocked(crawlRule(1, "category:feed", false, "/"))}, false, star + "User-agent: OnlyBot\nDisallow: /\n"},

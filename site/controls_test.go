@@ -63,10 +63,14 @@ func TestOperatorsControls(t *testing.T) {
 		{"no training, no answers, no copies by Bing", `rules: [{for: Bingbot, disallow: {train-ai: /, ai-use: /, preserve: /}}]`, told{bing: true}},
 		{"no training, but no tag for Amazon", "publish: {controls: {Amazonbot: off}}\nrules: [{for: everyone, disallow: {train-ai: /}}]", told{google: true, apple: true}},
 		{"no training with another part of the site", `rules: [{for: everyone, disallow: {train-ai: /archive/}}]`, told{}},
-		{"no AI at all, search stays", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: category:ai, disallow: {crawl: /}}, {for: everyone, disallow: {train-ai: /, ai-use: /}}]",
-			told{google: true, apple: true, bing: true, openai: true, claude: true, perplexity: true, meta: true}},
-		{"no AI at all but Perplexity, which links to us", `rules: [{for: category:ai, disallow: {crawl: /}}, {for: PerplexityBot, allow: {crawl: /}}]`,
-			told{google: true, apple: true, openai: true, claude: true, meta: true}},
+		{
+			"no AI at all, search stays", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: category:ai, disallow: {crawl: /}}, {for: everyone, disallow: {train-ai: /, ai-use: /}}]",
+			told{google: true, apple: true, bing: true, openai: true, claude: true, perplexity: true, meta: true},
+		},
+		{
+			"no AI at all but Perplexity, which links to us", `rules: [{for: category:ai, disallow: {crawl: /}}, {for: PerplexityBot, allow: {crawl: /}}]`,
+			told{google: true, apple: true, openai: true, claude: true, meta: true},
+		},
 	} {
 		t.Run(c.words, func(t *testing.T) {
 			s, ds := Load("policy.yaml", []byte("version: 1\n"+c.policy+"\n"))

@@ -48,23 +48,33 @@ func TestCard(t *testing.T) {
 		}, keys, Unverified, "both jwks and jwks_uri"},
 		{"keys without TLS", func(url, _ string) string { return cardOf(url, `"jwks_uri":"http://127.0.0.1/keys"`) }, nil, Unverified, "https"},
 		{"keys on a private network", func(url, _ string) string { return cardOf(url, `"jwks_uri":"https://10.1.2.3/keys"`) }, nil, Unverified, "not a public address"},
-		{"keys that are a card", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
-			json(`{"client_id":"x","jwks_uri":"https://127.0.0.1/more"}`), Unverified, "keys is missing"},
+		{
+			"keys that are a card", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
+			json(`{"client_id":"x","jwks_uri":"https://127.0.0.1/more"}`), Unverified, "keys is missing",
+		},
 		{"keys that are the card itself", func(url, _ string) string { return cardOf(url, `"jwks_uri":"`+url+`"`) }, nil, Unverified, "keys is missing"},
-		{"keys that redirect", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
-			http.RedirectHandler("/elsewhere", http.StatusFound).ServeHTTP, Unverified, "status 302"},
-		{"keys of another type", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
+		{
+			"keys that redirect", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
+			http.RedirectHandler("/elsewhere", http.StatusFound).ServeHTTP, Unverified, "status 302",
+		},
+		{
+			"keys of another type", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/html")
 				_, _ = io.WriteString(w, jwks(signerKey))
-			}, Unverified, "text/html"},
-		{"huge keys", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
-			json(strings.Repeat(" ", maxDirectoryBytes) + jwks(signerKey)), Unverified, "larger than"},
+			}, Unverified, "text/html",
+		},
+		{
+			"huge keys", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
+			json(strings.Repeat(" ", maxDirectoryBytes) + jwks(signerKey)), Unverified, "larger than",
+		},
 		{"a huge card", func(url, _ string) string {
 			return strings.Repeat(" ", maxDirectoryBytes) + cardOf(url, `"jwks":`+jwks(signerKey))
 		}, nil, Unverified, "larger than"},
-		{"keys that never come", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
-			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unverified, "deadline exceeded"},
+		{
+			"keys that never come", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) },
+			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unverified, "deadline exceeded",
+		},
 		{"keys of someone else", func(url, origin string) string { return cardOf(url, `"jwks_uri":"`+origin+`/keys"`) }, json(jwks(testKey)), Unverified, "no such key"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -111,7 +111,9 @@ Fetched against it:
 	}
 	for _, c := range []struct{ args, want string }{
 		{dir + " --key " + name, "has no PEM block"},
-		{"", "expected DIR"}, {t.TempDir(), "holds no evidence"}, {dir + " --since x", `invalid --since "x"`},
+		{"", "expected DIR"},
+		{t.TempDir(), "holds no evidence"},
+		{dir + " --since x", `invalid --since "x"`},
 	} {
 		if _, stderr, _ := execute(evidenceCommand(), "", strings.Fields(c.args)...); !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: %q", c.args, stderr)

@@ -71,9 +71,16 @@ func TestSet(t *testing.T) {
 func TestDecisionIn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, do, place string }{
-		{"block", "block", ""}, {"block /a/", "block", "/a/"}, {"slow 60/m", "slow", "60/m"}, {"slow none", "slow", "none"},
-		{"snippet 160", "snippet 160", ""}, {"snippet none", "snippet none", ""}, {"snippet 160 /a/", "snippet 160", "/a/"},
-		{"ask train-ai", "ask train-ai", ""}, {"ask train-ai /a/", "ask train-ai", "/a/"}, {"ask *.pdf", "ask", "*.pdf"},
+		{"block", "block", ""},
+		{"block /a/", "block", "/a/"},
+		{"slow 60/m", "slow", "60/m"},
+		{"slow none", "slow", "none"},
+		{"snippet 160", "snippet 160", ""},
+		{"snippet none", "snippet none", ""},
+		{"snippet 160 /a/", "snippet 160", "/a/"},
+		{"ask train-ai", "ask train-ai", ""},
+		{"ask train-ai /a/", "ask train-ai", "/a/"},
+		{"ask *.pdf", "ask", "*.pdf"},
 	} {
 		do, place, err := decisionIn(strings.Fields(tt.args))
 		if string(do) != tt.do || place != tt.place || err != nil {

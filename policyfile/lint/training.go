@@ -36,8 +36,10 @@ var aiCategories = []struct {
 	category crawlers.Category
 	usage    policy.Usage
 }{
-	{crawlers.CategoryAITraining, policy.TrainAI}, {crawlers.CategoryAIInput, policy.AIUse},
-	{crawlers.CategoryAIAssistant, policy.AIUse}, {crawlers.CategoryAIAgent, policy.AIUse},
+	{crawlers.CategoryAITraining, policy.TrainAI},
+	{crawlers.CategoryAIInput, policy.AIUse},
+	{crawlers.CategoryAIAssistant, policy.AIUse},
+	{crawlers.CategoryAIAgent, policy.AIUse},
 }
 
 // leftOpen finds rules against crawlers for AI that leave out others which do the same among other things.
@@ -95,7 +97,7 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 			no = "No"
 		}
 		slices.Sort(asks)
-		var lines []string
+		lines := make([]string, 0, len(asks))
 		for _, u := range slices.Compact(asks) {
 			lines = append(lines, fmt.Sprintf("%s: %s", u, AsWritten(s.Pattern.String())))
 		}

@@ -72,8 +72,15 @@ func TestHeartbeats(t *testing.T) {
 		sequence       int64 // 0: it cannot be read
 		alive, missing int
 	}{
-		{7, 1, 0}, {7, 1, 0}, {7, 1, 0}, {7, 1, 0}, // it may have ended long ago
-		{8, 2, 0}, {8, 2, 0}, {0, 2, 0}, {8, 1, 1}, {8, 1, 1},
+		{7, 1, 0},
+		{7, 1, 0},
+		{7, 1, 0},
+		{7, 1, 0}, // it may have ended long ago
+		{8, 2, 0},
+		{8, 2, 0},
+		{0, 2, 0},
+		{8, 1, 1},
+		{8, 1, 1},
 		{3, 2, 0}, // it was started again
 	} {
 		var m *message
