@@ -167,7 +167,11 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 		}
 	}
 	return merged(all, func(c *Change) string { return fmt.Sprint(c.Hosts, c.Paths, c.Lost, c.Intended) }, func(to, from *Change) {
-		to.Crawlers = append(to.Crawlers, from.Crawlers...)
+		for _, token := range from.Crawlers {
+			if !slices.Contains(to.Crawlers, token) { // another change behind it says the same
+				to.Crawlers = append(to.Crawlers, token)
+			}
+		}
 		to.Kinds[0].Crawlers = to.Crawlers
 	})
 }

@@ -132,3 +132,19 @@ func TestVerifiedOtherwise(t *testing.T) {
 		}
 	}
 }
+
+// An engine whose requests have the user-agent of a blocked crawler is named once, although several changes are behind it.
+func TestCaughtEngineIsNamedOnce(t *testing.T) {
+	t.Parallel()
+	old := load(t, "rules:\n  - for: everyone\n    allow: {crawl: /}\n")
+	now := load(t, "crawlers: {Scraper: {user-agent: Googlebot/2.1}}\nrules:\n  - for: Scraper\n    disallow: {crawl: /a/}\n    enforce: block\n")
+	d := compare.Sites(old, now, compare.Options{})
+	for i := range d.Changes {
+		if names := d.Changes[i].Crawlers; len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {
+			t.Errorf("%q are named more than once", names)
+		}
+	}
+	if !slices.Contains(d.Losses.Names(), "Googlebot") {
+		t.Errorf("Googlebot loses nothing: %q", d.Losses.Names())
+	}
+}
