@@ -137,7 +137,7 @@ func TestOtherServers(t *testing.T) {
 				t.Error(r.Header)
 			}
 			r := a.get(a.front, "/robots.txt", someBrowser, "X-Original-URI", "/x", "X-Forwarded-Uri", "/x")
-			if r.StatusCode != 200 || !strings.Contains(r.body, "User-agent: GPTBot\r\n") || r.Header.Get("Etag") == "" {
+			if r.StatusCode != 200 || !strings.Contains(r.body, "User-agent: GPTBot\n") || r.Header.Get("Etag") == "" {
 				t.Errorf("%s %v\n%q", r.Status, r.Header, r.body)
 			}
 			if r := a.get(a.front, "/.well-known/tdmrep.json", someBrowser); r.StatusCode != 200 || !strings.HasPrefix(r.body, "[") {
@@ -183,7 +183,7 @@ func TestOtherServersSetTheFields(t *testing.T) {
 				t.Errorf("%s %v", r.Status, r.Header)
 			}
 			for _, path := range []string{"/decide/../robots.txt", "/decide/%2e%2e/robots.txt"} { // a document, or a page that is blocked
-				if r := a.get(a.front, path, "GPTBot/1.2", fields...); r.StatusCode != 403 && !strings.Contains(r.body, "User-agent: GPTBot\r\n") {
+				if r := a.get(a.front, path, "GPTBot/1.2", fields...); r.StatusCode != 403 && !strings.Contains(r.body, "User-agent: GPTBot\n") {
 					t.Errorf("%s: %s %s", path, r.Status, r.body)
 				}
 			}

@@ -81,7 +81,7 @@ func TestUndoCommand(t *testing.T) {
 		says       string
 		closed     bool
 	}{
-		{"a new text", closedPolicy + "# new\n", []string{"--yes"}, 3, "no server has confirmed it: the server at " + s.admin + " did not load it: search engines would lose 20 requests", false},
+		{"a new text", closedPolicy + "# new\n", []string{"--yes"}, 3, "no server has confirmed it: the server at " + s.admin + " did not load it: Search engines lose 20 requests", false},
 		{"undo of what is not loaded", "", []string{"--undo"}, 0, "loaded by the server", false},
 		{"undo", "", []string{"--undo"}, 0, "loaded by the server", true},
 		{"a second undo", "", []string{"--undo"}, 1, "not published; to return to the text that was undone, give --yes", true},
@@ -97,7 +97,7 @@ func TestUndoCommand(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", step.name, code, out)
 		}
 		if step.code == 3 {
-			if r := s.sends(step.text); r.StatusCode != http.StatusConflict || !strings.Contains(r.body, "it is not served: search engines would lose") {
+			if r := s.sends(step.text); r.StatusCode != http.StatusConflict || !strings.Contains(r.body, "it is not served: Search engines lose") {
 				t.Errorf("%s: the admin API says %d: %s", step.name, r.StatusCode, r.body)
 			}
 		}
@@ -110,7 +110,7 @@ func TestUndoCommand(t *testing.T) {
 	}
 	// Losses cannot be judged by a text with errors.
 	s.file("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
-	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "The losses of search engines cannot be judged: the published policy has errors.") {
+	if out, code := s.publishes("storage", "--version", "6"); code != 1 || !strings.Contains(out, "the published policy has errors, so the new one cannot be compared with it") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if out, code := s.publishes("storage", "--undo"); code != 0 || !closed() {

@@ -236,7 +236,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	m.result("before", true, out)
 	m.says(out.body, `"undo": true`, `"undo_cost":`, "/news/ is now blocked", "for Googlebot")
 	if !unlimited {
-		m.says(out.body, "search engines would lose 20 requests")
+		m.says(out.body, "Search engines lose 20 requests")
 	}
 	if len(m.log("an undo is served, and it has a cost")) != 1 {
 		t.Error("no alert")
@@ -269,7 +269,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 		m.result("never", true, m.publishes("", "undo&again=yes")) // it was served now
 		m.result("mistake", true, m.publishes(matrixTexts["mistake"], ""))
 	} else {
-		m.says(out.body, "search engines would lose 20 requests")
+		m.says(out.body, "Search engines lose 20 requests")
 	}
 
 	// Hosts of a site's pages apply to all of them.
@@ -316,7 +316,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	rejected := func(name string) {
 		m.t.Helper()
 		if out := m.puts(name, unlimited); !unlimited {
-			m.says(out, "search engines would lose 20 requests")
+			m.says(out, "Search engines lose 20 requests")
 		} else {
 			m.puts("mistake", true)
 		}

@@ -77,7 +77,7 @@ func TestAfternoon(t *testing.T) {
 	r.write(draft)
 	r.follows(link("Check"))
 	r.sees("Search engines lose")
-	r.sees("of Bingbot blocked")
+	r.sees("blocked by line")
 
 	// Without the rule the draft can go live.
 	r.write(policyText)

@@ -91,7 +91,7 @@ var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_s
 	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"1 for the outcome of a claim: holds, does not hold, or cannot be judged. The claim evidence-whole says that the evidence log is whole and signed.", []string{"claim", "outcome"}, nil)
+	"1 for the outcome of a claim: holds, fails, or cannot be judged. The claim evidence-whole says that the evidence log is whole and signed.", []string{"claim", "outcome"}, nil)
 
 func collectClaim(ch chan<- prometheus.Metric, c claim.Claim) {
 	for _, o := range []claim.Outcome{claim.Holds, claim.Fails, claim.CannotBeJudged} {
