@@ -259,7 +259,7 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []pol
 	return v, problems
 }
 
-// addLines adds the lines outside groups, the policy's first, as many as fit.
+// addLines adds the lines outside groups for which there is room, the policy's first.
 func (d *drawing) addLines(p *policy.Policy, o Options, v *varying) {
 	w := writer{eol: d.eol}
 	there := map[string]bool{}

@@ -75,19 +75,27 @@ func addProblem(problems []Problem, kind Kind, field, text string) []Problem {
 
 // readXRobotsTag reads an upstream's lines of X-Robots-Tag. Each line starts with rules for everyone; a user
 // agent and a colon turn to that agent. All rules for one audience are one list, because one author may have
-// spread it over lines. Nothing is malformed: what is unknown stays.
+// spread it over lines. Nothing is malformed: what is unknown stays. A line in the syntax of Robots-Tag is read as one
+// (draft-illyes-repext section 2.1.1).
 func readXRobotsTag(lines []string) (audiences, []Problem) {
 	lists := map[string]*strings.Builder{}
+	add := func(agent, rule string) {
+		b := lists[agent]
+		if b == nil {
+			b = &strings.Builder{}
+			lists[agent] = b
+		}
+		b.WriteString(rule)
+		b.WriteByte(',')
+	}
 	problems := eachLine(lines, XRobotsTagField, lastComma, func(line string, p []Problem) []Problem {
-		splitScopes(line, func(agent, rule string) {
-			b := lists[agent]
-			if b == nil {
-				b = &strings.Builder{}
-				lists[agent] = b
-			}
-			b.WriteString(rule)
-			b.WriteByte(',')
-		})
+		members := newSyntax(line)
+		for _, m := range members {
+			add(m.Token, m.Rules.String())
+		}
+		if members == nil {
+			splitScopes(line, add)
+		}
 		return p
 	})
 	found := audiences{}
@@ -95,6 +103,25 @@ func readXRobotsTag(lines []string) (audiences, []Problem) {
 		found[agent] = robotsrule.Parse(list.String())
 	}
 	return found, problems
+}
+
+// newSyntax returns the members of a line that is a List as in Robots-Tag and has known rules, such as *;noindex, else nil.
+func newSyntax(line string) []Member {
+	if !strings.Contains(line, ";") {
+		return nil
+	}
+	members, odd, how := readRobotsTagLine(strings.Trim(line, " \t"))
+	known := false
+	for _, m := range members {
+		if m.Token != Everyone && (!isKey(m.Token) || robotsrule.IsRule(m.Token)) {
+			return nil
+		}
+		known = known || !m.Rules.WithoutUnknown().IsEmpty()
+	}
+	if how != asWritten || len(odd) > 0 || !known {
+		return nil
+	}
+	return members
 }
 
 // splitScopes calls yield with the rules of a line of X-Robots-Tag and the user agents they are for.

@@ -198,3 +198,30 @@ func TestSharing(t *testing.T) {
 
 // length is the size of lines once an intermediary has joined them.
 func length(lines []string) int { return len(strings.Join(lines, separator)) }
+
+// X-Robots-Tag in the syntax of Robots-Tag means what it would mean there (draft-illyes-repext section 2.1.1).
+func TestXRobotsTagInTheNewSyntax(t *testing.T) {
+	for line, want := range map[string]map[string]string{
+		"*;noindex;nosnippet":             {Everyone: "noindex, nosnippet"},
+		"*;noindex, ExampleBot;nofollow":  {Everyone: "noindex", "examplebot": "nofollow"},
+		"noindex, nofollow":               {Everyone: "noindex, nofollow"},
+		"examplebot: noindex; x":          {"examplebot": "noindex; x"},
+		"noindex;nofollow":                {Everyone: "noindex;nofollow"},
+		"googlebot: nofollow, *;noindex":  {"googlebot": "nofollow, *;noindex"},
+		"*;unknown-rule":                  {Everyone: "*;unknown-rule"},
+		"ExampleBot;max-snippet=50, *;ok": {"examplebot": "max-snippet:50"},
+	} {
+		found, problems := readXRobotsTag([]string{line})
+		got := map[string]string{}
+		for token, rules := range found {
+			if rules.WithoutUnknown() == rules || token == Everyone && want[Everyone] != "" || token != Everyone && want[token] != "" {
+				got[token] = rules.String()
+			}
+		}
+		for token, rules := range want {
+			if got[token] != rules || len(problems) > 0 {
+				t.Errorf("%q: %q for %s, want %q (%v)", line, got[token], token, rules, problems)
+			}
+		}
+	}
+}

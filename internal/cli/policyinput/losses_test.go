@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What search engines may no longer crawl is told, but not spellings of a path that are one path to the server.
+// A path that search engines may no longer crawl is a loss. Another spelling of a disallowed path is not.
 func TestSearchLosses(t *testing.T) {
 	read := func(name, text string) *Input {
 		t.Helper()
