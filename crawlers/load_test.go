@@ -109,7 +109,7 @@ func TestParseFileErrors(t *testing.T) {
 		{"reverse DNS two stars", "proxy-*.example.com", "*-*.example.com", "more than one star"},
 		{"reverse DNS letters", ".crawl.example.com", ".Crawl.example.com", "lower-case"},
 		{"list", "https://example.com/list.json", "ftp://example.com/list.json", "must begin with https://"},
-		{"purpose", "purposes: [search]", "purposes: [se.rch]", `purposes holds "se.rch"`},
+		{"purpose", "purposes: [search]", "purposes: [se_rch]", `purposes holds "se_rch"`},
 		{"pattern", "Example Fetcher/2.0", "(Example", `user-agent "(Example" begins with "("`},
 		{"follows itself", "follows: Googlebot", "follows: examplebot", "follows names itself"},
 		{"robots-only with examples", "robots-only: true,", "robots-only: true, examples: x,", "has no examples"},
