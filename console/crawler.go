@@ -16,6 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 type crawlerData struct {
@@ -30,6 +31,7 @@ type crawlerData struct {
 	Violating []violationDay
 	Refused   int64 // violations that were blocked
 	Evidence  bool
+	Controls  []site.ControlState
 }
 
 // sectionCounts are the requests for one section of the site.
@@ -68,6 +70,9 @@ func crawlerPage(v *view) (*page, error) {
 		d.Card = identity.CardOf(d.Row.Verification).String()
 	}
 	v.chooseIdentity(d, name, v.clients(rows))
+	if d.Row != nil {
+		d.Controls = v.controls(d.Row.Token)
+	}
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r store.Row) bool { return idOf(&r) != d.clientID })
 	d.Chart = v.newChart(d.Label()+", requests", v.series(rows))
 	v.addSeen([]*client{d.client})
@@ -171,6 +176,14 @@ func (v *view) mayWords(name string) string {
 		text += ", of what was asked: the policy has more patterns"
 	}
 	return text + ". "
+}
+
+// controls are the operators' own controls on the host that a page is about; those of one crawler, if token is not "".
+func (v *view) controls(token string) []site.ControlState {
+	if v.Running == nil {
+		return nil
+	}
+	return v.Running.Site.ControlStates(site.ControlScope{Crawler: token, Host: v.MainHost()}, v.Now)
 }
 
 // onlyClient limits a question to the client of a page.

@@ -28,6 +28,7 @@ type whoMayData struct {
 	Known    int // in the catalog
 	All      bool
 	More     string // link to the next page
+	Controls []site.ControlState
 }
 
 type gridRow struct {
@@ -91,6 +92,7 @@ func whoMay(v *view) (*page, error) {
 	for _, a := range rows {
 		v.addRow(d, a, u)
 	}
+	d.Controls = v.controls("")
 	p.Lead = d.lead()
 	return p, nil
 }

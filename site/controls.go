@@ -25,14 +25,25 @@ type ControlState struct {
 	ByHand   string   `json:"by_hand,omitempty"` // what remains to be done
 }
 
+// ControlScope limits ControlStates. Empty fields do not.
+type ControlScope struct {
+	Crawler string // the token of one that a control concerns
+	Host    string
+	Path    string // of Host
+}
+
 // ControlStates lists the operators' own controls against AI training and AI answers, for what the policy disallows.
-func (s *Site) ControlStates(now time.Time) (all []ControlState) {
+func (s *Site) ControlStates(in ControlScope, now time.Time) (all []ControlState) {
+	controls := s.File.Catalog.Controls()
+	if in.Crawler != "" {
+		controls = s.File.Catalog.ControlsOf(in.Crawler)
+	}
 	for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse} {
-		for _, x := range s.File.Catalog.Controls() {
+		for _, x := range controls {
 			if !slices.Contains(x.Takes, u.String()) {
 				continue
 			}
-			if state, wanted := s.controlState(x, u, now); wanted {
+			if state, wanted := s.controlState(x, u, in, now); wanted {
 				all = append(all, state)
 			}
 		}
@@ -40,24 +51,18 @@ func (s *Site) ControlStates(now time.Time) (all []ControlState) {
 	return all
 }
 
-// controlState asks for an example of each pattern for which the policy may disallow the usage.
-func (s *Site) controlState(x crawlers.Control, u policy.Usage, now time.Time) (state ControlState, wanted bool) {
-	state = ControlState{Usage: u.String(), Operator: x.Operator, Costs: x.Also}
+func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope, now time.Time) (state ControlState, wanted bool) {
+	state = ControlState{Usage: u.String(), Operator: x.Operator}
 	costs := map[string]bool{}
-	for i := range s.File.Spec.Rules {
-		r := &s.File.Spec.Rules[i]
-		for q, where := range controlQueries(r, policy.Query{Crawler: s.Policy.Crawler(x.Crawlers[0]), Identity: policy.Verified, Usage: u, Now: now}) {
-			if s.controlWanted(x, q) != r {
-				continue
-			}
-			wanted = true
-			if s.controlSent(x, q) && !slices.Contains(state.Where, where) {
-				state.Where = append(state.Where, where)
-			}
-			for _, taken := range x.Takes {
-				if q.Usage, _ = policy.ParseUsage(taken); s.Policy.Decide(q).Verdict != policy.Disallowed && q.Usage != u {
-					costs[taken] = true
-				}
+	asked := policy.Query{Crawler: s.Policy.Crawler(x.Crawlers[0]), Identity: policy.Verified, Usage: u, Host: in.Host, Path: in.Path, Now: now}
+	for q, where := range s.controlQueries(x, asked) {
+		wanted = true
+		if s.controlSent(x, q) && !slices.Contains(state.Where, where) {
+			state.Where = append(state.Where, where)
+		}
+		for _, taken := range x.Takes {
+			if q.Usage, _ = policy.ParseUsage(taken); s.Policy.Decide(q).Verdict != policy.Disallowed && q.Usage != u {
+				costs[taken] = true
 			}
 		}
 	}
@@ -89,11 +94,33 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, now time.Time) (
 // maxControlHosts bounds the hosts of a rule whose controls are shown.
 const maxControlHosts = 100
 
-// controlQueries yields a query for an example of each pattern and host where a rule disallows the query's usage, and names
+// controlQueries yields the query itself if it has a path and a control is wanted there. Otherwise it yields a query for an
+// example of each pattern, on each host or on the query's, for which a rule decides that the control is wanted. It names
+// the places.
+func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
+	return func(yield func(policy.Query, string) bool) {
+		if q.Path != "" {
+			if s.controlWanted(x, q) != nil {
+				yield(q, q.Path)
+			}
+			return
+		}
+		for i := range s.File.Spec.Rules {
+			r := &s.File.Spec.Rules[i]
+			for q, where := range ruleQueries(r, q) {
+				if s.controlWanted(x, q) == r && !yield(q, where) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ruleQueries yields a query for an example of each pattern and host where a rule disallows the query's usage, and names
 // both.
-func controlQueries(r *policy.Rule, q policy.Query) iter.Seq2[policy.Query, string] {
+func ruleQueries(r *policy.Rule, q policy.Query) iter.Seq2[policy.Query, string] {
 	hosts := r.Hosts[:min(len(r.Hosts), maxControlHosts)]
-	if len(hosts) == 0 {
+	if len(hosts) == 0 || q.Host != "" {
 		hosts = []policy.Host{""}
 	}
 	return func(yield func(policy.Query, string) bool) {
@@ -104,7 +131,7 @@ func controlQueries(r *policy.Rule, q policy.Query) iter.Seq2[policy.Query, stri
 			}
 			for _, host := range hosts {
 				where := s.Pattern.String()
-				if q.Host, q.Path = "", s.Pattern.Example(); host != "" {
+				if q.Path = s.Pattern.Example(); host != "" {
 					q.Host, where = host.Example(), where+" on "+string(host)
 				}
 				if !yield(q, where) {

@@ -98,7 +98,7 @@ func TestControlsOfLongPaths(t *testing.T) {
 func TestControlsOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, hosts: [www.example.com, news.example.com], disallow: {train-ai: /}}]\n"))
-	for _, state := range s.ControlStates(time.Now()) {
+	for _, state := range s.ControlStates(ControlScope{}, time.Now()) {
 		if want := []string{"/ on www.example.com", "/ on news.example.com"}; !slices.Equal(state.Where, want) && state.Sent != "" {
 			t.Errorf("%s: %q, want %q", state.Operator, state.Where, want)
 		}

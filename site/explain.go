@@ -57,8 +57,10 @@ type Explanation struct {
 	Expect   string     `json:"expect,omitempty"` // for a crawler: the line of the policy's expect section that states MayCrawl
 	Usages   []Answer   `json:"usages"`           // about which the policy states something
 	Channels []Channel  `json:"channels"`
-	Rights   []Register `json:"rights,omitempty"`   // what registers say, of those that are on
-	Identity *Identity  `json:"identity,omitempty"` // nil where there is none to verify
+	Rights   []Register `json:"rights,omitempty"` // what registers say, of those that are on
+	// Controls are those of the crawler's operator that the policy needs for the page.
+	Controls []ControlState `json:"operators_controls,omitempty"`
+	Identity *Identity      `json:"identity,omitempty"` // nil where there is none to verify
 }
 
 // Crawler says who was recognized.
@@ -140,6 +142,9 @@ func (s *Site) Explain(q Question) *Explanation {
 	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, &target, clients)}
 	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {
 		e.Rights = s.explainRights(query)
+	}
+	if e.Crawler != nil {
+		e.Controls = s.ControlStates(ControlScope{Crawler: e.Crawler.Token, Host: query.Host, Path: query.Path}, q.Now)
 	}
 	e.Identity = s.explainIdentity(query, evidence[query.Crawler])
 	return e

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
@@ -32,9 +30,6 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 		rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts(),
 	}
 	publish := &s.File.Spec.Publish
-	for _, x := range s.File.Catalog.ControlsOf(s.Policy.CrawlerInfo(q.Crawler).Token) {
-		all = append(all, Register{"control", cmp.Or(s.controlSays(x, q), "nothing"), x.Docs, x.Operator + ", against " + english.List(x.Takes, "and")})
-	}
 	for _, r := range rights.Registers() {
 		licensed := r == &rights.RSL && publish.License != ""
 		answer, ok := registerSays[r]
@@ -108,28 +103,6 @@ func (x rightsQuestion) rsl() []string {
 		return []string{rsl.Describe(x.everyone, x.File.Spec.Rights.Offers) + " in " + publish.RSL}
 	}
 	return []string{x.LicenseLink(x.Host)}
-}
-
-// controlSays returns the published text of an operator's control for a query's URL.
-func (s *Site) controlSays(x crawlers.Control, q policy.Query) string {
-	switch q.Crawler = s.Policy.Crawler(x.Crawlers[0]); x.Kind {
-	case crawlers.ControlToken:
-		if s.File.Spec.Publish.ControlTokens == policy.Off {
-			return ""
-		}
-		says := "User-agent: " + x.Value
-		q.Crawler, q.Usage = s.Policy.Crawler(x.Value), policy.Crawl
-		if lines := s.Robots.Explain(q).Lines; len(lines) > 0 {
-			says += ", " + lines[0].Text
-		}
-		return says
-	case crawlers.ControlRule:
-		rules, _, _ := s.Policy.ControlOf(q)
-		return rules.String()
-	case crawlers.ControlForm:
-		return "nothing: it is set by hand, " + x.Value
-	}
-	return ""
 }
 
 func writeRights(b *strings.Builder, all []Register) {

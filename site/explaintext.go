@@ -36,6 +36,9 @@ func (e *Explanation) WriteText(w io.Writer) error {
 		}
 	}
 	writeRights(&b, e.Rights)
+	if table := ControlsText(e.Controls); table != "" {
+		b.WriteString("\n" + table)
+	}
 	e.Identity.write(&b)
 	if len(e.Usages) > 0 {
 		b.WriteString("\nWhat the policy says about each usage:\n")

@@ -26,7 +26,7 @@ publish: {tdmrep: on, rsl: on, content-signal: reference, usage-tokens: {train-a
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"User-agent: Google-Extended, Disallow: /archive/", "User-agent: No-Training, it may not be used for train-ai",
+		"Google-Extended in robots.txt", "User-agent: No-Training, it may not be used for train-ai",
 		"search=yes, ai-train=no, use=reference", "train-ai=n, search=y", "tdm-reservation: 1", "permits usage search, prohibits usage ai-train in /license.xml",
 	} {
 		if !strings.Contains(b.String(), want) {

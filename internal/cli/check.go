@@ -137,7 +137,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 	c.Diagnostics = append(c.Diagnostics, ds...)
 	if s != nil {
 		c.Policies = append(c.Policies, checkedPolicy{
-			File: name, Tests: len(s.File.Spec.Expect), Hosts: s.File.Summary(time.Now()), Closed: s.File.Closed(), Limits: s.LimitTexts(), Controls: s.ControlStates(time.Now()),
+			File: name, Tests: len(s.File.Spec.Expect), Hosts: s.File.Summary(time.Now()), Closed: s.File.Closed(), Limits: s.LimitTexts(), Controls: s.ControlStates(site.ControlScope{}, time.Now()),
 		})
 	}
 }
@@ -178,7 +178,7 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed
 	}
-	_, err := fmt.Fprintf(out, "%s: %s\n%s%s%s", name, counts, policyfile.SummaryText(hosts, !long), closed, site.ControlsText(s.ControlStates(time.Now())))
+	_, err := fmt.Fprintf(out, "%s: %s\n%s%s%s", name, counts, policyfile.SummaryText(hosts, !long), closed, site.ControlsText(s.ControlStates(site.ControlScope{}, time.Now())))
 	return err
 }
 

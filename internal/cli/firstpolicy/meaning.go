@@ -79,7 +79,7 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	if err := b.writeAnswerEngines(w, policy.Query{Host: places[0].host, Path: places[0].path, Now: now}); err != nil {
 		return err
 	}
-	if table := site.ControlsText(s.ControlStates(now)); table != "" {
+	if table := site.ControlsText(s.ControlStates(site.ControlScope{}, now)); table != "" {
 		if _, err := fmt.Fprint(w, "\n"+table); err != nil {
 			return err
 		}
