@@ -25,6 +25,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -386,6 +387,25 @@ func TestReady(t *testing.T) {
 		d := &changeData{Draft: &draft{}, Keeps: claim.Judge(replay.SearchKeeps, c.subject), Publish: publishBox{WhyNot: c.unmet}}
 		if h := d.Headline(); !strings.HasPrefix(h.Text, c.want) || h.Class != c.class {
 			t.Errorf("%s: the headline is %+v", c.name, h)
+		}
+	}
+}
+
+// The site's own robots.txt, which the server merges, decides where the draft no longer says anything.
+func TestDraftOverTheSitesOwnRobotsTxt(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := robotstxt.Parse([]byte("User-agent: *\nDisallow: /\n"))
+	for _, below := range []*robotstxt.File{nil, own} {
+		v.Running.below = func(string) (*robotstxt.File, bool) { return below, true }
+		old, _ := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n"))
+		now, _ := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {train-ai: /}\n"))
+		got := new(changeData).judgeKeeps(v, v.over(old), v.over(now))
+		if want := map[bool]claim.Outcome{true: claim.Holds, false: claim.Fails}[below == nil]; got.Outcome() != want {
+			t.Errorf("with a file: %v: %s %q", below != nil, got.Text(), got.Lines())
 		}
 	}
 }

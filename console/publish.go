@@ -10,6 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -93,18 +94,18 @@ func (d *changeData) losers() []string {
 
 // judgeKeeps judges whether search engines keep what they have: by the stored traffic, and if there is none, by
 // comparison.
-func (d *changeData) judgeKeeps(v *view) claim.Claim {
+func (d *changeData) judgeKeeps(v *view, old, now *site.Site) claim.Claim {
 	var accepted []string
 	if v.stands().Returns(hashOf(d.Text)) == source.Earlier {
 		accepted = d.Accept
 	}
 	switch r := d.Replay; {
 	case v.Running.first:
-		return replay.Keeps(nil, d.Draft.site, accepted)
+		return replay.Keeps(nil, now, accepted)
 	case r != nil && r.report != nil:
 		return r.report.Keeps(0, accepted)
 	}
-	return replay.Keeps(v.Running.Site, d.Draft.site, accepted)
+	return replay.Keeps(old, now, accepted)
 }
 
 // readOnly says why nothing can be done here with a draft, "" if something can.

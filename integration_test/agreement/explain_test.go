@@ -115,7 +115,7 @@ func (x *exam) explained(q question, e *explanation) {
 		same(x, "explain: identity", q, e.Identity.Assumed, identities[q.client.identity])
 	}
 	asked := policytest.Question{Token: q.token, Identity: q.client.identity, Purposes: q.purposes, Host: q.host}
-	may, place := true, ""
+	may, place, silent := true, "", false // silent: the upstream's robots.txt may decide
 	for i, at := range x.readings(q.path) {
 		if name, _, _ := strings.Cut(at.path, "?"); i == 0 && name == "/robots.txt" {
 			break // RFC 9309 section 2.2.2
@@ -125,12 +125,19 @@ func (x *exam) explained(q question, e *explanation) {
 		if may = a.Verdict != policy.Disallowed; !may || i == 0 {
 			place = x.place(a)
 		}
+		if a.Verdict == policy.Unstated && x.theirs != nil {
+			if may, silent = x.theyAllow(q.token, crawlertest.NormalPath(at.path)), true; !may {
+				x.count("explain: the upstream disallows where the policy is silent")
+			}
+		}
 		if !may {
 			break
 		}
 	}
 	same(x, "explain: may crawl", q, e.MayCrawl, may)
-	same(x, "explain: the line that decides", q, placeOf(e.Reason), place)
+	if !silent {
+		same(x, "explain: the line that decides", q, placeOf(e.Reason), place)
+	}
 	asked.Path = q.path
 	for _, u := range policy.Usages() {
 		if u == policy.Other {
@@ -143,6 +150,10 @@ func (x *exam) explained(q question, e *explanation) {
 			if answer.Usage == u.String() {
 				got, at = answer.Verdict, placeOf(answer.Reason)
 			}
+		}
+		if u == policy.Crawl && a.Verdict == policy.Unstated && x.theirs != nil {
+			same(x, "explain: usages", q, got != "disallowed", x.theyAllow(q.token, crawlertest.NormalPath(q.path)))
+			continue
 		}
 		same(x, "explain: usages", q, u.String()+" "+got+" by line "+at, u.String()+" "+a.Verdict.String()+" by line "+x.place(a))
 	}
@@ -173,7 +184,7 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 		same(x, "explain: robots.txt", q, c.silent(), true)
 		return
 	}
-	file := x.files[q.host].own // which is the answer that explain has
+	file := x.files[q.host].read
 	path := crawlertest.NormalPath(q.path)
 	token, reached := x.readsAs(&robotsFile{read: file}, q.token)
 	if token == "" {

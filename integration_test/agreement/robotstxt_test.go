@@ -62,7 +62,6 @@ type robotsFile struct {
 	host     string
 	body     string
 	read     *crawlertest.RobotsTxt
-	own      *crawlertest.RobotsTxt // what the policy alone comes to
 	losses   []robotsserve.Loss
 	problems []policy.Problem
 }
@@ -124,11 +123,10 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 func (x *exam) rendered(host string) *robotsFile {
 	o := robotsserve.Options{Scheme: "http"}
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
-	own := crawlertest.ReadWithPurposes(string(f.Body))
 	if x.theirs != nil {
 		f, problems, _ = robotsserve.Merge(x.p.site.Policy, host, robotstxt.Parse([]byte(x.p.theirs)), o)
 	}
-	return &robotsFile{host: host, body: string(f.Body), own: own, losses: f.Losses, problems: problems}
+	return &robotsFile{host: host, body: string(f.Body), losses: f.Losses, problems: problems}
 }
 
 // mayCrawl is the answer that robots.txt should give. It addresses every client of a name,
