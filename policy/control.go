@@ -71,8 +71,14 @@ func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsr
 	return info.Control.Rules
 }
 
+// SendsControl reports whether a crawler's Control, or a control token, is sent anywhere.
+func (b *Publish) SendsControl(token string) bool { return b.controlChoice(token) != NoControl }
+
 func (b *Publish) controlChoice(token string) string {
-	for _, c := range b.Controls {
+	if b.Controls == Off {
+		return NoControl
+	}
+	for _, c := range b.ControlChoices {
 		if strings.EqualFold(c.Crawler, token) {
 			return c.Value
 		}

@@ -304,8 +304,8 @@ type Publish struct {
 	ContentUsage     Switch
 	ContentSignal    Switch
 	ContentSignalUse string // the value of "use" in Content-Signal; empty for none
-	ControlTokens    Switch // groups of control tokens say what the policy says about train-ai
-	Controls         []ControlChoice
+	Controls         Switch // Auto: the operators' own controls, as their documents say
+	ControlChoices   []ControlChoice
 	UsageTokens      UsageTokens
 	NoAI             Switch // headers and meta tags say "noai" where train-ai is disallowed
 	TDMRep           Switch
@@ -318,10 +318,11 @@ type Publish struct {
 	AllGroups        bool     // robots.txt names rare crawlers that a rule itself blocks, too
 }
 
-// ControlChoice says when a crawler's Control is sent, instead of where all that it takes away is disallowed.
+// ControlChoice says when the Control of a crawler, or a control token, is sent instead of where the policy disallows all
+// that it takes away.
 type ControlChoice struct {
-	Crawler string
-	Value   string // the rules of the Control: where train-ai or ai-use is disallowed; or NoControl: never
+	Crawler string // or the token
+	Value   string // the rules of a Control: where train-ai or ai-use is disallowed; or NoControl: never
 }
 
 // NoControl is the value of a ControlChoice that keeps a Control from being sent.

@@ -3,7 +3,7 @@
 package policyfile
 
 import (
-	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -13,25 +13,62 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
+var controlWords = []string{"off", "auto"}
+
 func readControls(p *parser, n *yaml.Node, b *policy.Publish) {
+	if n.Kind != yaml.MappingNode {
+		word, _ := p.choice(n, "controls", controlWords...)
+		b.Controls = switchWords[word]
+		return
+	}
 	p.eachPair(n, "controls", func(key, value *yaml.Node) {
-		rules := slices.DeleteFunc(p.catalog.ControlsOf(key.Value), func(x crawlers.Control) bool { return x.Kind != crawlers.ControlRule })
-		if len(rules) == 0 {
+		words := controlValues(key.Value, p.catalog.ControlsOf(key.Value))
+		if len(words) == 0 {
 			known := p.controlled()
-			p.report(posOf(key), "bad-value", Nearest(key.Value, known), "%s has no control that headers can send; %s have one", quote(key.Value), english.List(known, "and"))
+			p.report(posOf(key), "bad-value", Nearest(key.Value, known), "%s has no control that can be sent; %s have one", quote(key.Value), english.List(known, "and"))
 			return
 		}
-		if word, ok := p.choice(value, "the control of "+key.Value, rules[0].Value, policy.NoControl); ok {
-			b.Controls = append(b.Controls, policy.ControlChoice{Crawler: key.Value, Value: word})
+		if word, ok := p.choice(value, "the control of "+key.Value, words...); ok {
+			b.ControlChoices = append(b.ControlChoices, policy.ControlChoice{Crawler: key.Value, Value: word})
 		}
 	})
 }
 
-// controlled lists the crawlers for which headers can send a control.
+// controlValues lists what can be chosen for a token, or for a crawler with rules of its operator; nothing for others.
+func controlValues(token string, controls []crawlers.Control) (words []string) {
+	for _, x := range controls {
+		switch {
+		case x.Kind == crawlers.ControlRule:
+			return []string{x.Value, policy.NoControl}
+		case x.Kind == crawlers.ControlToken && strings.EqualFold(x.Value, token):
+			return []string{policy.NoControl}
+		}
+	}
+	return nil
+}
+
+func printControls(w *printer, b *policy.Publish) {
+	switch {
+	case b.Controls == policy.Off:
+		w.plain("controls", "off")
+	case len(b.ControlChoices) > 0:
+		w.under("controls", func() {
+			for _, c := range b.ControlChoices {
+				w.plain(Scalar(c.Crawler), c.Value)
+			}
+		})
+	}
+}
+
+// controlled lists the crawlers and tokens for which something can be chosen.
 func (p *parser) controlled() (tokens []string) {
 	for _, x := range p.catalog.Controls() {
-		if x.Kind == crawlers.ControlRule {
+		switch x.Kind {
+		case crawlers.ControlRule:
 			tokens = append(tokens, x.Crawlers...)
+		case crawlers.ControlToken:
+			tokens = append(tokens, x.Value)
+		case crawlers.ControlForm:
 		}
 	}
 	return tokens

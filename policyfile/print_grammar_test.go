@@ -210,8 +210,11 @@ func (g *grammar) file() map[string]any {
 				return g.object(1, "www.example.com", text, "*.example.com", text, "*", text)
 			}, "lines", g.some("Clean-param: ref&sid /a/", "Host: www.example.com", "Clean-param: x: y 'z'"), "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "groups", g.pick("short", "all"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "off"), "noai", g.pick("on", "off"),
 				"content-signal", g.pick("on", "off", "immediate", "reference", "full"), "action-requests", g.pick("on", "off"), license, g.pick(licenses[license]...),
-				"control-tokens", g.pick("on", "off"), "controls", func() any {
-					return g.object(1, "Bingbot", g.pick("noarchive", "off"), "Amazonbot", g.pick("noarchive", "off"))
+				"controls", func() any {
+					if word := g.pick("auto", "off", "")(); word != "" {
+						return word
+					}
+					return g.object(1, "Google-Extended", g.pick("off"), "Bingbot", g.pick("noarchive", "off"), "Amazonbot", g.pick("noarchive", "off"))
 				}, "tdmrep", g.pick("on", "off"), "usage-tokens", func() any {
 					return g.object(1, "train-ai", g.pick("No-Training"), "ai-use", g.pick("No_Answers"), "search", g.pick("No-Search"))
 				})

@@ -22,6 +22,10 @@ func renameAll(root *yaml.Node) {
 		renameWords(child(rule, "identity"), renamed.PolicyWords)
 		renameWords(child(rule, "intended"), renamed.PolicyWords)
 	})
+	if publish := child(root, "publish"); publish != nil {
+		renameKeys(publish)
+		renameWords(child(publish, "controls"), renamed.Controls)
+	}
 	tests := child(root, "expect")
 	renameTest(tests)
 	eachValue(tests, renameTest)

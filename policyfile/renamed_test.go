@@ -20,6 +20,7 @@ rules:
   - for: Bingbot
     identity: claimed
     allow: {crawl: /}
+publish: {control-tokens: on}
 expect:
   - claimed PartnerBot may not crawl /
 `
@@ -35,6 +36,7 @@ func TestEarlierNames(t *testing.T) {
 			`p.yaml:2:1: error: "catalogue" is now called "catalog"`, `p.yaml:4:16: error: "kind" is now called "category"`,
 			`intended "refuses-search" is now called "blocks-search"`, `intended "shuts-out-search" is now called "disallows-search"`,
 			`p.yaml:7:15: error: identity "claimed" is now called "any"`, `"claimed" at the beginning of a test is now called "unverified"`,
+			`"control-tokens" is now called "controls"`,
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q in\n%s", want, text)

@@ -19,7 +19,7 @@ rules:
 publish:
   content-usage: on
   content-signal: reference
-  control-tokens: off
+  controls: off
   usage-tokens: {train-ai: No-Training, ai-use: No-Answers}
   tdmrep: on
   rsl: /licenses/site.xml
@@ -68,7 +68,7 @@ func TestRightsDefaults(t *testing.T) {
 	if f == nil {
 		t.Fatal(ds.Text())
 	}
-	if p := f.Spec.Publish; p.RSL != defaultRSLPath || p.ControlTokens != policy.On || p.TDMRep != policy.Off || p.ContentSignal != policy.Off {
+	if p := f.Spec.Publish; p.RSL != defaultRSLPath || p.Controls != policy.Auto || p.TDMRep != policy.Off || p.ContentSignal != policy.Off {
 		t.Errorf("%+v", p)
 	}
 }

@@ -124,19 +124,9 @@ var publishFields = fields[*policy.Publish]{
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 		}),
-	switchKey("control-tokens", "groups for tokens such as Google-Extended, which stand for AI training, where train-ai is disallowed",
-		func(b *policy.Publish) *policy.Switch { return &b.ControlTokens }, "on", "off"),
-	key("controls", "when a rule such as noarchive is sent to a crawler because its operator documents it against AI: a map of crawlers to the rule (where train-ai or ai-use is disallowed) or off; the default is where all that it takes away is disallowed",
-		namedShape("controls by crawler", textShape("a crawler with such a control", ""), textShape("the rule, or off", "")), readControls,
-		func(w *printer, b *policy.Publish) {
-			if len(b.Controls) > 0 {
-				w.under("controls", func() {
-					for _, c := range b.Controls {
-						w.plain(Scalar(c.Crawler), c.Value)
-					}
-				})
-			}
-		}),
+	key("controls", "the operators' own controls against AI, such as the token Google-Extended, and noarchive for Bingbot: off, auto (where all that a control takes away is disallowed), or a map of crawlers and tokens to off, or to the crawler's rule, which is then sent where train-ai or ai-use is disallowed; the default is auto",
+		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token with such a control", ""), textShape("the rule, or off", ""))}},
+		readControls, printControls),
 	subMap("usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
 	switchKey("noai", "the words noai and noimageai in headers and meta tags, where train-ai is disallowed for everyone",
@@ -170,7 +160,7 @@ func switchWord(s policy.Switch, words []string) string {
 	return ""
 }
 
-var defaultPublish = policy.Publish{ContentUsage: policy.On, ControlTokens: policy.On}
+var defaultPublish = policy.Publish{ContentUsage: policy.On, Controls: policy.Auto}
 
 const maxPreamble = 32 << 10
 

@@ -28,9 +28,9 @@ func Registers() []*Register {
 // Registers that are not vocabularies.
 var (
 	ControlTokens = Register{
-		Name: "control token", Key: "control-tokens", Document: "the operator's pages", Readers: "the operator of the token, for AI training",
+		Name: "control token", Key: "controls", Document: "the operator's pages", Readers: "the operator of the token, for AI training",
 		Carries: func(p *policy.Publish, u policy.Usage) bool {
-			return p.ControlTokens != policy.Off && u == policy.TrainAI
+			return p.Controls != policy.Off && u == policy.TrainAI
 		},
 	}
 	UsageTokens = Register{

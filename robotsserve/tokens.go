@@ -16,14 +16,14 @@ import (
 
 // controls gives control tokens units of their own where training is disallowed.
 func (g *grouping) controls(units []unit) []unit {
-	if g.p.Spec().Publish.ControlTokens == policy.Off || !g.disallowsTraining {
+	if g.p.Spec().Publish.Controls == policy.Off || !g.disallowsTraining {
 		return units
 	}
 	listed := map[string]bool{}
 	var others, more []unit
 	split := func(u unit, info *crawler) bool {
 		token := g.p.ControlToken(g.p.Crawler(info.Token), g.host)
-		if !token.Closes() {
+		if !g.p.Spec().Publish.SendsControl(info.Token) || !token.Closes() {
 			return false
 		}
 		u.infos, u.control = []*crawler{info}, &token

@@ -23,7 +23,7 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 	n := tally{}
 	for range *policies {
 		spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl, policy.TrainAI, policy.TrainAI, policy.AIUse, policy.Other}})
-		spec.Publish = policy.Publish{ContentUsage: policy.On, ControlTokens: policy.On, UsageTokens: policy.UsageTokens{"No-Training", "No-Answers", "No-Search"}}
+		spec.Publish = policy.Publish{ContentUsage: policy.On, Controls: policy.Auto, UsageTokens: policy.UsageTokens{"No-Training", "No-Answers", "No-Search"}}
 		spec.Crawlers = slices.Clone(spec.Crawlers)
 		spec.Crawlers[3].ControlsTraining, spec.Crawlers[3].Main = true, []string{"", "BetaBot", "AlphaBot"}[r.IntN(3)] // Beta-Extended
 		p := compile(t, spec)
@@ -76,7 +76,7 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 func TestTokenGroupsOpenWhatEveryVoiceOpens(t *testing.T) {
 	spec := &policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Example-Extended", RobotsOnly: true, ControlsTraining: true}, {Token: "ExampleBot"}},
-		Publish:  policy.Publish{ControlTokens: policy.On, UsageTokens: policy.UsageTokens{"No-Training"}},
+		Publish:  policy.Publish{Controls: policy.Auto, UsageTokens: policy.UsageTokens{"No-Training"}},
 	}
 	everyone := []policy.Audience{{Kind: policy.ForEveryone}}
 	all, news := pathpattern.All, pathpattern.MustParse("/news/")

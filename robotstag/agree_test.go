@@ -37,8 +37,9 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 		spec.Crawlers = slices.Clone(spec.Crawlers)
 		spec.Crawlers[2].Control = &policy.Control{Rules: robotsrule.Of("noarchive"), Takes: []policy.Usage{policy.TrainAI}}
 		spec.Crawlers[4].Control = &policy.Control{Rules: robotsrule.Of("noarchive"), Takes: []policy.Usage{policy.TrainAI, policy.AIUse}}
+		spec.Publish.Controls = policy.Auto
 		if choice := r.IntN(3); choice > 0 {
-			spec.Publish.Controls = []policy.ControlChoice{{Crawler: spec.Crawlers[4].Token, Value: []string{"", "noarchive", policy.NoControl}[choice]}}
+			spec.Publish.ControlChoices = []policy.ControlChoice{{Crawler: spec.Crawlers[4].Token, Value: []string{"", "noarchive", policy.NoControl}[choice]}}
 		}
 		p, err := policy.Compile(spec)
 		if err != nil {

@@ -82,7 +82,7 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 	case len(state.Where) > 0:
 		state.Sent = x.Value + " to " + english.List(x.Crawlers, "and")
 	case x.Kind == crawlers.ControlToken:
-		state.ByHand = `write "control-tokens: on" under publish`
+		state.ByHand = `write "controls: auto" under publish, or delete "` + x.Value + `: off" there`
 	case x.Kind == crawlers.ControlRule:
 		state.ByHand = fmt.Sprintf(`write "publish: {controls: {%s: %s}}"`, x.Crawlers[0], x.Value)
 	default:
@@ -159,7 +159,7 @@ func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
 func (s *Site) controlSent(x crawlers.Control, q policy.Query) bool {
 	switch x.Kind {
 	case crawlers.ControlToken:
-		return s.File.Spec.Publish.ControlTokens != policy.Off
+		return s.File.Spec.Publish.SendsControl(x.Value)
 	case crawlers.ControlRule:
 		rules, _, _ := s.Policy.ControlOf(q)
 		return !rules.IsEmpty()

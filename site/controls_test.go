@@ -62,6 +62,8 @@ func TestOperatorsControls(t *testing.T) {
 		{"not in Copilot, whatever it costs", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: Bingbot, disallow: {ai-use: /}}]", told{bing: true}},
 		{"no training, no answers, no copies by Bing", `rules: [{for: Bingbot, disallow: {train-ai: /, ai-use: /, preserve: /}}]`, told{bing: true}},
 		{"no training, but no tag for Amazon", "publish: {controls: {Amazonbot: off}}\nrules: [{for: everyone, disallow: {train-ai: /}}]", told{google: true, apple: true}},
+		{"no training, but Google may ground answers", "publish: {controls: {Google-Extended: off}}\nrules: [{for: everyone, disallow: {train-ai: /}}]", told{apple: true, amazon: true}},
+		{"no training, but nothing that an operator has for itself", "publish: {controls: off}\nrules: [{for: everyone, disallow: {train-ai: /}}]", told{}},
 		{"no training with another part of the site", `rules: [{for: everyone, disallow: {train-ai: /archive/}}]`, told{}},
 		{
 			"no AI at all, search stays", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: category:ai, disallow: {crawl: /}}, {for: everyone, disallow: {train-ai: /, ai-use: /}}]",

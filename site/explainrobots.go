@@ -96,7 +96,7 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 	purposeless := verified
 	purposeless.Purposes = nil
 	switch {
-	case same(q), disallowed && info.ControlsTraining && s.File.Spec.Publish.ControlTokens != policy.Off:
+	case same(q), disallowed && info.ControlsTraining && s.File.Spec.Publish.SendsControl(info.Token):
 		return "" // a line of a control token is about train-ai, and names its rule
 	case info.Signer:
 		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt cannot name this client, "+

@@ -22,7 +22,7 @@ import (
 
 // allRegisters has every register on.
 var allRegisters = policy.Publish{
-	ACAP: policy.Full, ContentUsage: policy.On, ContentSignal: policy.On, ContentSignalUse: "reference", ControlTokens: policy.On,
+	ACAP: policy.Full, ContentUsage: policy.On, ContentSignal: policy.On, ContentSignalUse: "reference", Controls: policy.Auto,
 	UsageTokens: policytest.UsageTokens, TDMRep: policy.On, RSL: "/license.xml",
 }
 

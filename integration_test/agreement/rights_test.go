@@ -24,7 +24,7 @@ func (t *tally) countRegisters(p *policy.Publish) {
 		name string
 		on   bool
 	}{
-		{"control-tokens", p.ControlTokens == policy.On},
+		{"controls", p.Controls != policy.Off},
 		{"usage-tokens", p.UsageTokens != policy.UsageTokens{}},
 		{"content-signal", p.ContentSignal == policy.On},
 		{"content-usage", p.ContentUsage != policy.Off},
@@ -45,7 +45,7 @@ func (t *tally) countRegisters(p *policy.Publish) {
 // controlsTraining reports whether a token controls the AI training of an operator, and the
 // policy publishes its decision under the token.
 func (x *exam) controlsTraining(token string) bool {
-	return x.p.spec.Publish.ControlTokens == policy.On && slices.ContainsFunc(x.p.spec.Crawlers, func(c policy.Crawler) bool {
+	return x.p.spec.Publish.Controls != policy.Off && slices.ContainsFunc(x.p.spec.Crawlers, func(c policy.Crawler) bool {
 		return c.RobotsOnly && c.Category == "ai-training" && strings.EqualFold(c.Token, token)
 	})
 }

@@ -148,7 +148,6 @@ var examples = map[string][2]string{
 	"publish.user-agent-purpose":    ofKey("publish", "{user-agent-purpose: off}", "{user-agent-purpose: on}"),
 	"publish.content-usage":         ofKey("publish", "{content-usage: off}", "{content-usage: on}"),
 	"publish.content-signal":        ofKey("publish", "{content-signal: on}", "{content-signal: full}"),
-	"publish.control-tokens":        ofKey("publish", "{control-tokens: off}", "{control-tokens: on}"),
 	"publish.controls":              ofKey("publish", "{controls: {Bingbot: noarchive}}", "{controls: {Bingbot: off}}"),
 	"publish.usage-tokens":          ofKey("publish", "{usage-tokens: {search: a}}", "{usage-tokens: {search: b}}"),
 	"publish.usage-tokens.search":   ofKey("publish", "{usage-tokens: {search: a}}", "{usage-tokens: {search: b}}"),

@@ -17,7 +17,7 @@ func TestLossesByTheTable(t *testing.T) {
 		everyone = "rules:\n  - for: everyone\n"
 		scraper  = "crawlers:\n  Scraper: {user-agent: \"Googlebot/2.1\"}\n"
 		scrapes  = "rules:\n  - for: Scraper\n    disallow: {crawl: /news/}\n    enforce: block\n"
-		silent   = "publish: {content-usage: off, control-tokens: off}\n"
+		silent   = "publish: {content-usage: off, controls: off}\n"
 		gone     = everyone + "    robots-tag: ['unavailable_after: "
 	)
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestLossesByTheTable(t *testing.T) {
 // A policy that publishes and blocks the same as before takes nothing away, whatever its rules say.
 func TestRulesThatNobodyReadsChangeNothing(t *testing.T) {
 	t.Parallel()
-	old := load(t, "publish: {acap: off, content-usage: off, control-tokens: off}\nrules:\n  - for: everyone-else\n    disallow: {crawl: /a/}\n  - for: [YandexMobileBot, AdsBot-Google]\n    allow: {crawl: /}\n")
+	old := load(t, "publish: {acap: off, content-usage: off, controls: off}\nrules:\n  - for: everyone-else\n    disallow: {crawl: /a/}\n  - for: [YandexMobileBot, AdsBot-Google]\n    allow: {crawl: /}\n")
 	now := load(t, "rules:\n  - for: everyone\n    disallow: {crawl: /a/}\n")
 	for _, s := range []string{"loss", "gain"} {
 		d := compare.Sites(old, now, compare.Options{})

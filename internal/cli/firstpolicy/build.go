@@ -82,7 +82,7 @@ func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
 		maps.Copy(b.comments, imported.Comments)
 		b.spec.Publish.ContentUsage = empty.Spec.Publish.ContentUsage
 		if a.To[Training] == No || a.To[AIAnswers] == No {
-			b.spec.Publish.ControlTokens = empty.Spec.Publish.ControlTokens
+			b.spec.Publish.Controls = empty.Spec.Publish.Controls
 		}
 		if len(b.spec.Rules) > 0 {
 			b.comments[0] = strings.TrimSpace("From " + a.From + ".\n" + b.comments[0])

@@ -10,9 +10,11 @@ type Names map[string]string
 
 var (
 	// PolicyKeys are keys of the policy file.
-	PolicyKeys = Names{"catalogue": "catalog", "kind": "category"}
+	PolicyKeys = Names{"catalogue": "catalog", "kind": "category", "control-tokens": "controls"}
 	// PolicyWords are values of the policy file.
 	PolicyWords = Names{"claimed": "any", "refuses-search": "blocks-search", "shuts-out-search": "disallows-search", "unclassified": "none"}
+	// Controls are values of publish: controls, which had the name control-tokens.
+	Controls = Names{"on": "auto"}
 	// Tests are the words with which a test in a policy file can begin.
 	Tests = Names{"claimed": "unverified"}
 	// Options are options of the Caddyfile.

@@ -60,7 +60,7 @@ func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 // controlled reports whether the own rules of an operator are sent to its crawler, for one identity.
 func controlled(spec *policy.Spec, q Question) bool {
 	control := crawler(spec, q.Token).Control
-	if control == nil {
+	if control == nil || spec.Publish.Controls == policy.Off {
 		return false
 	}
 	disallowed := func(u policy.Usage, path string) bool {
@@ -69,7 +69,7 @@ func controlled(spec *policy.Spec, q Question) bool {
 		return Decide(spec, q).Verdict == policy.Disallowed
 	}
 	choice := ""
-	for _, c := range spec.Publish.Controls {
+	for _, c := range spec.Publish.ControlChoices {
 		if strings.EqualFold(c.Crawler, q.Token) {
 			choice = c.Value
 		}

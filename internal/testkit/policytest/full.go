@@ -221,7 +221,7 @@ func finishRights(spec *policy.Spec) {
 	r := rand.New(rand.NewPCG(h.Sum64(), 0))
 	onOff := func() policy.Switch { return policy.Switch(r.IntN(2)) }
 	p := &spec.Publish
-	p.ControlTokens, p.TDMRep = oneOf(r, policy.On, policy.On, policy.Off), onOff()
+	p.Controls, p.TDMRep = oneOf(r, policy.Auto, policy.Auto, policy.Off), onOff()
 	if p.ContentSignal == policy.On {
 		p.ContentSignalUse = oneOf(r, "", "immediate", "reference", "full")
 	}
@@ -257,7 +257,7 @@ func finishRights(spec *policy.Spec) {
 // AllRegisters switches every register of rights on.
 func AllRegisters(spec *policy.Spec) {
 	p := &spec.Publish
-	p.ControlTokens, p.UsageTokens, p.TDMRep, p.ContentSignal, p.NoAI = policy.On, UsageTokens, policy.On, policy.On, policy.On
+	p.Controls, p.UsageTokens, p.TDMRep, p.ContentSignal, p.NoAI = policy.Auto, UsageTokens, policy.On, policy.On, policy.On
 	if p.ContentUsage == policy.Off {
 		p.ContentUsage = policy.On
 	}
