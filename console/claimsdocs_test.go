@@ -21,10 +21,10 @@ var updateClaims = flag.Bool("update", false, "write the table of claims in docs
 
 // blindSpotNames are what can make a claim false.
 var blindSpotNames = []string{
-	"requests that were not recorded", "rows folded or summed up", "a database put back or deleted", "a silent or dead server, or unsent rows",
+	"unrecorded requests", "rows folded or summed up", "a database put back or deleted", "a silent or dead server, or unsent rows",
 	"clocks apart", "traffic of another policy or host", "a period without traffic, or a first week", "a search engine that never came",
 	"verified and unverified requests mixed", "a log that is cut, of another format, or without User-Agents", "blocking, limits, impostors and letter case of the server",
-	"settings that decide nothing", "the site's own robots.txt", "options of the Caddyfile", "an identity that cannot be proven", "lists too old",
+	"settings without decisions", "the site's own robots.txt", "options of the Caddyfile", "an identity that cannot be proven", "lists too old",
 	"crawlers that follow another's group", "user-agent patterns that catch other crawlers", "another catalog", "dates that pass", "tests that are not run again",
 	"no previous policy", "rules with the same name", "a version read by another identity", "robots.txt in another form", "evidence restored or downloaded in part", "an outage",
 }
@@ -40,7 +40,7 @@ const loads = "open: "
 
 var claimMatrix = map[string]judged{
 	"search-keeps": {map[string]string{
-		"requests that were not recorded": "TestSearchKeeps", "rows folded or summed up": "TestSearchKeepsWithRowsThatLackData",
+		"unrecorded requests": "TestSearchKeeps", "rows folded or summed up": "TestSearchKeepsWithRowsThatLackData",
 		"a database put back or deleted":          loads + "a database cannot tell; the sentence names the first and the last day",
 		"a silent or dead server, or unsent rows": "TestSearchKeepsAgainstTheTruth",
 		"clocks apart":                              "TestGapsOfAFleet",
@@ -56,29 +56,29 @@ var claimMatrix = map[string]judged{
 	}, "it is about rules and requests, not about what was read, published or signed"},
 	"ready": {map[string]string{"tests that are not run again": "TestHeadline"}, "it has the gaps of search-keeps (TestReady), and its other conditions are about the draft alone"},
 	"nothing-changes": {map[string]string{
-		"settings that decide nothing": "TestEveryKeyIsCompared", "blocking, limits, impostors and letter case of the server": "TestEveryKeyIsCompared",
+		"settings without decisions": "TestEveryKeyIsCompared", "blocking, limits, impostors and letter case of the server": "TestEveryKeyIsCompared",
 		"user-agent patterns that catch other crawlers": "TestEveryKeyIsCompared", "crawlers that follow another's group": "TestEveryKeyIsCompared",
 		"the site's own robots.txt": "TestCommandsKnowTheFileBelow", "another catalog": "TestSearchLosesByCatalog", "dates that pass": "TestEveryKeyIsCompared",
 	}, "it compares two files under one program and one Caddyfile; no traffic, list, clock or server is part of it"},
 	"no-alarm": {map[string]string{
-		"requests that were not recorded": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet",
+		"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet",
 		"tests that are not run again": "TestDatesAreAskedAgain", "lists too old": "TestCheckSaysWhatCannotBeProven", "an identity that cannot be proven": "TestCheckSaysWhatCannotBeProven",
 		"evidence restored or downloaded in part": "TestHealthVerifiesTheEvidence",
 		"a database put back or deleted":          loads + "a database cannot tell",
 	}, "it sums up notices, each of which has its own test; it says what was checked, not more"},
 	"none-blocked-unmeant": {map[string]string{
-		"requests that were not recorded": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
+		"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
 		"verified and unverified requests mixed": "TestClaimsAreOfOneIdentity", "rules with the same name": "TestIntendedIsTheRuleItself",
 	}, "it counts what servers recorded as blocked in 24 hours, whatever the file or the catalog said"},
 	"in-force":        {map[string]string{"an outage": "TestInForceOnlyAsRecorded", "tests that are not run again": "TestDatesAreAskedAgain"}, "it is what servers recorded each minute"},
-	"none-unrecorded": {map[string]string{"requests that were not recorded": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet"}, "it is about the recorders alone"},
+	"none-unrecorded": {map[string]string{"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet"}, "it is about the recorders alone"},
 	"has-read": {map[string]string{
 		"a version read by another identity": "TestClaimsAreOfOneIdentity", "robots.txt in another form": "TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "TestClaimsAreOfOneIdentity",
 		"a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
 	}, "it is about the robots.txt that crawlers fetched, by its text as it was sent"},
 	"obeyed": {map[string]string{
 		"a version read by another identity": "TestClaimsAreOfOneIdentity", "robots.txt in another form": "TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "TestClaimsAreOfOneIdentity",
-		"requests that were not recorded": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
+		"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
 		"an identity that cannot be proven": "TestClaimsAreOfOneIdentity",
 	}, "it compares each request with the text that this identity had fetched before"},
 	"evidence-whole":   {map[string]string{"evidence restored or downloaded in part": "TestHealthVerifiesTheEvidence"}, "it is about the lines of a file and their signatures"},

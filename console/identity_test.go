@@ -70,7 +70,7 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 	violates := func(v *activity.Request) { v.Violation = true }
 	var all []activity.Request
 	for _, r := range [][]activity.Request{
-		// A verified Googlebot has read the version before; an unverified one the newest, which it violates.
+		// A verified Googlebot has read the previous version; an unverified one the newest, which it violates.
 		times(1, request("Googlebot", "search", activity.Verified, activity.Allowed, reads("t1", "000000000000", "0.1", "https"))),
 		times(41, request("Googlebot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Robots = "t1" })),
 		times(1, request("Googlebot", "search", activity.Unverified, activity.Allowed, reads("t2", live.ID[:12], live.Number, "https"))),

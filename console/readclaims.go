@@ -69,7 +69,8 @@ func (v *view) judgeBehavior(n behavior) claim.Claim {
 
 // sentences returns a claim with its gaps, to go on in a text.
 func sentences(c claim.Claim) string {
-	all := []string{sentence(c.Text())}
+	all := make([]string, 1, 1+len(c.Gaps()))
+	all[0] = sentence(c.Text())
 	for _, g := range c.Gaps() {
 		all = append(all, sentence(g.What))
 	}

@@ -228,7 +228,7 @@ func (h *Handler) mode() policy.Mode {
 	return h.MaxMode
 }
 
-// Upstream returns the robots.txt of a host in the handlers that follow, as it was fetched last; nil if there is none. It
+// Upstream returns the robots.txt of a host in the handlers that follow: the last fetched one, or nil if there is none. It
 // also reports whether they have answered yet.
 func (h *Handler) Upstream(host string) (below *robotstxt.File, known bool) {
 	if h.robots == nil || h.robots.upstreams == nil {

@@ -304,7 +304,7 @@ type Publish struct {
 	ContentUsage     Switch
 	ContentSignal    Switch
 	ContentSignalUse string // the value of "use" in Content-Signal; empty for none
-	Controls         Switch // Auto: the operators' own controls, as their documents say
+	Controls         Switch // Auto: the operators' own controls that their documents describe
 	ControlChoices   []ControlChoice
 	UsageTokens      UsageTokens
 	NoAI             Switch // headers and meta tags say "noai" where train-ai is disallowed

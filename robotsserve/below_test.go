@@ -24,7 +24,7 @@ func (r googleReader) Allowed(path string) bool {
 }
 
 // A name of the site that Google's parser reads in a crawler's name joins that crawler's group for such readers, and the
-// other way round. It opens nothing in either.
+// other way round. It does not open any path in either.
 func TestNamesThatAreCutOpenNothing(t *testing.T) {
 	spec := &policy.Spec{
 		Publish:  policy.Publish{AllGroups: true},
@@ -67,7 +67,7 @@ func TestNamesThatAreCutOpenNothing(t *testing.T) {
 	}
 }
 
-// A line of the site that is too long is shortened to its beginning, or left out by itself if it allows.
+// A line of the site that is too long is shortened to its beginning, or left out alone if it allows.
 func TestLongLinesOfTheSite(t *testing.T) {
 	for name, long := range map[string]string{"ASCII": strings.Repeat("a", 17<<10), "beyond ASCII": strings.Repeat("ü", 3000)} {
 		theirs := "User-agent: *\nDisallow: /keep/\nDisallow: /" + long + "\nAllow: /keep/" + long + "\n"

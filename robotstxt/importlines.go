@@ -68,7 +68,7 @@ const (
 	maxOtherLine  = 2000
 )
 
-// otherLines takes over the lines for the whole file.
+// otherLines copies the lines about the whole file.
 func (im *importer) otherLines() {
 	all := im.f.OtherLines()
 	lines := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return len(text) > maxOtherLine })

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Lines of others for the whole file are kept by import and merge, and those of a group by merge.
+// Lines of others for the whole file are kept by import and merge, and lines of a group by merge.
 func TestOtherLinesAreKept(t *testing.T) {
 	const file = "Clean-param: top\nUser-agent: *\nDisallow: /a/\nRequest-rate: 1/5\nclean-param: ref&sid /articles/ # sessions\nHost: www.example.com\n\n" +
 		"User-agent: Bingbot\nDisallow: /b/\nClean-param: ref&sid /articles/\nVisit-time: 0400-0845\n"

@@ -58,7 +58,7 @@ type Explanation struct {
 	Usages   []Answer   `json:"usages"`           // about which the policy states something
 	Channels []Channel  `json:"channels"`
 	Rights   []Register `json:"rights,omitempty"` // what registers say, of those that are on
-	// Controls are those of the crawler's operator that the policy needs for the page.
+	// Controls lists the controls of the crawler's operator that the policy needs for the page.
 	Controls []ControlState `json:"operators_controls,omitempty"`
 	Identity *Identity      `json:"identity,omitempty"` // nil where there is none to verify
 }

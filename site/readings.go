@@ -61,7 +61,7 @@ type readerOf struct {
 }
 
 // Readings remembers the last reading of each crawler, identity and host. The policies of the
-// versions are few and held, as they know what each version says.
+// versions are few and held, because they know the text of each version.
 type Readings struct {
 	maxReaders, maxSites int
 

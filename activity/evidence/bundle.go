@@ -81,7 +81,7 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 	return nil
 }
 
-// ExcerptName is the name of the file of an excerpt. Its signature is beside it.
+// ExcerptName is the name of the file of an excerpt. Its signature is a file next to it.
 const ExcerptName = "excerpt.jsonl"
 
 // Excerpt is the first line of an excerpt: what it has of a log.

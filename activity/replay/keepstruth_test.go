@@ -113,7 +113,7 @@ func TestSearchKeepsAgainstTheTruth(t *testing.T) {
 	}
 }
 
-// losesWhole reports whether a search engine loses nearly a whole host, by an evaluator of its own.
+// losesWhole reports whether a search engine loses nearly a whole host, by the independent evaluator.
 func losesWhole(specs [2]*policy.Spec, texts [2]func(string) string) bool {
 	ages := time.Date(4000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, host := range []string{"www.example.com", "a.b.example.com", "b.example.com", "example.com", "example.org"} {

@@ -17,7 +17,7 @@ import (
 type Period struct{ From, To time.Time }
 
 // maxPause bounds the pause between two records of a server that something is in force. In a longer one it was down, or
-// could not record, and nobody knows what was in force.
+// could not record, and it is unknown what was in force.
 const maxPause = 3 * time.Minute
 
 // current says that a publication of a source is in force, and when the store recorded that last.

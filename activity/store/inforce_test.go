@@ -9,7 +9,7 @@ import (
 )
 
 // A publication was in force only while a server recorded that: not while the server was down or paused, and not after its
-// end. A restart within moments is no pause.
+// end. A restart within moments makes no pause.
 func TestInForceOnlyAsRecorded(t *testing.T) {
 	t.Parallel()
 	dir, now, ctx := t.TempDir(), start, t.Context()

@@ -223,7 +223,7 @@ func (s *side) overrides(a, d *policy.Statement) bool {
 	})
 }
 
-// line is what a statement says, to compare it with those of another policy.
+// line describes a statement, to compare it with statements of another policy.
 func (s *side) line(st *policy.Applied) string {
 	return fmt.Sprintf("%t %d %q %d %d %t %q %t %t %d %s", st.Statement.Usage == policy.Other, st.Audience.Kind, st.Audience.Name, st.Tier, st.Host, st.Direct,
 		st.Statement.Qualifiers.Strings(), s.isOver(st.Statement), st.Statement.Allow, s.p.Mode(policy.Decision{Rule: st.Rule}), st.Statement.Pattern)

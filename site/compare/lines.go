@@ -15,7 +15,7 @@ import (
 // maxSampled bounds the patterns about which lines other than decisions are asked.
 const maxSampled = 2000
 
-// lines compares what is said to a subject beside decisions: crawl-delays, limits,
+// lines compares what a subject reads besides decisions: crawl-delays, limits,
 // application directives and rules of engines.
 func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
 	// compare asks both what they say about the paths of a pattern, "" for nothing.

@@ -162,7 +162,7 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 }
 
 // UnknownCrawlers returns, as errors, the diagnostics about names that no crawler has, and that an earlier text did not
-// have. A file may name such a crawler, but a new decision about it is probably a mistake: it reaches no one.
+// have. A file may name such a crawler, but a new decision about it is probably a mistake: it does not reach any crawler.
 func UnknownCrawlers(now, earlier policyfile.Diagnostics) (all policyfile.Diagnostics) {
 	for _, d := range now {
 		old := slices.ContainsFunc(earlier, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })
