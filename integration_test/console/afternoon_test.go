@@ -98,7 +98,7 @@ func TestAfternoon(t *testing.T) {
 	b.Open(n.console+"published", "document.title", &title)
 	r.sees("Let PerplexityBot in again")
 	var readers string
-	b.Eval(`[...document.querySelectorAll("table tr")].map((e) => e.innerText.replace(/\s+/g, " ")).find((x) => x.startsWith("PerplexityBot"))`, &readers)
+	b.Eval(`[...document.querySelectorAll("table tr")].map((e) => e.innerText.replace(/\s+/g, " ")).find((x) => x.startsWith("PerplexityBot Unverified"))`, &readers)
 	var live string
 	b.Eval(`document.querySelector(".timeline .now h3").innerText`, &live)
 	if version, _, _ := strings.Cut(live, " "); version == "" || !strings.Contains(readers, version) {
