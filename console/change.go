@@ -19,7 +19,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -288,10 +287,7 @@ func (v *view) check(d *changeData) error {
 
 // judge finds what search engines lose by the draft.
 func (v *view) judge(d *changeData) {
-	var o compare.Options
-	for _, h := range v.may {
-		o.Hosts = append(o.Hosts, policy.Host(h))
-	}
+	o := compare.Options{Hosts: hostsOf(v.may)}
 	old, now := v.over(v.Running.Site), v.over(d.Draft.site)
 	diff := compare.Sites(old, now, o)
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
@@ -299,7 +295,7 @@ func (v *view) judge(d *changeData) {
 		t := traffic{store: v.store, policy: v.Running.Name, hosts: v.may, shown: v.shown, days: v.ReplayDays()}
 		d.Replay = t.replay(v.ctx, old, now, v.Now)
 	}
-	d.Keeps = d.judgeKeeps(v, old, now)
+	d.Keeps = d.judgeKeeps(v)
 }
 
 // over puts the site's own robots.txt below a policy, where the server merges it and knows it.

@@ -19,7 +19,7 @@ import (
 
 var updateClaims = flag.Bool("update", false, "write the table of claims in docs/contributing/claims.md")
 
-// blindSpotNames are what can make a claim false.
+// blindSpotNames lists the blind spots that can make a claim false.
 var blindSpotNames = []string{
 	"unrecorded requests", "rows folded or summed up", "a database put back or deleted", "a silent or dead server, or unsent rows",
 	"clocks apart", "traffic of another policy or host", "a period without traffic, or a first week", "a search engine that never came",

@@ -10,7 +10,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -93,19 +92,15 @@ func (d *changeData) losers() []string {
 }
 
 // judgeKeeps judges whether search engines keep what they have: by the stored traffic, and if there is none, by
-// comparison.
-func (d *changeData) judgeKeeps(v *view, old, now *site.Site) claim.Claim {
-	var accepted []string
+// comparison. All losses of a version that was served earlier must be accepted, so it is judged by comparison alone.
+func (d *changeData) judgeKeeps(v *view) claim.Claim {
 	if v.stands().Returns(hashOf(d.Text)) == source.Earlier {
-		accepted = d.Accept
+		return replay.KeepsBy(d.Losses, false, d.Accept)
 	}
-	switch r := d.Replay; {
-	case v.Running.first:
-		return replay.Keeps(nil, now, accepted)
-	case r != nil && r.report != nil:
-		return r.report.Keeps(0, accepted)
+	if r := d.Replay; r != nil && r.report != nil && !v.Running.first {
+		return r.report.Keeps(0, nil)
 	}
-	return replay.Keeps(old, now, accepted)
+	return replay.KeepsBy(d.Losses, v.Running.first, nil)
 }
 
 // readOnly says why nothing can be done here with a draft, "" if something can.

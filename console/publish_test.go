@@ -23,6 +23,30 @@ import (
 
 const closingBingbot = "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n"
 
+// What an earlier version takes from search engines must be accepted by name, also where no request of them is stored.
+func TestEarlierVersionAsksForEachLoss(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := strings.Replace(testPolicy, "  - name: late\n", "  - name: elsewhere\n    for: Bingbot\n    disallow: {crawl: /where-it-never-came/}\n  - name: late\n", 1)
+	texts := []string{testPolicy, elsewhere, testPolicy + "# one\n", testPolicy + "# two\n"}
+	for i := range texts[1:] {
+		if _, err := v.Running.document.Publish(t.Context(), source.Change{Replaces: sumOf(texts[i]), Text: texts[i+1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	form := map[string]string{"text": elsewhere, "do": "check", "base": sumOf(texts[3])}
+	for accept, ready := range map[string]bool{"": false, "Googlebot": false, "Bingbot": true} {
+		form["accept"] = accept
+		body := post(t, s, "change", "http://localhost:2020", form).Body.String()
+		if checked := strings.Contains(body, `name="accept" value="Bingbot" checked`); checked != ready || strings.Contains(body, "Ready to go live") != ready {
+			t.Errorf("accepted %q: the box is checked: %v, ready: %v", accept, checked, !ready)
+		}
+	}
+}
+
 // An undo is published whatever search engines lose by it, and that is an alarm; the undo of an undo says so. A version
 // that was served earlier takes a tick at those who lose by it.
 func TestUndoAndEarlierVersions(t *testing.T) {
@@ -69,7 +93,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 		t.Error("the alert stays")
 	}
 	code, body := publish(closing, "")
-	if code != http.StatusConflict || !strings.Contains(body, "blocked by line ") || !strings.Contains(body, `name="accept" value="Bingbot`) {
+	if code != http.StatusConflict || !strings.Contains(body, "is now blocked for Bingbot") || !strings.Contains(body, `name="accept" value="Bingbot`) {
 		t.Errorf("an earlier version: status %d: %s", code, body)
 	}
 	names := regexp.MustCompile(`name="accept" value="([^"]+)"`).FindStringSubmatch(body)

@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -47,7 +48,7 @@ func (t *traffic) replay(ctx context.Context, old, draft *site.Site, now time.Ti
 	var report *replay.Report
 	if err == nil {
 		report, err = replay.Run(ctx, replay.Options{
-			New: draft, Old: old, Stored: t.rows(versions), StoreName: "the activity database", Workers: 1,
+			New: draft, Old: old, Hosts: hostsOf(t.hosts), Stored: t.rows(versions), StoreName: "the activity database", Workers: 1,
 			Since: since(now, days), Until: now.Add(time.Hour),
 		})
 	}
@@ -60,6 +61,14 @@ func (t *traffic) replay(ctx context.Context, old, draft *site.Site, now time.Ti
 	return &replayed{
 		report: report, Days: days, Requests: report.Requests, Notes: report.NotReplayed, Loss: report.SearchLoss, Blocked: report.NewlyRefused, Allowed: report.NewlyAllowed,
 	}
+}
+
+// hostsOf returns names as hosts, nil for nil.
+func hostsOf(names []string) (hosts []policy.Host) {
+	for _, name := range names {
+		hosts = append(hosts, policy.Host(name))
+	}
+	return hosts
 }
 
 // since returns the start of the last days. The last day is the last 24 hours.

@@ -57,11 +57,12 @@ func (e *LossError) Error() string {
 
 // NotAccepted returns a LossError if the policy of now takes something from search engines, and accepted does not name it.
 func NotAccepted(before, now *site.Site, accepted []string) error {
-	c := replay.Keeps(before, now, accepted)
+	losses := compare.Sites(before, now, compare.Options{}).Losses
+	c := replay.KeepsBy(losses, before == nil, accepted)
 	if c.Holds() {
 		return nil
 	}
-	return &LossError{c, compare.Sites(before, now, compare.Options{}).Losses.Names()}
+	return &LossError{c, losses.Names()}
 }
 
 // PublishTo writes a text at a key of a storage, if the storage holds the version that it replaces. The caller has

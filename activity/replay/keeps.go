@@ -157,8 +157,12 @@ func listed(before string, words []string) (lines []string) {
 // Keeps judges without traffic whether search engines lose something by a policy. old is the previous policy, nil for
 // the first one.
 func Keeps(old, now *site.Site, accepted []string) claim.Claim {
-	losses := compare.Sites(old, now, compare.Options{}).Losses
-	return claim.Judge(SearchKeeps, KeepsSubject{Comparison: losses.Known(), First: old == nil, Accepted: accepted}, accepted...)
+	return KeepsBy(compare.Sites(old, now, compare.Options{}).Losses, old == nil, accepted)
+}
+
+// KeepsBy is Keeps for losses that were found already. first says that there is no previous policy.
+func KeepsBy(losses *compare.Losses, first bool, accepted []string) claim.Claim {
+	return claim.Judge(SearchKeeps, KeepsSubject{Comparison: losses.Known(), First: first, Accepted: accepted}, accepted...)
 }
 
 // Keeps judges whether search engines lose more requests than a limit. accepted are names of search engines whose

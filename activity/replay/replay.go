@@ -37,6 +37,8 @@ type Options struct {
 	Since, Until time.Time
 	Workers      int      // goroutines; by default one for each CPU
 	Accept       []string // the names of gaps that are not to matter
+	// Hosts are those on which losses are looked for without traffic; nil means all.
+	Hosts []policy.Host
 	// Decided is called, concurrently, with each request of a crawler in a log and what the new policy
 	// does about it. It may be nil.
 	Decided func(*accesslog.Record, Verdict)
@@ -57,7 +59,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	o.losses = sync.OnceValue(func() *compare.Losses { return compare.Sites(o.Old, o.New, compare.Options{}).Losses })
+	o.losses = sync.OnceValue(func() *compare.Losses { return compare.Sites(o.Old, o.New, compare.Options{Hosts: o.Hosts}).Losses })
 	workers := make([]*worker, o.Workers)
 	for i := range workers {
 		workers[i] = newWorker(&o)
