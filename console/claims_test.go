@@ -51,6 +51,17 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 			}
 		}
 		v := viewOf(t, s, "")
+		for _, test := range []struct {
+			store lacking
+			want  claim.Outcome
+		}{{whole, claim.Holds}, {store, claim.CannotBeJudged}} {
+			v.store = test.store
+			for _, c := range []claim.Claim{v.judgeReaders(3, 0), v.judgeBehavior(behavior{judged: 5})} {
+				if c.Outcome() != test.want {
+					t.Errorf("%s, with %q: %v, want %v", c.ID(), g.Name, c.Outcome(), test.want)
+				}
+			}
+		}
 		v.store, v.may = store, []string{"www.example.com"}
 		if text := v.Unseen(); text == "" || strings.Contains(text, "node-7") {
 			t.Errorf("a site is told: %q", text)

@@ -54,11 +54,11 @@ var claimMatrix = map[string]judged{
 		"another catalog": "TestSearchGuard", "dates that pass": "TestSearchGuard", "no previous policy": "TestSearchKeeps", "an outage": "TestSearchGuard",
 		"rules with the same name": "TestSearchLossEqualsAnIndependentCount",
 	}, "it is about rules and requests, not about what was read, published or signed"},
-	"ready": {map[string]string{"tests that are not run again": "TestHeadline"}, "it has the gaps of search-keeps (TestReady), and its other conditions are about the draft alone"},
+	"ready": {map[string]string{"no previous policy": "TestSearchKeeps"}, "it has the gaps of search-keeps (TestReady), and its other conditions are about the draft alone"},
 	"nothing-changes": {map[string]string{
 		"settings without decisions": "TestEveryKeyIsCompared", "blocking, limits, impostors and letter case of the server": "TestEveryKeyIsCompared",
 		"user-agent patterns that catch other crawlers": "TestEveryKeyIsCompared", "crawlers that follow another's group": "TestEveryKeyIsCompared",
-		"the site's own robots.txt": "TestCommandsKnowTheFileBelow", "another catalog": "TestSearchLosesByCatalog", "dates that pass": "TestEveryKeyIsCompared",
+		"the site's own robots.txt": "TestCommandsKnowTheFileBelow", "another catalog": "TestSearchLosesByCatalog",
 	}, "it compares two files under one program and one Caddyfile; no traffic, list, clock or server is part of it"},
 	"no-alarm": {map[string]string{
 		"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet",
@@ -82,7 +82,7 @@ var claimMatrix = map[string]judged{
 		"an identity that cannot be proven": "TestClaimsAreOfOneIdentity",
 	}, "it compares each request with the text that this identity had fetched before"},
 	"evidence-whole":   {map[string]string{"evidence restored or downloaded in part": "TestHealthVerifiesTheEvidence"}, "it is about the lines of a file and their signatures"},
-	"evidence-last":    {map[string]string{"evidence restored or downloaded in part": "TestLast"}, "it is about the end of a file"},
+	"evidence-last":    {map[string]string{"evidence restored or downloaded in part": "TestVerifyEvidence"}, "it is about the end of a file"},
 	"evidence-excerpt": {map[string]string{"evidence restored or downloaded in part": "TestEvidenceDownload"}, "it is about a file and its signature"},
 }
 

@@ -160,7 +160,7 @@ func Keeps(old, now *site.Site, accepted []string) claim.Claim {
 	return KeepsBy(compare.Sites(old, now, compare.Options{}).Losses, old == nil, accepted)
 }
 
-// KeepsBy is Keeps for losses that were found already. first says that there is no previous policy.
+// KeepsBy is Keeps with the losses of an earlier comparison. first says that there is no previous policy.
 func KeepsBy(losses *compare.Losses, first bool, accepted []string) claim.Claim {
 	return claim.Judge(SearchKeeps, KeepsSubject{Comparison: losses.Known(), First: first, Accepted: accepted}, accepted...)
 }

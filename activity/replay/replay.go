@@ -37,7 +37,7 @@ type Options struct {
 	Since, Until time.Time
 	Workers      int      // goroutines; by default one for each CPU
 	Accept       []string // the names of gaps that are not to matter
-	// Hosts are those on which losses are looked for without traffic; nil means all.
+	// Hosts bounds the comparison of the policies; nil means all hosts.
 	Hosts []policy.Host
 	// Decided is called, concurrently, with each request of a crawler in a log and what the new policy
 	// does about it. It may be nil.
