@@ -37,17 +37,23 @@ func (p Pattern) Sample() string { return p.sample() }
 
 // Example is a path of a request that p matches, and of other patterns few but those that cover p: %01 and %02, which
 // no address has, stand for what is free. Patterns such as "/*0*" match them, too.
-func (p Pattern) Example() string {
+func (p Pattern) Example() string { return p.example("%02") }
+
+// NarrowExample is Example with nothing in the place of each "*", for which a pattern that crosses p may decide.
+func (p Pattern) NarrowExample() string { return p.example("") }
+
+func (p Pattern) example(free string) string {
 	text := p.text
 	if p.Anchored() {
 		text = text[:len(text)-1]
 	} else {
 		text += "%01"
 	}
-	if text[0] == '*' {
+	text = strings.ReplaceAll(text, "*", free)
+	if text[0] != '/' {
 		text = "/" + text
 	}
-	return strings.ReplaceAll(text, "*", "%02")
+	return text
 }
 
 // Covers reports whether p matches every path that q matches.

@@ -89,23 +89,36 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 		identities = append(identities, policy.Unknown)
 	}
 	for _, host := range e.hosts(p) {
-		q := policy.Query{Host: host.Example(), Path: e.choice.Path.Example(), Usage: e.choice.Usage, Now: e.now}
-		for _, members := range e.byClass(p, q.Host) {
+		for _, members := range e.byClass(p, host.Example()) {
 			asked += len(members)
-			for _, q.Identity = range identities[:min(len(identities), 2*len(members))] {
-				q.Crawler = members[0]
-				if stays, rule := e.instead(p, q); stays != "" {
-					u := Unmet{Host: string(host), Stays: stays, Rule: rule}
-					for _, id := range members {
-						u.Crawlers = append(u.Crawlers, p.CrawlerInfo(id).Token)
-					}
-					all = append(all, u)
-					break
-				}
+			if len(members) == 0 {
+				continue
 			}
+			stays, rule := e.insteadOf(p, host, members[0], identities)
+			if stays == "" {
+				continue
+			}
+			u := Unmet{Host: string(host), Stays: stays, Rule: rule}
+			for _, id := range members {
+				u.Crawlers = append(u.Crawlers, p.CrawlerInfo(id).Token)
+			}
+			all = append(all, u)
 		}
 	}
 	return all, asked
+}
+
+// insteadOf is instead for the first identity and path of the choice for which it does not decide.
+func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.CrawlerID, identities []policy.Identity) (stays string, _ *policy.Rule) {
+	q := policy.Query{Host: host.Example(), Crawler: id, Usage: e.choice.Usage, Now: e.now}
+	for _, q.Identity = range identities {
+		for _, q.Path = range []string{e.choice.Path.Example(), e.choice.Path.NarrowExample()} {
+			if stays, rule := e.instead(p, q); stays != "" {
+				return stays, rule
+			}
+		}
+	}
+	return "", nil
 }
 
 // byClass are those chosen, by the rules that apply to them on a host. The first class is

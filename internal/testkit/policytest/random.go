@@ -32,12 +32,12 @@ var Crawlers = []policy.Crawler{
 	{Token: "GammaBot", Operator: "Gamma", Category: "ai-training", AI: true, IgnoresStar: true},
 	{Token: "DeltaBot", Operator: "Alpha", Category: "archive", Purposes: []string{"news", "research"}},
 	{Token: "ZetaBot", Operator: "Zeta", Category: "search", Follows: []string{"AlphaBot"}},
-	{Token: "EtaBot", Operator: "Beta", Category: "search", AI: true, Purposes: []string{"news"}},
+	{Token: "IotaBot", Operator: "Beta", Category: "search", AI: true, Purposes: []string{"news"}},
 }
 
 // Tokens are the crawlers that questions about a policy of Random should name. EpsilonBot is
 // not in a catalog, "" is an unlisted crawler.
-var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", "EtaBot", ""}
+var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", "IotaBot", ""}
 
 // Hosts are hosts to ask about.
 var Hosts = []string{"www.example.com", "WWW.Example.Com:8080", "a.b.example.com", "b.example.com", "example.com", "example.org", ""}
