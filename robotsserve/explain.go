@@ -55,7 +55,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 				asSent = l
 			}
 			if key != "" && l.pattern.Match(path) {
-				if best := longest[key]; best == nil || longer(l, l.pattern.Len()-best.pattern.Len()) {
+				if best := longest[key]; best == nil || longer(l, l.pathLen()-best.pathLen()) {
 					longest[key] = l
 				}
 			}
@@ -78,6 +78,16 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 
 // longer reports whether a line wins over one that is by bytes shorter (RFC 9309 section 2.2.2).
 func longer(l *Line, by int) bool { return by > 0 || by == 0 && l.key == "allow" }
+
+// pathLen is the length of a line's path in normal form, 0 for a line without one.
+func (l *Line) pathLen() int {
+	if _, value, _ := strings.Cut(l.Text, ": "); startsWithPath(value) {
+		return l.pattern.Len()
+	}
+	return 0
+}
+
+func startsWithPath(value string) bool { return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") }
 
 func (l *Line) disallows() bool { return l != nil && l.key == "disallow" }
 

@@ -193,7 +193,7 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 	}
 	if below := g.obeyedBelow(c); below != nil {
 		for _, text := range below.Extensions(g.speaks) {
-			theirs = append(theirs, Line{Text: text})
+			theirs = append(theirs, extensionBelow(text))
 		}
 		if g.speaks.Preferences {
 			theirs = append(theirs, refuse(also, below.Disallowed())...)
@@ -208,6 +208,22 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 		return slices.Concat([]Line{{Text: theirsComment}}, theirs, []Line{{Text: oursComment}}, also)
 	}
 	return append([]Line{{Text: theirsComment}}, theirs...)
+}
+
+// extensionBelow is a line of a merged file that is not about crawling. It has no key if its path cannot be compared.
+func extensionBelow(text string) Line {
+	l := Line{Text: text, pattern: pathpattern.All}
+	name, value, _ := strings.Cut(text, ": ")
+	if startsWithPath(value) {
+		path, _, _ := strings.Cut(value, " ")
+		pattern, err := pathpattern.Parse(path)
+		if err != nil {
+			return l
+		}
+		l.pattern = pattern
+	}
+	l.key = strings.ToLower(name)
+	return l
 }
 
 func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {

@@ -187,7 +187,7 @@ func refuse(ours []Line, refused map[string][]string) (more []Line) {
 			l := &ours[i]
 			if head, value, ok := strings.Cut(l.Text, ": "); ok && head == f.Field {
 				path, members := "", value
-				if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
+				if startsWithPath(value) {
 					path, members, _ = strings.Cut(value, " ")
 					path += " "
 				} else {
