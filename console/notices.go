@@ -218,12 +218,21 @@ func (v *view) lackNotices() (all []notice) {
 	if v.Running == nil || v.Running.first {
 		return nil
 	}
+	see := []action{{"See the lists", v.Link("health", "#", "lists")}}
+	var reasons []string
 	for _, l := range identity.CurrentStatus().Methods.Lacks(v.Running.File(), v.Running.Spec(), v.Running.Site.File.Catalog) {
+		if len(l.Rules) == 0 {
+			all = append(all, notice{Screen: "health", Heading: "This server does not detect impostors", Text: sentence(l.Message()), Actions: see})
+			continue
+		}
 		text := l.Message()
-		if v.showsText() && len(l.Rules) > 0 {
+		if v.showsText() {
 			text += " (" + english.Some(l.Rules, 3) + ")"
 		}
-		all = append(all, notice{Screen: "health", Heading: "The policy demands a proof that this server cannot have", Text: sentence(text), Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
+		reasons = append(reasons, sentence(text))
+	}
+	if reasons != nil {
+		all = append(all, notice{Screen: "health", Heading: "The policy demands a proof that this server cannot have", Text: strings.Join(reasons, " "), Actions: see})
 	}
 	return all
 }
