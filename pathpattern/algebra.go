@@ -39,7 +39,7 @@ func (p Pattern) Sample() string { return p.sample() }
 // no address has, stand for what is free. Patterns such as "/*0*" match them, too.
 func (p Pattern) Example() string { return p.example("%02") }
 
-// NarrowExample is Example with nothing in the place of each "*", for which a pattern that crosses p may decide.
+// NarrowExample is Example with nothing in the place of each "*". A pattern that crosses p may match it.
 func (p Pattern) NarrowExample() string { return p.example("") }
 
 func (p Pattern) example(free string) string {

@@ -108,7 +108,7 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	return all, asked
 }
 
-// insteadOf is instead for the first identity and path of the choice for which it does not decide.
+// insteadOf calls instead with each identity and path of the choice until the choice does not decide one of them.
 func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.CrawlerID, identities []policy.Identity) (stays string, _ *policy.Rule) {
 	q := policy.Query{Host: host.Example(), Crawler: id, Usage: e.choice.Usage, Now: e.now}
 	for _, q.Identity = range identities {
