@@ -36,7 +36,7 @@ type advice struct {
 var advices = []advice{
 	{"changes-nothing", regexp.MustCompile(`delete it`), removeAt},
 	{"listed-twice", regexp.MustCompile(`delete (?:this one|it here)`), removeAt},
-	{"tie", regexp.MustCompile(`delete the disallow entry in line (\d+), which has no effect`), removeAt},
+	{"tie", regexp.MustCompile(`Delete the disallow entry in line (\d+), which has no effect`), removeAt},
 	{"empty-rule", regexp.MustCompile(`or delete it`), removeRuleAt},
 	{"nothing-to-enforce", regexp.MustCompile(`or delete enforce`), removeAt},
 	{"unused-name", regexp.MustCompile(`or delete it`), removeAt},

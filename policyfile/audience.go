@@ -171,7 +171,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		if short := crawlers.ReadAs(text); short != "" {
 			reads = quote(short)
 		}
-		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name; strict readers, such as Google's, read %s instead of %s; enforce the rule if it matters", reads, quote(text))
+		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name. Strict readers, such as Google's, read %s instead of %s; enforce the rule if it matters", reads, quote(text))
 	}
 }
 

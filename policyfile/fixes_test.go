@@ -99,7 +99,7 @@ sitemaps: /sitemap.xml`,
     disallow: {crawl: /a/}
   - for: everyone
     allow: {crawl: /a/}`,
-		"tie", "delete the disallow entry in line 4, which has no effect", "  - for: everyone\n    disallow: {crawl: /a/}\n", "", "",
+		"tie", "Delete the disallow entry in line 4, which has no effect", "  - for: everyone\n    disallow: {crawl: /a/}\n", "", "",
 	},
 	{
 		"let search engines in", `
@@ -129,7 +129,7 @@ sitemaps: /sitemap.xml`,
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /}`,
-		"disallows-search", `if that is what you want, write "intended: true" in this rule; to keep the host out of search results`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", "",
+		"disallows-search", `If that is what you want, write "intended: true" in this rule; to keep the host out of search results`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", "",
 	},
 	{
 		"open a host that two lines close", `

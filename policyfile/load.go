@@ -158,7 +158,7 @@ var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
 	textKey("catalog", "the date of the catalog of crawlers that the policy was written for; catalog auto takes no other while it runs",
 		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalog }),
-	key("sitemaps", "the sitemaps of the site: an address or a list of addresses, for all hosts, or a map of hosts to addresses, with \"*\" for all others; one that starts with / is completed with the host",
+	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all others. Each host's name is put before an address that starts with /",
 		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
 	key("resources", "names for sets of paths; rules use a name wherever a path may stand",
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),

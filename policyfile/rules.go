@@ -50,7 +50,7 @@ var ruleFields = fields[*ruleReader]{
 	key("crawl-delay", "seconds between two requests of the crawler; none removes the delay of a wider rule",
 		shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}},
 		readCrawlDelay, printCrawlDelay),
-	key("limit", "the number of requests that the crawler may make in each second, minute, hour or day, such as 60/m, and at once; none removes the limit of a wider rule",
+	key("limit", "how many requests the crawler may make in each second, minute, hour or day, such as 60/m, and how many at once. The value none removes the limit of a wider rule",
 		limitShape, readLimit, printLimit),
 	key("enforce", "what the server does about requests that this rule disallows; the default is enforcement",
 		modeShape, readEnforce,

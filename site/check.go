@@ -98,16 +98,16 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		tags := strings.Count(s.pages.elements(members, nil, 0).HTML(), "<meta")
 		if tags > maxElements || len(members) > maxNames {
 			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
-				"this puts %s into every page like %s, and %d names into its headers, one for each crawler; "+
-					`write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, or %s`,
+				"this puts %s into every page like %s, and %d names into its headers, one for each crawler. "+
+					`Write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, or %s`,
 				english.Count(tags, "meta tag"), sm.path, len(members), tailored))
 		}
 		problems = append(problems, unnamed(ps, sm.pos)...)
 		for _, p := range ps {
 			if p.Kind == robotstag.TooLong {
 				problems = append(problems, policy.NewProblem(policy.Error, "header-too-large", sm.pos,
-					"the %s header for %s is longer than the %d bytes that readers must look at; "+
-						`name fewer crawlers, write it in a rule with "for: everyone", or `+tailored,
+					"the %s header for %s is longer than the %d bytes that readers must look at. "+
+						`Name fewer crawlers, write it in a rule with "for: everyone", or `+tailored,
 					p.Field, sm.path, robotstag.Limit))
 			}
 		}
@@ -122,8 +122,8 @@ func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem)
 		kind    robotstag.Kind
 		message string
 	}{
-		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s; what is said here stands in X-Robots-Tag only; publish both, or write it in a rule with \"for: everyone\""},
-		{robotstag.BadToken, "neither Robots-Tag nor X-Robots-Tag can name %s, so that what is said here does not stand in them; write it in a rule with \"for: everyone\""},
+		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s, so only X-Robots-Tag has this rule; publish both, or write it in a rule with \"for: everyone\""},
+		{robotstag.BadToken, "neither Robots-Tag nor X-Robots-Tag can name %s, so neither header has this rule; write it in a rule with \"for: everyone\""},
 	} {
 		var names []string
 		for _, p := range ps {
@@ -191,7 +191,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
 		report(policy.NewProblem(policy.Hint, "rights-stricter", d.Statement.Pos,
-			"%s under publish speak to everyone, and this line about %s is for %q%s: there, what is disallowed for anyone is disallowed for all; write the line for everyone, or switch them off, if that is too strict",
+			"%s under publish cannot address single crawlers, so anything disallowed for one crawler is disallowed for all there. This line about %s is for %q%s; if that is too strict, write it for everyone, or switch them off",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
 	cells, exact := view.Cells()
@@ -207,7 +207,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 		}
 	}
 	report(policy.NewProblem(policy.Warning, "rights-crossed", pos,
-		"the paths for train-ai, ai-use and search cross in too many ways for %s under publish to say what holds where; they disallow every path of which anything is disallowed; use paths without * and $", on))
+		"the paths for train-ai, ai-use and search cross in too many ways for %s under publish. There, a usage that is disallowed for any path is disallowed for every path; use paths without * and $", on))
 }
 
 // contradictions are what values of use= say that decisions contradict.

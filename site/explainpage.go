@@ -121,8 +121,8 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 		own = own.Union(rules)
 	}
 	if extra := sent.Beyond(own); !extra.IsEmpty() {
-		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler: rules for everyone apply to it too, "+
-			"as neither headers nor meta tags can exempt one crawler (the setting headers tailored can)", extra.String()))
+		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler. Rules for everyone apply to it too, "+
+			"because neither headers nor meta tags can exempt one crawler (the setting headers tailored can)", extra.String()))
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 && s.preferencesPublished() {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {

@@ -65,7 +65,7 @@ func leavesOpen(read robotsserve.Explanation) bool {
 	return read.LeftOut && (len(read.Lines) == 0 || !strings.HasPrefix(read.Lines[0].Text, "Disallow: "))
 }
 
-const leftOut = "robots.txt does not name this crawler, because few sites see it and its rule has enforce: block; only the block keeps it from this page; publish: {groups: all} names it"
+const leftOut = "robots.txt does not name this crawler, because few sites see it and its rule has enforce: block. Only the block keeps it from this page; publish: {groups: all} names it"
 
 // spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,
 // where it has no text, by none.
@@ -73,11 +73,11 @@ func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
 	const who = "a crawler that compares URLs as they come, as Google's parser does, "
 	switch {
 	case !disallowed:
-		return who + fmt.Sprintf("may not fetch it, by %q: robots.txt has an Allow only as it is written in the policy; the server takes all spellings for the same path", l.Text)
+		return who + fmt.Sprintf("may not fetch it, by %q: robots.txt has an Allow only as it is written in the policy; the server treats all spellings as the same path", l.Text)
 	case l.Text == "":
-		return who + "may fetch it, as no line has this spelling: robots.txt has up to four of each path; the server takes all spellings for the same path"
+		return who + "may fetch it, because no line has this spelling. A path has up to four spellings in robots.txt; the server treats all spellings as the same path"
 	}
-	return who + fmt.Sprintf("may fetch it, by %q: robots.txt has up to four spellings of each path, and not this one; the server takes all spellings for the same path", l.Text)
+	return who + fmt.Sprintf("may fetch it, by %q: robots.txt has up to four spellings of each path, and not this one; the server treats all spellings as the same path", l.Text)
 }
 
 func agentLine(agent string) string {
@@ -102,8 +102,8 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt cannot name this client, "+
 			"which is known by its signature alone; %s", d.Verdict, s.byEdge(d))
 	case info.NoToken && agent == "*":
-		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt does not name this crawler: "+
-			"%q is no product token (RFC 9309 section 2.2.1), and no operator documents that it works there; %s", d.Verdict, info.Token, s.byEdge(d))
+		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt does not name this crawler. "+
+			"Its token %q is not a valid product token (RFC 9309 section 2.2.1), and no operator documents that it works there; %s", d.Verdict, info.Token, s.byEdge(d))
 	case same(verified):
 		return fmt.Sprintf("for a client that is not verified, crawling is %s: "+
 			"robots.txt cannot ask for an identity and addresses every client of that name", d.Verdict)
@@ -111,8 +111,8 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 		return fmt.Sprintf("for a client that names a purpose (%s), crawling is %s: "+
 			"robots.txt can say so only to crawlers without a group of their own", strings.Join(names, ", "), d.Verdict)
 	}
-	return fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here, "+
-		"as its readers only compare the lengths of patterns, so it says the stricter of the two", d.Verdict)
+	return fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here. "+
+		"Its readers only compare the lengths of patterns, so it says the stricter of the two", d.Verdict)
 }
 
 // byEdge says whether the server closes what robots.txt leaves open.

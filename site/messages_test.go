@@ -37,7 +37,7 @@ var channelCodes = map[string]string{
 	"hosts-not-rendered": "warning: Too many hosts to check all",
 	"many-meta-tags":     "warning: Pages have many meta tags", "header-too-large": "error: The headers are too large",
 	"not-in-headers": "hint: A crawler's name that headers cannot have", "token-group-disallowed": "warning: Groups for tokens disallow everything",
-	"rights-crossed": "warning: A rights document disallows more", "rights-stricter": "hint: A rights document speaks to everyone",
+	"rights-crossed": "warning: A rights document disallows more", "rights-stricter": "hint: A rights document addresses everyone",
 	"rights-differ": "warning: Content-Signal contradicts the rules", "purpose-groups-differ": "hint: Groups of two purposes differ",
 	"purpose-not-published": "warning: A purpose that robots.txt cannot name", "acap-undecidable": "warning: ACAP readers cannot decide",
 	"acap-cross": "error: Paths of ACAP records cross in too many ways", "acap-crawler-name": "hint: A name that ACAP readers skip",

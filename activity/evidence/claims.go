@@ -87,7 +87,7 @@ func ReadMark(name string) (last Mark, err error) {
 // lastSubject is the subject of [Check.Reaches].
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last FILE, a copy of a signature or of time stamps from another place"`
+	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last FILE, a signature or time stamp kept elsewhere"`
 	Has   bool              // the log has the line, unchanged
 }
 

@@ -120,7 +120,7 @@ func (l *linter) purposes() {
 			}
 			known, at := l.crawlersOf(a), l.Sources[i].Audiences[j]
 			if len(known) == 0 && !published {
-				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this has no effect; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
+				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this has no effect. List crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
 				continue
 			}
 			who, others := "no crawler", "find this in robots.txt only"

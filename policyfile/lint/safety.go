@@ -54,7 +54,7 @@ func (l *linter) guards() {
 				if !strings.HasPrefix(f.fix, noindexInstead) {
 					f.fix = "if not, " + f.fix
 				}
-				l.report(f.guard, f.at, fmt.Sprintf("%s; if that is what you want, %s; %s", f.message, intended, f.fix))
+				l.report(f.guard, f.at, fmt.Sprintf("%s. If that is what you want, %s; %s", f.message, intended, f.fix))
 			} else {
 				l.report(f.guard, f.at, fmt.Sprintf("%s; %s, or %s if that is what you want", f.message, f.fix, intended))
 			}

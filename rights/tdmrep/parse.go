@@ -70,7 +70,7 @@ func rule(fields map[string]json.RawMessage, note func(string, ...any)) (r Rule,
 	}
 	r.Location, ok = pattern(location)
 	if !ok {
-		note("the location %.60q is no path; it is left out", location)
+		note("the location %.60q is not a path; it is left out", location)
 		return r, false
 	}
 	raw, given := fields[ReservationName]
@@ -84,7 +84,7 @@ func rule(fields map[string]json.RawMessage, note func(string, ...any)) (r Rule,
 	default:
 		r.Reservation = Reserved
 		if text != "1" && text != "true" {
-			note("the tdm-reservation %.60q is neither 0 nor 1; it is taken for 1", text)
+			note("the tdm-reservation %.60q is neither 0 nor 1; it is read as 1", text)
 		}
 	}
 	var policyURL string
