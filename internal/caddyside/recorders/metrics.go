@@ -60,7 +60,7 @@ var (
 
 	visitsFolded = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "requests_folded_total",
-		Help: "Requests that were counted for the crawler and the host `other`, as there are as many series as the recorder metrics may have.",
+		Help: "Requests that were counted for the crawler and the host `other`, because the recorder metrics have as many series as they may.",
 	})
 
 	crawlerLabels = labels.NewSet(maxCrawlerLabels, maxLabelBytes)
