@@ -79,7 +79,7 @@ func hashes(found []*appFinder) (problems []policy.Problem) {
 		for _, d := range f.all {
 			if strings.Contains(d.Text, "#") {
 				problems = append(problems, policy.NewProblem(policy.Error, "app-directive-hash", d.Pos,
-					`a directive of %q has a "#", and crawlers take what follows it in robots.txt for a comment; write %%23 if the application reads that, or leave it out`, d.App))
+					`a directive of %q has a "#", which starts a comment in robots.txt; write %%23 if the application reads that, or leave it out`, d.App))
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func (a *aipref) byPath(f *rights.Vocabulary) ([]Line, []policy.Problem) {
 	}
 	text := f.Text(a.disallowed(), "")
 	problem := policy.NewProblem(policy.Warning, "content-usage-cross", a.pos(),
-		"the paths for train-ai, ai-use and search cross in too many ways for robots.txt to say what holds where; it says %q for every path; use paths without * and $", text)
+		"the paths for train-ai, ai-use and search cross in too many ways for robots.txt. It says %q for every path; use paths without * and $", text)
 	if text == "" {
 		return nil, []policy.Problem{problem}
 	}

@@ -99,7 +99,7 @@ func (g *grouping) hintDirectives() {
 		}
 		if gr != g.star {
 			g.report(policy.Hint, "app-directives-named", gr.lines[i].Pos,
-				"these app-directives stand only in groups of named crawlers, where few applications look; write them in a rule for everyone")
+				"only groups of named crawlers have these app-directives, and few applications look there; write them in a rule for everyone")
 		}
 		return
 	}
@@ -247,11 +247,11 @@ func (g *grouping) warn(l *Loss) {
 	problem := spellingHint(l)
 	if l.combined {
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q, and a crawler of both purposes combines their groups; a crawler of this purpose alone may still fetch it",
+			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q. A crawler of both purposes combines their groups; a crawler of this purpose alone may still fetch it",
 			l.Pattern, l.Paths)
 	} else if !l.spelling {
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"robots.txt cannot say all of what is allowed with %q, because the longest pattern wins there, and it stays stricter for %q; write a longer path here, or the pattern that disallows it shorter",
+			"robots.txt stays stricter than %q for %q, because the longest pattern wins there; write a longer path here, or a shorter pattern where it is disallowed",
 			l.Pattern, l.Paths)
 	}
 	if !slices.ContainsFunc(g.problems, func(p policy.Problem) bool { return p.Pos == problem.Pos && p.Code == problem.Code }) {

@@ -87,7 +87,7 @@ func (g *grouping) agree(all []purpose) {
 		return
 	}
 	g.report(policy.Hint, "purpose-groups-differ", all[0].rules[0].Pos,
-		"what Content-Usage and App-Directives say to the purpose %q differs from what they say to others, and a crawler of two purposes combines what it reads: robots.txt says by Content-Usage what is disallowed for any path, and of App-Directives the longest path holds; the headers say what holds for each path", all[0].name)
+		"Content-Usage and App-Directives differ between the purpose %q and others, and a crawler of two purposes combines their groups. In robots.txt, Content-Usage disallows a usage that is disallowed for any path, and the App-Directives with the longest path apply; the headers are exact for each path", all[0].name)
 }
 
 // makeUsageStrict replaces the Content-Usage lines by one for every path.
@@ -128,7 +128,7 @@ func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	case !policy.IsPurpose(name):
 		why = "a purpose begins with a letter, and letters, digits, hyphens, underscores and dots follow"
 	case g.p.Crawler(name) != 0, g.p.Crawler(read) != 0:
-		why = "some crawlers would take it for the crawler of that name"
+		why = "some crawlers would read it as the crawler of that name"
 	default:
 		return true
 	}

@@ -95,7 +95,7 @@ func (d *drawing) file(p *policy.Policy, v varying, problems []policy.Problem) (
 
 func tooLarge(p *policy.Policy, n int) policy.Problem {
 	return policy.NewProblem(policy.Error, "robots-txt-too-large", largestRule(p),
-		"robots.txt comes to %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory or a pattern with * instead of each file in it",
+		"robots.txt has %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory instead of each file in it",
 		(n+1023)>>10, robotstxt.MaxSize>>10)
 }
 
@@ -108,8 +108,8 @@ func tooMuch(p *policy.Policy) policy.Problem {
 
 func notRendered(p *policy.Policy, rendered, all int) policy.Problem {
 	return policy.NewProblem(policy.Warning, "hosts-not-rendered", largestRule(p),
-		"only %d of %d different robots.txt were checked, those with the most rules first, because all would take too long; "+
-			"write rules for categories or operators, or name fewer hosts", rendered, all)
+		"only %d of %d different robots.txt were checked, those with the most rules first, because all would take too long. "+
+			"Write rules for categories or operators, or name fewer hosts", rendered, all)
 }
 
 func largestRule(p *policy.Policy) (pos policy.Pos) {
@@ -362,7 +362,7 @@ func (w *writer) line(s string) {
 	}
 	if len(s) > maxLine {
 		w.problems = append(w.problems, policy.NewProblem(policy.Error, "line-too-long", w.pos,
-			"the line %q… of robots.txt comes to %d KiB, and crawlers read only the first %d KiB of a line; make it shorter, for example with a pattern for a directory",
+			"the line %q… of robots.txt has %d KiB, and crawlers read only the first %d KiB of a line; shorten it, for example with a pattern for a directory",
 			s[:40], (len(s)+1023)>>10, maxLine>>10))
 	}
 	w.text = append(append(w.text, s...), w.eol...)

@@ -119,7 +119,7 @@ func (g *grouping) tokenLines(all []stated, value func(pathpattern.Pattern) []ve
 		by = all[i]
 	}
 	g.report(policy.Warning, "token-group-disallowed", by.pos(),
-		"the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt to say what holds where; they disallow every path; use paths without * and $")
+		"the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt. Those groups disallow every path; use paths without * and $")
 	return []*line{closed(1, by)}, nil
 }
 

@@ -105,7 +105,7 @@ func (im *importer) settle(rules []Rule) (left []Rule, more []policy.Statement) 
 					"it is longer than this line there, and not in robots.txt", loser.text(), loser.number)
 			default:
 				drop[allow] = true
-				im.f.note(loser.number, "%q is left out, because lengths in the policy differ from those here, and it would also allow paths that %q of line %d disallows; "+
+				im.f.note(loser.number, "%q is left out, because lengths in the policy differ from those here. It would also allow paths that %q of line %d disallows; "+
 					"write an allow for the paths that you mean", "Allow: "+loser.text(), "Disallow: "+winner.text(), winner.number)
 			}
 		}

@@ -112,8 +112,8 @@ func (r *reader) agent(key, value string) {
 	if !r.naming {
 		r.groups, r.naming, r.shut = nil, true, false
 	} else if r.between && len(r.groups) > 0 {
-		r.note("no Allow or Disallow is between this line and those for %s, so by RFC 9309 the next lines apply to them too; "+
-			"write \"Allow: /\" before this line if it is not", r.groups[len(r.groups)-1].Name)
+		r.note("no Allow or Disallow is between this line and those for %s, so by RFC 9309 the next lines apply to them too. If that is wrong, "+
+			"write \"Allow: /\" before this line", r.groups[len(r.groups)-1].Name)
 	}
 	r.between = false
 	g := r.purpose
@@ -347,8 +347,8 @@ func (r *reader) rules(allow bool, value string) []Rule {
 			"it is left out. Write each path on its own line, and a space as %%20", value)
 		return nil
 	case noBreak(value) != value:
-		r.wrong("%q starts with a no-break space, which crawlers read as part of the path, so it never matches; "+
-			"it is left out: write %s in the policy if you meant that", value, noBreak(value))
+		r.wrong("%q starts with a no-break space, which crawlers read as part of the path, so it never matches. "+
+			"It is left out; write %s in the policy if you meant that", value, noBreak(value))
 		return nil
 	case value[0] != '/' && value[0] != '*':
 		r.wrong("%q does not start with /, so it never matches; "+

@@ -67,7 +67,7 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		{
 			"directives in a named group only", "draft-nottingham-plan-b, Interaction with the User-Agent Line",
 			"  - for: GPTBot\n    app-directives: example;x\n",
-			`4:21: hint: these app-directives stand only in groups of named crawlers`, "",
+			`4:21: hint: only groups of named crawlers have these app-directives`, "",
 		},
 		{
 			"a name that Robots-Tag cannot have", "RFC 9651 section 3.3.4",

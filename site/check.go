@@ -99,7 +99,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		if tags > maxElements || len(members) > maxNames {
 			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
 				"this puts %s into every page like %s, and %d names into its headers, one for each crawler. "+
-					`Write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, or %s`,
+					`Write it in a rule with "for: everyone" if it may apply to all, name only the crawlers that matter, or %s`,
 				english.Count(tags, "meta tag"), sm.path, len(members), tailored))
 		}
 		problems = append(problems, unnamed(ps, sm.pos)...)

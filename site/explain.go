@@ -226,7 +226,7 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	case info.RobotsOnly && info.ReadsMeta:
 		how = "a token of robots.txt, headers and meta tags, which no request carries"
 	case info.RobotsOnly:
-		how = "a token that stands in robots.txt only"
+		how = "a token that is used in robots.txt only"
 	case s.Policy.Crawler(e.Agent) != 0:
 		how = "looked up by name"
 	}
