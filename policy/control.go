@@ -33,7 +33,7 @@ func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decis
 	rules = p.ControlWhere(q.Crawler, func(u Usage) bool {
 		q.Usage = u
 		d := p.Decide(q)
-		if d.Verdict == Disallowed && (by.Rule == nil || usage.IsACAP()) {
+		if d.Verdict == Disallowed && (by.Rule == nil || !usage.IsRight()) {
 			usage, by = u, d
 		}
 		return d.Verdict == Disallowed
@@ -63,7 +63,7 @@ func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsr
 	case "":
 		enough = !slices.ContainsFunc(info.Control.Takes, func(u Usage) bool { return !disallowed(u) })
 	default:
-		enough = slices.ContainsFunc(info.Control.Takes, func(u Usage) bool { return !u.IsACAP() && disallowed(u) })
+		enough = slices.ContainsFunc(info.Control.Takes, func(u Usage) bool { return u.IsRight() && disallowed(u) })
 	}
 	if !enough {
 		return robotsrule.Set{}
