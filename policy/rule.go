@@ -314,6 +314,9 @@ type Crawler struct {
 // meaning there.
 func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }
 
+// InTags reports whether the crawler is documented to read meta tags with its name.
+func (c *Crawler) InTags() bool { return c.ReadsMeta || c.Control != nil }
+
 // Control is robots control rules that an operator documents for refusing some usages. They are sent where all of these
 // are disallowed to the crawler.
 type Control struct {

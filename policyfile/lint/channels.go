@@ -68,7 +68,8 @@ func (l *linter) noElements() {
 			if inPages && ok && a.Kind == policy.ForToken && c.RobotsOnly && !c.ReadsMeta && !channels.CarriesAll(&l.Policy.Spec().Publish) {
 				l.report("not-published", l.Sources[i].Audiences[j], fmt.Sprintf(`no page is fetched under the token %s, so headers and meta tags cannot name it; name the crawler that fetches for %s, or delete this`, c.Token, c.Operator))
 			}
-			if inPages && ok && a.Kind == policy.ForToken && !c.ReadsMeta && !c.RobotsOnly && !c.FromPolicy {
+			info := l.Policy.CrawlerInfo(l.Policy.Crawler(a.Name))
+			if inPages && ok && a.Kind == policy.ForToken && !info.InTags() && !c.RobotsOnly && !c.FromPolicy {
 				names, at = append(names, c.Token), l.Sources[i].Audiences[j]
 			}
 		}
