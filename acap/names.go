@@ -31,7 +31,7 @@ func newNames(spec *policy.Spec) *names {
 	qualified := map[string]policy.LocalUsage{}
 	taken = map[string]bool{}
 	for _, u := range spec.Usages {
-		u.Parts = slices.DeleteFunc(slices.Clone(u.Parts), func(p policy.UsagePart) bool { return !p.Usage.IsACAP() })
+		u.Parts = slices.DeleteFunc(slices.Clone(u.Parts), func(p policy.UsagePart) bool { return p.Usage.IsRight() })
 		key := strings.ToLower(u.Name)
 		if !isName(u.Name) || taken[key] || len(u.Parts) == 0 {
 			continue

@@ -155,7 +155,7 @@ func (p *parser) add(r *Record, usage string, words []string, allow bool) {
 		f.Local, f.Parts = u.Name, u.Parts
 	} else {
 		u, ok := policy.ParseUsage(usage)
-		if !ok || !u.IsACAP() {
+		if !ok || u.IsRight() {
 			p.problem("there is no usage %q", usage)
 			return
 		}
@@ -269,7 +269,7 @@ func (p *parser) qualified(words []string) {
 		return
 	}
 	u, ok := policy.ParseUsage(words[1])
-	if !ok || !u.IsACAP() {
+	if !ok || u.IsRight() {
 		p.problem("there is no usage %q", words[1])
 		return
 	}
@@ -297,7 +297,7 @@ func (p *parser) composite(words []string) {
 			continue
 		}
 		u, ok := policy.ParseUsage(w)
-		if !ok || !u.IsACAP() || len(def.Parts) >= maxParts {
+		if !ok || u.IsRight() || len(def.Parts) >= maxParts {
 			p.problem("there is no usage %q", w)
 			return
 		}

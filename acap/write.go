@@ -15,10 +15,7 @@ import (
 const VersionComment = "##ACAP version=1.0"
 
 // Line is a line of the records with where in the policy it comes from.
-type Line struct {
-	Text string
-	Pos  policy.Pos
-}
+type Line = policy.Line
 
 // maxReports bounds the problems reported of one statement: each names another one it conflicts with.
 const maxReports = 3
@@ -33,7 +30,7 @@ func Published(p *policy.Policy) bool {
 	return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool {
 		requests := len(r.Requests) > 0 && spec.Publish.ActionRequests == policy.On
 		return r.PermissionsReference != "" || requests || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
-			return s.Usage.IsACAP() && s.Usage != policy.Crawl || s.Qualifiers != nil || s.Usage == policy.Crawl && len(r.UsagePurposes) > 0
+			return !s.Usage.IsRight() && s.Usage != policy.Crawl || s.Qualifiers != nil || s.Usage == policy.Crawl && len(r.UsagePurposes) > 0
 		})
 	})
 }
@@ -240,7 +237,7 @@ func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	}
 	for _, u := range policy.Usages() {
 		switch {
-		case !u.IsACAP(), u == policy.Crawl && !w.crawl:
+		case u.IsRight(), u == policy.Crawl && !w.crawl:
 		case u.IsPresentation():
 			if present && slices.ContainsFunc(w.statements(c, u), func(s conditional) bool { return s.Direct }) {
 				all = append(all, u)

@@ -67,7 +67,7 @@ type Request struct {
 	RobotsTxt bool   // the crawler reads /robots.txt with this request
 	Form      string // in which it gets that; see [Form]
 	// Document is the path of another register's document that the crawler reads with this
-	// request, such as /.well-known/tdmrep.json, and DocumentVersion its version.
+	// request, such as /license.xml, and DocumentVersion its version.
 	Document, DocumentVersion string
 	Violation                 bool // the robots.txt that the crawler had read disallows this request
 	// Proof is the proof that verified the crawler, for a request in the evidence: an address

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -29,11 +30,12 @@ func reservations(s *site.Site, now time.Time) []reservation {
 	all := []reservation{
 		{Name: "train-ai", Text: "No AI may be trained with the site", Stays: true},
 		{Name: "ai-use", Text: "No AI may use the site for its answers", Stays: true},
-		{Name: "tdmrep", Text: "TDMRep says so (/.well-known/tdmrep.json, headers and pages)", On: s.Policy.Spec().Publish.TDMRep == policy.On},
-		{Name: "rsl", Text: "RSL says so (/license.xml, robots.txt and headers)", On: s.Policy.Spec().Publish.RSL != ""},
 	}
 	for i, u := range []policy.Usage{policy.TrainAI, policy.AIUse} {
 		all[i].On, all[i].But = reserved(s.Policy, u, now)
+	}
+	for _, ch := range channels.Reserving() {
+		all = append(all, reservation{Name: ch.Key, Text: fmt.Sprintf("%s says so (%s)", ch.Name, ch.Where), On: ch.On(&s.Policy.Spec().Publish)})
 	}
 	return all
 }

@@ -6,9 +6,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -223,7 +223,7 @@ var sizes = map[string]Loss{"max-snippet": LossSnippet, "max-image-preview": Los
 // preferences asks what is said about the use of pages, if anything published says it.
 func (a *asking) preferences() {
 	for u, loss := range preferences {
-		if a.rows&loss == 0 || !rights.Published(&a.Policy.Spec().Publish, u) {
+		if a.rows&loss == 0 || !channels.Published(&a.Policy.Spec().Publish, u) {
 			continue
 		}
 		for p, q := range a.PageQueries(a.q) {

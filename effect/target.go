@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -173,6 +174,6 @@ func (e *Engine) Open(t PolicyTarget) bool {
 
 func (e *Engine) opens(host, name string) bool {
 	return name == "/robots.txt" || strings.HasPrefix(name, "/.well-known/") ||
-		e.Policy.Spec().Publish.RSL != "" && name == e.Policy.Spec().Publish.RSL ||
+		channels.At(&e.Policy.Spec().Publish, name) != nil ||
 		e.license.path != "" && name == e.license.path && (e.license.host == "" || policy.NormalizeHost(host) == e.license.host)
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -33,7 +33,7 @@ func (q *request) answer() error {
 		q.serveRobots()
 		return nil
 	}
-	if !tunnel && q.serveRegister() {
+	if !tunnel && q.serveDocument() {
 		return nil
 	}
 	enforced := q.decision != nil && q.isFirst()
@@ -171,12 +171,12 @@ func refusalError(message string) error {
 // returns the terms of the offers, one for each line.
 func (q *request) paymentRequired() string {
 	header := q.w.Header()
-	if link := q.snapshot.Site.LicenseLink(q.Host); link != "" {
-		rsl.ApplyLink(header, link)
+	if license := q.snapshot.Site.License(q.Host); license != nil {
+		license.Apply(header)
 	}
 	var terms []string
 	for o := range q.snapshot.Site.Offers(q.query) {
-		rsl.ApplyLink(header, "<"+o.URL+`>; rel="license"`)
+		rights.AddLink(header, "<"+o.URL+`>; rel="license"`)
 		if o.Payment == "crawl" && o.Amount != "" && header.Get("Crawler-Price") == "" {
 			header.Set("Crawler-Price", o.Currency+" "+o.Amount)
 		}

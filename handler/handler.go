@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
@@ -97,7 +98,7 @@ type Handler struct {
 	samples   logsample.Sampler[lineKind]
 	warned    logsample.Once
 	robots    *wellKnown[robotstxt.File] // nil: RobotsTxtOff
-	tdmrep    wellKnown[upstream.TDMRepFile]
+	documents map[*channels.Channel]wellKnown[upstream.Document]
 	decisions decisions
 	unknown   func(*http.Request) // publishes a request by anyone but a known crawler
 	longHead  func(*http.Request) // called for pages whose head is longer than MaxHead

@@ -31,7 +31,7 @@ func (q *request) servePage(count bool) error {
 	if count {
 		q.h.countPage(q.decision, q.h.Headers != 0 && page.Values.Send(), page.Elements != nil)
 	}
-	if page.Values == nil && page.Elements == nil && page.Rights == nil && !q.h.Tailored {
+	if page.Values == nil && page.Elements == nil && len(page.Declared) == 0 && !q.h.Tailored {
 		return q.next.ServeHTTP(q.w, q.Request)
 	}
 	hook := headerHooks.Get().(*headerHook)
@@ -94,7 +94,7 @@ func (k *headerHook) OnHeader(_ int, header http.Header) {
 	if h.Headers == 0 {
 		return
 	}
-	k.page.Rights.Apply(header)
+	k.page.Declare(header)
 	if k.page.Values == nil {
 		return
 	}

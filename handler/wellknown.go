@@ -9,12 +9,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
-	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -49,15 +49,20 @@ func (f *wellKnown[T]) theirs(q *request) (theirs, before *T, cacheControl strin
 	return theirs, before, f.cacheControl
 }
 
-// provisionWellKnown prepares robots.txt and the documents of rights registers.
+// provisionWellKnown prepares robots.txt and the documents of channels.
 func (h *Handler) provisionWellKnown() {
 	var robots *upstream.Cache[robotstxt.File]
-	var registers *upstream.Cache[upstream.TDMRepFile]
 	if h.RobotsTxt == RobotsTxtMerge {
 		robots = upstream.New(upstream.RobotsTxt, h.Server, h.Logger, new(logsample.Once).First)
-		registers = upstream.New(upstream.TDMRep, h.Server, h.Logger, new(logsample.Once).First)
 	}
-	h.tdmrep = newWellKnown(h.MaxAge, registers)
+	h.documents = map[*channels.Channel]wellKnown[upstream.Document]{}
+	for _, ch := range channels.Documents() {
+		var theirs *upstream.Cache[upstream.Document]
+		if h.RobotsTxt == RobotsTxtMerge && ch.File.Site != nil {
+			theirs = upstream.New(upstream.KindOf(ch.File), h.Server, h.Logger, new(logsample.Once).First)
+		}
+		h.documents[ch] = newWellKnown(h.MaxAge, theirs)
+	}
 	if h.RobotsTxt != RobotsTxtOff {
 		f := newWellKnown(h.MaxAge, robots)
 		h.robots = &f
@@ -100,20 +105,13 @@ func (q *request) robotsAnswer() robotsserve.Answer {
 	return a
 }
 
-// serveRegister answers if the request is for the document of a rights register that the
-// policy has, /.well-known/tdmrep.json or the RSL document, and reports whether it did.
-func (q *request) serveRegister() bool {
-	var doc *rights.Document
-	cacheControl := q.h.tdmrep.cacheControl
-	path := q.snapshot.Site.RegisterPath(&q.target)
-	switch path {
-	case "":
+// serveDocument answers if the request is for the document of a channel that the policy has, and reports whether it did.
+func (q *request) serveDocument() bool {
+	ch := q.snapshot.Site.ChannelAt(&q.target)
+	if ch == nil {
 		return false
-	case tdmrep.Path:
-		doc, cacheControl = q.tdmrepDocument()
-	default:
-		doc = q.snapshot.Site.RSL(q.Host)
 	}
+	doc, cacheControl := q.documentOf(ch)
 	if doc == nil {
 		return false
 	}
@@ -121,28 +119,29 @@ func (q *request) serveRegister() bool {
 		_ = q.next.ServeHTTP(q.w, q.Request)
 		return true
 	}
-	q.document = path
+	q.document = q.target.Name()
 	q.addHeaders()
 	doc.Serve(q.w, q.Request, cacheControl)
 	return true
 }
 
-// tdmrepDocument returns the policy's tdmrep.json; nil if the policy has none.
-func (q *request) tdmrepDocument() (*rights.Document, string) {
-	ours, doc := q.snapshot.Site.TDMRep(q.Host)
+// documentOf returns the policy's document of a channel, merged with the upstream's; nil if the policy has none.
+func (q *request) documentOf(ch *channels.Channel) (*rights.Document, string) {
+	doc := q.snapshot.Site.Document(ch, q.Host)
 	if doc == nil {
 		return nil, ""
 	}
-	theirs, _, cacheControl := q.h.tdmrep.theirs(q)
+	file := q.h.documents[ch]
+	theirs, _, cacheControl := file.theirs(q)
 	if theirs == nil {
 		return doc, cacheControl
 	}
-	both, notes, stricter := theirs.Merged(ours)
+	both, notes, stricter := theirs.Merged(doc)
 	if len(notes) > 0 {
-		q.h.Logger.Warn("the upstream's tdmrep.json is invalid", zap.String("host", q.Host), zap.Strings("notes", notes))
+		q.h.Logger.Warn("the upstream's "+ch.File.Name+" is invalid", zap.String("host", q.Host), zap.Strings("notes", notes))
 	}
 	if stricter {
-		q.h.Logger.Warn("locations of the upstream's tdmrep.json cross the policy's paths in too many ways; exceptions from what either reserves are left out", zap.String("host", q.Host))
+		q.h.Logger.Warn("locations of the upstream's "+ch.File.Name+" cross the policy's paths in too many ways; exceptions from what either reserves are left out", zap.String("host", q.Host))
 	}
 	return both, cacheControl
 }

@@ -54,7 +54,7 @@ const read = async (prefix, i) => {
 	await loaded;
 	const d = f.contentDocument, robots = [];
 	for (const m of d.head.querySelectorAll(":scope > meta[name]")) {
-		if (["robots", "googlebot", "examplebot"].includes(m.getAttribute("name").toLowerCase())) {
+		if (["robots", "amazonbot", "googlebot", "examplebot"].includes(m.getAttribute("name").toLowerCase())) {
 			robots.push([m.getAttribute("name"), m.getAttribute("content")]);
 			m.remove();
 		}

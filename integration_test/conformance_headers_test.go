@@ -16,7 +16,6 @@ import (
 )
 
 const conformancePolicy = `version: 1
-publish: {controls: {Amazonbot: off}}
 rules:
   - for: everyone
     disallow:
@@ -35,15 +34,15 @@ crawlers:
   ExampleBot: {category: search, operator: Example, reads-meta: true}
 `
 
-// what conformancePolicy says about a path, in words.
+// what conformancePolicy says about a path, in words. Amazon reads noarchive as what train-ai disallows.
 var conformanceSays = map[string]struct {
 	rules reading
 	usage map[string]string
 }{
-	"/drafts/x": {reading{"*": rulesOf("noindex, max-snippet:50"), "examplebot": rulesOf("nofollow")}, map[string]string{"train-ai": "n"}},
-	"/news/x":   {reading{"*": rulesOf("max-snippet:50, max-image-preview:standard")}, map[string]string{"train-ai": "n", "search": "y"}},
+	"/drafts/x": {reading{"*": rulesOf("noindex, max-snippet:50"), "amazonbot": rulesOf("noarchive"), "examplebot": rulesOf("nofollow")}, map[string]string{"train-ai": "n"}},
+	"/news/x":   {reading{"*": rulesOf("max-snippet:50, max-image-preview:standard"), "amazonbot": rulesOf("noarchive")}, map[string]string{"train-ai": "n", "search": "y"}},
 	"/agent/x":  {reading{"examplebot": rulesOf("nofollow")}, map[string]string{}},
-	"/usage/x":  {reading{}, map[string]string{"train-ai": "n"}},
+	"/usage/x":  {reading{"amazonbot": rulesOf("noarchive")}, map[string]string{"train-ai": "n"}},
 	"/open/x":   {reading{}, map[string]string{}},
 }
 

@@ -17,7 +17,6 @@ const (
 
 // exemptPolicy exempts one crawler from the rules for everyone.
 const exemptPolicy = `version: 1
-publish: {controls: {Amazonbot: off}}
 rules:
   - for: everyone
     disallow:
@@ -54,8 +53,8 @@ func testTailored(t *testing.T, d door) {
 		// Headers name crawlers that follow Googlebot's group in addition to Googlebot. No document says that
 		// they read its name there, nor that they read meta tags with their own.
 		{
-			"shared.test", googleAgent, "*;noindex, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
-			`<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate">`,
+			"shared.test", googleAgent, "*;noindex, amazonbot;noarchive, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
+			`<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate"><meta name="Amazonbot" content="noarchive">`,
 		},
 	} {
 		if s.lacks(c.host) {

@@ -73,7 +73,7 @@ func attribute(n *html.Node, key string) string {
 // treeChange tells what is wrong with a page that should have become after by a
 // policy that is merged in, or "".
 func treeChange(before, after string, policy reading) string {
-	crawlers := []string{"googlebot", "examplebot"}
+	crawlers := []string{"amazonbot", "googlebot", "examplebot"}
 	b, err := readTree(before, crawlers...)
 	if err != nil {
 		return err.Error()

@@ -37,7 +37,7 @@ rules:
   - for: CCBot
     limit: 2/h
 enforcement: STATUS
-publish: {controls: {Amazonbot: off}, tdmrep: on, license: https://www.example.com/license.xml}
+publish: {tdmrep: on, license: https://www.example.com/license.xml}
 `
 
 // asker sends requests to a server that asks a Caddy.
@@ -112,7 +112,7 @@ func TestOtherServers(t *testing.T) {
 				status           int
 			}{
 				{"/", someBrowser, "bingbot: nosnippet", 200},
-				{"/drafts/x", someBrowser, "noindex, bingbot: nosnippet", 200},
+				{"/drafts/x", someBrowser, "noindex, amazonbot: noarchive, bingbot: nosnippet", 200},
 				{"/", "GPTBot/1.2", "noindex", 451},
 				{"/robots.txt", "GPTBot/1.2", "bingbot: nosnippet", 200},
 				{"/private/x", "Googlebot/2.1", "noindex", 451},

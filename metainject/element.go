@@ -12,7 +12,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
-	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -24,9 +23,11 @@ const Everyone = headscan.Everyone
 type Element struct {
 	Name  string // Everyone, or a crawler's product token in any case
 	Rules robotsrule.Set
-	// Content is the value of an element that has no rules: tdm-reservation or
-	// tdm-policy (TDMRep).
+	// Content is the value of an element that has no rules.
 	Content string
+	// Combine returns the content for a page whose elements of that name have content, separated by commas. If it is nil,
+	// Content replaces theirs.
+	Combine func(theirs string) string
 }
 
 // A Set is the elements for the pages of one path, prepared once and shared by all requests.
@@ -51,6 +52,7 @@ type prepared struct {
 	lower       string
 	rules       robotsrule.Set
 	content     string
+	combine     func(theirs string) string
 	html, xhtml string
 }
 
@@ -67,7 +69,7 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsrule.Lift) *Set {
 	s := &Set{tokens: tokens, lift: lift}
 	for _, e := range elements {
-		p := prepared{name: e.Name, lower: ascii.Lower(e.Name), rules: e.Rules, content: e.Content}
+		p := prepared{name: e.Name, lower: ascii.Lower(e.Name), rules: e.Rules, content: e.Content, combine: e.Combine}
 		if e.Rules.IsEmpty() && e.Content == "" || !isName(e.Name) {
 			continue
 		}
@@ -197,7 +199,10 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 	}
 	c := &combination{}
 	if element != nil && element.content != "" {
-		value := combineDeclaration(element, content, mode)
+		value := element.content
+		if mode != Replace && element.combine != nil {
+			value = element.combine(content)
+		}
 		c.keep, c.value = value == content, html.EscapeString(value)
 	} else {
 		says := robotsrule.Parse(content)
@@ -220,16 +225,4 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 	more[key] = c
 	s.combinations.CompareAndSwap(known, &more) // another's is as good
 	return c
-}
-
-// combineDeclaration returns the content for a TDMRep property of a page whose elements have content,
-// separated by commas. A reservation in the page stays. The policy's own URL replaces the page's URL.
-func combineDeclaration(element *prepared, content string, mode Mode) string {
-	if mode == Replace || element.lower != tdmrep.ReservationName {
-		return element.content
-	}
-	if theirs := tdmrep.ReadReservation(content); theirs == tdmrep.Reserved {
-		return theirs.String()
-	}
-	return element.content
 }

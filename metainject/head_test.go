@@ -97,12 +97,13 @@ func TestHead(t *testing.T) {
 
 // Declarations are not put in the place of robots elements, which would only open.
 func TestReplaceLeavesWhatThePolicyDoesNotMention(t *testing.T) {
-	set := NewSet([]Element{{Name: "tdm-reservation", Content: "0"}}, testTokens)
+	reservation := Element{Name: "tdm-reservation", Content: "0", Combine: func(theirs string) string { return theirs }}
+	set := NewSet([]Element{reservation}, testTokens)
 	page := `<html><head><meta name=robots content="noindex"><meta name=tdm-reservation content="1">`
 	if got, _, _ := rewriteHead([]byte(page), set, Replace, false, false, nil); string(got) != page {
 		t.Errorf("%s", got)
 	}
-	both := NewSet([]Element{{Name: Everyone, Rules: robotsrule.Parse("nosnippet")}, {Name: "tdm-reservation", Content: "0"}}, testTokens)
+	both := NewSet([]Element{{Name: Everyone, Rules: robotsrule.Parse("nosnippet")}, reservation}, testTokens)
 	want := `<html><head><meta name=robots content="nosnippet"><meta name=tdm-reservation content="0">`
 	if got, _, _ := rewriteHead([]byte(page), both, Replace, false, false, nil); string(got) != want {
 		t.Errorf("%s", got)

@@ -123,7 +123,7 @@ func (s *Set) Known(name []byte) string {
 var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a-z0-9_-]|$)`)
 
 // Speaks implements headscan.Names: an element without a rule that engines know has some other purpose,
-// such as ACAP's permissions or a service's key. But a noindex is meant however it is written.
+// such as other permissions or a service's key. But a noindex is meant however it is written.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.content != "" {
 		return content != ""

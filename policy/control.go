@@ -33,7 +33,7 @@ func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decis
 	rules = p.ControlWhere(q.Crawler, func(u Usage) bool {
 		q.Usage = u
 		d := p.Decide(q)
-		if d.Verdict == Disallowed && (by.Rule == nil || usage.IsACAP()) {
+		if d.Verdict == Disallowed && (by.Rule == nil || !usage.IsRight()) {
 			usage, by = u, d
 		}
 		return d.Verdict == Disallowed
@@ -58,12 +58,12 @@ func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsr
 		return robotsrule.Set{}
 	}
 	enough := false
-	switch choice := p.spec.Publish.controlChoice(info.Token); choice {
+	switch choice := p.spec.Publish.ControlChoice(info.Token); choice {
 	case NoControl:
 	case "":
 		enough = !slices.ContainsFunc(info.Control.Takes, func(u Usage) bool { return !disallowed(u) })
 	default:
-		enough = slices.ContainsFunc(info.Control.Takes, func(u Usage) bool { return !u.IsACAP() && disallowed(u) })
+		enough = slices.ContainsFunc(info.Control.Takes, func(u Usage) bool { return u.IsRight() && disallowed(u) })
 	}
 	if !enough {
 		return robotsrule.Set{}
@@ -72,9 +72,10 @@ func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsr
 }
 
 // SendsControl reports whether a crawler's Control, or a control token, is sent anywhere.
-func (b *Publish) SendsControl(token string) bool { return b.controlChoice(token) != NoControl }
+func (b *Publish) SendsControl(token string) bool { return b.ControlChoice(token) != NoControl }
 
-func (b *Publish) controlChoice(token string) string {
+// ControlChoice returns what a policy says about the Control of a crawler, or about a control token: its rules, NoControl or "".
+func (b *Publish) ControlChoice(token string) string {
 	if b.Controls == Off {
 		return NoControl
 	}

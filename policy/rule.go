@@ -201,6 +201,22 @@ type EngineRule struct {
 	Rule    robotsrule.Set
 }
 
+// Line is a line of a group of robots.txt, with what it is from.
+type Line struct {
+	Text    string
+	Pattern pathpattern.Pattern // of the paths that it is about
+	Rule    *Rule
+	Pos     Pos
+}
+
+// NewLine returns a line for the paths of a pattern. It names no path if it is for all.
+func NewLine(field string, at pathpattern.Pattern, value string) Line {
+	if at != pathpattern.All {
+		value = at.String() + " " + value
+	}
+	return Line{Text: field + ": " + value, Pattern: at}
+}
+
 // Rule is one entry of a policy.
 type Rule struct {
 	Name                 string
@@ -224,6 +240,40 @@ type Rule struct {
 	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest
 	Fallback             bool // it is from the site's own robots.txt, see Policy.WithFallback
+}
+
+// Patterns yields the patterns of all that the rule says about paths.
+func (r *Rule) Patterns(yield func(pathpattern.Pattern) bool) {
+	for i := range r.Statements {
+		if !yield(r.Statements[i].Pattern) {
+			return
+		}
+	}
+	for i := range r.EngineRules {
+		if !yield(r.EngineRules[i].Pattern) {
+			return
+		}
+	}
+	for i := range r.AppDirectives {
+		if !yield(r.AppDirectives[i].Pattern) {
+			return
+		}
+	}
+}
+
+// Lines returns how many lines of a group of robots.txt the rule can ask for.
+func (r *Rule) Lines() int { return len(r.Statements) + len(r.AppDirectives) }
+
+// InGroups reports whether groups of robots.txt say something because of the rule.
+func (r *Rule) InGroups() bool {
+	return r.CrawlDelay > 0 || r.NoCrawlDelay || len(r.AppDirectives) > 0 ||
+		slices.ContainsFunc(r.Statements, func(s Statement) bool { return s.Usage.InGroups() })
+}
+
+// IsEmpty reports whether the rule asks for nothing.
+func (r *Rule) IsEmpty() bool {
+	return len(r.Statements)+len(r.AppDirectives)+len(r.EngineRules)+len(r.Requests) == 0 &&
+		r.CrawlDelay == 0 && !r.NoCrawlDelay && r.Limit.IsZero() && !r.NoLimit && r.PermissionsReference == ""
 }
 
 // ActionRequest asks crawlers to act on one resource soon (ACAP 1.0 section 2.6). It does not affect
@@ -263,6 +313,9 @@ type Crawler struct {
 // ReadsPages reports whether headers and meta tags can name the crawler: a token that no request carries may still have a
 // meaning there.
 func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }
+
+// InTags reports whether the crawler is documented to read meta tags with its name.
+func (c *Crawler) InTags() bool { return c.ReadsMeta || c.Control != nil }
 
 // Control is robots control rules that an operator documents for refusing some usages. They are sent where all of these
 // are disallowed to the crawler.

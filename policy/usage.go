@@ -60,8 +60,12 @@ func Usages() []Usage {
 	return all
 }
 
-// IsACAP reports whether the usage is one of ACAP 1.0's.
-func (u Usage) IsACAP() bool { return u <= Other }
+// IsRight reports whether the usage is one of RightsUsages, which ACAP 1.0 does not have.
+func (u Usage) IsRight() bool { return u > Other }
+
+// InGroups reports whether groups of robots.txt say something about the usage. Other is what they say of the rights usages
+// that no other rule speaks of.
+func (u Usage) InGroups() bool { return u == Crawl || u == Other || u.IsRight() }
 
 // IsPresentation reports whether the usage is derived from Present.
 func (u Usage) IsPresentation() bool { return u > Present && u <= PresentLink }

@@ -8,11 +8,11 @@ import (
 	"github.com/dunglas/httpsfv"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
-	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -71,8 +71,8 @@ func readRobotsTag(p *parser, n *yaml.Node, r *ruleReader) {
 	p.eachDirective(n, "robots-tag", tagFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
 		set, err := robotsrule.ParseStrict(n.Value)
 		if err != nil {
-			if rights.NoAI.Key == strings.ToLower(strings.TrimSpace(n.Value)) || strings.EqualFold(strings.TrimSpace(n.Value), "noimageai") {
-				p.report(posOf(n), "bad-robots-tag", "", `no search engine documents %s; disallow train-ai for everyone, and write "%s: on" under publish`, quote(n.Value), rights.NoAI.Key)
+			if channels.Words().Has(strings.ToLower(strings.TrimSpace(n.Value))) {
+				p.report(posOf(n), "bad-robots-tag", "", `no search engine documents %s; disallow train-ai for everyone, and write "noai: on" under publish`, quote(n.Value))
 				return
 			}
 			p.report(posOf(n), "bad-robots-tag", "", "%s", err)

@@ -105,6 +105,11 @@ crawlers:
 crawlers: {CCBot: {reads-meta: true}}`, `
   - for: [CCBot, Googlebot]
     robots-tag: notranslate`},
+	{"a crawler whose own control is a meta tag", "no-meta-tag", `
+  - for: Amazonbot
+    disallow: {train-ai: /, preserve: /}`, `
+  - for: [CCBot, Amazonbot]
+    disallow: {train-ai: /, preserve: /}`},
 	{"nothing that pages say", "no-meta-tag", `
   - for: CCBot
     disallow: {crawl: /drafts/, train-ai: /}`, `

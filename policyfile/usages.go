@@ -164,7 +164,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 		other := p.usages[strings.ToLower(text)]
 		usage, standard := policy.ParseUsage(text)
 		switch {
-		case standard && !usage.IsACAP():
+		case standard && usage.IsRight():
 			p.report(posOf(n), "bad-usage", "", "%s cannot be part of a named usage; write it in the rule itself", quote(text))
 			return
 		case standard && usage == policy.Other:

@@ -4,6 +4,7 @@ package rights
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -11,28 +12,40 @@ import (
 
 // Client is a kind of client that asks about rights: one class of crawlers that name a purpose or none.
 type Client struct {
-	p       *policy.Policy
-	class   *policy.Class
-	query   policy.Query
-	purpose string
+	Policy  *policy.Policy
+	Class   *policy.Class
+	Purpose string // in lower case, or ""
+
+	query policy.Query
+	all   func() []policy.Applied // see statements
 }
 
 // NewClient returns a verified client of a class. purpose is in lower case, or "".
 func NewClient(p *policy.Policy, c *policy.Class, host, purpose string) *Client {
-	return &Client{p, c, c.Query(host, policy.Other, purpose), purpose}
+	client := &Client{Policy: p, Class: c, Purpose: purpose, query: c.Query(host, policy.Other, purpose)}
+	client.all = sync.OnceValue(client.statements)
+	return client
 }
 
 // At is the decision about paths that match a pattern and only those of the policy's patterns that cover it.
 func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	q := c.query
 	q.Usage = u
-	return c.p.DecideAt(q, at)
+	return c.Policy.DecideAt(q, at)
 }
 
 // Statements lists what the policy states about a usage or, after that, about Other.
 func (c *Client) Statements(u policy.Usage) []policy.Applied {
-	all := append(c.p.Statements(c.class, u, c.purpose), c.p.Statements(c.class, policy.Other, c.purpose)...)
+	all := append(c.Policy.Statements(c.Class, u, c.Purpose), c.Policy.Statements(c.Class, policy.Other, c.Purpose)...)
 	return slices.DeleteFunc(all, func(a policy.Applied) bool { return !a.Rule.Identity.MetBy(c.query.Identity) })
+}
+
+// statements lists what the policy states about the usages of policy.RightsUsages.
+func (c *Client) statements() (all []policy.Applied) {
+	for _, u := range policyUsages {
+		all = append(all, c.Statements(u)...)
+	}
+	return all
 }
 
 // Strictest is what can be said about a usage for all paths: Disallowed if some path is, Allowed if all are.

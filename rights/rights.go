@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights says what a policy states about the use of content by AI and search, for registers of rights. The
+// Package rights says what a policy states about the use of content by AI and search, for channels that carry rights. The
 // usages are those of the AIPREF vocabulary: train-ai, ai-use and search.
 //
-// Client answers for registers that address one crawler (the groups of robots.txt), View for those that address everyone
-// (TDMRep, RSL, usage tokens, control tokens). These cannot exempt a crawler: what is disallowed for any crawler, purpose
+// Client answers for channels that address one crawler (the groups of robots.txt), View for those that address everyone
+// (documents, usage tokens, control tokens). These cannot exempt a crawler: what is disallowed for any crawler, purpose
 // or identity is disallowed there.
 package rights
 
@@ -13,21 +13,58 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Document is a register's file. It does not change and may be shared.
+// Document is a channel's file. It does not change and may be shared.
 type Document struct {
-	Body []byte
-	ETag string // strong (RFC 9110 section 8.8.3)
-	Type string // media type
+	Body   []byte
+	ETag   string // strong (RFC 9110 section 8.8.3)
+	Type   string // media type
+	Source any    // what a channel writes it from, to merge it with a site's own; or nil
 }
 
 func NewDocument(body []byte, mediaType string) *Document {
 	sum := sha256.Sum256(body)
-	return &Document{body, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, mediaType}
+	return &Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, Type: mediaType}
+}
+
+// SiteDocument is a site's own document of a channel.
+type SiteDocument interface {
+	// MergeInto returns the stricter of ours and the site's. exact is false if it is stricter than both.
+	MergeInto(ours *Document) (both *Document, exact bool)
+}
+
+// Declared is what a channel declares about a page, in fields of the response and in meta tags. It does not change.
+type Declared interface {
+	// Apply merges the fields with what the header of a response already says.
+	Apply(http.Header)
+	Tags() []Tag
+	// Restricts reports whether it restricts anything.
+	Restricts() bool
+	String() string
+}
+
+// Tag is a meta tag.
+type Tag struct {
+	Name, Content string
+	// Merge returns the content for a page whose own tags of that name have content, separated by commas. If it is nil,
+	// Content replaces theirs.
+	Merge func(theirs string) string
+}
+
+// AddLink adds a Link field (RFC 8288) to a response's header next to others, unless it is there.
+func AddLink(h http.Header, link string) {
+	for _, line := range h["Link"] {
+		if strings.Contains(line, link) {
+			return
+		}
+	}
+	h["Link"] = append(slices.Clip(h["Link"]), link)
 }
 
 // Serve answers GET and HEAD, with ranges and conditions (RFC 9110), and other methods with 405.
@@ -56,6 +93,14 @@ type Verdicts [3]policy.Verdict
 func (p Preferences) Verdicts() (v Verdicts) {
 	for i := range p {
 		v[i] = p[i].Verdict
+	}
+	return v
+}
+
+// Combine unites what is said (draft-ietf-aipref-vocab §5.1): any no is no, else any yes is yes.
+func (v Verdicts) Combine(w Verdicts) Verdicts {
+	for i := range v {
+		v[i] = max(v[i], w[i])
 	}
 	return v
 }

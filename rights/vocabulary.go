@@ -3,16 +3,27 @@
 package rights
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Vocabulary is a register of lines in robots.txt and a header field.
+// Vocabulary is a channel of lines in robots.txt and a header field.
 type Vocabulary struct {
-	Register
+	Key    string // the setting under publish
 	Field  string // the name, in the form that http.Header has it in
 	Labels []Label
+	// Crossing is the code of the problem that paths cross, of a vocabulary whose lines in robots.txt can be for a path,
+	// where the longest decides; "" if a line is for every path.
+	Crossing string
+	// Lenient tells that readers take names and words in any case, with spaces around the equals sign.
+	Lenient bool
+	// On reports whether a policy publishes it, and Switch makes it do so.
+	On     func(*policy.Publish) bool
+	Switch func(*policy.Publish)
+	// Use returns how far content may be used, as a policy publishes it; nil if the vocabulary does not say so.
+	Use func(*policy.Publish) string
 }
 
 // Label is a name in a Vocabulary, with the words that it can have, from the laxest to the strictest.
@@ -27,27 +38,39 @@ var Vocabularies = [...]*Vocabulary{&ContentUsage, &ContentSignal}
 
 // ContentUsage is the vocabulary of AIPREF.
 var ContentUsage = Vocabulary{
-	Register: Register{
-		Name: "Content-Usage", Key: "content-usage",
-		Document: "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", Readers: "no crawler documents it",
-		Carries: func(p *policy.Publish, _ policy.Usage) bool { return p.ContentUsage != policy.Off },
-	},
-	Field:  "Content-Usage",
-	Labels: []Label{{"train-ai", yn, 0}, {"ai-use", yn, 1}, {"search", yn, 2}},
+	Key:      "content-usage",
+	Field:    "Content-Usage",
+	Labels:   []Label{{"train-ai", yn, 0}, {"ai-use", yn, 1}, {"search", yn, 2}},
+	Crossing: "content-usage-cross",
+	On:       func(p *policy.Publish) bool { return p.ContentUsage != policy.Off },
+	Switch:   func(p *policy.Publish) { p.ContentUsage = policy.On },
 }
 
 // ContentSignal is the vocabulary of contentsignals.org.
 var ContentSignal = Vocabulary{
-	Register: Register{
-		Name: "Content-Signal", Key: "content-signal",
-		Document: "contentsignals.org, September 2025; use= since August 2026", Readers: "Cloudflare's /crawl, since August 2026",
-		Carries: func(p *policy.Publish, _ policy.Usage) bool { return p.ContentSignal != policy.Off },
-	},
-	Field:  "Content-Signal",
-	Labels: []Label{{"search", yesNo, 2}, {"ai-input", yesNo, 1}, {"ai-train", yesNo, 0}, {"use", []string{"full", "reference", "immediate"}, -1}},
+	Key:     "content-signal",
+	Field:   "Content-Signal",
+	Labels:  []Label{{"search", yesNo, 2}, {"ai-input", yesNo, 1}, {"ai-train", yesNo, 0}, {"use", []string{"full", "reference", "immediate"}, -1}},
+	Lenient: true,
+	On:      func(p *policy.Publish) bool { return p.ContentSignal != policy.Off },
+	Switch:  func(p *policy.Publish) { p.ContentSignal = policy.On },
+	Use:     func(p *policy.Publish) string { return p.ContentSignalUse },
 }
 
 var yn, yesNo = []string{"y", "n"}, []string{"yes", "no"}
+
+// UseOf returns how far content may be used, as a policy publishes it in the vocabulary; "" for nothing.
+func (f *Vocabulary) UseOf(p *policy.Publish) string {
+	if f.Use == nil || !f.On(p) {
+		return ""
+	}
+	return f.Use(p)
+}
+
+// StatesUse reports whether any vocabulary says how far content may be used.
+func StatesUse(p *policy.Publish) bool {
+	return slices.ContainsFunc(Vocabularies[:], func(f *Vocabulary) bool { return f.UseOf(p) != "" })
+}
 
 // LineKey returns the key of the vocabulary's lines in robots.txt, in lowercase.
 func (f *Vocabulary) LineKey() string { return strings.ToLower(f.Field) }
@@ -80,4 +103,36 @@ func (l *Label) Word(v Verdicts, use string) string {
 	case policy.Unstated:
 	}
 	return ""
+}
+
+// contradictions lists values of use that decisions contradict.
+var contradictions = []struct {
+	use     string
+	usage   int // of policy.RightsUsages
+	verdict policy.Verdict
+	says    string
+}{
+	{"full", 1, policy.Disallowed, "content may be summarized and reproduced"},
+	{"full", 0, policy.Disallowed, "content may be used in full"},
+	{"immediate", 2, policy.Allowed, "nothing may be stored, as an index must"},
+}
+
+// CheckUse reports decisions of a view that contradict how far content may be used.
+func (f *Vocabulary) CheckUse(publish *policy.Publish, v *View) (problems []policy.Problem) {
+	use := f.UseOf(publish)
+	if use == "" {
+		return nil
+	}
+	cells, _ := v.Cells()
+	for _, cell := range cells {
+		for _, c := range contradictions {
+			if d := cell.Value[c.usage]; c.use == use && d.Verdict == c.verdict && d.Statement != nil {
+				problems = append(problems, policy.NewProblem(policy.Warning, "rights-differ", d.Statement.Pos,
+					`%s is %s here, and "%s: %s" under publish says that %s; write "%s: reference"`,
+					policyUsages[c.usage], c.verdict, f.Key, use, c.says, f.Key))
+				break
+			}
+		}
+	}
+	return problems
 }

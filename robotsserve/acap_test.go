@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-var acapUsages = slices.DeleteFunc(policy.Usages(), func(u policy.Usage) bool { return !u.IsACAP() })
+var acapUsages = slices.DeleteFunc(policy.Usages(), func(u policy.Usage) bool { return u.IsRight() })
 
 // reportedACAP reports whether a problem says that the records disallow what a
 // statement allows.

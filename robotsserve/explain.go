@@ -5,9 +5,9 @@ package robotsserve
 import (
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // Explanation is what a robots.txt says to one crawler about one path.
@@ -15,8 +15,7 @@ type Explanation struct {
 	// Agent is the name under which the crawler finds its group: a product token, of its
 	// own or of a crawler that it follows, "purpose:NAME", or "*". "" means that no group is for it.
 	Agent string
-	// Lines hold for the path: first the deciding Allow or Disallow, then Crawl-delay,
-	// App-Directives and Content-Usage.
+	// Lines hold for the path: first the deciding Allow or Disallow, then Crawl-delay, then the lines of channels.
 	Lines []Line
 	// AsSent is the line by which readers that compare URLs as they are sent, such as Google's,
 	// decide otherwise; it has no text where none matches.
@@ -68,7 +67,13 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	} else if by != nil && asSent != nil {
 		longest["disallow"] = asSent // the text that all find
 	}
-	for _, key := range []string{"disallow", "crawl-delay", "app-directives", rights.ContentUsage.LineKey()} {
+	keys := []string{"disallow", "crawl-delay"}
+	for _, ch := range channels.Groups() {
+		if ch.Group.ByPath {
+			keys = append(keys, ch.Group.Field)
+		}
+	}
+	for _, key := range keys {
 		if l := longest[key]; l != nil {
 			e.Lines = append(e.Lines, *l)
 		}
@@ -87,7 +92,9 @@ func (l *Line) pathLen() int {
 	return 0
 }
 
-func startsWithPath(value string) bool { return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") }
+func startsWithPath(value string) bool {
+	return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*")
+}
 
 func (l *Line) disallows() bool { return l != nil && l.key == "disallow" }
 

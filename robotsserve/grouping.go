@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -58,7 +60,7 @@ func (g *grouping) collect() {
 		if i > 0 {
 			tokens = nil
 		}
-		shaped := u.control != nil || slices.ContainsFunc(closer, shapes)
+		shaped := u.control != nil || slices.ContainsFunc(closer, (*policy.Rule).InGroups)
 		refused := g.refuses(u, gr)
 		for _, info := range u.infos {
 			if info.NoToken && !g.written[info.lower] && (g.below == nil || g.below.Group(info.Token) == nil) {
@@ -82,26 +84,24 @@ func (g *grouping) collect() {
 	if g.p.Spec().Publish.UserAgentPurpose != policy.Off {
 		purposes = g.published(&classes[0])
 	}
-	g.hintDirectives()
+	g.hintNamed()
 	g.hintMixed()
 	g.name(len(purposes) > 0)
 	g.addPurposes(purposes)
 	g.addUsageTokens()
 }
 
-// hintDirectives reports App-Directives that stand only in groups of named crawlers. An application
-// reads the group of its own token, and few have one: draft-nottingham-plan-b recommends "*".
-func (g *grouping) hintDirectives() {
-	for _, gr := range append([]*group{g.star}, g.groups...) {
-		i := slices.IndexFunc(gr.lines, func(l Line) bool { return l.key == "app-directives" })
-		if i < 0 {
-			continue
+// hintNamed reports lines for everyone that stand only in groups of named crawlers.
+func (g *grouping) hintNamed() {
+	groups := append([]*group{g.star}, g.groups...)
+	for _, ch := range channels.Groups() {
+		hint := ch.Group.Named
+		has := func(l Line) bool { return l.key == ch.Group.Field }
+		at := slices.IndexFunc(groups, func(gr *group) bool { return slices.ContainsFunc(gr.lines, has) })
+		if hint.Text != "" && at > 0 {
+			lines := groups[at].lines
+			g.report(policy.Hint, hint.Code, lines[slices.IndexFunc(lines, has)].Pos, "%s", hint.Text)
 		}
-		if gr != g.star {
-			g.report(policy.Hint, "app-directives-named", gr.lines[i].Pos,
-				"only groups of named crawlers have these app-directives, and few applications look there; write them in a rule for everyone")
-		}
-		return
 	}
 }
 
@@ -181,7 +181,7 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 		also = append(also, *delay)
 	}
 	if g.speaks != (robotstxt.Stated{}) {
-		ex, problems := extensions(g.p, c, g.host, purpose)
+		ex, problems := extensions(rights.NewClient(g.p, c, g.host, purpose))
 		g.problems = append(g.problems, problems...)
 		also = append(also, ex...)
 	}
@@ -299,7 +299,7 @@ func keyOf(lines []Line) string {
 
 func (g *group) add(rules []*policy.Rule) {
 	for _, r := range rules {
-		if shapes(r) && !r.Fallback && !slices.Contains(g.rules, r) {
+		if r.InGroups() && !r.Fallback && !slices.Contains(g.rules, r) {
 			g.rules = append(g.rules, r)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
@@ -14,7 +13,7 @@ import (
 // layout is what the files of all hosts of a policy share. It is not safe for concurrent use.
 type layout struct {
 	p                 *policy.Policy
-	acap              *acap.Writer
+	records           []writerOf                    // of channels with records
 	crawlers          []*crawler                    // by policy.CrawlerID, filled when asked for
 	places            map[*policy.Rule]uint64       // of the rules that shape a group
 	usages            []policy.Usage                // of the statements of such rules
@@ -29,8 +28,8 @@ type layout struct {
 
 func newLayout(p *policy.Policy) *layout {
 	l := &layout{
-		p: p, acap: acap.NewWriter(p.WithoutFallback()), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
-		followers: map[string][]policy.CrawlerID{}, speaks: statedBy(p), written: map[string]bool{},
+		p: p, records: recordWriters(p.WithoutFallback()), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
+		followers: map[string][]policy.CrawlerID{}, speaks: robotstxt.StatedBy(p), written: map[string]bool{},
 	}
 	rules := p.Spec().Rules
 	for i := range rules {
@@ -39,7 +38,7 @@ func newLayout(p *policy.Policy) *layout {
 				l.written[strings.ToLower(a.Name)] = true
 			}
 		}
-		if !shapes(&rules[i]) {
+		if !rules[i].InGroups() {
 			continue
 		}
 		l.places[&rules[i]] = uint64(i) + 1
@@ -47,7 +46,7 @@ func newLayout(p *policy.Policy) *layout {
 			if !s.Allow && (s.Usage == policy.TrainAI || s.Usage == policy.Other) {
 				l.disallowsTraining = true
 			}
-			if standsInGroups(s.Usage) && !slices.Contains(l.usages, s.Usage) {
+			if s.Usage.InGroups() && !slices.Contains(l.usages, s.Usage) {
 				l.usages = append(l.usages, s.Usage)
 			}
 		}
@@ -87,15 +86,4 @@ func (l *layout) crawler(id policy.CrawlerID) *crawler {
 		l.crawlers[id] = newCrawler(l.p.CrawlerInfo(id))
 	}
 	return l.crawlers[id]
-}
-
-func shapes(r *policy.Rule) bool {
-	return r.CrawlDelay > 0 || r.NoCrawlDelay || len(r.AppDirectives) > 0 ||
-		slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return standsInGroups(s.Usage) })
-}
-
-// standsInGroups reports whether groups say something about a usage. Other is what
-// Content-Usage says of categories that no other rule speaks of.
-func standsInGroups(u policy.Usage) bool {
-	return u == policy.Crawl || u == policy.Other || !u.IsACAP()
 }

@@ -15,7 +15,7 @@ import (
 // Merge renders the robots.txt of a policy and a host with another file below it: where the policy states nothing for
 // a crawler and a path, the group of the other file decides that the crawler would have obeyed. Every crawler that
 // the other file names gets a group with the lines of both, the other's after a comment. Crawl-delays, preferences and
-// App-Directives are added where the policy states none, and sitemaps always; a Note names what is
+// directives for applications are added where the policy states none, and sitemaps always; a Note names what is
 // left out. With a problem that is an error the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	l, d, problems, notes := drawMerged(p, host, other)
@@ -124,21 +124,6 @@ const (
 	oursComment   = "# from the policy"
 )
 
-// statedBy returns the extensions of groups that a policy uses.
-func statedBy(p *policy.Policy) (s robotstxt.Stated) {
-	publish := &p.Spec().Publish
-	s.Preferences = publish.ContentSignal != policy.Off && publish.ContentSignalUse != ""
-	rules := p.Spec().Rules
-	for i := range rules {
-		s.Directives = s.Directives || len(rules[i].AppDirectives) > 0
-		for j := range rules[i].Statements {
-			u := rules[i].Statements[j].Usage
-			s.Preferences = s.Preferences || !u.IsACAP() || u == policy.Other // which speaks of what no other rule speaks of
-		}
-	}
-	return s
-}
-
 // unit is crawlers that the same rules reach.
 type unit struct {
 	class *policy.Class
@@ -197,7 +182,7 @@ func refuse(ours []Line, refused map[string][]string) (more []Line) {
 			}
 		}
 		if !everywhere {
-			more = append(more, Line{Text: f.Field + ": " + withRefused("", names, no), key: key, pattern: pathpattern.All})
+			more = append(more, Line{Text: f.Field + ": " + withRefused("", names, no), key: f.Field, pattern: pathpattern.All})
 		}
 	}
 	return more

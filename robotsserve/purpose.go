@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
@@ -70,7 +72,7 @@ func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpa
 	}
 }
 
-// agree makes the Content-Usage lines of purposes that differ strict: in combined groups the longest
+// agree makes the lines of purposes that differ strict, in channels that can: in combined groups the longest
 // path would replace what a shorter one of another purpose forbids.
 func (g *grouping) agree(all []purpose) {
 	differ := func(key string) bool {
@@ -79,28 +81,45 @@ func (g *grouping) agree(all []purpose) {
 		}
 		return slices.ContainsFunc(all, func(p purpose) bool { return says(&p) != says(&all[0]) })
 	}
-	if differ(rights.ContentUsage.LineKey()) {
-		for i := range all {
-			all[i].makeUsageStrict(g.p, g.host)
+	var names, strict, longest []string
+	any := false
+	for _, ch := range channels.Groups() {
+		f := ch.Group
+		if !f.ByPath {
+			continue
 		}
-	} else if !differ("app-directives") {
+		differs := differ(f.Field)
+		any = any || differs
+		if names = append(names, f.Field); f.StrictLine == nil {
+			longest = append(longest, f.Field)
+			continue
+		}
+		strict = append(strict, f.Field)
+		for i := range all {
+			if differs {
+				all[i].makeStrict(f, rights.NewClient(g.p, &all[i].class, g.host, all[i].key()))
+			}
+		}
+	}
+	if !any {
 		return
 	}
 	g.report(policy.Hint, "purpose-groups-differ", all[0].rules[0].Pos,
-		"Content-Usage and App-Directives differ between the purpose %q and others, and a crawler of two purposes combines their groups. In robots.txt, Content-Usage disallows a usage that is disallowed for any path, and the App-Directives with the longest path apply; the headers are exact for each path", all[0].name)
+		"%s differ between the purpose %q and others, and a crawler of two purposes combines their groups. In robots.txt, %s disallows a usage that is disallowed for any path, and the %s with the longest path apply; the headers are exact for each path",
+		english.List(names, "and"), all[0].name, english.List(strict, "and"), english.List(longest, "and"))
 }
 
-// makeUsageStrict replaces the Content-Usage lines by one for every path.
-func (p *purpose) makeUsageStrict(of *policy.Policy, host string) {
-	isUsage := func(l Line) bool { return l.key == rights.ContentUsage.LineKey() }
-	at := slices.IndexFunc(p.lines, isUsage)
+// makeStrict replaces the lines of a channel by one for every path.
+func (p *purpose) makeStrict(f *channels.Group, c *rights.Client) {
+	isOfChannel := func(l Line) bool { return l.key == f.Field }
+	at := slices.IndexFunc(p.lines, isOfChannel)
 	if at < 0 {
 		return
 	}
 	one := p.lines[at]
-	p.lines = slices.DeleteFunc(p.lines, isUsage)
-	if strict := rights.ContentUsage.Text(preferences(of, &p.class, host, p.key()).disallowed(), ""); strict != "" {
-		one.Text, one.pattern = rights.ContentUsage.Field+": "+strict, pathpattern.All
+	p.lines = slices.DeleteFunc(p.lines, isOfChannel)
+	if strict := f.StrictLine(c); strict != "" {
+		one.Text, one.pattern = policy.NewLine(f.Field, pathpattern.All, strict).Text, pathpattern.All
 		p.lines = slices.Insert(p.lines, at, one)
 	}
 }

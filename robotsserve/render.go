@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package robotsserve renders a policy as the robots.txt of a host, and serves it. The file means to every reader
-// what the policy means: crawl as groups of RFC 9309, every usage of ACAP 1.0 as its records, application directives
-// and AIPREF preferences as extensions of the groups.
+// what the policy means: crawl as groups of RFC 9309, with the lines of other channels in and after the groups.
 package robotsserve
 
 import (
@@ -11,10 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -116,7 +113,7 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 	most := 0
 	for i := range p.Spec().Rules {
 		r := &p.Spec().Rules[i]
-		if size := len(r.Statements) + len(r.AppDirectives) + len(r.For); size > most {
+		if size := r.Lines() + len(r.For); size > most {
 			most, pos = size, r.Pos
 		}
 	}
@@ -129,7 +126,7 @@ type drawing struct {
 	license    string            // the line that names a license, or ""
 	theirs     string            // comments of a file that is merged, or ""
 	head, tail []byte            // the groups, and what comes after the sitemaps
-	rights     bool              // the policy states something for an RSL document
+	documents  []document        // that the file names
 	hidden     bool              // search engines may find nothing, so there are no sitemaps
 	sum        [sha256.Size]byte // of head and tail
 	eol        string
@@ -151,42 +148,42 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 		g.mostWork = maxMergeWork
 	}
 	g.collect()
-	records, problems := l.acap.Write(host)
+	records, problems := l.write(host)
 	d := &drawing{eol: "\n", groups: g.arrange(), left: g.left}
 	if below != nil {
 		d.theirs = below.Preamble()
 	}
-	if records != nil {
-		d.eol = "\r\n" // what the grammar of ACAP 1.0 asks for, and RFC 9309 takes
+	for _, r := range records {
+		d.eol = r.EOL
 	}
 	first, head, tail := writer{eol: d.eol}, writer{eol: d.eol}, writer{eol: d.eol}
-	if records != nil {
-		first.line(acap.VersionComment)
+	for _, r := range records {
+		first.line(r.First)
 	}
 	if url := l.p.Spec().Publish.License; url != "" {
 		d.license = "License: " + url
 	}
 	d.hidden = len(l.p.Spec().Sitemaps) > 0 && hidden(l.p, host)
 	d.first = first.text
-	if l.p.Spec().Publish.RSL != "" {
-		d.rights = rights.NewView(l.p, host).StatesAny()
-	}
+	d.documents = documents(l.p, host)
 	for _, group := range d.groups {
 		head.blank()
 		group.write(&head)
 	}
 	d.head = head.text
-	for i := range records {
-		if i == 0 {
-			tail.line("")
+	for _, r := range records {
+		tail.line("")
+		for _, line := range r.lines {
+			tail.pos = line.Pos
+			tail.line(line.Text)
 		}
-		tail.pos = records[i].Pos
-		tail.line(records[i].Text)
+		d.work += len(r.lines)
 	}
 	problems = append(g.problems, problems...)
 	d.tail = tail.text
 	d.sum = sha256.Sum256(slices.Concat(d.head, d.tail))
-	d.losses, d.work, d.shut = g.losses, g.work+len(records), g.shut
+	d.losses, d.shut = g.losses, g.shut
+	d.work += g.work
 	for _, group := range d.groups {
 		d.work += len(group.tokens) + len(group.lines)
 	}
@@ -209,8 +206,8 @@ func (d *drawing) least(p *policy.Policy) int {
 	}
 	longest.preamble(d.theirs)
 	n += len(longest.text)
-	if path := p.Spec().Publish.RSL; path != "" && d.rights {
-		n += len("License: https://") + maxAuthority + len(path) + len(d.eol)
+	for _, doc := range d.documents {
+		n += len(doc.field+": https://"+doc.path) + maxAuthority + len(d.eol)
 	}
 	return n
 }
@@ -224,7 +221,7 @@ type varying struct {
 // varies reports whether the files of a policy contain the host's name.
 func varies(p *policy.Policy) bool {
 	publish := &p.Spec().Publish
-	return publish.RSL != "" || slices.ContainsFunc(publish.Preambles, func(a policy.Preamble) bool { return a.Host != "" }) ||
+	return namesDocuments(publish) || slices.ContainsFunc(publish.Preambles, func(a policy.Preamble) bool { return a.Host != "" }) ||
 		slices.ContainsFunc(p.Spec().Sitemaps, func(s policy.Sitemaps) bool {
 			return s.Host != "" || slices.ContainsFunc(s.Addresses, func(a string) bool { return a[0] == '/' })
 		})
@@ -244,8 +241,10 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []pol
 	if d.license != "" {
 		w.line(d.license) // before all groups, or it would be of the last one only
 	}
-	if path := p.Spec().Publish.RSL; path != "" && d.rights && isAuthority(host) {
-		w.line("License: " + o.Scheme + "://" + strings.ToLower(host) + path)
+	for _, doc := range d.documents {
+		if isAuthority(host) {
+			w.line(doc.field + ": " + o.Scheme + "://" + strings.ToLower(host) + doc.path)
+		}
 	}
 	if len(d.head) > 0 {
 		w.blank()

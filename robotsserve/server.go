@@ -149,7 +149,7 @@ func differentHosts(p *policy.Policy) (hosts []policy.Host) {
 	rules := p.Spec().Rules
 	for i := range rules {
 		for _, h := range rules[i].Hosts {
-			size[h] += len(rules[i].Statements) + len(rules[i].AppDirectives)
+			size[h] += rules[i].Lines()
 		}
 	}
 	done := map[int]bool{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -256,15 +257,15 @@ const (
 	RobotsTag Channels = 1 << iota
 	XRobotsTag
 	firstPreference
-	AllChannels = firstPreference<<len(preferenceFields) - 1
+	AllChannels = firstPreference<<len(rights.Vocabularies) - 1
 )
 
 // Fields returns the names of the fields, in the form that http.Header has them in.
 func Fields() []string {
-	names := make([]string, 0, 2+len(preferenceFields))
+	names := make([]string, 0, 2+len(rights.Vocabularies))
 	names = append(names, RobotsTagField, XRobotsTagField)
-	for i := range preferenceFields {
-		names = append(names, preferenceFields[i].Field)
+	for i := range rights.Vocabularies {
+		names = append(names, rights.Vocabularies[i].Field)
 	}
 	return names
 }
@@ -309,9 +310,9 @@ func Apply(h http.Header, v *Values, channels Channels) []Problem {
 	if channels&XRobotsTag != 0 {
 		a.rules(&xRobotsTag, v.XRobotsTag)
 	}
-	for i := range preferenceFields {
+	for i := range rights.Vocabularies {
 		if channels&(firstPreference<<i) != 0 {
-			a.usage(&preferenceFields[i], v.Preferences[i])
+			a.usage(preferenceField{rights.Vocabularies[i]}, v.Preferences[i])
 		}
 	}
 	return a.problems

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
@@ -27,21 +28,10 @@ var spelling = map[policy.Usage]robotsrule.Set{
 	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
 }
 
-// noAI are the words for artists' sites, of which no search engine documents any.
-var noAI = robotsrule.Of("noai", "noimageai")
-
-// isNoAI reports whether a rule is one of noAI.
-func isNoAI(rule string) bool { return noAI.Has(rule) }
-
-// OnlyNoAI returns those of rules that are about AI.
-func OnlyNoAI(rules robotsrule.Set) robotsrule.Set {
-	return rules.Without(func(rule string) bool { return !isNoAI(rule) })
-}
-
 // spellingOf is the text with which a policy disallows a usage in headers and meta tags; ok is false if there is none.
 func spellingOf(publish *policy.Publish, u policy.Usage) (text robotsrule.Set, ok bool) {
-	if u == policy.TrainAI && publish.NoAI != policy.Off {
-		return noAI, true
+	if words := channels.WordsFor(publish, u); !words.IsEmpty() {
+		return words, true
 	}
 	text, ok = spelling[u]
 	return text, ok
@@ -96,10 +86,10 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	return members, until
 }
 
-// OfOne returns the rules that a member for one crawler has, beyond those for everyone. No reader of noAI looks for its
-// own name.
+// OfOne returns the rules that a member for one crawler has, beyond those for everyone. No reader of a channel's own words
+// looks for its own name.
 func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
-	return rules.Without(isNoAI).Beyond(everyone)
+	return rules.Without(channels.Words().Has).Beyond(everyone)
 }
 
 // Source is a reason for robots control rules: a decision, or an engine's own rule.

@@ -21,17 +21,15 @@ type Usage struct {
 	Publish *policy.Publish // nil: none of them
 }
 
-// Combine unites preferences (draft-ietf-aipref-vocab §5.1): any no is no, else any yes is yes.
+// Combine unites preferences.
 func (u Usage) Combine(v rights.Verdicts) Usage {
-	for i := range u.Verdicts {
-		u.Verdicts[i] = max(u.Verdicts[i], v[i])
-	}
+	u.Verdicts = u.Verdicts.Combine(v)
 	return u
 }
 
 // IsEmpty reports whether nothing is stated.
 func (u *Usage) IsEmpty() bool {
-	return !u.Stated() && (u.Publish == nil || u.Publish.ContentSignalUse == "")
+	return !u.Stated() && (u.Publish == nil || !rights.StatesUse(u.Publish))
 }
 
 // published reports whether a vocabulary is sent whatever the upstream sends.
@@ -42,30 +40,24 @@ func (u *Usage) text(f *rights.Vocabulary) string {
 	if !u.published(f) {
 		return ""
 	}
-	return f.Text(u.Verdicts, u.Publish.ContentSignalUse)
+	return f.Text(u.Verdicts, f.UseOf(u.Publish))
 }
 
 // word is what is stated about a label. A field that is not published states only what is disallowed.
 func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
 	if u.published(f) {
-		return l.Word(u.Verdicts, u.Publish.ContentSignalUse)
+		return l.Word(u.Verdicts, f.UseOf(u.Publish))
 	}
 	return l.Word(u.Restrictions(), "")
 }
 
 // preferenceField is a field that is a Dictionary of preferences (draft-ietf-aipref-attach-05).
-type preferenceField struct {
-	*rights.Vocabulary
-	// lenient tells that readers take names and words in any case, with spaces around the equals sign.
-	lenient bool
-}
-
-var preferenceFields = [len(rights.Vocabularies)]preferenceField{{&rights.ContentUsage, false}, {&rights.ContentSignal, true}}
+type preferenceField struct{ *rights.Vocabulary }
 
 // upstreamUsage has, of each label in an upstream's field, the strictest member. Unknown labels are passed on,
 // because vocabularies grow, and so are values that are not preferences.
 type upstreamUsage struct {
-	*preferenceField
+	preferenceField
 	members map[string]httpsfv.Member
 }
 
@@ -74,14 +66,14 @@ var aroundEquals = regexp.MustCompile(`[ \t]*=[ \t]*`)
 // read reads each line separately, because a malformed one voids all. It combines equal keys by §5.1, where a
 // reader of the joined lines would take the last. In a malformed line it reads each member separately, but only
 // the restricting ones, because such a line does not allow anything to readers of the whole field.
-func (f *preferenceField) read(lines []string) (upstreamUsage, []Problem) {
+func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 	up := upstreamUsage{f, map[string]httpsfv.Member{}}
 	problems := eachLine(lines, f.Field, lastMemberEnd, func(line string, p []Problem) []Problem {
 		line = strings.Trim(line, " \t")
 		if line == "" {
 			return p
 		}
-		if f.lenient {
+		if f.Lenient {
 			line = aroundEquals.ReplaceAllString(ascii.Lower(line), "=")
 		}
 		whole, err := httpsfv.UnmarshalDictionary([]string{line})
@@ -122,7 +114,7 @@ const (
 )
 
 // words are those of a label, or of a preference if the vocabulary does not know it.
-func (f *preferenceField) words(name string) []string {
+func (f preferenceField) words(name string) []string {
 	i := slices.IndexFunc(f.Labels, func(l rights.Label) bool { return l.Name == name })
 	return f.Labels[max(i, 0)].Words
 }
@@ -139,7 +131,7 @@ func strictnessOf(words []string, word string) strictness {
 	}
 }
 
-func (f *preferenceField) strictnessOf(name string, m httpsfv.Member) strictness {
+func (f preferenceField) strictnessOf(name string, m httpsfv.Member) strictness {
 	if item, ok := m.(httpsfv.Item); ok {
 		if word, ok := item.Value.(httpsfv.Token); ok {
 			return strictnessOf(f.words(name), string(word))
@@ -241,7 +233,7 @@ func (up upstreamUsage) merge(u *Usage, problems []Problem) ([]string, []Problem
 
 // usage merges one field of preferences. A field that is not published is never added, and an upstream's is made
 // stricter.
-func (a *applier) usage(f *preferenceField, ours []string) {
+func (a *applier) usage(f preferenceField, ours []string) {
 	u, theirs := &a.values.usage, a.header[f.Field]
 	if len(theirs) == 0 {
 		a.unmerged(f.Field, ours)

@@ -6,7 +6,7 @@
 //   - Robots-Tag (draft-illyes-repext-03, a List of product tokens with rules as parameters), in bytes that
 //     are also a Dictionary of draft -02 and valid by RFC 8941;
 //   - X-Robots-Tag, the form that search engines document;
-//   - Content-Usage (draft-ietf-aipref-attach-05) and Content-Signal, with preferences about AI and search.
+//   - the fields of rights.Vocabularies, with preferences about AI and search.
 //
 // Draft -03 forbids new uses of the X- name, but no engine documents reading the other yet, so both are
 // written and say the same. All of them only restrict, and several lines or fields add up: a line for one

@@ -202,7 +202,7 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 			u, ok = earlier, true
 		}
 		says, _ := item.Value.(httpsfv.Token)
-		if !ok || u.IsACAP() || says != "y" && says != "n" {
+		if !ok || !u.IsRight() || says != "y" && says != "n" {
 			im.f.note(l.number, "%q of %q is not a known preference; it is left out", name, value)
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // maxLine bounds lines taken into another file: Google's parser cuts lines at 2083 * 8 bytes.
@@ -20,6 +21,21 @@ const maxLine = 16 << 10
 type Stated struct {
 	Preferences bool // Content-Usage or Content-Signal
 	Directives  bool // App-Directives
+}
+
+// StatedBy returns the extensions that a policy uses.
+func StatedBy(p *policy.Policy) (s Stated) {
+	publish := &p.Spec().Publish
+	s.Preferences = publish.ContentSignal != policy.Off && publish.ContentSignalUse != ""
+	rules := p.Spec().Rules
+	for i := range rules {
+		s.Directives = s.Directives || len(rules[i].AppDirectives) > 0
+		for j := range rules[i].Statements {
+			u := rules[i].Statements[j].Usage
+			s.Preferences = s.Preferences || u.IsRight() || u == policy.Other // which speaks of what no other rule speaks of
+		}
+	}
+	return s
 }
 
 var extensionKeys = map[string]string{

@@ -9,7 +9,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
-	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -17,7 +16,7 @@ import (
 // anywhere is what responses for a long target carry, which is not compared with patterns: all that the policy says of
 // any path on its hosts.
 func (ps *pages) anywhere(tailored bool, q policy.Query, t effect.PolicyTarget) *Page {
-	pg := &Page{Rights: ps.registers.rightsOf(t)}
+	pg := &Page{Declared: ps.registers.declared(t)}
 	var all []robotstag.Member
 	usage := ps.usage()
 	for q.Host = range t.Hosts {
@@ -28,7 +27,7 @@ func (ps *pages) anywhere(tailored bool, q policy.Query, t effect.PolicyTarget) 
 	if len(all) > 0 || !usage.IsEmpty() {
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 	}
-	pg.Elements = ps.elements(all, pg.Rights, 0)
+	pg.Elements = ps.elements(all, pg.Declared, 0)
 	return pg
 }
 
@@ -85,16 +84,6 @@ func (ps *pages) membersAnywhere(tailored bool, q policy.Query) (members []robot
 // reaching lists the rules that reach a class without naming purposes.
 func reaching(p *policy.Policy, c *policy.Class) []*policy.Rule {
 	return slices.DeleteFunc(slices.Concat(p.Ranks(c)...), func(r *policy.Rule) bool { return len(r.UsagePurposes) > 0 })
-}
-
-// declaredAnywhere is the declaration of a policy for any path of a host, from rules for any crawler.
-func declaredAnywhere(p *policy.Policy, host string) tdmrep.Declaration {
-	_, disallowed, _ := robotstag.Anywhere(&p.Spec().Publish, p.RulesOn(host), time.Time{})
-	var prefs rights.Preferences
-	for i, v := range disallowed {
-		prefs[i].Verdict = v
-	}
-	return tdmrep.Of(prefs, p.Spec().Rights.TDMPolicy)
 }
 
 // earlier is the earlier of two times; zero is never.

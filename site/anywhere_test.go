@@ -29,7 +29,7 @@ func fieldsOf(p *site.Page) http.Header {
 	if p.Values != nil {
 		robotstag.Apply(h, p.Values, robotstag.AllChannels)
 	}
-	p.Rights.Apply(h)
+	p.Declare(h)
 	return h
 }
 

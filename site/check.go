@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -149,7 +150,7 @@ func samplePath(pattern string) string {
 // publicRegisters names the registers that speak to everyone and are on.
 func publicRegisters(p *policy.Publish) string {
 	var names []string
-	for _, r := range rights.Registers() {
+	for _, r := range channels.Table {
 		if r.ForEveryone && r.On(p) {
 			names = append(names, r.Key)
 		}
@@ -172,14 +173,18 @@ func (s *Site) checkRights() (problems []policy.Problem) {
 		}
 	}
 	for i, h := range robotsserve.Hosts(s.Policy) {
-		if on == "" && publish.ContentSignalUse == "" || i == maxRegisterHosts {
+		if on == "" && !rights.StatesUse(publish) || i == maxRegisterHosts {
 			break
 		}
 		view := rights.NewView(s.Policy, h.Example())
 		if on != "" {
 			s.checkView(view, on, report)
 		}
-		s.checkUse(view, publish.ContentSignalUse, report)
+		for _, f := range rights.Vocabularies {
+			for _, problem := range f.CheckUse(publish, view) {
+				report(problem)
+			}
+		}
 	}
 	return problems
 }
@@ -208,30 +213,4 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 	}
 	report(policy.NewProblem(policy.Warning, "rights-crossed", pos,
 		"the paths for train-ai, ai-use and search cross in too many ways for %s under publish. There, a usage that is disallowed for any path is disallowed for every path; use paths without * and $", on))
-}
-
-// contradictions are what values of use= say that decisions contradict.
-var contradictions = []struct {
-	use     string
-	usage   int // of policy.RightsUsages
-	verdict policy.Verdict
-	says    string
-}{
-	{"full", 1, policy.Disallowed, "content may be summarized and reproduced"},
-	{"full", 0, policy.Disallowed, "content may be used in full"},
-	{"immediate", 2, policy.Allowed, "nothing may be stored, as an index must"},
-}
-
-func (s *Site) checkUse(view *rights.View, use string, report func(policy.Problem)) {
-	cells, _ := view.Cells()
-	for _, cell := range cells {
-		for _, c := range contradictions {
-			if d := cell.Value[c.usage]; c.use == use && d.Verdict == c.verdict && d.Statement != nil {
-				report(policy.NewProblem(policy.Warning, "rights-differ", d.Statement.Pos,
-					`%s is %s here, and "content-signal: %s" under publish says that %s; write "content-signal: reference"`,
-					policy.RightsUsages()[c.usage], c.verdict, use, c.says))
-				break
-			}
-		}
-	}
 }

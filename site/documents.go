@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Document is what is published on a host under a name: robots.txt, tdmrep.json,
-// license.xml, or fields, the response fields that everyone gets.
+// Document is what is published on a host under a name: robots.txt, the file of a channel, or fields, the response fields
+// that everyone gets.
 type Document struct {
 	Name    string `json:"name"`
 	Host    string `json:"host"`    // as a rule names it; empty for all other hosts
@@ -52,11 +53,10 @@ func (s *Site) Documents() (all []Document, leftOut int) {
 		}
 		text, etag := s.Robots.Text(host)
 		add(RobotsTxt, host, robotsserve.Version(etag), text)
-		if _, doc := s.TDMRep(host); doc != nil {
-			add("tdmrep.json", host, robotsserve.Version(doc.ETag), string(doc.Body))
-		}
-		if doc := s.RSL(host); doc != nil {
-			add("license.xml", host, robotsserve.Version(doc.ETag), string(doc.Body))
+		for _, ch := range channels.Documents() {
+			if doc := s.Document(ch, host); doc != nil {
+				add(ch.File.Name, host, robotsserve.Version(doc.ETag), string(doc.Body))
+			}
 		}
 		if fields := s.fields(host); fields != "" {
 			sum := sha256.Sum256([]byte(fields))

@@ -10,15 +10,19 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
-	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 func (s *Site) explainHeaders(q policy.Query) Channel {
 	c := Channel{Name: ChannelHeaders}
-	h := s.Page(q.Host, q.Path, q.Now).header()
-	for _, name := range append(robotstag.Fields(), tdmrep.ReservationField, tdmrep.PolicyField, "Link") {
+	page := s.Page(q.Host, q.Path, q.Now)
+	h := page.header()
+	names := robotstag.Fields()
+	for _, d := range page.Declared {
+		names = append(names, d.Channel.Page.Fields...)
+	}
+	for _, name := range names {
 		for _, v := range h[name] {
 			c.Sends = append(c.Sends, name+": "+v)
 		}
@@ -44,7 +48,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	switch {
 	case len(c.Sends) == 0:
 		c.Summary = "the policy adds none"
-	case sent.IsEmpty() && h.Get(tdmrep.ReservationField) == tdmrep.Reserved.String():
+	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Restricts() }):
 		c.Summary = "no robots rule in them restricts this crawler"
 	case sent.IsEmpty() && stated(h) != "":
 		c.Summary = "no robots rule in them restricts this crawler; to everyone they state " + stated(h)

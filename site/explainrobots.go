@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -23,7 +23,7 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	read := s.Robots.Explain(q)
 	if read.Agent == "" {
 		c.Summary = "it does not reach this crawler, which ignores the group of *, and no group names it; headers and blocking do"
-		s.explainACAP(&c, q)
+		s.explainRecords(&c, q)
 		return c
 	}
 	disallowed := false
@@ -52,8 +52,8 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	if l := read.AsSent; l != nil {
 		c.Differs = append(c.Differs, spelledOtherwise(l, disallowed))
 	}
-	s.explainDirectives(&c, q)
-	s.explainACAP(&c, q)
+	s.explainOthers(&c, q)
+	s.explainRecords(&c, q)
 	if row, ok := s.File.Catalog.Lookup(s.Policy.CrawlerInfo(q.Crawler).Token); ok && disobeys[row.Honors] != "" {
 		c.Differs = append(c.Differs, disobeys[row.Honors])
 	}
@@ -123,11 +123,13 @@ func (s *Site) byEdge(d policy.Decision) string {
 	return "only enforce: block makes the server block it"
 }
 
-// explainDirectives adds the reasons for application directives and for a crawl-delay.
-func (s *Site) explainDirectives(c *Channel, q policy.Query) {
-	for _, app := range s.Policy.Apps() {
-		if d := s.Policy.AppDirective(q, app); d != nil {
-			c.add(Reason{Place: s.Place(d.Pos), Rule: s.RuleName(s.ruleOf(d)), Says: "directs " + d.Text + " for " + d.Pattern.String()})
+// explainOthers adds what channels other than the groups' rules say about a query.
+func (s *Site) explainOthers(c *Channel, q policy.Query) {
+	for _, ch := range channels.Groups() {
+		if ch.Group.Reasons != nil {
+			ch.Group.Reasons(s.Policy, q, func(r *policy.Rule, at policy.Pos, says string) {
+				c.add(Reason{Place: s.Place(at), Rule: s.RuleName(r), Says: says})
+			})
 		}
 	}
 	if r := s.Policy.CrawlDelay(q); r != nil {
@@ -135,50 +137,25 @@ func (s *Site) explainDirectives(c *Channel, q policy.Query) {
 	}
 }
 
-func (s *Site) ruleOf(d *policy.AppDirective) *policy.Rule {
-	for i := range s.File.Spec.Rules {
-		r := &s.File.Spec.Rules[i]
-		for j := range r.AppDirectives {
-			if &r.AppDirectives[j] == d {
-				return r
+// explainRecords adds the records that apply, and says where their readers get another answer than the policy's.
+func (s *Site) explainRecords(c *Channel, q policy.Query) {
+	for _, ch := range channels.Table {
+		if ch.Records == nil || !ch.On(&s.File.Spec.Publish) {
+			continue
+		}
+		file, _ := s.Robots.Text(q.Host)
+		sends, differs := ch.Records.Explain(s.Policy, file, q)
+		for _, line := range sends {
+			if !slices.Contains(c.Sends, line) {
+				c.Sends = append(c.Sends, line)
 			}
 		}
+		c.Differs = append(c.Differs, differs...)
 	}
-	return nil
 }
 
 // disobeys is what operators document who do not follow robots.txt.
 var disobeys = map[crawlers.Honors]string{
 	crawlers.HonorsNo:            "it is known not to follow robots.txt",
 	crawlers.HonorsUserTriggered: "its operator says that it fetches what a person asks for, whatever robots.txt says",
-}
-
-// explainACAP adds the ACAP records that apply, and says where their readers get another answer than the policy's.
-func (s *Site) explainACAP(c *Channel, q policy.Query) {
-	if !acap.Published(s.Policy) {
-		return
-	}
-	file, _ := s.Robots.Text(q.Host)
-	token := s.Policy.CrawlerInfo(q.Crawler).Token
-	lines := strings.Split(file, "\n")
-	records := acap.Parse([]byte(file))
-	for _, u := range policy.Usages() {
-		if !u.IsACAP() {
-			continue
-		}
-		q.Usage = u
-		own := s.Policy.Decide(q)
-		read := records.Decide(acap.Query{Crawler: token, Path: q.Path, Usage: u, Now: q.Now})
-		if read.Field == nil && u == policy.Crawl {
-			continue // the Allow and Disallow lines decide
-		}
-		if read.Field != nil {
-			if line := strings.TrimSpace(lines[read.Field.Line-1]); !slices.Contains(c.Sends, line) {
-				c.Sends = append(c.Sends, line)
-			}
-		}
-		if (own.Verdict == policy.Disallowed) != (read.Verdict == policy.Disallowed) && !s.Policy.DemandsIdentity() {
-			c.Differs = append(c.Differs, fmt.Sprintf("to a reader of ACAP, %s is %s, and the policy decides that it is %s", u, read.Verdict, own.Verdict))
-		}
-	}
 }

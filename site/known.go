@@ -39,7 +39,7 @@ func newKnown(f *policyfile.File) *known {
 		if row, ok := f.Catalog.Lookup(c.Token); ok {
 			names, facts = row.Patterns(), row.Verification
 		}
-		if c.ReadsMeta || c.Control != nil {
+		if c.InTags() {
 			k.tokens[strings.ToLower(c.Token)] = struct{}{}
 		}
 		k.facts = append(k.facts, facts)

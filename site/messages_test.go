@@ -58,7 +58,7 @@ func pageCodes() map[string]string {
 // TestChannelCodesAreReported: some code reports each of them.
 func TestChannelCodesAreReported(t *testing.T) {
 	var code strings.Builder
-	for _, dir := range []string{"acap", "metainject", "policy", "rights", "robotsserve", "robotstag", "site"} {
+	for _, dir := range []string{"acap", "appdirectives", "channels", "metainject", "policy", "rights", "robotsserve", "robotstag", "site"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil {
 			t.Fatal(err)

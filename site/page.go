@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -24,7 +23,7 @@ import (
 type Page struct {
 	Values   *robotstag.Values // nil: no headers
 	Elements *metainject.Set   // nil: no elements
-	Rights   *Rights           // nil: no register says anything
+	Declared []Declared        // by channels
 
 	until time.Time // when a date in the policy passes; zero for never
 }
@@ -58,7 +57,7 @@ func (pg *Page) header() http.Header {
 	if pg.Values != nil {
 		robotstag.Apply(h, pg.Values, robotstag.AllChannels)
 	}
-	pg.Rights.Apply(h)
+	pg.Declare(h)
 	return h
 }
 
@@ -75,8 +74,8 @@ func clock(now time.Time) time.Time {
 
 func newPages(p effect.Projection, tokens map[string]struct{}, registers *registers) *pages {
 	ps := &pages{Projection: p, registers: registers, tokens: tokens, cache: map[string]*Page{}, plain: &nothing, index: indexOf(p.Exact)}
-	if link := registers.link(""); link != "" {
-		ps.plain = &Page{Rights: &Rights{Link: link}}
+	if all := registers.declared(effect.PolicyTarget{}); all != nil {
+		ps.plain = &Page{Declared: all}
 	}
 	if usage := ps.usage(); !usage.IsEmpty() {
 		plain := *ps.plain
@@ -246,7 +245,7 @@ func (ps *pages) store(key string, page *Page) {
 
 var nothing Page
 
-func (ps *pages) elements(members []robotstag.Member, rights *Rights, lift robotsrule.Lift) *metainject.Set {
+func (ps *pages) elements(members []robotstag.Member, declared []Declared, lift robotsrule.Lift) *metainject.Set {
 	var all []metainject.Element
 	for _, m := range members {
 		name := m.Token
@@ -257,10 +256,9 @@ func (ps *pages) elements(members []robotstag.Member, rights *Rights, lift robot
 		}
 		all = append(all, metainject.Element{Name: name, Rules: m.Rules})
 	}
-	if rights != nil && rights.TDMRep.Reservation != tdmrep.Unset {
-		all = append(all, metainject.Element{Name: tdmrep.ReservationName, Content: rights.TDMRep.Reservation.String()})
-		if rights.TDMRep.Policy != "" {
-			all = append(all, metainject.Element{Name: tdmrep.PolicyName, Content: rights.TDMRep.Policy})
+	for _, d := range declared {
+		for _, tag := range d.Tags() {
+			all = append(all, metainject.Element{Name: tag.Name, Content: tag.Content, Combine: tag.Merge})
 		}
 	}
 	if len(all) == 0 && lift == 0 {
@@ -299,8 +297,8 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 		pg.Values.Lift = lift
 	}
-	pg.Rights = ps.registers.rightsOf(t)
-	pg.Elements = ps.elements(all, pg.Rights, lift)
+	pg.Declared = ps.registers.declared(t)
+	pg.Elements = ps.elements(all, pg.Declared, lift)
 	return pg
 }
 

@@ -12,11 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -55,7 +57,7 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 
 func newSite(f *policyfile.File) *Site {
 	s := &Site{File: f, Engine: f.Effect, known: knownOf(f)}
-	s.registers = &registers{Projection: s.Projection, byHost: map[int]*hostRights{}}
+	s.registers = &registers{Projection: s.Projection, byHost: map[int]map[*channels.Channel]*rights.Document{}}
 	s.pages = newPages(s.Projection, s.known.tokens, s.registers)
 	s.purposes = purposes(f.Policy)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upstream fetches and caches the robots.txt and the tdmrep.json of the sites behind a handler, so that they
+// Package upstream fetches and caches the robots.txt and the rights documents of the sites behind a handler, so that they
 // can be merged with the policy's. They are fetched through the handlers that follow.
 package upstream
 
@@ -42,6 +42,7 @@ const (
 // Kind is a file that upstream sites have, which is parsed into a T.
 type Kind[T any] struct {
 	Name     string
+	Path     string
 	Accept   string // media type
 	IsLikely func(contentType string, body []byte) bool
 	Cut      func([]byte) []byte // what is used of a file that is too large; nil for nothing
@@ -50,10 +51,10 @@ type Kind[T any] struct {
 }
 
 // RobotsTxt is the kind of robots.txt.
-var RobotsTxt = Kind[robotstxt.File]{"robots.txt", "text/plain", looksLikeRobots, wholeLines, robotstxt.Parse, func(f *robotstxt.File) bool { return f.TooLong }}
-
-// TDMRep is the kind of tdmrep.json.
-var TDMRep = Kind[TDMRepFile]{"tdmrep.json", "application/json", looksLikeJSON, nil, parseTDMRep, nil}
+var RobotsTxt = Kind[robotstxt.File]{
+	Name: "robots.txt", Path: "/robots.txt", Accept: "text/plain", IsLikely: looksLikeRobots,
+	Cut: wholeLines, Parse: robotstxt.Parse, Partial: func(f *robotstxt.File) bool { return f.TooLong },
+}
 
 // Cache holds a file of each upstream site. It is safe for concurrent use.
 type Cache[T any] struct {

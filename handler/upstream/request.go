@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 )
 
 // Next is the handler that follows. Its error is the response of the error routes.
@@ -50,12 +49,12 @@ func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request, to *url
 		query = client.URL.RawQuery
 	}
 	r := client.WithContext(ctx)
-	r.URL, r.RequestURI = plainURL(client.URL, query)
+	r.URL, r.RequestURI = c.plainURL(client.URL, query)
 	if to != nil {
 		original = to
-		r.URL, r.RequestURI = plainURL(to, to.RawQuery)
+		r.URL, r.RequestURI = c.plainURL(to, to.RawQuery)
 	}
-	u, target := plainURL(original, "")
+	u, target := c.plainURL(original, "")
 	r = r.WithContext(c.server.ForUpstream(ctx, u, target))
 	r.Method = http.MethodGet
 	r.Host = siteHost(client)
@@ -72,10 +71,10 @@ func (c *Cache[T]) newRequest(ctx context.Context, client *http.Request, to *url
 
 // plainURL returns a URL with this query and without anything else that a client can
 // add to it, and its request target.
-func plainURL(u *url.URL, query string) (*url.URL, string) {
+func (c *Cache[T]) plainURL(u *url.URL, query string) (*url.URL, string) {
 	plain := *u
 	plain.RawQuery, plain.ForceQuery, plain.Fragment, plain.RawFragment, plain.User = query, false, "", "", nil
-	if plain.Path == "/robots.txt" || plain.Path == tdmrep.Path {
+	if plain.Path == c.kind.Path {
 		plain.RawPath = "" // "/%72obots.txt" is the same resource
 	}
 	return &plain, plain.RequestURI()

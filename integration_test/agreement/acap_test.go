@@ -26,7 +26,7 @@ func (x *exam) acap(f *robotsFile, qs []question) error {
 			continue
 		}
 		for _, u := range policy.Usages() {
-			if u.IsACAP() {
+			if !u.IsRight() {
 				x.acapUsage(f, records, q, u)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -227,7 +228,7 @@ func (x *exam) mergeCrosses(host string) bool {
 	if x.reported("rights-crossed") {
 		return true
 	}
-	ours, _ := x.p.site.TDMRep(host)
+	ours := x.p.site.Document(channels.ByKey("tdmrep"), host)
 	if ours == nil || !x.at.merges || x.p.theirs == "" {
 		return false
 	}
@@ -235,7 +236,7 @@ func (x *exam) mergeCrosses(host string) bool {
 	if err != nil {
 		return false
 	}
-	_, exact := ours.Merge(theirs)
+	_, exact := theirs.MergeInto(ours)
 	return !exact
 }
 

@@ -96,7 +96,7 @@ func (x *exam) everywhere() []string {
 		paths := []string{"/zz-nothing-else"}
 		for _, r := range x.p.spec.Rules {
 			for _, s := range r.Statements {
-				if s.Usage.IsACAP() && s.Usage != policy.Other {
+				if !s.Usage.IsRight() && s.Usage != policy.Other {
 					continue
 				}
 				pattern, anchored := strings.CutSuffix(s.Pattern.String(), "$")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -49,14 +48,12 @@ type note struct {
 	Wrong   bool   `json:"wrong,omitempty"` // the line does not do what its author can have meant
 }
 
-// checkRobots reads a robots.txt as Google's parser does, and its ACAP records.
+// checkRobots reads a robots.txt as Google's parser does, and its records.
 func checkRobots(raw *policyinput.Raw) *checkedRobots {
 	f := robotstxt.Parse(raw.Data)
 	c := &checkedRobots{File: raw.Name, Groups: []string{}, Notes: []note{}}
 	notes := f.Notes()
-	for _, p := range acap.Parse(raw.Data).Problems {
-		notes = append(notes, robotstxt.Note{Line: p.Line, Message: "ACAP: " + p.Message})
-	}
+	notes = append(notes, robotstxt.RecordNotes(raw.Data)...)
 	slices.SortStableFunc(notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
 	if raw.Note != "" {
 		notes = slices.Insert(notes, 0, robotstxt.Note{Message: raw.Note})
@@ -91,17 +88,16 @@ func (c *checkedRobots) writeText(w io.Writer) error {
 
 // robotsAnswer is the result of explain for a robots.txt.
 type robotsAnswer struct {
-	File         string  `json:"file"`
-	URL          string  `json:"url"`
-	Agent        string  `json:"agent"`
-	Group        string  `json:"group,omitempty"` // "" where no group is for the crawler
-	Allowed      bool    `json:"allowed"`
-	Line         int     `json:"line,omitempty"` // that decides
-	Rule         string  `json:"rule,omitempty"`
-	CrawlDelay   float64 `json:"crawl_delay,omitempty"`
-	ContentUsage string  `json:"content_usage,omitempty"`
-	Directives   string  `json:"app_directives,omitempty"`
-	AsSent       *bool   `json:"allowed_as_sent,omitempty"` // the answer of readers that compare URLs as they are sent, if it is another
+	File       string  `json:"file"`
+	URL        string  `json:"url"`
+	Agent      string  `json:"agent"`
+	Group      string  `json:"group,omitempty"` // "" where no group is for the crawler
+	Allowed    bool    `json:"allowed"`
+	Line       int     `json:"line,omitempty"` // that decides
+	Rule       string  `json:"rule,omitempty"`
+	CrawlDelay float64 `json:"crawl_delay,omitempty"`
+	robotstxt.Said
+	AsSent *bool `json:"allowed_as_sent,omitempty"` // the answer of readers that compare URLs as they are sent, if it is another
 }
 
 // explainRobots answers from a robots.txt as Google's parser reads it.
@@ -124,7 +120,7 @@ func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) *robotsAnswer
 	if sent := who.AskAsSent(u.String()).Allowed; sent != e.Allowed {
 		e.AsSent = &sent
 	}
-	e.CrawlDelay, e.ContentUsage, e.Directives = who.CrawlDelay().Seconds(), who.ContentUsage(e.URL), who.AppDirectives(e.URL)
+	e.CrawlDelay, e.Said = who.CrawlDelay().Seconds(), who.Said(e.URL)
 	return e
 }
 
@@ -151,10 +147,8 @@ func (e *robotsAnswer) writeText(w io.Writer) error {
 	if e.CrawlDelay > 0 {
 		fmt.Fprintf(&b, "It is asked to wait %g seconds between requests.\n", e.CrawlDelay)
 	}
-	for _, l := range [][2]string{{"Content-Usage", e.ContentUsage}, {"App-Directives", e.Directives}} {
-		if l[1] != "" {
-			fmt.Fprintf(&b, "%s: %s\n", l[0], l[1])
-		}
+	for _, line := range e.Lines() {
+		fmt.Fprintln(&b, line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package solve finds out which of many path patterns decides about which paths. Every format that is written from a policy
-// needs it: in robots.txt the longest matching pattern decides, in ACAP the narrowest, in a policy the one that overrides.
+// needs it: in robots.txt the longest matching pattern decides, in other records the narrowest, in a policy the one that overrides.
 //
 // Take a policy in which everyone may not crawl /*? and Googlebot may crawl /shop/:
 //

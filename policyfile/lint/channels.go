@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -16,28 +17,29 @@ import (
 // notPublished finds what only a record that is switched off could express.
 func (l *linter) notPublished() {
 	publish := l.Policy.Spec().Publish
-	acapOff := func(at policy.Pos, what string) {
-		if publish.ACAP == policy.Off {
-			l.report("not-published", at, fmt.Sprintf(`only ACAP can express %s, and ACAP is off; write "acap: auto" under publish, or delete this`, what))
+	only := channels.Only()
+	check := func(at policy.Pos, what string) {
+		if !only.On(&publish) {
+			l.report("not-published", at, fmt.Sprintf(`only %s can express %s, and %[1]s is off; write "%[3]s" under publish, or delete this`, only.Name, what, only.Records.SwitchOn))
 		}
 	}
 	for i := range l.rules {
 		r := &l.rules[i]
 		if len(r.Requests) > 0 && publish.ActionRequests == policy.Off {
-			l.report("not-published", r.Requests[0].Pos, `requests are not published, because ACAP 1.0 calls them not ready. If you have agreed on them with the crawler's operator, write "action-requests: on" under publish; otherwise delete this`)
+			l.report("not-published", r.Requests[0].Pos, fmt.Sprintf(`requests are not published, because %s calls them not ready. If you have agreed on them with the crawler's operator, write "action-requests: on" under publish; otherwise delete this`, only.Document))
 		} else if len(r.Requests) > 0 {
-			acapOff(r.Requests[0].Pos, "requests")
+			check(r.Requests[0].Pos, "requests")
 		}
 		if r.PermissionsReference != "" {
-			acapOff(r.Pos, "permissions-reference")
+			check(r.Pos, "permissions-reference")
 		} else if len(r.UsagePurposes) > 0 {
-			acapOff(r.Pos, "usage-purposes")
+			check(r.Pos, "usage-purposes")
 		}
 		for j := range r.Statements {
 			switch s := &r.Statements[j]; {
 			case s.Usage == policy.Other:
-				acapOff(s.Pos, `"other"`)
-			case !s.Usage.IsACAP() && !rights.Published(&publish, s.Usage):
+				check(s.Pos, `"other"`)
+			case s.Usage.IsRight() && !channels.Published(&publish, s.Usage):
 				l.report("not-published", s.Pos, fmt.Sprintf(`nothing publishes %s; switch on %s under publish, or delete this`, s.Usage, english.List(registerKeys(), "or")))
 			}
 		}
@@ -63,10 +65,11 @@ func (l *linter) noElements() {
 		var at policy.Pos
 		for j, a := range r.For {
 			c, ok := l.Catalog.Lookup(a.Name)
-			if inPages && ok && a.Kind == policy.ForToken && c.RobotsOnly && !c.ReadsMeta && l.Policy.Spec().Publish.ACAP != policy.Full {
+			if inPages && ok && a.Kind == policy.ForToken && c.RobotsOnly && !c.ReadsMeta && !channels.CarriesAll(&l.Policy.Spec().Publish) {
 				l.report("not-published", l.Sources[i].Audiences[j], fmt.Sprintf(`no page is fetched under the token %s, so headers and meta tags cannot name it; name the crawler that fetches for %s, or delete this`, c.Token, c.Operator))
 			}
-			if inPages && ok && a.Kind == policy.ForToken && !c.ReadsMeta && !c.RobotsOnly && !c.FromPolicy {
+			info := l.Policy.CrawlerInfo(l.Policy.Crawler(a.Name))
+			if inPages && ok && a.Kind == policy.ForToken && !info.InTags() && !c.RobotsOnly && !c.FromPolicy {
 				names, at = append(names, c.Token), l.Sources[i].Audiences[j]
 			}
 		}
@@ -96,22 +99,23 @@ func (l *linter) timeLimits() {
 	})
 }
 
-// lostQualifiers finds qualifiers that only ACAP can express.
+// lostQualifiers finds qualifiers that only records can express.
 func (l *linter) lostQualifiers() {
+	only := channels.Only()
 	l.eachQualified(func(_ int, s *policy.Statement) {
-		lost := acapOnly(s.Usage, s.Qualifiers)
+		lost := unknownToSearch(s.Usage, s.Qualifiers)
 		switch {
 		case len(lost) == 0:
-		case l.Policy.Spec().Publish.ACAP == policy.Off:
-			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only ACAP can express %s, and ACAP is off; write "acap: auto" under publish, or delete the qualifier`, english.List(lost, "and")))
+		case !only.On(&l.Policy.Spec().Publish):
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only %s can express %s, and %[1]s is off; write "%[3]s" under publish, or delete the qualifier`, only.Name, english.List(lost, "and"), only.Records.SwitchOn))
 		default:
-			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the ACAP records in robots.txt can express %s, and search engines do not read ACAP. Disallow %s if they must not do it without that condition", english.List(lost, "and"), s.Usage))
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the %s records in robots.txt can express %s, and search engines do not read %[1]s. Disallow %[3]s if they must not do it without that condition", only.Name, english.List(lost, "and"), s.Usage))
 		}
 	})
 }
 
-// acapOnly lists the qualifiers that search engines have no rules for. A date is not among them: the server acts on it.
-func acapOnly(u policy.Usage, q *policy.Qualifiers) (lost []string) {
+// unknownToSearch lists the qualifiers that search engines have no rules for. A date is not among them: the server acts on it.
+func unknownToSearch(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 	for _, text := range q.Strings() {
 		name, value, _ := strings.Cut(text, "=")
 		said := map[policy.QualifierName]bool{

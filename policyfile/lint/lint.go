@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -146,7 +147,7 @@ var codes = []Code{
 	{"ai-may-crawl", policy.Hint, "AI is asked not to answer, but its crawlers may crawl"},
 	{"dual-use-crawler", policy.Warning, "Crawlers that serve AI among other things remain allowed"},
 	{"exemption-not-published", policy.Warning, "An exception that headers and pages cannot express"},
-	{"qualifier-dropped", policy.Warning, "A qualifier that only ACAP can express"},
+	{"qualifier-dropped", policy.Warning, "A qualifier that only " + channels.Only().Name + " can express"},
 	{"not-published", policy.Warning, "Something that no record publishes"},
 	{"empty-rule", policy.Warning, "A rule without content"},
 	{"control-token-enforced", policy.Warning, "A control token cannot be blocked"},
@@ -231,11 +232,6 @@ func (l *linter) pos(s *policy.Statement) policy.Pos {
 		}
 	}
 	return s.Pos
-}
-
-func isEmpty(r *policy.Rule) bool {
-	return len(r.Statements)+len(r.AppDirectives)+len(r.EngineRules)+len(r.Requests) == 0 &&
-		r.CrawlDelay == 0 && !r.NoCrawlDelay && r.Limit.IsZero() && !r.NoLimit && r.PermissionsReference == ""
 }
 
 func disallowsCrawl(r *policy.Rule) bool {

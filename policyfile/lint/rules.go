@@ -15,7 +15,7 @@ import (
 
 func (l *linter) emptyRules() {
 	for i := range l.rules {
-		if r := &l.rules[i]; isEmpty(r) {
+		if r := &l.rules[i]; r.IsEmpty() {
 			l.report("empty-rule", r.Pos, fmt.Sprintf("this rule for %s neither allows nor disallows anything; add allow or disallow with paths, or delete it", audienceText(r)))
 		}
 	}
@@ -29,7 +29,7 @@ func (l *linter) enforcement() {
 		r, source := &l.rules[i], &l.Sources[i]
 		limits := !r.Limit.IsZero() || r.CrawlDelay > 0 && r.Enforce >= policy.ModeLog
 		refused = refused || disallowsCrawl(r) || limits
-		if r.Enforce < policy.ModeLog || isEmpty(r) || limits && !disallowsCrawl(r) {
+		if r.Enforce < policy.ModeLog || r.IsEmpty() || limits && !disallowsCrawl(r) {
 			continue
 		}
 		if !disallowsCrawl(r) {

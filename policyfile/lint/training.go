@@ -176,12 +176,16 @@ func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text s
 			if !slices.ContainsFunc(usages, func(u policy.Usage) bool { return slices.Contains(x.Takes, u.String()) }) {
 				continue
 			}
-			switch {
-			case x.Kind == crawlers.ControlToken:
-				add(&tokens, x.Value)
+			switch publish := &l.Policy.Spec().Publish; {
 			case x.Kind == crawlers.ControlForm:
 				add(&more, fmt.Sprintf(`; for %s, change %s's setting by hand (%s)`, token, x.Operator, x.Docs))
-			case len(x.Takes) > 1:
+			case x.Kind == crawlers.ControlToken && publish.SendsControl(x.Value):
+				add(&tokens, x.Value)
+			case x.Kind == crawlers.ControlToken && publish.Controls == policy.Off:
+				add(&more, `; delete "controls: off", which keeps operators' own controls from being sent`)
+			case x.Kind == crawlers.ControlToken:
+				add(&more, fmt.Sprintf(`; to disallow %s, delete "%s: off" under controls`, x.Value, x.Value))
+			case !publish.SendsControl(token), len(x.Takes) > 1 && publish.ControlChoice(token) == "":
 				add(&more, fmt.Sprintf(`; for %s, write "controls: {%s: %s}" under publish`, token, token, x.Value))
 			default:
 				add(&sent, "sends "+x.Value+" to "+token)

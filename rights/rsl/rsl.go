@@ -17,6 +17,9 @@ import (
 
 const MediaType = "application/rsl+xml"
 
+// DefaultPath is the path of the document where a policy names none.
+const DefaultPath = "/license.xml"
+
 // tokens are the usages of policy.RightsUsages in RSL's words (section 3.4.1.1).
 var tokens = [...]string{"ai-train", "ai-input", "search"}
 
@@ -165,17 +168,21 @@ func copyrightOf(r *policy.Rights) *copyright {
 	return c
 }
 
-// Link is the value of the Link field for a license (RFC 8288, RSL 1.0): a path on the response's host, or a URL.
-func Link(target string) string {
-	return "<" + target + `>; rel="license"; type="` + MediaType + `"`
+// License is the Link field that names a license (RFC 8288, RSL 1.0).
+type License string
+
+// Link returns the License of a path on the response's host, or of a URL.
+func Link(target string) License {
+	return License("<" + target + `>; rel="license"; type="` + MediaType + `"`)
 }
 
-// ApplyLink adds the field to a response's header beside others, unless it is there.
-func ApplyLink(h http.Header, link string) {
-	for _, line := range h["Link"] {
-		if strings.Contains(line, link) {
-			return
-		}
-	}
-	h["Link"] = append(slices.Clip(h["Link"]), link)
-}
+// Apply adds the field to a response's header.
+func (l License) Apply(h http.Header) { rights.AddLink(h, string(l)) }
+
+// Tags returns none.
+func (l License) Tags() []rights.Tag { return nil }
+
+// Restricts returns false, because the license says what is restricted.
+func (l License) Restricts() bool { return false }
+
+func (l License) String() string { return string(l) }

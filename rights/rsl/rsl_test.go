@@ -141,9 +141,9 @@ func TestApplyLink(t *testing.T) {
 		t.Error(link)
 	}
 	h := http.Header{"Link": {`</style.css>; rel=preload`}}
-	rsl.ApplyLink(h, link)
-	rsl.ApplyLink(h, link)
-	if got := h["Link"]; len(got) != 2 || got[1] != link {
+	link.Apply(h)
+	link.Apply(h)
+	if got := h["Link"]; len(got) != 2 || got[1] != string(link) {
 		t.Errorf("%q", got)
 	}
 }

@@ -39,7 +39,7 @@ func New(v *rights.View, policyURL string) (f *File, exact bool) {
 	cells, exact := v.Cells()
 	f = &File{}
 	for _, c := range cells {
-		if d := Of(c.Value, policyURL); d.Reservation != Unset {
+		if d := Of(c.Value.Verdicts(), policyURL); d.Reservation != Unset {
 			f.Rules = append(f.Rules, Rule{c.Pattern, d})
 		}
 	}
@@ -162,5 +162,22 @@ func (f *File) JSON() []byte {
 
 // Document is the file, ready to be served.
 func (f *File) Document() *rights.Document {
-	return rights.NewDocument(f.JSON(), "application/json")
+	doc := rights.NewDocument(f.JSON(), MediaType)
+	doc.Source = f
+	return doc
+}
+
+// MediaType is the type of the file.
+const MediaType = "application/json"
+
+// MergeInto implements [rights.SiteDocument] for a policy's document.
+func (f *File) MergeInto(ours *rights.Document) (both *rights.Document, exact bool) {
+	merged, exact := ours.Source.(*File).Merge(f)
+	return merged.Document(), exact
+}
+
+// IsLikely reports whether a body is JSON rather than a page that an application serves for every path.
+func IsLikely(body []byte) bool {
+	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
+	return bytes.HasPrefix(start, []byte("[")) || bytes.HasPrefix(start, []byte("{"))
 }

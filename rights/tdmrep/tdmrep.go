@@ -45,15 +45,45 @@ type Declaration struct {
 	Policy      string // the URL of a TDM policy, with Reserved; or ""
 }
 
-// Of is the declaration for what a policy says to everyone.
-func Of(p rights.Preferences, policyURL string) Declaration {
+// Of returns the declaration for what a policy says to everyone.
+func Of(v rights.Verdicts, policyURL string) Declaration {
 	switch {
-	case p[0].Verdict == policy.Disallowed, p[1].Verdict == policy.Disallowed:
+	case v[0] == policy.Disallowed, v[1] == policy.Disallowed:
 		return Declaration{Reserved, policyURL}
-	case p[0].Verdict == policy.Allowed:
+	case v[0] == policy.Allowed:
 		return Declaration{Reservation: NotReserved}
 	}
 	return Declaration{}
+}
+
+// Restricts reports whether rights are reserved.
+func (d Declaration) Restricts() bool { return d.Reservation == Reserved }
+
+// Tags returns the meta tags. A reservation in a page stays; the policy's own URL replaces the page's.
+func (d Declaration) Tags() []rights.Tag {
+	if d.Reservation == Unset {
+		return nil
+	}
+	ours := d.Reservation.String()
+	tags := []rights.Tag{{Name: ReservationName, Content: ours, Merge: func(theirs string) string {
+		if ReadReservation(theirs) == Reserved {
+			return Reserved.String()
+		}
+		return ours
+	}}}
+	if d.Policy != "" {
+		tags = append(tags, rights.Tag{Name: PolicyName, Content: d.Policy})
+	}
+	return tags
+}
+
+// String returns the declaration as its tags have it.
+func (d Declaration) String() string {
+	var parts []string
+	for _, t := range d.Tags() {
+		parts = append(parts, t.Name+": "+t.Content)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Merge unites two declarations: a reservation of either holds, with d's policy if it has one.

@@ -41,7 +41,7 @@ type Diff struct {
 
 type Change struct {
 	Effect Effect   `json:"effect"`
-	Usages []string `json:"usages"` // usages, or "crawl-delay", "app-directives", "sitemap", …
+	Usages []string `json:"usages"` // usages, or names of other lines, such as "crawl-delay"
 	// Old and New are "allowed", "disallowed" or "unstated", with limits as in "allowed,
 	// max-snippet=50"; "off", "log" or "block" for Edge; the value or "none" for Line.
 	Old      string   `json:"old"`

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -16,7 +17,7 @@ import (
 const maxSampled = 2000
 
 // lines compares what a subject reads besides decisions: crawl-delays, limits,
-// application directives and rules of engines.
+// values of channels and rules of engines.
 func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
 	// compare asks both what they say about the paths of a pattern, "" for nothing.
 	compare := func(name string, r pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
@@ -53,21 +54,17 @@ func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose 
 		}
 		return ""
 	})
-	if apps := union(c.old.Apps(), c.now.Apps()); len(apps) > 0 {
-		patterns := c.spokenOf(func(r *policy.Rule) (all []pathpattern.Pattern) {
-			for _, d := range r.AppDirectives {
-				all = append(all, d.Pattern)
-			}
-			return all
-		})
-		for _, app := range apps {
-			for _, r := range patterns {
-				compare("app-directives", r, func(p *policy.Policy, q policy.Query) string {
-					if d := p.AppDirective(q, app); d != nil && d.Text != d.App { // the name alone directs to nothing
-						return d.Text
-					}
-					return ""
-				})
+	for _, ch := range channels.Groups() {
+		values := ch.Group.Values
+		if values == nil {
+			continue
+		}
+		if names := union(values.Names(c.old), values.Names(c.now)); len(names) > 0 {
+			patterns := c.spokenOf(values.Patterns)
+			for _, name := range names {
+				for _, r := range patterns {
+					compare(strings.ToLower(ch.Group.Field), r, func(p *policy.Policy, q policy.Query) string { return values.Value(p, q, name) })
+				}
 			}
 		}
 	}
@@ -139,15 +136,9 @@ func filler(policies ...*policy.Policy) string {
 		}
 	}
 	for _, p := range policies {
-		for _, r := range p.Spec().Rules {
-			for _, s := range r.Statements {
-				add(s.Pattern)
-			}
-			for _, e := range r.EngineRules {
-				add(e.Pattern)
-			}
-			for _, d := range r.AppDirectives {
-				add(d.Pattern)
+		for i := range p.Spec().Rules {
+			for pattern := range p.Spec().Rules[i].Patterns {
+				add(pattern)
 			}
 		}
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Publish switches a register of rights, such as "tdmrep" or "rsl", on or off in the text of a
-// policy file without errors. Its errors are those of [Apply].
+// Publish switches a channel on or off, by its key under publish, in the text of a policy file without errors. Its errors are those of [Apply].
 func Publish(name, text, register string, on bool, now time.Time) (*Result, error) {
 	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true, Stored: true})
 	if before == nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -56,7 +57,7 @@ var Topics = [topicCount]struct {
 }{
 	Search:    {"search", "May search engines find the site?", Yes, Search},
 	Training:  {"ai-training", "May AI be trained with it?", No, Training},
-	Rights:    {"reserve-rights", "Reserve text and data mining in a form for programs, too (TDMRep)?", No, Training},
+	Rights:    {"reserve-rights", "Reserve text and data mining in a form for programs, too (" + channels.Reserving()[0].Name + ")?", No, Training},
 	AIAnswers: {"ai-answers", "May AI products answer questions from it?", Yes, AIAnswers},
 	AISearch:  {"ai-search", "May search engines read it that feed AI answers, such as PerplexityBot?", Yes, AIAnswers},
 	Images:    {"images", "May image search show its pictures?", Yes, Images},

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -80,7 +82,11 @@ func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
 		b.spec, b.lineComments = imported.Spec, imported.LineComments
 		tests = len(b.spec.Expect)
 		maps.Copy(b.comments, imported.Comments)
-		b.spec.Publish.ContentUsage = empty.Spec.Publish.ContentUsage
+		for _, f := range rights.Vocabularies {
+			if f.On(&empty.Spec.Publish) {
+				f.Switch(&b.spec.Publish)
+			}
+		}
 		if a.To[Training] == No || a.To[AIAnswers] == No {
 			b.spec.Publish.Controls = empty.Spec.Publish.Controls
 		}
@@ -176,7 +182,7 @@ func (b *builder) yes(t Topic) {
 		})
 		may("category:ai-training", policy.Crawl)
 	case Rights:
-		b.spec.Publish.TDMRep = policy.On
+		channels.Reserving()[0].Switch(&b.spec.Publish)
 	case AIAnswers:
 		may("category:ai-input", policy.Crawl)
 		may("category:ai-assistant", policy.Crawl)

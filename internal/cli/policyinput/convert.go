@@ -143,10 +143,9 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 	return did || c.drop(idle)
 }
 
-// stricter reports whether the ACAP records of the file disallow more than its other lines, so
-// that the intention is unclear (ACAP 1.0 section 2.9.2).
+// stricter reports whether the records of the file disallow more than its other lines, so that the intention is unclear.
 func (c *converter) stricter() bool {
-	if c.im.Spec.Publish.ACAP != policy.On {
+	if !c.im.HasRecords() {
 		return false
 	}
 	q := (&Converted{File: c.file}).Judge(c.name, c.data)

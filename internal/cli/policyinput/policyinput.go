@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
@@ -117,14 +116,14 @@ func isPolicyFile(name string, data []byte) bool {
 	case ".txt":
 		return false
 	}
-	return versionKey.Match(acap.Decode(data[:min(len(data), 1<<16)]))
+	return versionKey.Match(robotstxt.Decode(data[:min(len(data), 1<<16)]))
 }
 
 var robotsLine = regexp.MustCompile(`(?im)^[ \t]*(user-agent|sitemap|allow|disallow)[ \t]*:`)
 
 // IsRobots reports whether it is a robots.txt rather than a policy file.
 func (r *Raw) IsRobots() bool {
-	return !isPolicyFile(r.Name, r.Data) && (strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotsLine.Match(acap.Decode(r.Data)))
+	return !isPolicyFile(r.Name, r.Data) && (strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotsLine.Match(robotstxt.Decode(r.Data)))
 }
 
 // ReadFile reads a file, or the standard input for "-", with errors in plain words. It reads

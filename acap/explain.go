@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Explain returns the records of a policy's robots.txt that apply to a query, and where their readers get another answer
+// than the policy's. The query's usage is ignored.
+func Explain(p *policy.Policy, file string, q policy.Query) (sends, differs []string) {
+	if !Published(p) {
+		return nil, nil
+	}
+	token := p.CrawlerInfo(q.Crawler).Token
+	lines := strings.Split(file, "\n")
+	records := Parse([]byte(file))
+	for _, u := range policy.Usages() {
+		if u.IsRight() {
+			continue
+		}
+		q.Usage = u
+		own := p.Decide(q)
+		read := records.Decide(Query{Crawler: token, Path: q.Path, Usage: u, Now: q.Now})
+		if read.Field == nil && u == policy.Crawl {
+			continue // the Allow and Disallow lines decide
+		}
+		if read.Field != nil {
+			if line := strings.TrimSpace(lines[read.Field.Line-1]); !slices.Contains(sends, line) {
+				sends = append(sends, line)
+			}
+		}
+		if (own.Verdict == policy.Disallowed) != (read.Verdict == policy.Disallowed) && !p.DemandsIdentity() {
+			differs = append(differs, fmt.Sprintf("to a reader of ACAP, %s is %s, and the policy decides that it is %s", u, read.Verdict, own.Verdict))
+		}
+	}
+	return sends, differs
+}

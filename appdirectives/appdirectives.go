@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package appdirectives publishes a policy's directives for applications as App-Directives lines of robots.txt
+// (draft-nottingham-plan-b).
+package appdirectives
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+)
+
+// Field is the name of the lines.
+const Field = "App-Directives"
+
+// Lines returns the lines of a class of crawlers that name a purpose, or "". The line with the longest path replaces
+// shorter ones, so each carries the directives of every application.
+func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []policy.Problem) {
+	var patterns []pathpattern.Pattern
+	var first policy.Pos
+	found := make([]*finder, 0, len(p.Apps()))
+	ranks := p.Ranks(c)
+	for _, app := range p.Apps() {
+		f := newFinder(ranks, app, purpose)
+		for _, d := range f.all {
+			if patterns == nil {
+				first = d.Pos
+			}
+			patterns = append(patterns, d.Pattern)
+		}
+		found = append(found, f)
+	}
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	problems := hashes(found)
+	cells, ok := solve.Cells(patterns, func(at pathpattern.Pattern) (v directed) {
+		var texts []string
+		for _, f := range found {
+			if d := f.at(at); d != nil {
+				texts = append(texts, d.Text)
+				v.rule, v.pos = f.ruleOf[d], d.Pos
+			}
+		}
+		slices.Sort(texts)
+		v.text = strings.Join(texts, ", ")
+		return v
+	}, func(a, b directed) bool { return a.text == b.text })
+	if !ok {
+		return nil, append(problems, policy.NewProblem(policy.Error, "app-directives-cross", first,
+			"the paths of the app-directives cross in too many ways, and robots.txt can only say one thing for a path; use paths without * and $"))
+	}
+	slices.SortFunc(cells, func(a, b solve.Cell[directed]) int { return a.Order - b.Order })
+	var lines []policy.Line
+	for _, cell := range cells {
+		if cell.Value.text != "" {
+			line := policy.NewLine(Field, cell.Pattern, cell.Value.text)
+			line.Rule, line.Pos = cell.Value.rule, cell.Value.pos
+			lines = append(lines, line)
+		}
+	}
+	return lines, problems
+}
+
+// directed is what a line says for a path, and where that comes from.
+type directed struct {
+	text string
+	rule *policy.Rule
+	pos  policy.Pos
+}
+
+// hashes reports directives with "#", which starts a comment in robots.txt, even within quotes.
+func hashes(found []*finder) (problems []policy.Problem) {
+	for _, f := range found {
+		for _, d := range f.all {
+			if strings.Contains(d.Text, "#") {
+				problems = append(problems, policy.NewProblem(policy.Error, "app-directive-hash", d.Pos,
+					`a directive of %q has a "#", which starts a comment in robots.txt; write %%23 if the application reads that, or leave it out`, d.App))
+			}
+		}
+	}
+	return problems
+}
+
+// finder finds the directive of one application for the paths of a pattern.
+type finder struct {
+	ranks  []*pathpattern.Index[*policy.AppDirective]
+	all    []*policy.AppDirective
+	ruleOf map[*policy.AppDirective]*policy.Rule
+}
+
+func newFinder(ranks [][]*policy.Rule, app, purpose string) *finder {
+	f := &finder{ruleOf: map[*policy.AppDirective]*policy.Rule{}}
+	for _, rank := range ranks {
+		var entries []pathpattern.Entry[*policy.AppDirective]
+		for _, r := range rank {
+			if !isFor(r, purpose) {
+				continue
+			}
+			for i := range r.AppDirectives {
+				if d := &r.AppDirectives[i]; d.App == app {
+					entries = append(entries, pathpattern.Entry[*policy.AppDirective]{Pattern: d.Pattern, Value: d})
+					f.all = append(f.all, d)
+					f.ruleOf[d] = r
+				}
+			}
+		}
+		if len(entries) > 0 {
+			f.ranks = append(f.ranks, pathpattern.NewIndex(entries, earlier))
+		}
+	}
+	return f
+}
+
+// isFor reports whether a rule is for clients that name a purpose ("" for none).
+func isFor(r *policy.Rule, purpose string) bool {
+	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return policy.MatchPurpose(strings.ToLower(u), purpose) })
+}
+
+func earlier(a, b *policy.AppDirective) *policy.AppDirective {
+	if b.Pos.Line < a.Pos.Line || b.Pos.Line == a.Pos.Line && b.Pos.Column < a.Pos.Column {
+		return b
+	}
+	return a
+}
+
+func (f *finder) at(p pathpattern.Pattern) *policy.AppDirective {
+	for _, x := range f.ranks {
+		var best *policy.AppDirective
+		x.Covering(p, func(d *policy.AppDirective) {
+			switch {
+			case best == nil || d.Pattern.Len() > best.Pattern.Len():
+				best = d
+			case d.Pattern.Len() == best.Pattern.Len():
+				best = earlier(best, d)
+			}
+		})
+		if best != nil {
+			return best
+		}
+	}
+	return nil
+}
+
+// For yields what each application is directed to do with a query's host and path, and the rule that it is from.
+func For(p *policy.Policy, q policy.Query) iter.Seq2[*policy.AppDirective, *policy.Rule] {
+	return func(yield func(*policy.AppDirective, *policy.Rule) bool) {
+		for _, app := range p.Apps() {
+			if d := p.AppDirective(q, app); d != nil && !yield(d, ruleOf(p, d)) {
+				return
+			}
+		}
+	}
+}
+
+func ruleOf(p *policy.Policy, d *policy.AppDirective) *policy.Rule {
+	rules := p.Spec().Rules
+	for i := range rules {
+		for j := range rules[i].AppDirectives {
+			if &rules[i].AppDirectives[j] == d {
+				return &rules[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Value returns what an application is directed to do with a query's host and path, "" for nothing.
+func Value(p *policy.Policy, q policy.Query, app string) string {
+	if d := p.AppDirective(q, app); d != nil && d.Text != d.App { // the name alone directs to nothing
+		return d.Text
+	}
+	return ""
+}
+
+// Patterns returns the patterns of a rule's directives.
+func Patterns(r *policy.Rule) (all []pathpattern.Pattern) {
+	for i := range r.AppDirectives {
+		all = append(all, r.AppDirectives[i].Pattern)
+	}
+	return all
+}

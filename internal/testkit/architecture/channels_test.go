@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package architecture
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayName are the packages that may name every channel: the table, the setting under publish in the model and in the
+// file, and what reads the files of others, with the folders below it.
+var mayName = []string{"channels", "policy", "policyfile", "robotstxt", "audit", "internal/rfc9309", "internal/testkit"}
+
+// channelNames are the channels, with the package that knows the format and others that name it.
+var channelNames = []struct {
+	name   string
+	is     *regexp.Regexp
+	own    string
+	others []string
+}{
+	// The root package documents the words of the option headers.
+	{"Content-Usage", regexp.MustCompile(`(?i)content-?usage`), "rights", []string{"."}},
+	{"Content-Signal", regexp.MustCompile(`(?i)content-?signal`), "rights", []string{"."}},
+	{"TDMRep", regexp.MustCompile(`(?i)tdm`), "rights/tdmrep", nil},
+	{"RSL", regexp.MustCompile(`\bRSL|\brsl\b|rsl[A-Z.]|[a-z]RSL`), "rights/rsl", nil},
+	{"ACAP", regexp.MustCompile(`(?i)acap`), "acap", nil},
+	{"App-Directives", regexp.MustCompile(`(?i)app-?directive`), "appdirectives", nil},
+	// robotsrule has the words as ones that no search engine documents.
+	{"noai", regexp.MustCompile(`(?i)\bno-?ai\b|noai[A-Z]|[a-z]NoAI|noimageai`), "robotsrule", nil},
+}
+
+// TestChannelsAreNamedInTheTable: code that serves, explains, checks or shows channels goes through the table, so that
+// another channel needs no change there.
+func TestChannelsAreNamedInTheTable(t *testing.T) {
+	names := make([]map[string][]string, len(channelNames)) // files by package
+	for i := range names {
+		names[i] = map[string][]string{}
+	}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || hasGoMod(path)):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(file))
+		for i, c := range channelNames {
+			if c.is.Match(text) {
+				names[i][dir] = append(names[i][dir], file)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range channelNames {
+		if len(c.others) > 1 { // with channels and policy three
+			t.Errorf("%s: %d packages beyond the table and the model, at most one", c.name, len(c.others))
+		}
+		for _, dir := range append([]string{c.own}, c.others...) {
+			if names[i][dir] == nil {
+				t.Errorf("%s: %s does not name it; take the package from the list", c.name, dir)
+			}
+			delete(names[i], dir)
+		}
+		for dir, files := range names[i] {
+			may := func(name string) bool {
+				return dir == name || name != "policyfile" && name != "policy" && strings.HasPrefix(dir, name+"/")
+			}
+			if !slices.ContainsFunc(mayName, may) {
+				t.Errorf("%s: %v name the channel; go through the table in package channels", c.name, files)
+			}
+		}
+	}
+}

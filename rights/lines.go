@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+)
+
+// Lines returns what a client's group in robots.txt states in a vocabulary, with the problems of saying it.
+func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
+	if f.Crossing != "" {
+		return f.byPath(c)
+	}
+	text := f.Text(c.strictest(), f.UseOf(&c.Policy.Spec().Publish))
+	if text == "" {
+		return nil, nil
+	}
+	return []policy.Line{f.everywhere(c, text)}, nil
+}
+
+// StrictLine returns the value of one line for every path, which disallows what is disallowed for any; "" for nothing.
+func (f *Vocabulary) StrictLine(c *Client) string { return f.Text(c.strictest().Restrictions(), "") }
+
+// everywhere is a line for every path.
+func (f *Vocabulary) everywhere(c *Client, text string) policy.Line {
+	l := policy.NewLine(f.Field, pathpattern.All, text)
+	if all := c.all(); len(all) > 0 {
+		l.Rule, l.Pos = all[0].Rule, all[0].Statement.Pos
+	}
+	return l
+}
+
+func (f *Vocabulary) byPath(c *Client) ([]policy.Line, []policy.Problem) {
+	var patterns []pathpattern.Pattern
+	for _, a := range c.all() {
+		patterns = append(patterns, a.Statement.Pattern)
+	}
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	form := solve.Form[Preferences]{
+		Value: c.Preferences, Alike: Preferences.Alike,
+		Same: func(a, b Preferences) bool { return a.Verdicts() == b.Verdicts() },
+	}
+	cells, ok := form.Cells(patterns)
+	if !ok {
+		text := f.StrictLine(c)
+		line := f.everywhere(c, text)
+		problems := []policy.Problem{policy.NewProblem(policy.Warning, f.Crossing, line.Pos,
+			"the paths for train-ai, ai-use and search cross in too many ways for robots.txt. It says %q for every path; use paths without * and $", text)}
+		if text == "" {
+			return nil, problems
+		}
+		return []policy.Line{line}, problems
+	}
+	slices.SortFunc(cells, func(a, b solve.Cell[Preferences]) int { return a.Order - b.Order })
+	var lines []policy.Line
+	for _, cell := range cells {
+		text := f.Text(cell.Value.Verdicts(), "")
+		if text == "" {
+			continue
+		}
+		line := policy.NewLine(f.Field, cell.Pattern, text)
+		for _, d := range cell.Value {
+			if d.Statement != nil {
+				line.Rule, line.Pos = d.Rule, d.Statement.Pos
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// strictest says no to what is disallowed for any path, and yes to what is allowed for all.
+func (c *Client) strictest() (verdicts Verdicts) {
+	for i, u := range policyUsages {
+		verdicts[i] = c.Strictest(u)
+	}
+	return verdicts
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt
+
+import (
+	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Said is what the group of a crawler says about a URL in extensions of RFC 9309.
+type Said struct {
+	ContentUsage string `json:"content_usage,omitempty"`
+	Directives   string `json:"app_directives,omitempty"`
+}
+
+// Said returns what the crawler's group says about a URL.
+func (a *Agent) Said(url string) Said { return Said{a.ContentUsage(url), a.AppDirectives(url)} }
+
+// Lines returns what is said, as lines of robots.txt.
+func (s Said) Lines() (all []string) {
+	for _, l := range [][2]string{{"content-usage", s.ContentUsage}, {"app-directives", s.Directives}} {
+		if l[1] != "" {
+			all = append(all, extensionKeys[l[0]]+": "+l[1])
+		}
+	}
+	return all
+}
+
+// RecordNotes returns what is unusual about the ACAP records of a file.
+func RecordNotes(data []byte) (notes []Note) {
+	for _, p := range acap.Parse(data).Problems {
+		notes = append(notes, Note{Line: p.Line, Message: "ACAP: " + p.Message})
+	}
+	return notes
+}
+
+// Decode returns a file in UTF-8.
+func Decode(data []byte) []byte { return acap.Decode(data) }
+
+// HasRecords reports whether the imported file has ACAP records, all of which the policy publishes.
+func (im *Imported) HasRecords() bool { return im.Spec.Publish.ACAP == policy.On }
