@@ -30,12 +30,15 @@ type Set struct {
 	Patterns []string
 
 	folded []pathpattern.Pattern
+	line   int
 }
 
 // Usage is a locally defined usage: one with qualifiers (section 2.7.1), or several (2.7.2).
 type Usage struct {
 	Name  string
 	Parts []Part
+
+	line int
 }
 
 // Part is one usage of a Usage.
@@ -87,7 +90,7 @@ type Field struct {
 	Local      string
 	Patterns   []string // one, or the members of a set
 	Set        string
-	Unreadable bool // a permission with an invalid qualifier, which permits nothing
+	Unreadable bool // a permission with an invalid qualifier or a late definition, which permits nothing
 
 	folded []pathpattern.Pattern // the patterns as they are compared
 }

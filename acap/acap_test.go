@@ -278,3 +278,26 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A line that breaks a rule of the document prohibits what it prohibits otherwise, and permits nothing.
+func TestMisplacedLinesPermitNothing(t *testing.T) {
+	for _, c := range []struct {
+		name, text, crawler, path string
+		want                      policy.Verdict
+	}{
+		{"2.7: a late set prohibits", "ACAP-crawler: *\nACAP-disallow-index: the-acap:resource-set:s\nACAP-allow-index: /\nACAP-resource-set: s /a/\n", "x", "/a/b", policy.Disallowed},
+		{"2.7: and permits nothing", "ACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:s\nACAP-allow-index: /\nACAP-resource-set: s /a/\n", "x", "/a/b", policy.Disallowed},
+		{"2.7: an early set permits", "ACAP-resource-set: s /a/\nACAP-crawler: *\nACAP-allow-index: the-acap:resource-set:s\nACAP-disallow-index: /\n", "x", "/a/b", policy.Allowed},
+		{"2.7: a late usage permits nothing", "ACAP-crawler: *\nACAP-allow-(u): /a/\nACAP-allow-index: /\nACAP-qualified-usage: u index time-limit=5-days\n", "x", "/a/b", policy.Disallowed},
+		{"2.4.2: a prohibition of a local usage", "ACAP-composite-usage: u crawl index\nACAP-crawler: *\nACAP-disallow-(u): /a/\nACAP-allow-index: /\n", "x", "/a/b", policy.Disallowed},
+		{"2.3.1: any crawler and a named one", "ACAP-crawler: *\nACAP-crawler: x\nACAP-allow-index: /a/\nACAP-crawler: x\nACAP-disallow-index: /\n", "x", "/a/b", policy.Disallowed},
+		{"2.3.1: any crawler", "ACAP-crawler: *\nACAP-crawler: x\nACAP-allow-index: /a/\nACAP-crawler: x\nACAP-disallow-index: /\n", "y", "/a/b", policy.Allowed},
+		{"2.3.1: prohibitions are for both", "ACAP-crawler: *\nACAP-crawler: x\nACAP-disallow-index: /a/\nACAP-crawler: x\nACAP-allow-index: /\n", "x", "/a/b", policy.Disallowed},
+		{"2.3.1: in sub-records too", "ACAP-crawler: x\nACAP-crawler: *\nACAP-usage-purpose: p\nACAP-disallow-index: /a/\nACAP-allow-index: /b/\nACAP-crawler: x\nACAP-allow-index: /\n", "x", "/a/b", policy.Disallowed},
+	} {
+		f := Parse([]byte(c.text))
+		if d := f.Decide(Query{Crawler: c.crawler, Purpose: "p", Path: c.path, Usage: policy.Index}); d.Verdict != c.want {
+			t.Errorf("%s: %v", c.name, d.Verdict)
+		}
+	}
+}

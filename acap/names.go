@@ -106,11 +106,17 @@ func (d *names) spelling(name string) string {
 	return name
 }
 
+var reserved = strings.NewReplacer("[", "%5B", "]", "%5D", "'", "%27")
+
+// pathOf is a pattern as a resource-path-pattern (sections 2.8 and 3), whose characters are those of paths in RFC 3986
+// without the apostrophe.
+func pathOf(p pathpattern.Pattern) string { return reserved.Replace(p.String()) }
+
 func joinPatterns(ps []pathpattern.Pattern) string {
 	var texts []string
 	for _, p := range ps {
 		for _, rooted := range p.Rooted() {
-			texts = append(texts, rooted.Plain().String())
+			texts = append(texts, pathOf(rooted.Plain()))
 		}
 	}
 	return strings.Join(texts, " ")
@@ -190,7 +196,7 @@ func (d *names) joinSets(fields []field) []item {
 		if skip[i] {
 			continue
 		}
-		it := item{fields: fields[i : i+1], resource: fields[i].pattern.String()}
+		it := item{fields: fields[i : i+1], resource: pathOf(fields[i].pattern)}
 		if s := joined[i]; s != nil {
 			it.resource = "the-acap:resource-set:" + s.Name
 		}

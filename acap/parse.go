@@ -28,11 +28,39 @@ const (
 func Parse(text []byte) *File {
 	p := parser{f: &File{}, sets: map[string]*Set{}, usages: map[string]*Usage{}}
 	text = Decode(text)
-	for line := range strings.SplitSeq(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(text)), "\n") {
-		p.line++
-		p.read(line)
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(text)), "\n")
+	for _, p.defining = range []bool{true, false} {
+		for i, line := range lines {
+			p.line = i + 1
+			p.read(line)
+		}
 	}
+	slices.SortStableFunc(p.f.Problems, func(a, b Problem) int { return a.Line - b.Line })
+	p.separateAny()
 	return p.f
+}
+
+// separateAny makes two records of one that is for any crawler and for named ones (section 2.3.1): what it permits is for
+// any crawler, and overrides nothing that the records of the named ones prohibit.
+func (p *parser) separateAny() {
+	for i := range p.f.Records {
+		r := &p.f.Records[i]
+		if len(r.Crawlers) == 1 || !slices.Contains(r.Crawlers, "*") {
+			continue
+		}
+		permits := func(f Field) bool { return f.Allow && !f.Unreadable }
+		named := Record{Line: r.Line, Fields: slices.DeleteFunc(slices.Clone(r.Fields), permits)}
+		for _, s := range r.Subs {
+			if fields := slices.DeleteFunc(slices.Clone(s.Fields), permits); len(fields) > 0 {
+				named.Subs = append(named.Subs, SubRecord{s.Purposes, fields})
+			}
+		}
+		named.Crawlers = slices.DeleteFunc(slices.Clone(r.Crawlers), func(c string) bool { return c == "*" })
+		r.Crawlers = []string{"*"}
+		if len(named.Fields)+len(named.Subs) > 0 {
+			p.f.Records = append(p.f.Records, named)
+		}
+	}
 }
 
 type parser struct {
@@ -41,6 +69,9 @@ type parser struct {
 	sets   map[string]*Set
 	usages map[string]*Usage
 	open   bool // the last field named a crawler
+
+	defining bool // in the first pass, which reads the definitions
+	records  int  // the line of the first record, 0 for none before the definition
 }
 
 func (p *parser) problem(format string, args ...any) {
@@ -60,6 +91,12 @@ func (p *parser) read(line string) {
 	}
 	if name == "ignore-conventional-records" {
 		p.f.IgnoreConventional = true
+		return
+	}
+	if defines := slices.Contains([]string{"qualified-usage", "composite-usage", "resource-set"}, name); defines != p.defining {
+		if name == "crawler" && p.records == 0 {
+			p.records = p.line
+		}
 		return
 	}
 	if !colon {
@@ -144,15 +181,14 @@ func (p *parser) add(r *Record, usage string, words []string, allow bool) {
 	f := Field{Line: p.line, Allow: allow}
 	if local, ok := inParens(usage); ok {
 		u := p.usages[local]
-		switch {
-		case u == nil:
+		if u == nil {
 			p.problem("no usage %q is defined", local)
 			return
-		case !allow:
-			p.problem("a disallow entry cannot name the locally defined usage %q", local)
-			return
 		}
-		f.Local, f.Parts = u.Name, u.Parts
+		f.Local, f.Parts, f.Unreadable = u.Name, u.Parts, p.late(u.line, local)
+		if !allow {
+			p.problem("a disallow entry cannot name the locally defined usage %q; it is read as one of each usage in it", local)
+		}
 	} else {
 		u, ok := policy.ParseUsage(usage)
 		if !ok || u.IsRight() {
@@ -197,6 +233,17 @@ func (p *parser) resource(f *Field, spec string) bool {
 		return false
 	}
 	f.Set, f.Patterns, f.folded = s.Name, s.Patterns, s.folded
+	f.Unreadable = p.late(s.line, s.Name) || f.Unreadable
+	return true
+}
+
+// late reports whether a name is defined below the first record, or below a definition that uses it (section 2.7). An
+// allow entry of it permits nothing.
+func (p *parser) late(line int, name string) bool {
+	if line < p.records {
+		return false
+	}
+	p.problem("%q is defined in line %d, and definitions must be above all records", name, line)
 	return true
 }
 
@@ -312,6 +359,7 @@ func (p *parser) composite(words []string) {
 
 func (p *parser) define(u Usage) {
 	key := strings.ToLower(u.Name)
+	u.line = p.line
 	if p.usages[key] != nil {
 		p.problem("the usage %q is defined twice", u.Name)
 		return
@@ -322,7 +370,7 @@ func (p *parser) define(u Usage) {
 
 func (p *parser) set(words []string) {
 	key := strings.ToLower(words[0])
-	s := Set{Name: words[0], Patterns: words[1:]}
+	s := Set{Name: words[0], Patterns: words[1:], line: p.line}
 	switch {
 	case p.sets[key] != nil:
 		p.problem("the resource set %q is defined twice", words[0])

@@ -303,3 +303,24 @@ func TestProhibitionIsRepeatedWherePresentIsAllowed(t *testing.T) {
 		}
 	}
 }
+
+// The grammar of section 3 allows only characters of paths in RFC 3986, in which brackets are encoded, and no apostrophe.
+func TestBracketsAreEncoded(t *testing.T) {
+	p, err := policy.Compile(&policy.Spec{Publish: policy.Publish{ACAP: policy.Auto}, Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{
+		{Usage: policy.Index, Pattern: pathpattern.MustParse("/a[b]/it's/{x}")},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, _ := acap.NewWriter(p).Write("")
+	var text string
+	for _, l := range lines {
+		text += l.Text + "\n"
+	}
+	if !strings.Contains(text, "ACAP-disallow-index: /a%5Bb%5D/it%27s/%7Bx%7D\n") {
+		t.Error(text)
+	}
+	if got := acap.Parse([]byte(text)).Decide(acap.Query{Path: "/a[b]/it's/{x}", Usage: policy.Index}).Verdict; got != policy.Disallowed {
+		t.Errorf("%v in\n%s", got, text)
+	}
+}

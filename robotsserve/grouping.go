@@ -31,8 +31,7 @@ type grouping struct {
 	losses   []Loss
 	problems []policy.Problem
 
-	mixed      map[string]*line // Disallow lines of which not all spellings are printed
-	firstMixed *line
+	mixed, asWritten spelledHint // Disallow lines without some spellings, and Allow lines
 }
 
 func (g *grouping) report(severity policy.Severity, code string, at policy.Pos, format string, args ...any) {
@@ -85,10 +84,10 @@ func (g *grouping) collect() {
 		purposes = g.published(&classes[0])
 	}
 	g.hintNamed()
-	g.hintMixed()
 	g.name(len(purposes) > 0)
 	g.addPurposes(purposes)
 	g.addUsageTokens()
+	g.problems = append(g.problems, slices.Concat(g.mixed.problem(), g.asWritten.problem())...)
 }
 
 // hintNamed reports lines for everyone that stand only in groups of named crawlers.
@@ -244,15 +243,25 @@ func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 
 // warn reports a loss, once for each statement.
 func (g *grouping) warn(l *Loss) {
-	problem := spellingHint(l)
-	if l.combined {
+	var problem policy.Problem
+	switch {
+	case l.combined:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
 			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q. A crawler of both purposes combines their groups; a crawler of this purpose alone may still fetch it",
 			l.Pattern, l.Paths)
-	} else if !l.spelling {
+	case !l.spelling:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
 			"robots.txt stays stricter than %q for %q, because the longest pattern wins there; write a longer path here, or a shorter pattern where it is disallowed",
 			l.Pattern, l.Paths)
+	case l.allow:
+		g.asWritten.add(l.Pattern, func(others string) policy.Problem {
+			return policy.NewProblem(policy.Hint, "other-spelling", l.Pos,
+				"robots.txt allows %q%s only as written: crawlers that compare URLs as they come may not fetch another spelling, which the server does not block", l.written, others)
+		})
+		return
+	default:
+		problem = policy.NewProblem(policy.Hint, "other-spelling", l.Pos,
+			"robots.txt has another spelling of %q for crawlers that do not decode paths, and to some that means %q: it is stricter than the policy there", l.Pattern, l.Paths)
 	}
 	if !slices.ContainsFunc(g.problems, func(p policy.Problem) bool { return p.Pos == problem.Pos && p.Code == problem.Code }) {
 		g.problems = append(g.problems, problem)

@@ -3,10 +3,10 @@
 package robotsserve
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -200,42 +200,39 @@ func (g *grouping) countSpellings(lines []*line) {
 			}
 		}
 		if l.spelled.Octets > 1 {
-			if g.mixed == nil {
-				g.mixed = map[string]*line{}
-				g.firstMixed = l
-			}
-			g.mixed[l.pattern.String()] = l
+			g.mixed.add(l.pattern, func(others string) policy.Problem {
+				all := 1
+				for range min(l.spelled.Octets, maxCounted) {
+					all *= 3
+				}
+				return policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
+					"robots.txt has %d of %d spellings of %q%s; crawlers that compare URLs as they come may fetch it in one that mixes plain and encoded octets, and the server blocks them in every spelling; disallow a shorter path, before the first of these octets, if that matters",
+					len(l.disallows), all, l.spelled.Written, others)
+			})
 		}
 	}
 }
 
-func (g *grouping) hintMixed() {
-	if g.mixed == nil {
-		return
-	}
-	l := g.firstMixed
-	all := 1
-	for range min(l.spelled.Octets, maxCounted) {
-		all *= 3
-	}
-	g.report(policy.Hint, "other-spelling", l.deciding(true).pos(),
-		"robots.txt has %d of %d spellings of %q%s; crawlers that compare URLs as they come may fetch it in one that mixes plain and encoded octets, and the server blocks them in every spelling; disallow a shorter path, before the first of these octets, if that matters",
-		len(l.disallows), all, l.spelled.Written, andMore(len(g.mixed)-1))
+// spelledHint collects the patterns with one hint, which names the first and the number of others.
+type spelledHint struct {
+	patterns map[pathpattern.Pattern]bool
+	hint     func(others string) policy.Problem
 }
 
-func andMore(n int) string {
-	switch n {
+func (h *spelledHint) add(p pathpattern.Pattern, hint func(others string) policy.Problem) {
+	if h.patterns == nil {
+		h.patterns, h.hint = map[pathpattern.Pattern]bool{}, hint
+	}
+	h.patterns[p] = true
+}
+
+func (h *spelledHint) problem() []policy.Problem {
+	switch n := len(h.patterns) - 1; n {
+	case -1:
+		return nil
 	case 0:
-		return ""
-	case 1:
-		return ", and not all of another path"
+		return []policy.Problem{h.hint("")}
+	default:
+		return []policy.Problem{h.hint(", and " + english.Count(n, "other path") + ",")}
 	}
-	return fmt.Sprintf(", and not all of %d other paths", n)
-}
-
-func spellingHint(l *Loss) policy.Problem {
-	if l.allow {
-		return policy.NewProblem(policy.Hint, "other-spelling", l.Pos, "robots.txt allows %q only as it is written: crawlers that compare URLs as they come may not fetch it in another spelling, which the server does not block", l.written)
-	}
-	return policy.NewProblem(policy.Hint, "other-spelling", l.Pos, "robots.txt has another spelling of %q for crawlers that do not decode paths, and to some that means %q: it is stricter than the policy there", l.Pattern, l.Paths)
 }

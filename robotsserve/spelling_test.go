@@ -4,6 +4,7 @@ package robotsserve
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
@@ -26,5 +27,22 @@ func TestSecondSpellingsThatCloseMore(t *testing.T) {
 				t.Errorf("%s: %s is allowed: %v, and nothing says so; losses %+v of\n%s", pattern, path, got, f.Losses, f.Body)
 			}
 		}
+	}
+}
+
+// Spellings that robots.txt leaves out are one hint for each cause, however many paths have them.
+func TestSpellingsAreOneHint(t *testing.T) {
+	t.Parallel()
+	p := compile(t, &policy.Spec{Rules: []policy.Rule{
+		crawlRule(1, "everyone", false, "/core/", "/*?[args]", "/*?[more]"), crawlRule(5, "everyone", true, "/core/*.css?", "/core/*.js?", "/core/a[1]"),
+	}})
+	f, problems := Render(p, "", Options{})
+	var hints []string
+	for _, h := range problems {
+		hints = append(hints, h.Message)
+	}
+	if len(hints) != 2 || !slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, "and 2 other paths, only as written") }) ||
+		!slices.ContainsFunc(hints, func(m string) bool { return strings.Contains(m, `"/*?[args]", and 1 other path`) }) {
+		t.Errorf("%q\n%s", hints, f.Body)
 	}
 }

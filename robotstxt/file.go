@@ -83,9 +83,8 @@ type line struct {
 type Note struct {
 	Line    int // of the robots.txt, from 1; 0 for none
 	Message string
-	Wrong   bool // set for a line that does not do what its author can have meant
-
-	kind string // notes of a kind say the same about several lines
+	Wrong   bool   // set for a line that does not do what its author can have meant
+	Cause   string `json:"-"` // notes of one cause say the same about several lines; "" for one alone
 }
 
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
@@ -266,22 +265,22 @@ const maxLinesShown = 10
 // Notes are about what crawlers do not read as it is written.
 func (f *File) Notes() []Note { return slices.Clone(f.notes) }
 
-// Grouped merges notes that say the same about several lines: "… (and 412 more like this, lines 7, 9, …)".
+// Grouped merges the notes of one cause: "… (and 412 more like this, lines 7, 9, …)".
 func Grouped(notes []Note) (grouped []Note) {
 	at := map[string]int{}
 	lines := map[string][]string{}
 	for _, n := range notes {
-		if i, ok := at[n.kind]; ok && n.kind != "" {
-			if line := fmt.Sprint(n.Line); n.Line > 0 && n.Line != grouped[i].Line && !slices.Contains(lines[n.kind][max(0, len(lines[n.kind])-1):], line) {
-				lines[n.kind] = append(lines[n.kind], line)
+		if i, ok := at[n.Cause]; ok && n.Cause != "" {
+			if line := fmt.Sprint(n.Line); n.Line > 0 && n.Line != grouped[i].Line && !slices.Contains(lines[n.Cause][max(0, len(lines[n.Cause])-1):], line) {
+				lines[n.Cause] = append(lines[n.Cause], line)
 			}
 			continue
 		}
-		at[n.kind] = len(grouped)
+		at[n.Cause] = len(grouped)
 		grouped = append(grouped, n)
 	}
 	for i := range grouped {
-		if more := lines[grouped[i].kind]; len(more) > 0 {
+		if more := lines[grouped[i].Cause]; len(more) > 0 {
 			shown, rest := more, ""
 			if len(more) > maxLinesShown {
 				shown, rest = more[:maxLinesShown], ", …"

@@ -4,7 +4,6 @@ package robotstxt
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -122,9 +121,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if im.f.acap > 0 {
 		im.records(acap.Parse(data))
 	}
-	if n := im.f.spellingNote(); n != nil {
-		im.f.notes = append(im.f.notes, *n)
-	}
+	im.f.noteSpellings(im.f.note)
 	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
 	made := &Imported{
 		Spec: im.spec, Notes: slices.Compact(im.f.notes), Comments: im.comments, LineComments: im.f.comments,
@@ -215,30 +212,20 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// spellingNote says that a Disallow with a reserved octet is published and enforced in several spellings, while some
-// readers take it for one. It is nil if there is none.
-func (f *File) spellingNote() *Note {
-	lines := map[int]bool{}
-	var first Rule
+// noteSpellings notes each Disallow with a reserved octet, which is published and enforced in several spellings, while
+// some readers take it for one.
+func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
+	said := map[int]bool{}
 	for _, g := range f.Groups {
 		for _, r := range g.rules {
-			if r.Allow || lines[r.number] || pathpattern.Spell(r.Pattern, r.Written).Octets == 0 {
+			if r.Allow || said[r.number] || pathpattern.Spell(r.Pattern, r.Written).Octets == 0 {
 				continue
 			}
-			if lines[r.number] = true; first.number == 0 || r.number < first.number {
-				first = r
-			}
+			said[r.number] = true
+			note(r.number, "the path %q can be written in several ways, such as : and %%3A. robots.txt lists up to four of them, and the server treats "+
+				"them all as the same path. Some readers of the original treat the line as one path", r.text())
 		}
 	}
-	more := ""
-	switch n := len(lines) - 1; {
-	case n < 0:
-		return nil
-	case n > 0:
-		more = fmt.Sprintf(", and those of %d more lines,", n)
-	}
-	return &Note{Line: first.number, Message: fmt.Sprintf("the path %q%s can be written in several ways, such as : and %%3A. "+
-		"robots.txt lists up to four of them, and the server treats them all as the same path. Some readers of the original treat the line as one path", first.text(), more)}
 }
 
 const maxPreamble = 32 << 10

@@ -294,7 +294,9 @@ func (im *importer) purpose(g, star *Group) {
 		own := slices.IndexFunc(g.rules, func(r Rule) bool { return r.Pattern.Overlaps(d.Pattern) })
 		switch {
 		case own < 0:
-			open = append(open, crawl(true, d.Pattern, 0))
+			s := crawl(true, d.Pattern, 0)
+			s.Written = d.Written
+			open = append(open, s)
 		case g.rules[own].Pattern != d.Pattern && !g.rules[own].Allow && !g.rules[own].Pattern.Covers(d.Pattern):
 			im.f.note(d.number, "in the policy this line also applies to clients that name the purpose %s, unless their own group covers it", name)
 		}

@@ -134,7 +134,7 @@ func (f *File) Sitemaps() (urls []string) {
 func (f *File) LeftOut(stated Stated) []Note {
 	notes := slices.Clone(f.notes)
 	add := func(line int, format string, args ...any) {
-		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...)})
+		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...), Cause: format})
 	}
 	for _, l := range f.top {
 		add(l.number, "%q is above the first User-agent line, so crawlers do not read it: state it in the policy", l.key+": "+l.value)
@@ -149,9 +149,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 			}
 		}
 	}
-	if n := f.spellingNote(); n != nil {
-		notes = append(notes, *n)
-	}
+	f.noteSpellings(add)
 	for _, g := range f.purposes {
 		add(g.number, "the group of the purpose %q is left out: state it in the policy", g.Name)
 	}

@@ -182,14 +182,14 @@ func (r *reader) comment() {
 }
 
 func (f *File) note(line int, format string, args ...any) {
-	f.notes = append(f.notes, Note{Line: line, Message: fmt.Sprintf(format, args...), kind: format})
+	f.notes = append(f.notes, Note{Line: line, Message: fmt.Sprintf(format, args...), Cause: format})
 }
 
 func (r *reader) note(format string, args ...any) { r.file.note(r.number, format, args...) }
 
 // wrong notes a line that does not do what its author can have meant.
 func (r *reader) wrong(format string, args ...any) {
-	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true, kind: format})
+	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true, Cause: format})
 }
 
 // keys only count if written exactly so.

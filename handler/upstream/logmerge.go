@@ -32,8 +32,8 @@ func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note
 			return
 		}
 		const maxNotes = 10
-		first := make([]robotstxt.Note, min(len(notes), maxNotes))
-		copy(first, notes)
+		first := robotstxt.Grouped(notes)
+		first = first[:min(len(first), maxNotes)]
 		c.logger.Info("merged the upstream's robots.txt", zap.String("host", host), zap.Int("notes", len(notes)), zap.Any("first_notes", first))
 	}
 }

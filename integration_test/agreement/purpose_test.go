@@ -110,7 +110,7 @@ func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 // allows.
 func (x *exam) lossAt(f *robotsFile, at policy.Pos) bool {
 	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
-		return (p.Code == "not-flattenable" || p.Code == "other-spelling") && p.Pos == at && (x.theirs != nil || x.linted(p.Code, p.Pos))
+		return (p.Code == "not-flattenable" || p.Code == "other-spelling") && (p.Pos == at || sumsUp(p.Message)) && (x.theirs != nil || x.linted(p.Code, p.Pos))
 	})
 }
 

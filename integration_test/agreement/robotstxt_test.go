@@ -207,11 +207,16 @@ func (x *exam) flattened(f *robotsFile, q question) bool {
 
 func (x *exam) linted(code string, at policy.Pos) bool {
 	for _, d := range x.p.diagnostics {
-		if d.Code == code && (d.Pos == at || strings.Contains(d.Message, " more like this, down to line ")) {
-			return true // at its line, or in the sum of many of its kind
+		if d.Code == code && (d.Pos == at || sumsUp(d.Message)) {
+			return true
 		}
 	}
 	return false
+}
+
+// sumsUp reports whether a message is about several lines.
+func sumsUp(message string) bool {
+	return strings.Contains(message, " more like this, down to line ") || strings.Contains(message, ", only as written: ")
 }
 
 // crawl holds the readers of Allow and Disallow to the policy. They find the group

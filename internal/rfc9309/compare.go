@@ -104,7 +104,8 @@ func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 	}
 	seen := map[string]bool{"*": true, "": true}
 	add := func(c Crawler) {
-		if key := strings.ToLower(c.Names[0]); !seen[key] {
+		// "purpose-x" names the group of a User-Agent-Purpose line, and no crawler.
+		if key := strings.ToLower(c.Names[0]); !seen[key] && !strings.HasPrefix(key, "purpose-") {
 			seen[key] = true
 			all = append(all, c)
 		}

@@ -164,8 +164,8 @@ func agentName(value string, whole func(string) bool) string {
 	if value == "*" || strings.HasPrefix(value, "*") && strings.ContainsAny(value[1:2], space) {
 		return "*"
 	}
-	if whole != nil && whole(value) {
-		return value
+	if name, _, _ := strings.Cut(value, "/"); whole != nil && whole(name) { // without its version
+		return name
 	}
 	end := strings.IndexFunc(value, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'

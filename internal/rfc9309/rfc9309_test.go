@@ -144,3 +144,14 @@ func FuzzAsk(f *testing.F) {
 		}
 	})
 }
+
+// A name that is read as it stands may have a version, and groups of purposes are no crawlers'.
+func TestNamesToAskAbout(t *testing.T) {
+	t.Parallel()
+	whole := func(name string) bool { return name == "Offline Explorer" }
+	old := Parse([]byte("User-agent: Offline Explorer/1.2\nDisallow: /\n"), whole)
+	now := Parse([]byte("User-agent: Offline Explorer\nDisallow: /\n\nUser-agent: purpose-a.b\nDisallow: /p/\n"), whole)
+	if c := Compare(old, now, nil); c.Differ > 0 || c.Crawlers != 2 {
+		t.Errorf("%+v", c)
+	}
+}

@@ -47,9 +47,14 @@ func Convert(name string, data []byte) (*Converted, error) {
 	_, problems := robotsserve.Render(c.file.Policy, "", robotsserve.Options{})
 	for _, p := range problems {
 		if p.Severity != policy.Hint {
-			notes = append(notes, robotstxt.Note{Message: fmt.Sprintf("line %d of the policy: %s [%s]", p.Pos.Line, p.Message, p.Code)})
+			n := robotstxt.Note{Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code}
+			if _, s := c.at(p.Pos); s != nil {
+				n.Line = s.Pos.Line
+			}
+			notes = append(notes, n)
 		}
 	}
+	slices.SortStableFunc(notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
 	return &Converted{Text: c.text, File: c.file, Imported: im, Notes: notes}, nil
 }
 

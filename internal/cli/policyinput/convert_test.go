@@ -372,6 +372,24 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 	t.Logf("%d of %d files converted", converted, len(files))
 }
 
+// Lines that robots.txt cannot say are one note, at the lines of the file that was converted.
+func TestConvertGroupsNotes(t *testing.T) {
+	c := mustConvert(t, []byte("User-agent: *\nDisallow: *?search=\nAllow: */wsapi/*\nDisallow: */api/catalog/v3/srfile/*\nAllow: *service-link-list-item*\n"+
+		"Allow: /api/nsi/v1/epgu/region/undefined*\nDisallow: *?userLang=*\n"))
+	lines := map[string]int{}
+	for _, n := range robotstxt.Grouped(c.Notes) {
+		if n.Cause != "" {
+			lines[n.Cause]++
+		}
+		if n.Line == 0 && n.Cause == "not-flattenable" {
+			t.Errorf("%+v has no line", n)
+		}
+	}
+	if lines["not-flattenable"] != 1 {
+		t.Errorf("%v in %+v", lines, c.Notes)
+	}
+}
+
 func mustConvert(t *testing.T, data []byte) *Converted {
 	t.Helper()
 	c, err := Convert("robots.txt", data)

@@ -39,3 +39,16 @@ func TestSearchLosses(t *testing.T) {
 		}
 	}
 }
+
+// The policy disallows every spelling of a path, which is not a loss, also in the query of another line's path.
+func TestSpellingsAreNoSearchLoss(t *testing.T) {
+	robots := []byte("User-agent: *\nAllow: /b/*?iid=*&chn=ps\nDisallow: /*redirect%3Dmobile\n")
+	c, err := Convert("robots.txt", robots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := c.Judge("robots.txt", robots)
+	if losses := q.SearchLosses(); q.Spellings == 0 || len(losses) > 0 {
+		t.Errorf("%s: %q", q.Sentence(), losses)
+	}
+}

@@ -24,6 +24,7 @@ type Questions struct {
 	Spellings int
 
 	old, now string          // the names of the files
+	lost     []string        // a path of each difference that is lost in every spelling, or ""
 	searches map[string]bool // the crawlers that are search engines'
 }
 
@@ -57,15 +58,24 @@ func AskBoth(old, now *Input, host string) *Questions {
 		if !ok {
 			who = rfc9309.Crawler{Names: d.Crawlers[:1]}
 		}
+		lost := ""
 		for _, path := range d.Asked {
-			if slices.ContainsFunc(rfc9309.Spellings(path), func(other string) bool {
-				return pathpattern.NormalizePath(other) == pathpattern.NormalizePath(path) && x.Ask(who, other).Allowed == y.Ask(who, other).Allowed
-			}) {
+			if spelled(path, func(other string) bool { return x.Ask(who, other).Allowed == y.Ask(who, other).Allowed }) {
 				q.Spellings += len(d.Crawlers)
+			} else if lost == "" && !d.Laxer() && !spelled(path, func(other string) bool { return !x.Ask(who, other).Allowed }) {
+				lost = path
 			}
 		}
+		q.lost = append(q.lost, lost)
 	}
 	return q
+}
+
+// spelled reports whether something is true of a spelling of a path.
+func spelled(path string, is func(path string) bool) bool {
+	return slices.ContainsFunc(rfc9309.Spellings(path), func(other string) bool {
+		return pathpattern.NormalizePath(other) == pathpattern.NormalizePath(path) && is(other)
+	})
 }
 
 // Same reports whether a reader gets the same answers from both files, except about spellings of paths.
@@ -104,15 +114,16 @@ func (q *Questions) Sentence() string {
 	return s
 }
 
-// SearchLosses says in words what search engines may no longer crawl. Paths that can be written in several ways do not
-// count: robots.txt has up to four spellings of what is disallowed.
+// SearchLosses says in words what search engines may no longer crawl. A path does not count if the old file disallows it
+// in another spelling, or if the two agree about that: robots.txt has several spellings of what is disallowed.
 func (q *Questions) SearchLosses() (losses []string) {
 	for i := range q.Differences {
 		d := q.Differences[i]
 		d.Crawlers = slices.DeleteFunc(slices.Clone(d.Crawlers), func(name string) bool { return !q.searches[name] })
-		if p, err := pathpattern.Parse(d.Path); d.Laxer() || len(d.Crawlers) == 0 || err == nil && pathpattern.Spell(p, d.Path).Octets > 0 {
+		if len(d.Crawlers) == 0 || q.lost[i] == "" {
 			continue
 		}
+		d.Path = q.lost[i]
 		losses = append(losses, q.words(&d))
 	}
 	return losses
