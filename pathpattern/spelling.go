@@ -144,7 +144,7 @@ func isAlphanumeric(c byte) bool {
 // (RFC 9309 section 2.2.3).
 func decodedText(text, end string) string {
 	switch {
-	case strings.HasSuffix(text, "$"):
+	case strings.HasSuffix(text, "$") && end == "":
 		end = "*"
 	case strings.HasSuffix(text, "*"):
 		end = ""

@@ -316,9 +316,6 @@ func (m *lining) loseSpellings(lines []*line) {
 		if decoded != "" && strings.Contains(normal, "%2A") {
 			wider = append(wider, decoded)
 		}
-		if open, anchored := strings.CutSuffix(normal, "%24$"); anchored {
-			wider = append(wider, open+"%24")
-		}
 		if to := strings.IndexByte(decoded, '$'); to >= 0 && strings.Contains(normal, "%24") {
 			wider = append(wider, decoded[:to+1])
 		}

@@ -205,7 +205,7 @@ func Spellings(pattern string) []string {
 		case c == '%' && i+2 < len(pattern) && unhex(pattern[i+1]) >= 0 && unhex(pattern[i+2]) >= 0:
 			b := byte(unhex(pattern[i+1])<<4 | unhex(pattern[i+2]))
 			encode(&encoded, b)
-			if b <= ' ' || b >= 0x7f || strings.IndexByte("%?#*$/", b) >= 0 {
+			if b <= ' ' || b >= 0x7f || strings.IndexByte("%#*$", b) >= 0 {
 				encode(&decoded, b)
 			} else {
 				decoded.WriteByte(b)

@@ -235,7 +235,7 @@ func newPattern(value string) pattern {
 const hex = "0123456789ABCDEF"
 
 // normalize decodes unreserved characters and encodes bytes beyond ASCII (RFC 9309 section 2.2.2). A pattern with a
-// space never matches. A literal "*" or "$" of a path is the encoded one of a pattern.
+// space never matches. A literal "*" or "$" of a path is the encoded one of a pattern, and so is a "$" before its end.
 func normalize(s string, pattern bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -248,7 +248,7 @@ func normalize(s string, pattern bool) string {
 				encode(&b, c)
 			}
 			i += 2
-		case c >= 0x80 || !pattern && (c <= ' ' || c == '*' || c == '$'):
+		case c >= 0x80, c == '$' && (!pattern || i < len(s)-1), !pattern && (c <= ' ' || c == '*'):
 			encode(&b, c)
 		default:
 			b.WriteByte(c)

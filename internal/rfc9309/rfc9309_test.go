@@ -41,6 +41,7 @@ func TestAsk(t *testing.T) {
 		{"2.2.3: an end with a query", "User-agent: *\nDisallow: /*.pdf$\n", "x", "/a.pdf?b", true, 0},
 		{"2.2.3: two parts of which one ends", "User-agent: *\nDisallow: /*a*a$\n", "x", "/a", true, 0},
 		{"2.2.3: a star of a path is no pattern", "User-agent: *\nDisallow: /%2A\n", "x", "/*", false, 2},
+		{"2.2.3: a dollar before the end", "User-agent: *\nDisallow: /a$b\n", "x", "/a$bc", false, 2},
 		{"2.2.4: nothing before a group", "Disallow: /\nUser-agent: *\nDisallow: /a\n", "x", "/b", true, 0},
 		{"2.3: robots.txt itself", "User-agent: *\nDisallow: /\n", "x", "/robots.txt", true, 0},
 		{"comments, CR and byte order mark", "\xef\xbb\xbfUser-agent: * # all\rDisallow: /a # b\r", "x", "/a", false, 2},
