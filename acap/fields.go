@@ -179,8 +179,8 @@ func (s *fieldSolver) dropDecided() {
 	s.repeat()
 }
 
-// repeat says again what is disallowed where Present is allowed: a reader for whom a permission of Present is one of each
-// presentation finds it narrower than the prohibition of the presentation (sections 2.4.5 and 2.5.5).
+// repeat repeats a prohibition where Present is allowed. Some readers treat a permission of Present as a permission of
+// each presentation, and find it narrower than the prohibition of that presentation (sections 2.4.5 and 2.5.5).
 //
 //	allow present /photos/            ACAP-allow-present: /photos/
 //	disallow present-oldcopy /   →    ACAP-disallow-present-oldcopy: /

@@ -274,8 +274,8 @@ warning acap-resource-disallowed 7
 	}
 }
 
-// A reader for whom a permission of present is one of each presentation finds it narrower than a wider prohibition of one
-// (sections 2.4.5 and 2.5.5): the prohibition is there at the permission's paths, too.
+// Some readers treat a permission of present as a permission of each presentation, and find it narrower than a wider
+// prohibition of one (sections 2.4.5 and 2.5.5). So the prohibition is also there at the permission's paths.
 func TestProhibitionIsRepeatedWherePresentIsAllowed(t *testing.T) {
 	statement := func(path string, allow bool, u policy.Usage) policy.Statement {
 		return policy.Statement{Usage: u, Pattern: pathpattern.MustParse(path), Allow: allow}

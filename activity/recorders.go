@@ -66,9 +66,9 @@ func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
 	}
 }
 
-// change changes the set of recorders. While a configuration is being loaded, its recorders and
-// those of the running one exist together, with the same names and often with the same database
-// below. Only the older ones get requests, so that no request is counted twice.
+// change changes the set of recorders. While a configuration is being loaded, its recorders
+// exist next to the recorders of the running one, with the same names and often with the same
+// database below. Only the older ones get requests, so that no request is counted twice.
 func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

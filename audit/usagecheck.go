@@ -65,7 +65,7 @@ func usageForPath(value, target string) usage {
 	return contentUsage([]string{value})
 }
 
-// fieldUsage is what a header field says.
+// fieldUsage holds the usages in a header field.
 type fieldUsage struct {
 	name string
 	says usage

@@ -3,8 +3,8 @@
 // Package channels is the table of everything that carries a policy outward and has a name of its own. Serving, explain,
 // check, init and the console go through the table, so that no other package needs to know a channel by name.
 //
-// A channel is one row and the package that knows its format. It has those of the parts below that its format has: lines
-// or records in robots.txt, fields and meta tags, a document.
+// A channel is one row and the package that knows its format. It has the parts that its format has: lines or records in
+// robots.txt, fields and meta tags, a document.
 package channels
 
 import (
@@ -53,7 +53,8 @@ type Group struct {
 	// StrictLine returns the value of one line for every path, of what is disallowed for any. If it is nil, the lines of
 	// several groups are combined by path.
 	StrictLine func(*rights.Client) string
-	// Named is the hint where the lines stand only in groups of named crawlers. It has no text if that is no problem.
+	// Named is the hint for lines that only groups of named crawlers have. Its text is empty if such lines
+	// are fine.
 	Named Hint
 	// Reasons yields what the lines say about a query's host and path, and where that comes from; nil if the decisions say it.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
@@ -111,7 +112,7 @@ type File struct {
 	Site *Site
 }
 
-// Site is how a site's own document is read.
+// Site reads the document that a site publishes without the policy.
 type Site struct {
 	Path     string
 	Type     string // media type
@@ -123,7 +124,7 @@ type Site struct {
 // Question is a page about which a channel is asked.
 type Question struct {
 	Spec     *policy.Spec
-	Everyone func() rights.Verdicts // what is said to everyone about the page
+	Everyone func() rights.Verdicts // the statements for everyone about the page
 	Document *rights.Document       // the channel's document on the page's host, or nil
 	Declared rights.Declared        // for Says: what Page declares, or nil
 }

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ControlKind is how a site uses a [Control].
+// ControlKind names the way in which a site uses a [Control].
 type ControlKind string
 
 // The kinds of controls.

@@ -24,8 +24,9 @@ func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
 	return tokens
 }
 
-// ControlOf returns the rules that are sent because of the Control of the query's crawler, and a decision that they come
-// from; no rules where the policy does not disallow enough, or the crawler may fetch nothing. It ignores the usage of the query.
+// ControlOf returns the rules that are sent because of the Control of the query's crawler, and a decision that they
+// come from. There are none if the policy does not disallow enough, or if the crawler may not fetch anything. It
+// ignores the usage of the query.
 func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decision) {
 	if p.crawler(q.Crawler).Control == nil || p.StaysOut(q) {
 		return rules, usage, by
@@ -106,7 +107,7 @@ func (p *Policy) ControlToken(id CrawlerID, host string) ControlToken {
 	return c
 }
 
-// At decides about paths that match a pattern and only those of the policy's patterns that cover it.
+// At decides about paths that match a pattern and, among the policy's patterns, only the ones that cover it.
 func (c *ControlToken) At(at pathpattern.Pattern) Decision {
 	return c.decide(func(of *Class) Decision { return c.p.DecideAt(of.Query(c.host, TrainAI, ""), at) })
 }

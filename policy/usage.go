@@ -63,8 +63,8 @@ func Usages() []Usage {
 // IsRight reports whether the usage is one of RightsUsages, which ACAP 1.0 does not have.
 func (u Usage) IsRight() bool { return u > Other }
 
-// InGroups reports whether groups of robots.txt say something about the usage. Other is what they say of the rights usages
-// that no other rule speaks of.
+// InGroups reports whether groups of robots.txt have lines about the usage. Other stands for the rights usages that no
+// other rule names.
 func (u Usage) InGroups() bool { return u == Crawl || u == Other || u.IsRight() }
 
 // IsPresentation reports whether the usage is derived from Present.

@@ -27,7 +27,8 @@ func NewClient(p *policy.Policy, c *policy.Class, host, purpose string) *Client 
 	return client
 }
 
-// At is the decision about paths that match a pattern and only those of the policy's patterns that cover it.
+// At returns the decision about paths that match a pattern and, among the policy's patterns, only the ones
+// that cover it.
 func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	q := c.query
 	q.Usage = u
@@ -48,7 +49,7 @@ func (c *Client) statements() (all []policy.Applied) {
 	return all
 }
 
-// Strictest is what can be said about a usage for all paths: Disallowed if some path is, Allowed if all are.
+// Strictest returns the verdict about a usage for all paths: Disallowed if some path is, Allowed if all are.
 func (c *Client) Strictest(u policy.Usage) policy.Verdict {
 	verdict := policy.Unstated
 	if c.At(u, pathpattern.All).Verdict == policy.Allowed {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights says what a policy states about the use of content by AI and search, for channels that carry rights. The
-// usages are those of the AIPREF vocabulary: train-ai, ai-use and search.
+// Package rights says what a policy states about the use of content by AI and search, for channels that carry rights.
+// Its usages come from the AIPREF vocabulary: train-ai, ai-use and search.
 //
 // Client answers for channels that address one crawler (the groups of robots.txt), View for those that address everyone
 // (documents, usage tokens, control tokens). These cannot exempt a crawler: what is disallowed for any crawler, purpose
@@ -39,7 +39,8 @@ type SiteDocument interface {
 	MergeInto(ours *Document) (both *Document, exact bool)
 }
 
-// Declared is what a channel declares about a page, in fields of the response and in meta tags. It does not change.
+// Declared holds the declarations of a channel about a page, in fields of the response and in meta tags. It
+// does not change.
 type Declared interface {
 	// Apply merges the fields with what the header of a response already says.
 	Apply(http.Header)

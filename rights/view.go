@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// View is what a policy says about a host to everyone: the strictest for any crawler, purpose and identity.
+// View is a view of a policy as everyone on a host reads it: the strictest for any crawler, purpose and
+// identity.
 type View struct {
 	clients  []*Client // classes of crawlers by purpose and identity; first everyone without own rules
 	patterns []pathpattern.Pattern
@@ -99,13 +100,14 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
 
-// Answer is what is decided for everyone, each time for the first of the clients with the strictest verdict.
+// Answer is a decision for everyone, each time for the first of the clients with the strictest verdict.
 type Answer struct {
 	Decisions Preferences
 	Clients   [3]int
 }
 
-// At is what holds for paths that match a pattern and only those of the policy's patterns that cover it.
+// At returns the decision about paths that match a pattern and, among the policy's patterns, only the ones
+// that cover it.
 func (v *View) At(pattern pathpattern.Pattern) (all Answer) {
 	all.Decisions = v.clients[0].Preferences(pattern)
 	for i, c := range v.clients[1:] {
@@ -129,7 +131,7 @@ func (a Answer) alike(b Answer) bool {
 	return true
 }
 
-// Statements lists what is said to each client about a usage, by its place in policy.RightsUsages.
+// Statements lists the statements for each client about a usage, by its place in policy.RightsUsages.
 func (v *View) Statements(usage int) [][]policy.Applied {
 	all := make([][]policy.Applied, len(v.clients))
 	for i, c := range v.clients {

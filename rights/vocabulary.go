@@ -14,8 +14,8 @@ type Vocabulary struct {
 	Key    string // the setting under publish
 	Field  string // the name, in the form that http.Header has it in
 	Labels []Label
-	// Crossing is the code of the problem that paths cross, of a vocabulary whose lines in robots.txt can be for a path,
-	// where the longest decides; "" if a line is for every path.
+	// Crossing is the code of the problem that paths cross. It is "" for a vocabulary whose lines in robots.txt are for
+	// every path.
 	Crossing string
 	// Lenient tells that readers take names and words in any case, with spaces around the equals sign.
 	Lenient bool

@@ -326,9 +326,9 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// A reader of the new name finds there the upstream's rules under the old one, if the policy
-// adds the new one to the response: it supports both (draft-illyes-repext-02, Application Layer
-// Response Header).
+// A reader of the new name finds the upstream's rules under the old one, too, if the policy
+// adds the new one to the response. Such a reader supports both (draft-illyes-repext-02,
+// Application Layer Response Header).
 func TestOldNameInTheNewOne(t *testing.T) {
 	ours, _ := Build(list("*", "nofollow"), Usage{}, testNow)
 	for name, tt := range map[string]struct {

@@ -270,7 +270,7 @@ func Fields() []string {
 	return names
 }
 
-// ChannelNames returns the names of the channels in configurations: those of the fields in lowercase.
+// ChannelNames returns the names of the channels in configurations: their fields in lowercase.
 func ChannelNames() []string {
 	names := Fields()
 	for i := range names {

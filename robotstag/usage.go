@@ -43,7 +43,7 @@ func (u *Usage) text(f *rights.Vocabulary) string {
 	return f.Text(u.Verdicts, f.UseOf(u.Publish))
 }
 
-// word is what is stated about a label. A field that is not published states only what is disallowed.
+// word is a statement about a label. An unpublished field states prohibitions only.
 func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
 	if u.published(f) {
 		return l.Word(u.Verdicts, f.UseOf(u.Publish))
@@ -113,7 +113,7 @@ const (
 	strictest strictness = odd + 1
 )
 
-// words are those of a label, or of a preference if the vocabulary does not know it.
+// words returns the words of a label, or of a preference if the vocabulary does not know it.
 func (f preferenceField) words(name string) []string {
 	i := slices.IndexFunc(f.Labels, func(l rights.Label) bool { return l.Name == name })
 	return f.Labels[max(i, 0)].Words

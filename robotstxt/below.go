@@ -75,9 +75,10 @@ func (im *importer) dropGroups(drop func(*Group) bool, note string) {
 	})
 }
 
-// joinCutNames leaves out the groups of names that Google's parser reads as the name of a crawler in the catalog: it would
-// join them with the group that the policy writes for that crawler. It reads "sistrix" in "SISTRIX Crawler", and "GPTBot" in
-// "GPTBot2". The crawler gets the lines of its first word, or else the Disallow lines in addition to its own.
+// joinCutNames leaves out groups whose names Google's parser cuts to the name of a crawler in the catalog. Google's
+// parser would join them with the group that the policy writes for that crawler. It reads "sistrix" in "SISTRIX
+// Crawler", and "GPTBot" in "GPTBot2". The crawler gets the lines of its first word, or else the Disallow lines in
+// addition to its own.
 func (im *importer) joinCutNames() {
 	of := map[string]policy.Crawler{}
 	for _, c := range im.crawlers {

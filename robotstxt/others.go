@@ -7,7 +7,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Said is what the group of a crawler says about a URL in extensions of RFC 9309.
+// Said returns the extensions of RFC 9309 about a URL in the group of a crawler.
 type Said struct {
 	ContentUsage string `json:"content_usage,omitempty"`
 	Directives   string `json:"app_directives,omitempty"`

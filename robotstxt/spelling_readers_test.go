@@ -177,8 +177,8 @@ func spelledFiles(t *testing.T) (files []*spelled) {
 }
 
 // Most readers do not know the normal form of RFC 9309 section 2.2.2. They find in the
-// published file what the original says, and what the policy decides: it opens nothing else,
-// and everything else that it disallows is reported.
+// published file what the original says, and what the policy decides: it does not open anything
+// else, and everything else that it disallows is reported.
 func TestReservedOctets(t *testing.T) {
 	testkit.Slow(t)
 	t.Parallel()

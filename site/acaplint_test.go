@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// What ACAP 1.0 and the drafts beside it do not allow to say is reported where the
-// policy says it.
+// Statements that ACAP 1.0 and the other drafts do not allow are reported at their place in the
+// policy.
 func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 	for _, c := range []struct {
 		name, section string
@@ -104,7 +104,7 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 	}
 }
 
-// Who knows crawlers that read qualifiers which ACAP calls not ready publishes them.
+// A publisher who knows crawlers for qualifiers that ACAP calls not ready can publish them.
 func TestUnreadyQualifiersWhereAsked(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: /credit.html}\n"+
 		"publish: {acap: full, action-requests: on}\n"))

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// anywhere is what responses for a long target carry, which is not compared with patterns: all that the policy says of
-// any path on its hosts.
+// anywhere is the content of responses for a long target, which is not compared with patterns. It has every statement
+// of the policy about any path on its hosts.
 func (ps *pages) anywhere(tailored bool, q policy.Query, t effect.PolicyTarget) *Page {
 	pg := &Page{Declared: ps.registers.declared(t)}
 	var all []robotstag.Member

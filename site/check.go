@@ -19,10 +19,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// maxElements is how many meta tags a page gets before the author hears of it.
+// maxElements is the number of meta tags on a page above which the author gets a hint.
 const maxElements = 20
 
-// maxNames is how many crawlers a header names before the author hears of it.
+// maxNames is the number of crawlers in a header above which the author gets a hint.
 const maxNames = 50
 
 // maxSamples bounds the paths of hosts for which headers are tried.
@@ -48,8 +48,8 @@ type sample struct {
 	pos  policy.Pos
 }
 
-// samples are a path for each pattern that headers can show, and for each pair of
-// them that meet, as what is said of both adds up.
+// samples returns a path for each pattern that headers can show, and for each pair of patterns
+// that meet, because both patterns' rules apply there.
 func (s *Site) samples() (all []sample) {
 	var patterns []pathpattern.Pattern
 	var places []policy.Pos
@@ -116,8 +116,8 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 	return problems
 }
 
-// unnamed reports the crawlers that headers cannot name: the members of Robots-Tag are
-// those of RFC 9651 section 3.3.4.
+// unnamed reports the crawlers that headers cannot name. RFC 9651 section 3.3.4 limits the
+// members of Robots-Tag.
 func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem) {
 	for _, c := range []struct {
 		kind    robotstag.Kind
@@ -147,7 +147,7 @@ func samplePath(pattern string) string {
 	return path
 }
 
-// publicRegisters names the registers that speak to everyone and are on.
+// publicRegisters names the registers for everyone that are on.
 func publicRegisters(p *policy.Publish) string {
 	var names []string
 	for _, r := range channels.Table {

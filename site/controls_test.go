@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
-// told is what operators read, each by a reader that knows nothing but the operator's document.
+// told holds the controls that operators read, each by a reader that knows nothing but the operator's
+// document.
 type told struct {
 	google, apple   bool // the token's group in robots.txt disallows the page
 	bing, amazon    bool // noarchive reaches the crawler by its header or by a meta tag with its name
@@ -87,7 +88,7 @@ func TestOperatorsControls(t *testing.T) {
 	}
 }
 
-// A path that is too long to compare gets what holds for any path.
+// A path that is too long to compare gets the rules of any path.
 func TestControlsOfLongPaths(t *testing.T) {
 	s, _ := Load("policy.yaml", []byte("version: 1\nrules: [{for: everyone, disallow: {train-ai: /archive/}}]\n"))
 	sent := s.Page("www.example.com", "/"+strings.Repeat("a%2f", 9000), time.Now()).header()["X-Robots-Tag"]

@@ -43,7 +43,7 @@ func costly() map[string]string {
 
 func firstLines(s string, n int) string { return s[:strings.LastIndexByte(s[:n], '\n')+1] }
 
-// nested are lines with patterns, each of which begins with the one before.
+// nested holds lines with patterns, each of which begins with the previous one.
 func nested(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -138,7 +138,7 @@ func TestCostOfAPath(t *testing.T) {
 	}
 }
 
-// ratio is how many times as long one function takes as another, at best.
+// ratio returns how many times as long one function takes as another, at best.
 func ratio(a, b func()) float64 {
 	least := func(f func()) time.Duration {
 		var all []time.Duration

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Document is what is published on a host under a name: robots.txt, the file of a channel, or fields, the response fields
-// that everyone gets.
+// Document is a document that is published on a host under a name: robots.txt, the file of a channel, or fields, the
+// response fields that everyone gets.
 type Document struct {
 	Name    string `json:"name"`
 	Host    string `json:"host"`    // as a rule names it; empty for all other hosts
@@ -33,9 +33,9 @@ const (
 	maxDocumentBytes = 4 << 20
 )
 
-// Documents are what the policy publishes, of each host that rules name: of those to which
-// the same rules speak only the first, and of a wildcard those of the hosts below it that no
-// rule names. leftOut is how many hosts are too many.
+// Documents returns the documents that the policy publishes, for each host in the rules. Hosts
+// with the same rules have one document, that of the first. A wildcard stands for the hosts
+// below it that no rule names. leftOut is the number of hosts beyond the limit.
 func (s *Site) Documents() (all []Document, leftOut int) {
 	size := 0
 	done := map[int]bool{}

@@ -7,11 +7,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Verdict is what the server does about a request.
+// Verdict is the server's decision about a request.
 type Verdict = effect.Verdict
 
-// Purposes finds the purposes that the User-Agent lines of a request name and the
-// policy speaks of, in lower case (draft-illyes-rep-purpose-00 section 2.1).
+// Purposes finds the purposes that both the User-Agent lines of a request and the policy name,
+// in lower case (draft-illyes-rep-purpose-00 section 2.1).
 func (s *Site) Purposes(userAgents []string) (found []string) {
 	if len(s.purposes) == 0 {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Question is what Explain answers.
+// Question is a question for Explain.
 type Question struct {
 	Agent string // a User-Agent, or a product token alone
 	URL   *url.URL
@@ -33,7 +33,7 @@ type Question struct {
 	Below func(host string) (below *robotstxt.File, known bool)
 }
 
-// Explanation is what happens to a request in every channel, and why.
+// Explanation explains what happens to a request in every channel, and why.
 type Explanation struct {
 	URL     string   `json:"url"`
 	Agent   string   `json:"agent"`
@@ -87,7 +87,7 @@ type Reason struct {
 	Says  string `json:"says"`
 }
 
-// Channel is what one channel sends, or does.
+// Channel describes the output of one channel, or its action.
 type Channel struct {
 	Name    string   `json:"name"`
 	Sends   []string `json:"sends,omitempty"` // as the client gets it
@@ -183,7 +183,7 @@ func (s *Site) Crawling(q policy.Query) policy.Decision {
 	return d
 }
 
-// reading is how the target of a request was read where that decides.
+// reading names the reading of a request's target that decided.
 type reading struct {
 	effect.Reader
 	query  policy.Query

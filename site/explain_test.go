@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// The answer of Explain is that of the edge.
+// Explain gives the answer of the edge.
 func TestExplainAgreesWithEdge(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -64,7 +64,7 @@ rules:
 	}
 }
 
-// What an identity is asked for, and what becomes of whom.
+// The identities that a question asks for, and the result for each client.
 func TestExplainIdentity(t *testing.T) {
 	s := load(t, `version: 1
 enforcement: {impostors: block}
@@ -174,7 +174,7 @@ rules:
 	for _, c := range []struct{ agent, path, line, rule string }{
 		{"GPTBot", "/a.jpg", "Allow: /a.jpg", "pictures"},
 		{"GPTBot", "/b.jpg", "Disallow: /*.jpg", "house"},
-		{"GPTBot", "/a", "", ""}, // nothing else is said of it, and no line is needed
+		{"GPTBot", "/a", "", ""}, // no other statement is about it, and no line is needed
 		{"Googlebot", "/members/x", "Disallow: /members/", "house"},
 		{"Googlebot", "/members/open", "Allow: /members/open", "members"},
 		{"Googlebot", "/other", "", ""},
@@ -216,7 +216,8 @@ func TestExplainUnknownAgent(t *testing.T) {
 	}
 }
 
-// A page that a crawler may fetch and must not index is no plain yes, whichever part of the policy says so.
+// A page that a crawler may fetch and must not index is not answered with a plain yes, whichever part of the
+// policy disallows it.
 func TestExplainSaysWhatMayNotBeIndexed(t *testing.T) {
 	t.Parallel()
 	for rule, line := range map[string]string{

@@ -11,8 +11,8 @@ import (
 
 // Identity says how a crawler can be verified, and what happens to the request of a client of each identity.
 type Identity struct {
-	// By is what its operator publishes: some of "address lists", "reverse DNS" and
-	// "signatures". If it is empty, every client of that name is unknown.
+	// By lists the proofs that the crawler's operator publishes: some of "address lists",
+	// "reverse DNS" and "signatures". If it is empty, every client of that name is unverified.
 	By       []string  `json:"verified_by"`
 	Assumed  string    `json:"assumed"`            // the identity that the explanation is for: verified, unknown or impostor
 	Evidence string    `json:"evidence,omitempty"` // why Assumed is assumed; empty where nothing was checked
@@ -20,7 +20,7 @@ type Identity struct {
 	Outcomes []Outcome `json:"outcomes"`           // what the edge does for each identity that the client can have
 }
 
-// Outcome is what the edge does with a client of one identity.
+// Outcome is the edge's decision about a client of one identity.
 type Outcome struct {
 	Identity string `json:"identity"`
 	Blocked  bool   `json:"blocked"`

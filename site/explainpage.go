@@ -92,8 +92,8 @@ func (s *Site) preferencesPublished() bool {
 	return slices.ContainsFunc(rights.Vocabularies[:], func(f *rights.Vocabulary) bool { return f.On(&s.File.Spec.Publish) })
 }
 
-// restrictions are what the headers and elements say to a crawler: the rules for
-// everyone and those for its token unite (draft-illyes-repext-03).
+// restrictions returns the rules for a crawler in headers and elements. The rules for everyone
+// and those for its token unite (draft-illyes-repext-03).
 func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
 	add := func(said []robotstag.Member) {

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Register is what a register of rights says about a URL, and who reads it.
+// Register describes the statements of a register of rights about a URL, and its readers.
 type Register struct {
 	Name     string `json:"name"`
 	Says     string `json:"says"`

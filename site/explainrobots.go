@@ -154,7 +154,7 @@ func (s *Site) explainRecords(c *Channel, q policy.Query) {
 	}
 }
 
-// disobeys is what operators document who do not follow robots.txt.
+// disobeys quotes the documents of operators who do not follow robots.txt.
 var disobeys = map[crawlers.Honors]string{
 	crawlers.HonorsNo:            "it is known not to follow robots.txt",
 	crawlers.HonorsUserTriggered: "its operator says that it fetches what a person asks for, whatever robots.txt says",

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// known is what a policy knows of crawlers, apart from its rules. It is large and the same for all policies that add
-// no crawler to the catalog in use, so they share one.
+// known holds the crawlers that a policy knows, apart from its rules. It is large and the same for all policies that
+// add no crawler to the catalog in use, so they share one.
 type known struct {
 	recognizer *crawlers.Recognizer
 	facts      []crawlers.Verification // by crawler
@@ -57,8 +57,8 @@ func readable(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + u.RequestURI()
 }
 
-// meant is the token of the crawler that an unknown agent may be a misspelling of, or "". Of a whole User-Agent only
-// words that call themselves a crawler are looked at, as most others are of browsers.
+// meant returns the token of the crawler that an unknown agent may be a misspelling of, or "". In a whole User-Agent
+// only words that call themselves a crawler are looked at, because most others are parts of browsers' names.
 func (s *Site) meant(agent string) string {
 	words := strings.FieldsFunc(agent, func(c rune) bool { return strings.ContainsRune(" \t;,()/+", c) })
 	whole := strings.ContainsAny(agent, " \t;(")

@@ -72,7 +72,7 @@ func TestEdgeInAnyCase(t *testing.T) {
 	}
 }
 
-// The same holds for headers and elements.
+// Headers and elements behave the same.
 func TestPagesInAnyCase(t *testing.T) {
 	s := load(t, casePolicy)
 	for path, want := range map[string]string{

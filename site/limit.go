@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// Limit is a limit that holds for a request.
+// Limit is a limit that applies to a request.
 type Limit = effect.Limit
 
 // MaxMode returns the most that the edge could do under the policy: ModeLog or
@@ -29,7 +29,7 @@ func (s *Site) MaxMode() policy.Mode {
 
 const passes = "the request passes"
 
-// explainLimits says which limits hold for a request that is explained as one of the crawler asked about.
+// explainLimits says which limits apply to a request that is explained as one of the crawler asked about.
 func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID) {
 	blocking := 0
 	for _, l := range limits {

@@ -10,9 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// limitKey is what one bucket is for. Nothing in it comes from the client but what it was
-// recognized as, so that a crawler with many addresses has one bucket, and the number
-// of buckets depends on the policy and the catalog only.
+// limitKey is the key of one bucket. A client influences it only by the crawler that it is
+// recognized as. So a crawler with many addresses has one bucket, and the number of buckets
+// depends on the policy and the catalog only.
 type limitKey struct {
 	Crawler  string // its token
 	Identity policy.Identity
@@ -33,14 +33,14 @@ type Limiter struct {
 	buckets map[limitKey]time.Time
 }
 
-// share is what one server of several has of a limit.
+// share is the part of a limit that one of several servers has.
 func share(l policy.Limit, servers int) (burst int, interval time.Duration) {
 	return max(1, l.Burst/servers), l.Interval() * time.Duration(servers)
 }
 
-// Take counts a request against its limits under p, each divided among that many servers. If the request is over a limit,
-// Take returns the limit, what the server does by it, at most maxMode, and how long to wait; nothing is counted then
-// against limits that are enforced alike.
+// Take counts a request against its limits under p, each divided among that many servers. If the request is over a
+// limit, Take returns the limit, the server's mode for it, at most maxMode, and the time to wait. The request is then
+// not counted against limits that are enforced alike.
 func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode policy.Mode, limits []Limit) (over *Limit, mode policy.Mode, wait time.Duration) {
 	for _, mode := range [...]policy.Mode{policy.ModeBlock, policy.ModeLog} {
 		var keyBuf [4]limitKey
@@ -65,9 +65,9 @@ func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode pol
 	return nil, policy.ModeOff, 0
 }
 
-// allow takes a request from the bucket of each key, or from none: if one is empty, it
-// returns which, and after which time the request is possible; of several, the one with
-// the longest wait.
+// allow takes a request from the bucket of each key, or from none. If one is empty, it returns
+// which, and after which time the request is possible. If several are empty, it returns the one
+// with the longest wait.
 func (l *Limiter) allow(now time.Time, servers int, keys ...limitKey) (over int, wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -129,7 +129,7 @@ func TestLimiterTakesFromAllOrNone(t *testing.T) {
 			t.Fatalf("request %d after 5 of 60: %v", i, ok)
 		}
 	}
-	// Of several that have no room, the one with the longest wait counts.
+	// If several have no room, the one with the longest wait counts.
 	if over, wait, ok := l.allow(start, 1, narrow, wide); ok || over != 0 || wait != 6*time.Minute {
 		t.Errorf("%v, bucket %d, %v", ok, over, wait)
 	}

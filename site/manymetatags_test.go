@@ -9,8 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// A rule for a category puts an element for each crawler into a page, and its author
-// hears of it. What the warning says to write does away with it.
+// A rule for a category puts an element for each crawler into a page, and its author gets a
+// warning. The fix in the warning removes it.
 func TestWarnsOfManyElements(t *testing.T) {
 	t.Parallel()
 	const policy = `version: 1

@@ -2,8 +2,7 @@
 
 package site
 
-// Memory is what a server remembers of crawlers while the versions of a policy follow each other. It is safe for concurrent
-// use.
+// Memory remembers crawlers while the versions of a policy follow each other. It is safe for concurrent use.
 type Memory struct {
 	Limiter  Limiter
 	Readings Readings // who has fetched which robots.txt

@@ -137,7 +137,7 @@ func section(t *testing.T, code, text string) string {
 	}
 	severity, title, _ := strings.Cut(about, ": ")
 	head, rest, _ := strings.Cut(text, "\n\n")
-	_, rest, _ = strings.Cut(rest, "\n\n") // the line that is written anew
+	_, rest, _ = strings.Cut(rest, "\n\n") // the line that is written again
 	text = head + "\n\n*" + severity + "*: " + title + ".\n\n" + rest
 	blocks := regexp.MustCompile("(?ms)^```yaml wrong\n(.*?)^```\n\n```text\n(.*?)^```\n\n.*?^```yaml\n(.*?)^```$").FindStringSubmatchIndex(text)
 	if (blocks == nil) != (withoutExample[code] != "") {

@@ -19,7 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// Page is what the responses for some paths of a host carry. It is shared by them and must not be changed.
+// Page holds the statements that the responses for some paths of a host carry. It is shared by them and must
+// not be changed.
 type Page struct {
 	Values   *robotstag.Values // nil: no headers
 	Elements *metainject.Set   // nil: no elements
@@ -116,8 +117,8 @@ func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
-// page returns the page of a target at a time, or now for the zero time: what is sent to
-// everybody, or what is tailored to one crawler.
+// page returns the page of a target at a time, or now for the zero time. The page is for
+// everyone, or tailored to one crawler.
 func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now time.Time) *Page {
 	if ps.index.Len() == 0 {
 		return ps.plain
@@ -267,7 +268,7 @@ func (ps *pages) elements(members []robotstag.Member, declared []Declared, lift 
 	return metainject.NewLiftingSet(all, ps.tokens, lift)
 }
 
-// usage is what pages state about AI and search without any rule.
+// usage holds the usages for AI and search that pages state without any rule.
 func (ps *pages) usage() robotstag.Usage {
 	return robotstag.Usage{Publish: &ps.Exact.Spec().Publish}
 }
@@ -293,7 +294,7 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		pg.until = earlier(pg.until, earlier(until, change))
 	}
 	if len(all) > 0 || !usage.IsEmpty() || lift != 0 {
-		// What cannot be written was reported at load, and what does not fit is said to everyone.
+		// Rules that cannot be written were reported at load. Rules that do not fit are written for everyone.
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 		pg.Values.Lift = lift
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Reading is that a crawler fetched the robots.txt of a host, as servers tell each other.
+// Reading records that a crawler fetched a host's robots.txt. The servers of a fleet exchange Readings.
 type Reading struct {
 	Crawler  string `json:"c"` // in lower case
 	Host     string `json:"h"`
@@ -71,7 +71,7 @@ type Readings struct {
 	earlier map[readerOf]Reading // the previous recent
 	sites   []*Site              // oldest first
 
-	// elsewhere is what crawlers fetched from other servers, and here before a restart.
+	// elsewhere holds readings from other servers, and from this one before a restart.
 	elsewhere atomic.Pointer[map[readerOf]Reading]
 }
 
@@ -143,10 +143,10 @@ func (l *Readings) lastHere(who readerOf) Reading {
 }
 
 // Violation reports whether a request goes against the version of robots.txt that a crawler has fetched, and by which
-// decision. q is about the crawler in the policy s. An impostor has not fetched anything. robots.txt addresses whoever uses
-// the token, so rules that demand a verified client count, while the query's purposes do not. A path that is disallowed in
-// another letter case only is another path to readers of robots.txt, and a crawler that the version leaves out was asked
-// nothing.
+// decision. q is about the crawler in the policy s. An impostor has not fetched anything. robots.txt addresses every
+// user of the token, so rules that demand a verified client count, while the query's purposes do not. A path that is
+// disallowed in another letter case only is another path to readers of robots.txt, and a crawler that the version
+// leaves out was asked nothing.
 func (r *Reading) Violation(c Token, s *Site, t *Target, q policy.Query) (policy.Decision, bool) {
 	if r.Site == nil || q.Identity == policy.Impostor {
 		return policy.Decision{}, false
@@ -185,8 +185,7 @@ func (l *Readings) Sites() map[string]*Site {
 	return sites
 }
 
-// SetElsewhere replaces what is known of readings from other servers, under the versions in sites. Of what is too much,
-// the first is taken.
+// SetElsewhere replaces the readings from other servers, under the versions in sites. Excess readings are dropped.
 func (l *Readings) SetElsewhere(all []Reading, sites map[string]*Site) {
 	if len(all) == 0 {
 		l.elsewhere.Store(nil)

@@ -78,8 +78,8 @@ func TestViolation(t *testing.T) {
 	check(second, "/second/x", "4", false)
 }
 
-// What a crawler fetched from another server counts here, if it is newer than what it fetched
-// here, and if the policy is known.
+// A crawler's reading on another server counts here, if it is newer than its reading here, and
+// if the policy is known.
 func TestFetchesElsewhere(t *testing.T) {
 	t.Parallel()
 	old, now := disallowing(t, "/old/", ""), disallowing(t, "/new/", "")

@@ -67,7 +67,7 @@ func (s *Site) License(host string) rights.Declared {
 	return nil
 }
 
-// Declared is what a channel declares about some paths of a host, in fields and meta tags.
+// Declared holds the declarations of a channel about some paths of a host, in fields and meta tags.
 type Declared struct {
 	Channel *channels.Channel
 	rights.Declared
@@ -98,7 +98,7 @@ func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 	return all
 }
 
-// everyone is what everyone is told about a target.
+// everyone holds the declarations to everyone about a target.
 func (r *registers) everyone(t effect.PolicyTarget) (all rights.Verdicts) {
 	if t.Long {
 		for host := range t.Hosts {

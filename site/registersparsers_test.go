@@ -32,7 +32,7 @@ type registerFile struct {
 	asks          [][2]string // product token and path
 }
 
-// registerFiles are those of the example policies, and of random ones.
+// registerFiles holds the files of the example policies, and of random ones.
 func registerFiles(t *testing.T) (files []registerFile) {
 	t.Helper()
 	add := func(spec policy.Spec, asks [][2]string) {

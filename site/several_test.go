@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// A crawler that names a second one beside itself is evaluated as both.
+// A crawler that names a second one is evaluated as both.
 func TestEdgeOfSeveralCrawlers(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -28,7 +28,7 @@ type Site struct {
 	*effect.Engine
 
 	*known
-	purposes          []string // that the policy speaks of
+	purposes          []string // that the policy names
 	purposeRecognizer *crawlers.Recognizer
 	pages             *pages
 	registers         *registers
@@ -106,7 +106,8 @@ func (s *Site) Page(host, path string, now time.Time) *Page {
 	return s.PageOf(&t, now)
 }
 
-// PageOf returns what a response for a target carries for everybody to read, at a time; the zero time is now.
+// PageOf returns the page that a response for a target carries for every reader, at a time; the zero time is
+// now.
 func (s *Site) PageOf(t *Target, now time.Time) *Page { return s.pages.page(false, 0, t, now) }
 
 // Tailored returns what a response carries that is for one crawler alone (0 for any that the policy does not know):
@@ -115,7 +116,7 @@ func (s *Site) Tailored(crawler policy.CrawlerID, t *Target, now time.Time) *Pag
 	return s.pages.page(true, crawler, t, now)
 }
 
-// NextDate is when the next date in the policy after now passes; zero for never.
+// NextDate returns the next date in the policy after now; zero for none.
 func (s *Site) NextDate(now time.Time) (next time.Time) {
 	add := func(last time.Time) {
 		if end := last.Add(time.Second); end.After(now) {
@@ -154,7 +155,7 @@ func (s *Site) RuleName(r *policy.Rule) string {
 	return strings.Join(lint.Audiences(r), ", ")
 }
 
-// Verification is what is published about a crawler, by which it differs from impostors.
+// Verification lists the proofs that a crawler's operator publishes, by which it differs from impostors.
 func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 	if id <= 0 || int(id) > len(s.facts) {
 		return crawlers.Verification{}
@@ -168,7 +169,7 @@ func (s *Site) CrawlerOf(c *crawlers.Crawler) (policy.CrawlerID, bool) {
 	return id, id != 0
 }
 
-// Identities are what requests prove about the crawlers of the policy.
+// Identities hold the identity that requests prove for each crawler of the policy.
 func (s *Site) Identities() *crawlers.Identities { return s.identities }
 
 func purposes(p *policy.Policy) []string {

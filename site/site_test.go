@@ -175,8 +175,8 @@ rules:
 	}
 }
 
-// Of several readings of a path that are disallowed, the strictest one
-// decides, or a path that is written oddly would be a way round a rule.
+// If several readings of a path are disallowed, the strictest one decides, or a path that is
+// written oddly would be a way round a rule.
 func TestEdgeStrictestReading(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -198,8 +198,8 @@ rules:
 	}
 }
 
-// What the edge does about a client depends on who it is: the claimed crawler, an
-// impostor, or nobody knows.
+// The edge's decision about a client depends on its identity: the claimed crawler, an impostor,
+// or unlisted.
 func TestEdgeIdentity(t *testing.T) {
 	s := load(t, `version: 1
 enforcement: {mode: log, impostors: block}
@@ -263,7 +263,7 @@ rules:
 	}
 }
 
-// A license on another host, or at the root of one, opens nothing.
+// A license on another host, or at the root of one, does not open any path.
 func TestEdgeOtherLicense(t *testing.T) {
 	for _, license := range []string{"https://rslcollective.org/", "https://other.example/terms.xml"} {
 		s := load(t, `version: 1
@@ -283,7 +283,7 @@ rules:
 	}
 }
 
-// A page says what holds for any path that a server may take its path for.
+// A page has the rules of any path that a server may read in its path.
 func TestPageReadings(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// What search engines lose is judged by their requests; of what they did not request, only nearly a whole host counts.
+// Search engines' losses are judged by their requests. Paths that an engine did not request count only if it
+// loses nearly a whole host.
 func TestSearchKeeps(t *testing.T) {
 	t.Parallel()
 	const open = "version: 1\nenforcement: off\nrules:\n  - for: everyone\n    allow: {crawl: /}\n"

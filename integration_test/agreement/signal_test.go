@@ -47,7 +47,8 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	same(x, channel, q, membersOf(line), membersOf(strings.Join(want, ", ")))
 }
 
-// contentSignalHeader holds the header to the policy and the upstream: what holds for the path, the stricter of both.
+// contentSignalHeader compares the header with the policy and the upstream: the path gets the stricter of
+// both.
 func (x *exam) contentSignalHeader(q question, a answer, page *page) {
 	const channel = "headers: Content-Signal"
 	words := map[string]string{"yes": "y", "no": "n"}

@@ -27,7 +27,7 @@ type scene struct {
 	behind      []string // what it asks for unless it reads nofollow in pages
 }
 
-// nobody is a crawler that neither the catalog nor a policy names.
+// nobody is a crawler in neither the catalog nor a policy.
 const nobody = "ExampleReader"
 
 var scenes = []scene{

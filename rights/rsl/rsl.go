@@ -86,8 +86,8 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
 
-// licenses are the free one and offered ones. A license that permits usages covers no others; one that only prohibits
-// leaves others open, so it stands only where nothing is permitted or offered.
+// licenses returns the free license and the offered ones. A license that permits usages covers no others. A license
+// that only prohibits leaves others open, so it is written only if nothing is permitted or offered.
 func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	var permitted, prohibited []string
 	var offered []policy.Offer

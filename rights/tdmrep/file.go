@@ -24,7 +24,8 @@ type File struct {
 	Rules []Rule
 }
 
-// at is what a file declares about paths that match a pattern and only those of its patterns that cover it.
+// at returns the declaration of a file about paths that match a pattern and, among its patterns, only the
+// ones that cover it.
 func (f *File) at(p pathpattern.Pattern) Declaration {
 	for _, r := range f.Rules {
 		if r.Location.Covers(p) {
@@ -34,7 +35,8 @@ func (f *File) at(p pathpattern.Pattern) Declaration {
 	return Declaration{}
 }
 
-// New returns the file of a view. policyURL is that of the TDM policy, or "". exact is false if the file is stricter.
+// New returns the file of a view. policyURL is the URL of the TDM policy, or "". exact is false if the file
+// is stricter.
 func New(v *rights.View, policyURL string) (f *File, exact bool) {
 	cells, exact := v.Cells()
 	f = &File{}

@@ -18,8 +18,8 @@ const MaxFile = 512 << 10
 
 const maxNotes = 20
 
-// Parse reads a site's own tdmrep.json. It fails if that is no JSON array. Undefined rules are read to the stricter, as
-// their author must have meant them, with a note:
+// Parse reads a site's own tdmrep.json. It fails if the text is not a JSON array. Rules that are not valid get the
+// stricter meaning, with a note:
 //
 //   - a location without a slash gets one, and of a URL the path counts;
 //   - a tdm-reservation that is neither 0 nor 1 (also as text or boolean) is 1;
@@ -45,7 +45,7 @@ func Parse(data []byte) (f *File, notes []string, err error) {
 	for i, item := range items {
 		if i == maxRules {
 			note(i, "there are %d rules, and those from here on are left out", len(items))
-			// What they would have said is not known.
+			// Their meaning is unknown.
 			f.Rules = append(f.Rules, Rule{pathpattern.All, Declaration{Reservation: Reserved}})
 			break
 		}
@@ -109,7 +109,7 @@ func pattern(location string) (pathpattern.Pattern, bool) {
 	return p, err == nil
 }
 
-// isURL reports whether text is a URL that can stand in a field.
+// isURL reports whether text is a URL that a field can have.
 func isURL(text string) bool {
 	if len(text) > 2048 || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"<>\`, c) }) {
 		return false

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tdmrep publishes what a policy says about text and data mining by the TDM Reservation Protocol (W3C Community
-// Group final report, 10 May 2024): the file /.well-known/tdmrep.json, and fields and meta tags tdm-reservation and
-// tdm-policy. It merges these with a site's own, to the stricter.
+// Package tdmrep publishes a policy about text and data mining by the TDM Reservation Protocol (W3C Community Group
+// final report, 10 May 2024). It writes the file /.well-known/tdmrep.json, and the fields and meta tags tdm-reservation
+// and tdm-policy. It merges these with a site's own, to the stricter.
 //
 // The protocol knows one usage and addresses everyone. Rights are reserved if the policy disallows train-ai or ai-use for
 // anyone, and not reserved if it allows train-ai for everyone.
@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Path is where the file lies on every host.
+// Path is the path of the file on every host.
 const Path = "/.well-known/tdmrep.json"
 
 // Names of the meta tags, and of the fields as http.Header has them.
@@ -30,7 +30,8 @@ const (
 // Reservation is a value of tdm-reservation.
 type Reservation uint8
 
-// The values, from the laxest to the strictest. 0 stands beside unset: only a reservation changes the law's default.
+// The values, from the laxest to the strictest. 0 has the same rank as unset: only a reservation changes the
+// law's default.
 const (
 	Unset       Reservation = iota
 	NotReserved             // 0
@@ -39,7 +40,7 @@ const (
 
 func (r Reservation) String() string { return [...]string{"", "0", "1"}[r] }
 
-// Declaration is what is declared about a resource.
+// Declaration is a declaration about a resource.
 type Declaration struct {
 	Reservation Reservation
 	Policy      string // the URL of a TDM policy, with Reserved; or ""
@@ -97,7 +98,8 @@ func (d Declaration) Merge(other Declaration) Declaration {
 	return d
 }
 
-// Apply merges a declaration with a response's header, just before it goes out. What is reserved stays reserved.
+// Apply merges a declaration with a response's header, just before it goes out. A reserved right stays
+// reserved.
 func (d Declaration) Apply(h http.Header) {
 	if d.Reservation == Unset {
 		return

@@ -196,7 +196,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// At is what a file declares about a path in normal form.
+// At returns the declaration of a file about a path in normal form.
 func (f *File) At(path string) Declaration {
 	for _, r := range f.Rules {
 		if r.Location.Match(path) {

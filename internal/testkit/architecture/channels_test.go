@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// mayName are the packages that may name every channel: the table, the setting under publish in the model and in the
-// file, and what reads the files of others, with the folders below it.
+// mayName lists the packages that may name every channel. They are the table, the setting under publish in the model
+// and in the file, and the readers of other sites' files. Folders below them are included.
 var mayName = []string{"channels", "policy", "policyfile", "robotstxt", "audit", "internal/rfc9309", "internal/testkit"}
 
 // channelNames are the channels, with the package that knows the format and others that name it.

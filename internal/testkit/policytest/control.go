@@ -19,8 +19,8 @@ func crawler(spec *policy.Spec, token string) policy.Crawler {
 	return policy.Crawler{}
 }
 
-// MayTrain reports whether the policy leaves training to the operator of a control token: it is disallowed to neither the
-// token nor the crawler whose pages it is about, or an allow entry is closer to the token.
+// MayTrain reports whether the policy allows training to the operator of a control token. It does if training is
+// disallowed for neither the token nor its main crawler, or if an allow entry is closer to the token.
 func MayTrain(spec *policy.Spec, q Question) bool {
 	q.Usage, q.Identity = policy.TrainAI, policy.Verified
 	own := Decide(spec, q)
@@ -39,7 +39,7 @@ func MayTrain(spec *policy.Spec, q Question) bool {
 	return near == byToken || near < closestOf(spec, main, theirs.Statement)
 }
 
-// closestOf is how closely the rule of a statement names the crawler of a question.
+// closestOf returns how closely the rule of a statement names the crawler of a question.
 func closestOf(spec *policy.Spec, q Question, s *policy.Statement) int {
 	best := byEveryone
 	for i := range spec.Rules {
