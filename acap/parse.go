@@ -40,8 +40,8 @@ func Parse(text []byte) *File {
 	return p.f
 }
 
-// separateAny makes two records of one that is for any crawler and for named ones (section 2.3.1): what it permits is for
-// any crawler, and overrides nothing that the records of the named ones prohibit.
+// separateAny makes two records of one for any crawler and for named ones (section 2.3.1). Its permissions are for any
+// crawler, and do not override prohibitions in the records of the named ones.
 func (p *parser) separateAny() {
 	for i := range p.f.Records {
 		r := &p.f.Records[i]

@@ -57,7 +57,7 @@ func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	}
 }
 
-// An Allow that is longer in the policy than as written does not open what a longer Disallow closes, and the path that
+// An Allow with a longer pattern in the policy than as written does not open the paths of a longer Disallow. The path that
 // stays disallowed is named.
 func TestCrossingAllowsOpenNothing(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: *.jpeg\nAllow: /*.css$\nDisallow: /admin/\nDisallow: /x\n")
