@@ -40,8 +40,8 @@ func Parse(text []byte) *File {
 	return p.f
 }
 
-// separateAny makes two records of one for any crawler and for named ones (section 2.3.1). The permission is for any
-// crawler, and does not override a prohibition in the records of the named ones.
+// separateAny makes two records of one for any crawler and for named ones (section 2.3.1). Its permissions are for any
+// crawler, and do not override prohibitions in the records of the named ones.
 func (p *parser) separateAny() {
 	for i := range p.f.Records {
 		r := &p.f.Records[i]

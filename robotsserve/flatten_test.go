@@ -128,9 +128,9 @@ func TestFlattening(t *testing.T) {
 			[]string{"hint other-spelling 2"},
 		},
 		{
-			"a spelling that ends in a literal asterisk or dollar sign is for any ending",
+			"a spelling that ends in a literal asterisk is for any ending, and one that ends in a dollar sign keeps its end",
 			[]policy.Rule{crawlRule(1, everyone, false, "/a%2A$", "/b%24$", "/c%2A*d", "/~e$")},
-			"User-agent: *\nDisallow: /a%2A$\nDisallow: /a*\nDisallow: /a%2a$\nDisallow: /b%24$\nDisallow: /b$*\nDisallow: /c%2A*d\nDisallow: /c*d\nDisallow: /c%2a*d\nDisallow: /~e$\nDisallow: /%7Ee$\nDisallow: /%7ee$\n",
+			"User-agent: *\nDisallow: /a%2A$\nDisallow: /a*\nDisallow: /a%2a$\nDisallow: /b%24$\nDisallow: /b$$\nDisallow: /c%2A*d\nDisallow: /c*d\nDisallow: /c%2a*d\nDisallow: /~e$\nDisallow: /%7Ee$\nDisallow: /%7ee$\n",
 			[]string{"hint other-spelling 2", "hint other-spelling 3", "hint other-spelling 4"},
 		},
 		{

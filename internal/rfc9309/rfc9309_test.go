@@ -146,7 +146,7 @@ func FuzzAsk(f *testing.F) {
 	})
 }
 
-// A name without a rule for versions may have a version, and groups of purposes are not groups of crawlers.
+// A name of the catalog may have a version, and the groups of purposes are not for crawlers.
 func TestNamesToAskAbout(t *testing.T) {
 	t.Parallel()
 	whole := func(name string) bool { return name == "Offline Explorer" }

@@ -372,7 +372,7 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 	t.Logf("%d of %d files converted", converted, len(files))
 }
 
-// Lines that robots.txt cannot say are one note, at the lines of the file that was converted.
+// Allow entries that robots.txt cannot say are one note, with their lines in the converted file.
 func TestConvertGroupsNotes(t *testing.T) {
 	c := mustConvert(t, []byte("User-agent: *\nDisallow: *?search=\nAllow: */wsapi/*\nDisallow: */api/catalog/v3/srfile/*\nAllow: *service-link-list-item*\n"+
 		"Allow: /api/nsi/v1/epgu/region/undefined*\nDisallow: *?userLang=*\n"))

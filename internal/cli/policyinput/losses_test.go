@@ -6,8 +6,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // A path that search engines may no longer crawl is a loss. Another spelling of a disallowed path is not.
@@ -50,5 +54,27 @@ func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	q := c.Judge("robots.txt", robots)
 	if losses := q.SearchLosses(); q.Spellings == 0 || len(losses) > 0 {
 		t.Errorf("%s: %q", q.Sentence(), losses)
+	}
+}
+
+// An Allow with a longer pattern in the policy than as written does not open the paths of a longer Disallow. The path that
+// stays disallowed is named.
+func TestCrossingAllowsOpenNothing(t *testing.T) {
+	robots := []byte("User-agent: *\nAllow: *.jpeg\nAllow: /*.css$\nDisallow: /admin/\nDisallow: /x\n")
+	c, err := Convert("robots.txt", robots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, closed := range map[string]bool{"/admin/x.jpeg": true, "/admin/x.css": false, "/a.jpeg": false, "/x": true} {
+		if d := c.File.Policy.Decide(policy.Query{Path: path}); (d.Verdict == policy.Disallowed) != closed {
+			t.Errorf("%s: %v\n%s", path, d.Verdict, c.Text)
+		}
+	}
+	q := c.Judge("robots.txt", robots)
+	if losses := q.SearchLosses(); q.Differ != 1 || len(losses) != 1 || !strings.Contains(losses[0], "disallows /admin/.jpegx.css for") {
+		t.Errorf("%s: %q", q.Sentence(), losses)
+	}
+	if slices.ContainsFunc(q.Differences, func(d rfc9309.Difference) bool { return d.Laxer() }) {
+		t.Errorf("%+v", q.Differences)
 	}
 }
