@@ -66,7 +66,7 @@ func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []
 	return lines, problems
 }
 
-// directed is what a line says for a path, and where that comes from.
+// directed holds the text of a line, and its source.
 type directed struct {
 	text string
 	rule *policy.Rule
