@@ -148,15 +148,6 @@ func At(p *policy.Publish, path string) *Channel {
 	return nil
 }
 
-// ByKey returns the channel with a setting under publish, or nil.
-func ByKey(key string) *Channel {
-	i := slices.IndexFunc(Table, func(c *Channel) bool { return c.Key == key && key != "" })
-	if i < 0 {
-		return nil
-	}
-	return Table[i]
-}
-
 // Only returns the channel that alone expresses requests, references to other records, purposes, the usage other, and
 // qualifiers that search engines have no rules for.
 func Only() *Channel { return &records }
