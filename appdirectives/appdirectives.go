@@ -66,7 +66,7 @@ func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []
 	return lines, problems
 }
 
-// directed is the directives that a line has for a path, and the place that they come from.
+// directed holds the text of a line, and its source.
 type directed struct {
 	text string
 	rule *policy.Rule

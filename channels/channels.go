@@ -3,8 +3,8 @@
 // Package channels is the table of everything that carries a policy outward and has a name of its own. Serving, explain,
 // check, init and the console go through the table, so that no other package needs to know a channel by name.
 //
-// A channel is one row and the package that knows its format. It has the parts that its format has: lines or records in
-// robots.txt, fields and meta tags, a document.
+// A channel is one row and the package that knows its format. The row has the parts of that format: lines or records in
+// robots.txt, words, fields and meta tags, a document.
 package channels
 
 import (
@@ -53,8 +53,7 @@ type Group struct {
 	// StrictLine returns the value of one line for every path, of what is disallowed for any. If it is nil, the lines of
 	// several groups are combined by path.
 	StrictLine func(*rights.Client) string
-	// Named is the hint for lines that only groups of named crawlers have. Its text is empty if such lines
-	// are fine.
+	// Named is the hint for lines that are only in groups of named crawlers. It has no text if nothing is wrong with that.
 	Named Hint
 	// Reasons yields what the lines say about a query's host and path, and where that comes from; nil if the decisions say it.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
@@ -112,7 +111,7 @@ type File struct {
 	Site *Site
 }
 
-// Site reads the document that a site publishes without the policy.
+// Site reads a site's own document.
 type Site struct {
 	Path     string
 	Type     string // media type
@@ -121,7 +120,7 @@ type Site struct {
 	Parse func([]byte) (doc rights.SiteDocument, notes []string, err error)
 }
 
-// Question is a page about which a channel is asked.
+// Question names a page, with what channels need to know about it.
 type Question struct {
 	Spec     *policy.Spec
 	Everyone func() rights.Verdicts // the statements for everyone about the page
@@ -149,15 +148,6 @@ func At(p *policy.Publish, path string) *Channel {
 	return nil
 }
 
-// ByKey returns the channel with a setting under publish, or nil.
-func ByKey(key string) *Channel {
-	i := slices.IndexFunc(Table, func(c *Channel) bool { return c.Key == key && key != "" })
-	if i < 0 {
-		return nil
-	}
-	return Table[i]
-}
-
 // Only returns the channel that alone expresses requests, references to other records, purposes, the usage other, and
 // qualifiers that search engines have no rules for.
 func Only() *Channel { return &records }
@@ -168,13 +158,13 @@ func Documents() []*Channel { return documents }
 // Groups returns the channels that have lines in the groups of robots.txt, in the order of the lines.
 func Groups() []*Channel { return groups }
 
-// Reserving returns the channels by which rights are reserved in a form for programs.
+// Reserving returns the channels that reserve rights in a form for programs.
 func Reserving() []*Channel { return reserving }
 
 // Words returns the words of all channels.
 func Words() robotsrule.Set { return words }
 
-// WordsFor returns the words with which a policy disallows a usage in headers and meta tags.
+// WordsFor returns the words that disallow a usage in headers and meta tags, as far as a policy publishes them.
 func WordsFor(p *policy.Publish, u policy.Usage) (all robotsrule.Set) {
 	for _, c := range withWords {
 		if c.Carries(p, u) {

@@ -26,8 +26,10 @@ var directives = Channel{
 		Lines: func(c *rights.Client) ([]policy.Line, []policy.Problem) {
 			return appdirectives.Lines(c.Policy, c.Class, c.Purpose)
 		},
-		Named: Hint{"app-directives-named",
-			"only groups of named crawlers have these app-directives, and few applications look there; write them in a rule for everyone"},
+		Named: Hint{
+			"app-directives-named",
+			"only groups of named crawlers have these app-directives, and few applications look there; write them in a rule for everyone",
+		},
 		Reasons: func(p *policy.Policy, q policy.Query, add func(*policy.Rule, policy.Pos, string)) {
 			for d, r := range appdirectives.For(p, q) {
 				add(r, d.Pos, "directs "+d.Text+" for "+d.Pattern.String())

@@ -35,12 +35,13 @@ func (f *Vocabulary) everywhere(c *Client, text string) policy.Line {
 }
 
 func (f *Vocabulary) byPath(c *Client) ([]policy.Line, []policy.Problem) {
-	var patterns []pathpattern.Pattern
-	for _, a := range c.all() {
-		patterns = append(patterns, a.Statement.Pattern)
-	}
-	if len(patterns) == 0 {
+	all := c.all()
+	if len(all) == 0 {
 		return nil, nil
+	}
+	patterns := make([]pathpattern.Pattern, len(all))
+	for i, a := range all {
+		patterns[i] = a.Statement.Pattern
 	}
 	form := solve.Form[Preferences]{
 		Value: c.Preferences, Alike: Preferences.Alike,

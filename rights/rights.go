@@ -39,8 +39,7 @@ type SiteDocument interface {
 	MergeInto(ours *Document) (both *Document, exact bool)
 }
 
-// Declared holds the declarations of a channel about a page, in fields of the response and in meta tags. It
-// does not change.
+// Declared holds the fields of a response and the meta tags that a channel has for a page. It does not change.
 type Declared interface {
 	// Apply merges the fields with what the header of a response already says.
 	Apply(http.Header)

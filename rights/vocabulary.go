@@ -14,8 +14,8 @@ type Vocabulary struct {
 	Key    string // the setting under publish
 	Field  string // the name, in the form that http.Header has it in
 	Labels []Label
-	// Crossing is the code of the problem that paths cross. It is "" for a vocabulary whose lines in robots.txt are for
-	// every path.
+	// Crossing is the code of the problem that paths of lines in robots.txt cross. If it is empty, such lines are for every
+	// path; otherwise the longest path decides.
 	Crossing string
 	// Lenient tells that readers take names and words in any case, with spaces around the equals sign.
 	Lenient bool

@@ -7,7 +7,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Said returns the extensions of RFC 9309 about a URL in the group of a crawler.
+// Said holds what a crawler's group says about a URL in extensions of RFC 9309.
 type Said struct {
 	ContentUsage string `json:"content_usage,omitempty"`
 	Directives   string `json:"app_directives,omitempty"`
@@ -37,5 +37,5 @@ func RecordNotes(data []byte) (notes []Note) {
 // Decode returns a file in UTF-8.
 func Decode(data []byte) []byte { return acap.Decode(data) }
 
-// HasRecords reports whether the imported file has ACAP records, all of which the policy publishes.
+// HasRecords reports whether the imported file has ACAP records. The policy then publishes everything as records, too.
 func (im *Imported) HasRecords() bool { return im.Spec.Publish.ACAP == policy.On }

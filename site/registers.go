@@ -18,7 +18,7 @@ import (
 type registers struct {
 	effect.Projection
 	mu     sync.Mutex
-	byHost map[int]map[*channels.Channel]*rights.Document // by Policy.HostKey, of which there are as many as hosts in rules
+	byHost map[int]map[*channels.Channel]*rights.Document // by Policy.HostKey; rules bound how many there are
 }
 
 // documents returns the documents of a host.
@@ -67,7 +67,7 @@ func (s *Site) License(host string) rights.Declared {
 	return nil
 }
 
-// Declared holds the declarations of a channel about some paths of a host, in fields and meta tags.
+// Declared holds what a channel declares about some paths of a host.
 type Declared struct {
 	Channel *channels.Channel
 	rights.Declared
@@ -98,7 +98,7 @@ func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 	return all
 }
 
-// everyone holds the declarations to everyone about a target.
+// everyone returns what everyone is told about a target.
 func (r *registers) everyone(t effect.PolicyTarget) (all rights.Verdicts) {
 	if t.Long {
 		for host := range t.Hosts {

@@ -228,7 +228,7 @@ func (x *exam) mergeCrosses(host string) bool {
 	if x.reported("rights-crossed") {
 		return true
 	}
-	ours := x.p.site.Document(channels.ByKey("tdmrep"), host)
+	ours := x.p.site.Document(channels.At(&x.p.spec.Publish, tdmrep.Path), host)
 	if ours == nil || !x.at.merges || x.p.theirs == "" {
 		return false
 	}

@@ -80,9 +80,10 @@ func (d Declaration) Tags() []rights.Tag {
 
 // String returns the declaration as its tags have it.
 func (d Declaration) String() string {
-	var parts []string
-	for _, t := range d.Tags() {
-		parts = append(parts, t.Name+": "+t.Content)
+	tags := d.Tags()
+	parts := make([]string, len(tags))
+	for i, t := range tags {
+		parts[i] = t.Name + ": " + t.Content
 	}
 	return strings.Join(parts, ", ")
 }

@@ -216,20 +216,30 @@ func (b *builder) no(t Topic) {
 		b.rule("No AI training. This says so to everyone who reads the site, search engines included.", policy.Rule{
 			Name: "no AI training", For: everyone(), Statements: wholeSite(false, policy.TrainAI),
 		})
-		refuse("Crawlers that collect mainly for training are blocked. Without the line with\n\"enforce\" robots.txt only asks them to stay away.",
-			"crawlers for AI training", nil, category(crawlers.CategoryAITraining)...)
+		if !b.closesAI() {
+			refuse("Crawlers that collect mainly for training are blocked. Without the line with\n\"enforce\" robots.txt only asks them to stay away.",
+				"crawlers for AI training", nil, category(crawlers.CategoryAITraining)...)
+		}
 		mayNot("category:ai-training", policy.Crawl)
 		mayNot("everyone", policy.TrainAI)
 	case AIAnswers:
 		b.rule("No answers from AI products with the contents of this site.", policy.Rule{
 			Name: "no AI answers", For: everyone(), Statements: wholeSite(false, policy.AIUse),
 		})
-		refuse("Crawlers that collect for such answers, and assistants that fetch a page because\nsomeone asks about it. Many assistants do not obey robots.txt; the server blocks them.",
-			"crawlers for AI answers", nil, category(crawlers.CategoryAIInput, crawlers.CategoryAIAssistant)...)
+		if !b.closesAI() {
+			refuse("Crawlers that collect for such answers, and assistants that fetch a page because\nsomeone asks about it. Many assistants do not obey robots.txt; the server blocks them.",
+				"crawlers for AI answers", nil, category(crawlers.CategoryAIInput, crawlers.CategoryAIAssistant)...)
+		}
 		mayNot("category:ai-input", policy.Crawl)
 		mayNot("category:ai-assistant", policy.Crawl)
 		mayNot("everyone", policy.AIUse)
 	case AISearch:
+		if b.closesAI() {
+			refuse("Every crawler for AI is blocked: for training and answers, assistants, agents, and search\nengines that feed such answers. Without the line with \"enforce\" robots.txt only asks them\nto stay away. Google and Bing feed answers too, and can only be blocked with their search.",
+				"crawlers for AI", []string{"blocks-search"}, policy.ParseAudience("category:ai"))
+			mayNot(answerEngines()[0], policy.Crawl)
+			return
+		}
 		refuse("Search engines that feed such answers, too. Google and Bing do so as well, and can only\nbe blocked with their search.",
 			"search engines that feed AI answers", []string{"blocks-search"}, tokens(answerEngines())...)
 		mayNot(answerEngines()[0], policy.Crawl)
@@ -248,6 +258,12 @@ func (b *builder) no(t Topic) {
 		mayNot("category:preview", policy.Crawl)
 	case Rights:
 	}
+}
+
+// closesAI reports whether no crawler for AI may read the site.
+func (b *builder) closesAI() bool {
+	to := &b.answers.To
+	return to[Training] == No && to[AIAnswers] == No && to[AISearch] == No
 }
 
 func (b *builder) closed() {

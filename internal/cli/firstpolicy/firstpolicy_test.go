@@ -116,6 +116,7 @@ func meansTheAnswers(t *testing.T, b *Built, place [2]string) {
 		"Googlebot": open, "Bingbot": open, "Applebot": open, "NobodyKnows": open, "AhrefsBot": open,
 		"GPTBot": if2(to[Training] == No, refused), "CCBot": if2(to[Training] == No, refused),
 		"ChatGPT-User": if2(answers, refused), "PerplexityBot": if2(answers && to[AISearch] == No, refused), "OAI-SearchBot": if2(answers && to[AISearch] == No, refused),
+		"ManusBot":        if2(to[Training] == No && answers && to[AISearch] == No, refused), // an agent: of category:ai alone
 		"Googlebot-Image": if2(to[Images] == No, asked), "archive.org_bot": if2(to[Archives] == No, refused), "facebookexternalhit": if2(to[Previews] == No, refused),
 	} {
 		e := b.Site.Explain(site.Question{Agent: agent, URL: &url.URL{Scheme: "http", Host: "example.com", Path: "/x"}})
