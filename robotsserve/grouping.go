@@ -9,6 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -23,9 +24,8 @@ type grouping struct {
 	left     map[string]bool   // by token in lower case: those of them that no group names
 	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
 	room     int               // for the bytes of all groups
-	work     int               // statements made into cells
-	mostWork int
-	shut     int // crawlers whose groups had no room, or would take too long
+	budget   *solve.Budget
+	shut     int // crawlers whose groups had no room
 	losses   []Loss
 	problems []policy.Problem
 
@@ -75,9 +75,6 @@ func (g *grouping) collect() {
 		}
 		g.losses = append(g.losses, body.losses...)
 	}
-	if g.below == nil && g.work > maxWork {
-		g.problems = append(g.problems, tooMuch(g.p))
-	}
 	var purposes []purpose
 	if g.p.Spec().Publish.UserAgentPurpose != policy.Off {
 		purposes = g.published(&classes[0])
@@ -113,15 +110,6 @@ func narrower(p *policy.Policy, c *policy.Class) (rules []*policy.Rule) {
 	return rules
 }
 
-// Limits on the statements that are made into cells, once for each class of crawlers with rules of its
-// own about crawling. A group by itself counts as groupWork of them.
-const (
-	maxWork      = 4 << 20 // in the file of a host
-	maxMergeWork = 1 << 17 // in one that is merged with the upstream's
-	maxCheckWork = 1 << 19 // in the files that Check renders
-	groupWork    = 16
-)
-
 func (g *grouping) group(body groupBody) *group {
 	gr := g.byKey[body.key]
 	if gr == nil {
@@ -140,23 +128,9 @@ func (g *grouping) body(c *policy.Class) ([]Line, []Loss) {
 }
 
 func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
-	lines, losses, ok := g.lines(all, apart, value)
-	if !ok {
-		g.report(policy.Error, "not-flattenable", all[0].pos(),
-			"too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them")
-		return []*line{closed(len(value(pathpattern.All)), stated{})}, nil
-	}
+	lines, losses := g.lines(all, apart, value)
 	g.countSpellings(lines)
 	return lines, losses
-}
-
-// closed is a line that disallows every path in some groups.
-func closed(groups int, by stated) *line {
-	verdicts := make([]verdict, groups)
-	for i := range verdicts {
-		verdicts[i] = verdict{stated: by, closes: true, own: true}
-	}
-	return newLine(pathpattern.All, verdicts, nil)
 }
 
 // assemble puts the lines of a group together: the policy's, then the file's below.
@@ -229,11 +203,15 @@ func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 // warn reports a loss, once for each statement.
 func (g *grouping) warn(l *Loss) {
 	problem := spellingHint(l)
-	if l.combined {
+	switch {
+	case l.all:
+		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
+			"robots.txt leaves out what is allowed to some crawlers, from this line on, because too many patterns with * cross; write fewer of them")
+	case l.combined:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
 			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q, and a crawler of both purposes combines their groups; a crawler of this purpose alone may still fetch it",
 			l.Pattern, l.Paths)
-	} else if !l.spelling {
+	case !l.spelling:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
 			"robots.txt cannot say all of what is allowed with %q, because the longest pattern wins there, and it stays stricter for %q; write a longer path here, or the pattern that disallows it shorter",
 			l.Pattern, l.Paths)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -118,10 +119,10 @@ func Check(p *policy.Policy, o Options) []policy.Problem {
 func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int) {
 	l := newLayout(p)
 	seen := map[policy.Problem]bool{}
-	tooLarge, work := 0, 0
+	tooLarge, budget := 0, solve.NewBudget()
 	hosts := differentHosts(p)
 	for _, h := range hosts {
-		if work > maxCheckWork {
+		if budget.Exceeded() {
 			return append(problems, notRendered(p, rendered, len(hosts))), rendered
 		}
 		rendered++
@@ -138,7 +139,7 @@ func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int
 		if tooLarge == maxTooLarge {
 			break
 		}
-		work += f.drawn.work
+		budget.Spend(f.drawn.work)
 	}
 	return problems, rendered
 }

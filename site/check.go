@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -65,13 +64,12 @@ func (s *Site) samples() (all []sample) {
 			add(p, pos)
 		}
 	}
-	crossings := solve.Budget{Ways: 4}
 	for i, p := range patterns {
 		for _, q := range patterns[:i] {
 			if len(all) == maxSamples {
 				return all
 			}
-			both, ok := crossings.Cross(p, q)
+			both, ok := pathpattern.Intersect(p, q, 4)
 			if !ok {
 				continue
 			}

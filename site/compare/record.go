@@ -157,7 +157,8 @@ func (c *comparison) crossings(some, others []pathpattern.Pattern) (all []pathpa
 			if !p.Overlaps(q) || p.Covers(q) || q.Covers(p) {
 				continue
 			}
-			meet, _ := c.budget.Cross(p, q)
+			meet, ok := pathpattern.Intersect(p, q, maxCrossing)
+			c.partial = c.partial || !ok
 			all = append(all, meet...)
 		}
 	}
