@@ -28,7 +28,7 @@ const maxSamples = 1000
 
 // check says what the channels cannot carry, for every host that the policy tells apart.
 func (s *Site) check() []policy.Problem {
-	problems := robotsserve.Check(s.Policy, robotsserve.Options{})
+	problems := s.Engine.Robots.Check()
 	samples, left := s.samples(), maxSamples
 	for _, h := range robotsserve.Hosts(s.Policy) {
 		for _, p := range s.checkHeaders(h.Example(), samples, &left) {
