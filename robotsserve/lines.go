@@ -62,8 +62,7 @@ func statementsOf(applied []policy.Applied) []stated {
 type lining struct {
 	p       *policy.Policy
 	budget  *solve.Budget
-	apart   bool // the statements are for several crawlers or usages
-	applied map[*policy.Statement][]*policy.Applied
+	apart   bool                             // the statements are for several crawlers or usages
 	all     map[pathpattern.Pattern][]stated // by their rooted patterns
 	given   []pathpattern.Pattern            // these
 	set     solve.Set                        // of given
@@ -71,6 +70,7 @@ type lining struct {
 	lines   map[pathpattern.Pattern]*line // that are not what value says
 	places  map[*policy.Statement]int     // among those of the group
 	opening map[*line][]stated            // permissions for all paths of a line, once asked for
+	closing map[*line][]stated            // prohibitions of them that stand, once asked for
 	dropped []*line
 	left    []stated // permissions that Google's parser would take for more
 	losses  []Loss
@@ -82,12 +82,11 @@ type lining struct {
 func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
 	m := lining{
 		p: g.p, budget: g.budget, apart: apart, value: value,
-		applied: map[*policy.Statement][]*policy.Applied{}, all: map[pathpattern.Pattern][]stated{}, places: map[*policy.Statement]int{},
-		lines: map[pathpattern.Pattern]*line{}, opening: map[*line][]stated{},
+		all: map[pathpattern.Pattern][]stated{}, places: map[*policy.Statement]int{},
+		lines: map[pathpattern.Pattern]*line{}, opening: map[*line][]stated{}, closing: map[*line][]stated{},
 	}
 	for i, s := range all {
 		m.places[s.Statement] = i
-		m.applied[s.Statement] = append(m.applied[s.Statement], s.applied)
 		for _, p := range s.Pattern.Rooted() {
 			if p = p.Plain(); m.all[p] == nil {
 				m.set.Add(p, len(m.given))
@@ -160,8 +159,8 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 	return newLine(p, m.value(p), m.all[p])
 }
 
-// matters reports whether a statement of a pattern can change what holds: a permission that overrides the prohibition that
-// decides, or a prohibition that no permission for all of the paths overrides.
+// matters reports whether a statement of a pattern can change what holds: a permission that overrides one of the prohibitions
+// that stand, because another one may override the others, or a prohibition that no permission for all of the paths overrides.
 func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(m.all[given], func(s stated) bool {
 		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {
@@ -171,7 +170,7 @@ func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 			case v.rule == nil:
 				return true
 			case s.Allow:
-				return s.Usage != v.Usage || slices.ContainsFunc(m.applied[v.Statement], func(d *policy.Applied) bool { return m.p.Overrides(s.applied, d) })
+				return s.Usage != v.Usage || slices.ContainsFunc(m.closingOf(c.Value), func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
 			}
 			return m.apart || !m.opened(s, m.openingOf(c.Value))
 		})
@@ -184,6 +183,19 @@ func (m *lining) openingOf(l *line) []stated {
 	if !ok {
 		all = m.covering(l.pattern, true)
 		m.opening[l] = all
+	}
+	return all
+}
+
+// closingOf lists the prohibitions for all paths of a line that no permission for all of them overrides.
+func (m *lining) closingOf(l *line) []stated {
+	all, ok := m.closing[l]
+	if !ok {
+		all = m.covering(l.pattern, false)
+		if !m.apart {
+			all = slices.DeleteFunc(all, func(d stated) bool { return m.opened(d, m.openingOf(l)) })
+		}
+		m.closing[l] = all
 	}
 	return all
 }
