@@ -12,14 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The budget of the records of a host.
-const (
-	maxWork  = 1 << 24 // pairs of patterns
-	maxWays  = 8
-	maxAdded = 60 // fields for where patterns cross, of one usage of a record
-
-	crossCost = 1 << 6 // of finding where two patterns cross, in work
-)
+// maxAdded bounds the fields for where patterns cross, of one usage of a record.
+const maxAdded = 60
 
 // pairs calls visit for each two claims that may apply to a path at once, the earlier one first,
 // including those that visit adds.
@@ -124,11 +118,11 @@ func (s *fieldSolver) needBoth(a, b *claim) bool {
 
 // addAt adds claims for where two patterns cross, unless they exist, and reports whether that suffices.
 func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition string, from []*conditional, suffices func(pathpattern.Pattern) bool) bool {
-	if s.budget.Added <= 0 || !s.budget.Spend(crossCost) {
+	if s.room <= 0 {
 		return false
 	}
 	meet, ok := s.budget.Cross(p, q)
-	if !ok || len(meet) > s.budget.Added {
+	if !ok || len(meet) > s.room {
 		return false
 	}
 	for _, m := range meet {
@@ -137,7 +131,7 @@ func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition stri
 			continue
 		}
 		if all := s.absorb(m, allow, condition, from); all != nil {
-			s.budget.Add(1)
+			s.room--
 			s.add(m, allow, condition, all)
 		}
 	}
@@ -174,7 +168,7 @@ func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string
 // verify reads the claims as a crawler would, for each pattern and where two cross. It drops permissions
 // while the result is laxer than the policy, and reports where it is stricter.
 func (s *fieldSolver) verify() {
-	if s.budget.Work < 0 || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
+	if s.budget.Exceeded() || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
 		return
 	}
 	places := s.places()
@@ -184,16 +178,16 @@ func (s *fieldSolver) verify() {
 			conditions = append(conditions, c)
 		}
 	}
-	for again := true; again && s.budget.Work >= 0; {
+	for again := true; again && !s.budget.Exceeded(); {
 		again = false
 		for _, place := range places {
 			for _, condition := range conditions {
-				again = s.budget.Work >= 0 && s.dropLaxer(place, condition) || again
+				again = !s.budget.Exceeded() && s.dropLaxer(place, condition) || again
 			}
 		}
 	}
 	for _, place := range places {
-		if s.budget.Work < 0 {
+		if s.budget.Exceeded() {
 			return
 		}
 		for _, condition := range conditions {
@@ -221,7 +215,6 @@ func (s *fieldSolver) places() []pathpattern.Pattern {
 		if len(places) > 4*maxAdded+s.given || c.allow && d.allow && c.quals == d.quals || c.pattern.Covers(d.pattern) || d.pattern.Covers(c.pattern) {
 			return
 		}
-		s.budget.Spend(crossCost)
 		meet, _ := s.budget.Cross(c.pattern, d.pattern)
 		for _, m := range meet {
 			add(m)

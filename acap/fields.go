@@ -85,11 +85,11 @@ type fieldSolver struct {
 	written    solve.Set // those of claims
 	folded     solve.Set // those of claims, as ACAP compares them
 	wild       int       // the work of one question to a set
+	room       int       // claims that may still be added
 }
 
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
-	s := fieldSolver{writer: w, usage: u, statements: w.statements(c, u), wild: 1}
-	w.budget.Added = maxAdded
+	s := fieldSolver{writer: w, usage: u, statements: w.statements(c, u), wild: 1, room: maxAdded}
 	for i := range s.statements {
 		st := &s.statements[i]
 		s.stated.Add(st.Statement.Pattern, i)
@@ -111,7 +111,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 	s.narrow()
 	s.prohibitUnready()
 	s.verify()
-	if w.budget.Work < 0 {
+	if w.budget.Exceeded() {
 		if len(s.statements) == 0 {
 			return nil
 		}

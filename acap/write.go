@@ -104,7 +104,7 @@ type writer struct {
 	problems []policy.Problem
 	reported map[policy.Problem]bool
 	times    map[*policy.Statement]int // how often something was reported of each
-	budget   solve.Budget
+	budget   *solve.Budget
 }
 
 // NewWriter returns a writer of a policy.
@@ -133,7 +133,7 @@ func (all *Writer) writer(host string) *writer {
 	names.usedSets, names.usedNames = map[string]bool{}, map[string]bool{}
 	return &writer{
 		Writer: all, host: host, names: &names,
-		reported: map[policy.Problem]bool{}, times: map[*policy.Statement]int{}, budget: solve.Budget{Work: maxWork, Ways: maxWays},
+		reported: map[policy.Problem]bool{}, times: map[*policy.Statement]int{}, budget: solve.NewBudget(),
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/textdiff"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -354,13 +353,13 @@ func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
 		hosts = []string{v.MainHost()}
 	}
 	for _, host := range hosts[:min(len(hosts), 50)] {
-		before, _ := robotsserve.Render(v.Running.Site.Policy, host, robotsserve.Options{})
-		now, _ := robotsserve.Render(draft.Policy, host, robotsserve.Options{})
-		if string(before.Body) == string(now.Body) {
+		before, _ := v.Running.Site.Robots.Text(host)
+		now, _ := draft.Robots.Text(host)
+		if before == now {
 			continue
 		}
 		if len(all) < maxRobotsDiffs {
-			all = append(all, robotsDiff{host, textdiff.Compare(string(before.Body), string(now.Body))})
+			all = append(all, robotsDiff{host, textdiff.Compare(before, now)})
 		}
 	}
 	return all

@@ -19,8 +19,8 @@ type groupBody struct {
 
 var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 
-// bodies returns those of units, in their order. The most important come first; a group that has
-// no room or would take too long disallows everything.
+// bodies returns those of units, in their order. The most important come first; a group that has no room, or in a merged
+// file would take too long, disallows everything.
 func (g *grouping) bodies(units []unit) []groupBody {
 	made := make([]groupBody, len(units))
 	cache := map[string]groupBody{} // in a large policy many classes share lines
@@ -34,7 +34,7 @@ func (g *grouping) bodies(units []unit) []groupBody {
 	}
 	for _, i := range g.byImportance(units) {
 		u := units[i]
-		if i > 0 && (size > g.room || g.work > g.mostWork) {
+		if i > 0 && (size > g.room || g.below != nil && g.budget.Exceeded()) {
 			made[i] = shut
 			g.shut += len(u.infos)
 			continue
@@ -80,9 +80,7 @@ func (g *grouping) byImportance(units []unit) []int {
 			rank[i] = 3
 		}
 	}
-	if g.below != nil {
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
-	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
 	return order
 }
 

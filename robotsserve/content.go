@@ -42,10 +42,7 @@ func newContent(etag string, parts ...[]byte) content {
 }
 
 func (s *site) content(srv *Server, host, scheme string) *contents {
-	s.once.Do(func() {
-		d, _ := newLayout(srv.p).drawBelow(s.host, srv.o.Options)
-		s.served = serve(d)
-	})
+	s.draw(srv, nil)
 	if !srv.varies {
 		host, scheme = "", ""
 	}

@@ -50,6 +50,12 @@ func TestFlattening(t *testing.T) {
 			[]string{"warning not-flattenable 11"},
 		},
 		{
+			"paths that two permissions open together, each a prohibition of its own",
+			[]policy.Rule{crawlRule(1, everyone, false, "/a*a*a"), crawlRule(10, alpha, false, "/"), crawlRule(20, alpha, true, "/aa"), crawlRule(30, search, true, "/aaa")},
+			"User-agent: *\nDisallow: /a*a*a\n\nUser-agent: AlphaBot\nDisallow: /a*a*a\nAllow: /aa\nDisallow: /\n",
+			[]string{"warning not-flattenable 21"},
+		},
+		{
 			"two groups of which none is narrower",
 			[]policy.Rule{crawlRule(1, search, true, "/a*b"), crawlRule(10, "operator:alpha", false, "/*ab")},
 			"User-agent: *\nDisallow:\n\nUser-agent: AlphaBot\nDisallow: /*ab\n", nil,

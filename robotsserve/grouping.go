@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -25,9 +26,8 @@ type grouping struct {
 	left     map[string]bool   // by token in lower case: those of them that no group names
 	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
 	room     int               // for the bytes of all groups
-	work     int               // statements made into cells
-	mostWork int
-	shut     int // crawlers whose groups had no room, or would take too long
+	budget   *solve.Budget
+	shut     int // crawlers whose groups had no room
 	losses   []Loss
 	problems []policy.Problem
 
@@ -76,9 +76,6 @@ func (g *grouping) collect() {
 		}
 		g.losses = append(g.losses, body.losses...)
 	}
-	if g.below == nil && g.work > maxWork {
-		g.problems = append(g.problems, tooMuch(g.p))
-	}
 	var purposes []purpose
 	if g.p.Spec().Publish.UserAgentPurpose != policy.Off {
 		purposes = g.published(&classes[0])
@@ -112,15 +109,6 @@ func narrower(p *policy.Policy, c *policy.Class) (rules []*policy.Rule) {
 	return rules
 }
 
-// Limits on the statements that are made into cells, once for each class of crawlers with rules of its
-// own about crawling. A group by itself counts as groupWork of them.
-const (
-	maxWork      = 4 << 20 // in the file of a host
-	maxMergeWork = 1 << 17 // in one that is merged with the upstream's
-	maxCheckWork = 1 << 19 // in the files that Check renders
-	groupWork    = 16
-)
-
 func (g *grouping) group(body groupBody) *group {
 	gr := g.byKey[body.key]
 	if gr == nil {
@@ -139,23 +127,9 @@ func (g *grouping) body(c *policy.Class) ([]Line, []Loss) {
 }
 
 func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
-	lines, losses, ok := g.lines(all, apart, value)
-	if !ok {
-		g.report(policy.Error, "not-flattenable", all[0].pos(),
-			"too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them")
-		return []*line{closed(len(value(pathpattern.All)), stated{})}, nil
-	}
+	lines, losses := g.lines(all, apart, value)
 	g.countSpellings(lines)
 	return lines, losses
-}
-
-// closed is a line that disallows every path in some groups.
-func closed(groups int, by stated) *line {
-	verdicts := make([]verdict, groups)
-	for i := range verdicts {
-		verdicts[i] = verdict{stated: by, closes: true, own: true}
-	}
-	return newLine(pathpattern.All, verdicts, nil)
 }
 
 // assemble puts the lines of a group together: the policy's, then the file's below.
@@ -245,6 +219,9 @@ func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 func (g *grouping) warn(l *Loss) {
 	var problem policy.Problem
 	switch {
+	case l.all:
+		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
+			"too many patterns with * cross, so robots.txt has no Allow lines for some crawlers from this line on; write fewer of them")
 	case l.combined:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
 			"robots.txt has no Allow line for %q here, because the rules of another purpose disallow %q. A crawler of both purposes combines their groups; a crawler of this purpose alone may still fetch it",

@@ -57,7 +57,7 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("%q, %d bytes", got, len(f.Body))
 	}
 	spec.Rules[1].Hosts = []policy.Host{"big.example.com"}
-	if got := codes(Check(compile(t, spec), Options{})); !slices.Equal(got, []string{"error robots-txt-too-large 7"}) {
+	if got := codes(NewServer(compile(t, spec), ServeOptions{}).Check()); !slices.Equal(got, []string{"error robots-txt-too-large 7"}) {
 		t.Errorf("checking all hosts: %q", got)
 	}
 	if _, problems := Render(compile(t, spec), "www.example.com", Options{}); len(problems) > 0 {
@@ -139,7 +139,7 @@ func TestTooMuchWork(t *testing.T) {
 	}
 	large.Hosts = []policy.Host{"title-19.example.com"}
 	spec.Rules = append(spec.Rules, large)
-	got, rendered := check(compile(t, spec), Options{})
+	got, rendered := NewServer(compile(t, spec), ServeOptions{}).check()
 	if want := []string{"error robots-txt-too-large 9500", "warning hosts-not-rendered 9500"}; !slices.Equal(codes(got), want) || rendered > 5 {
 		t.Errorf("%q after %d files", codes(got), rendered)
 	}
@@ -177,7 +177,7 @@ func TestCheckRendersEachShapeOnce(t *testing.T) {
 				r.Hosts = c.hosts(i)
 				spec.Rules = append(spec.Rules, r)
 			}
-			problems, rendered := check(compile(t, spec), Options{})
+			problems, rendered := NewServer(compile(t, spec), ServeOptions{}).check()
 			if len(problems) > 0 || rendered != c.want {
 				t.Errorf("%d files, want %d; %v", rendered, c.want, problems)
 			}

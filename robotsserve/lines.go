@@ -61,12 +61,16 @@ func statementsOf(applied []policy.Applied) []stated {
 // lining makes lines from what holds.
 type lining struct {
 	p       *policy.Policy
-	apart   bool // the statements are for several crawlers or usages
-	applied map[*policy.Statement][]*policy.Applied
+	budget  *solve.Budget
+	apart   bool                             // the statements are for several crawlers or usages
 	all     map[pathpattern.Pattern][]stated // by their rooted patterns
+	given   []pathpattern.Pattern            // these
+	set     solve.Set                        // of given
 	value   func(pathpattern.Pattern) []verdict
-	lines   map[pathpattern.Pattern]*line
-	places  map[*policy.Statement]int // among those of the group
+	lines   map[pathpattern.Pattern]*line // that are not what value says
+	places  map[*policy.Statement]int     // among those of the group
+	opening map[*line][]stated            // permissions for all paths of a line, once asked for
+	closing map[*line][]stated            // prohibitions of them that stand, once asked for
 	dropped []*line
 	left    []stated // permissions that Google's parser would take for more
 	losses  []Loss
@@ -74,23 +78,29 @@ type lining struct {
 
 // lines returns the lines of a group of RFC 9309, in which the longest match decides and a tie allows (section 2.2.2), in
 // the order in which they are printed. Where robots.txt cannot say what holds, it says something stricter, and a Loss says
-// so. It fails when too many pairs of patterns overlap.
-func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss, bool) {
-	g.work += len(all) + groupWork
-	m := lining{p: g.p, apart: apart, applied: map[*policy.Statement][]*policy.Applied{}, all: map[pathpattern.Pattern][]stated{}, value: value, lines: map[pathpattern.Pattern]*line{}, places: map[*policy.Statement]int{}}
-	var patterns []pathpattern.Pattern
+// so. When the budget of the file ends, that is all that some statement disallows.
+func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
+	m := lining{
+		p: g.p, budget: g.budget, apart: apart, value: value,
+		all: map[pathpattern.Pattern][]stated{}, places: map[*policy.Statement]int{},
+		lines: map[pathpattern.Pattern]*line{}, opening: map[*line][]stated{}, closing: map[*line][]stated{},
+	}
 	for i, s := range all {
 		m.places[s.Statement] = i
-		m.applied[s.Statement] = append(m.applied[s.Statement], s.applied)
 		for _, p := range s.Pattern.Rooted() {
 			if p = p.Plain(); m.all[p] == nil {
-				patterns = append(patterns, p)
+				m.set.Add(p, len(m.given))
+				m.given = append(m.given, p)
 			}
 			m.all[p] = append(m.all[p], s)
 		}
 	}
+	if !m.budget.Spend(costOfStatement * len(all)) {
+		return m.disallowing()
+	}
+	patterns := m.given
 	if !apart {
-		patterns = m.active(patterns)
+		patterns = m.active()
 	}
 	cells, ok := m.solve(patterns)
 	if guards := m.guards(cells); ok && len(guards) > 0 {
@@ -101,20 +111,40 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 		}
 	}
 	if !ok {
-		return nil, nil, false
+		return m.disallowing()
 	}
 	lines := m.sorted(cells)
 	m.loseDropped(lines)
 	m.loseClosed(lines)
-	shorten(lines)
+	m.shorten(lines)
 	m.loseSpellings(lines)
-	return lines, m.losses, true
+	return lines, m.losses
+}
+
+// disallowing returns a line for each pattern of a prohibition, and none for what is allowed, with one loss.
+func (m *lining) disallowing() (lines []*line, losses []Loss) {
+	groups := len(m.value(pathpattern.All))
+	for _, p := range m.given {
+		i := slices.IndexFunc(m.all[p], func(s stated) bool { return !s.Allow })
+		if i < 0 {
+			continue
+		}
+		verdicts := slices.Repeat([]verdict{{stated: m.all[p][i], closes: true, own: true}}, groups)
+		lines = append(lines, newLine(p, verdicts, m.all[p]))
+	}
+	for _, p := range m.given {
+		if i := slices.IndexFunc(m.all[p], func(s stated) bool { return s.Allow }); i >= 0 && len(lines) > 0 {
+			s := m.all[p][i]
+			return lines, []Loss{{Paths: pathpattern.All, Pattern: s.Pattern, Rule: s.rule, Pos: s.pos(), all: true}}
+		}
+	}
+	return lines, nil
 }
 
 func (m *lining) solve(patterns []pathpattern.Pattern) ([]solve.Cell[*line], bool) {
 	return (&solve.Form[*line]{
 		Value: m.at, Same: (*line).same, Alike: (*line).alike, Matters: m.matters, Unsaid: m.unsaid,
-		Added:    maxDerived,
+		Added: maxDerived, Budget: m.budget,
 		Beats:    func(x, y *solve.Cell[*line]) bool { return x.Value.beats(y.Value) },
 		Replaces: func(x, y *solve.Cell[*line]) bool { return x.Value.replaces(y.Value) },
 		Keep:     func(c *solve.Cell[*line]) bool { return c.Value.guard && c.Value.closes() },
@@ -123,16 +153,14 @@ func (m *lining) solve(patterns []pathpattern.Pattern) ([]solve.Cell[*line], boo
 
 // at returns the line of a pattern.
 func (m *lining) at(p pathpattern.Pattern) *line {
-	l := m.lines[p]
-	if l == nil {
-		l = newLine(p, m.value(p), m.all[p])
-		m.lines[p] = l
+	if l := m.lines[p]; l != nil {
+		return l
 	}
-	return l
+	return newLine(p, m.value(p), m.all[p])
 }
 
-// matters reports whether a statement of a pattern can change what holds: a permission that overrides the prohibition that
-// decides, or a prohibition that the deciding permission does not override.
+// matters reports whether a statement of a pattern can change what holds: a permission that overrides one of the prohibitions
+// that stand, because another one may override the others, or a prohibition that no permission for all of the paths overrides.
 func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(m.all[given], func(s stated) bool {
 		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {
@@ -142,11 +170,51 @@ func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 			case v.rule == nil:
 				return true
 			case s.Allow:
-				return s.Usage != v.Usage || slices.ContainsFunc(m.applied[v.Statement], func(d *policy.Applied) bool { return m.p.Overrides(s.applied, d) })
+				return s.Usage != v.Usage || slices.ContainsFunc(m.closingOf(c.Value), func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
 			}
-			return m.apart || !slices.ContainsFunc(m.applied[v.Statement], func(a *policy.Applied) bool { return m.p.Overrides(a, s.applied) })
+			return m.apart || !m.opened(s, m.openingOf(c.Value))
 		})
 	})
+}
+
+// openingOf lists the permissions for all paths of a line.
+func (m *lining) openingOf(l *line) []stated {
+	all, ok := m.opening[l]
+	if !ok {
+		all = m.covering(l.pattern, true)
+		m.opening[l] = all
+	}
+	return all
+}
+
+// closingOf lists the prohibitions for all paths of a line that no permission for all of them overrides.
+func (m *lining) closingOf(l *line) []stated {
+	all, ok := m.closing[l]
+	if !ok {
+		all = m.covering(l.pattern, false)
+		if !m.apart {
+			all = slices.DeleteFunc(all, func(d stated) bool { return m.opened(d, m.openingOf(l)) })
+		}
+		m.closing[l] = all
+	}
+	return all
+}
+
+// covering lists the permissions, or the prohibitions, of patterns that cover p.
+func (m *lining) covering(p pathpattern.Pattern, allow bool) (all []stated) {
+	for _, i := range m.set.Covering(p) {
+		for _, s := range m.all[m.given[i]] {
+			if s.Allow == allow {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// opened reports whether one of the permissions overrides a prohibition.
+func (m *lining) opened(d stated, permissions []stated) bool {
+	return slices.ContainsFunc(permissions, func(a stated) bool { return m.p.Overrides(a.applied, d.applied) })
 }
 
 // unsaid leaves out an Allow where robots.txt cannot say that some of its paths are disallowed.
@@ -170,11 +238,15 @@ func (m *lining) loseDropped(lines []*line) {
 		}
 	}
 	opens := func(p pathpattern.Pattern) bool {
-		return slices.ContainsFunc(m.value(p), func(v verdict) bool { return !v.closes })
+		return !m.budget.Spend(costOfMeeting) || slices.ContainsFunc(m.value(p), func(v verdict) bool { return !v.closes })
 	}
 	for _, a := range m.dropped {
 		if len(closing.Covering(a.pattern)) > 0 || slices.ContainsFunc(closing.Overlapping(a.pattern), func(i int) bool {
-			meet, ok := pathpattern.Intersect(a.pattern, lines[i].pattern, maxCrossing)
+			d := solve.Cell[*line]{Value: lines[i]}
+			if own := m.all[a.pattern]; len(own) > 0 && !m.matters(&d, a.pattern) {
+				return false
+			}
+			meet, ok := m.budget.Cross(a.pattern, lines[i].pattern)
 			return !ok || slices.ContainsFunc(meet, opens)
 		}) {
 			m.lose(m.permission(a), a.pattern, false)
@@ -192,13 +264,16 @@ func (m *lining) permission(l *line) stated {
 }
 
 // shorten leaves out of groups that crawlers combine each Disallow within a wider one of the same group, if no Allow of any
-// group is between the two.
-func shorten(lines []*line) {
+// group is between the two. It stops when the budget ends.
+func (m *lining) shorten(lines []*line) {
 	for _, l := range lines {
+		if len(l.verdicts) == 1 {
+			return
+		}
 		for k := range l.verdicts {
 			v := &l.verdicts[k]
-			v.silent = len(l.verdicts) > 1 && v.closes && slices.ContainsFunc(lines, func(w *line) bool {
-				return w != l && w.verdicts[k].closes && w.pattern.Covers(l.pattern) && w.replaces(l) && !slices.ContainsFunc(lines, func(o *line) bool {
+			v.silent = m.budget.Spend(len(lines)) && v.closes && slices.ContainsFunc(lines, func(w *line) bool {
+				return w != l && w.verdicts[k].closes && w.pattern.Covers(l.pattern) && w.replaces(l) && m.budget.Spend(len(lines)) && !slices.ContainsFunc(lines, func(o *line) bool {
 					return o.opens() && o.pattern.Overlaps(l.pattern) && !o.beats(l) && !w.beats(o)
 				})
 			})
@@ -221,9 +296,13 @@ func (m *lining) loseClosed(lines []*line) {
 	}
 }
 
+// maxDerived bounds the lines that are printed only because two others cross.
+const maxDerived = 100
+
+// What is costly, in the steps of the budget.
 const (
-	maxDerived  = 100 // lines that are printed only because two others cross
-	maxCrossing = 16
+	costOfStatement = 24
+	costOfMeeting   = 64 // of asking for what holds where two cross
 )
 
 func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
@@ -258,9 +337,14 @@ func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
 		return cells[x].Order - cells[y].Order
 	})
 	depth := make([]int, len(cells)) // the longest chain of lines that lose to each of those looked at, and 1
-	for _, i := range byLength {
+	for n, i := range byLength {
 		depth[i] = 1
-		for _, j := range set.Overlapping(cells[i].Pattern) {
+		overlapping := set.Overlapping(cells[i].Pattern)
+		if !m.budget.Spend(len(overlapping)) {
+			depth[i] = n + 1 // the longest first
+			continue
+		}
+		for _, j := range overlapping {
 			if depth[j] > 0 && i != j && !cells[i].Value.same(cells[j].Value) {
 				depth[i] = max(depth[i], depth[j]+1)
 			}
@@ -360,7 +444,9 @@ func (m *lining) guards(cells []solve.Cell[*line]) (patterns []pathpattern.Patte
 			continue
 		}
 		p := pathpattern.MustParse(d.pattern.String() + "*" + rest + "$")
-		m.at(p).guard = true
+		l := m.at(p)
+		l.guard = true
+		m.lines[p] = l
 		patterns = append(patterns, p)
 	}
 	return patterns
@@ -377,33 +463,59 @@ func decides(cells []solve.Cell[*line], path string) (found *line) {
 }
 
 // active lists the patterns with statements that change something for the crawlers of one group: permissions that override a
-// prohibition, and prohibitions that stand where no wider one does.
-func (m *lining) active(patterns []pathpattern.Pattern) []pathpattern.Pattern {
-	var set solve.Set
-	for i, p := range patterns {
-		set.Add(p, i)
-	}
-	each := func(ids []int, allow bool, found func(stated) bool) bool {
-		return slices.ContainsFunc(ids, func(i int) bool {
-			return slices.ContainsFunc(m.all[patterns[i]], func(s stated) bool { return s.Allow == allow && found(s) })
-		})
+// prohibition, and prohibitions that stand where no wider one does. No permission for all paths of its pattern overrides one
+// that stands.
+func (m *lining) active() []pathpattern.Pattern {
+	standing := map[pathpattern.Pattern][]stated{}
+	var closing solve.Set // the patterns of these
+	for i, p := range m.given {
+		if !slices.ContainsFunc(m.all[p], func(s stated) bool { return !s.Allow }) {
+			continue
+		}
+		permissions := m.covering(p, true)
+		m.budget.Spend(len(permissions))
+		for _, s := range m.all[p] {
+			if !s.Allow && !m.opened(s, permissions) {
+				standing[p] = append(standing[p], s)
+			}
+		}
+		if standing[p] != nil {
+			closing.Add(p, i)
+		}
 	}
 	changes := func(s stated, p pathpattern.Pattern) bool {
-		overlapping := set.Overlapping(p)
 		if s.Allow {
-			return each(overlapping, false, func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
+			overlapping := closing.Overlapping(p)
+			return !m.budget.Spend(len(overlapping)) || slices.ContainsFunc(overlapping, func(i int) bool {
+				return slices.ContainsFunc(standing[m.given[i]], func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
+			})
 		}
-		texts := pathpattern.Spell(p, s.rooted(p))
-		usual := texts.Octets == 0 && texts.Written == texts.Normal
-		around := slices.DeleteFunc(set.Covering(p), func(i int) bool { return patterns[i] == p })
-		return !each(around, false, func(wider stated) bool {
+		return slices.Contains(standing[p], s) && !m.repeats(s, p, &closing, standing)
+	}
+	return slices.DeleteFunc(slices.Clone(m.given), func(p pathpattern.Pattern) bool {
+		return !slices.ContainsFunc(m.all[p], func(s stated) bool { return changes(s, p) })
+	})
+}
+
+// repeats reports whether a wider prohibition that stands says the same as s, to all readers and on all of its paths.
+func (m *lining) repeats(s stated, p pathpattern.Pattern, closing *solve.Set, standing map[pathpattern.Pattern][]stated) bool {
+	texts := pathpattern.Spell(p, s.rooted(p))
+	usual := texts.Octets == 0 && texts.Written == texts.Normal
+	var overlapping []int // once asked for
+	return slices.ContainsFunc(closing.Covering(p), func(i int) bool {
+		return m.given[i] != p && slices.ContainsFunc(standing[m.given[i]], func(wider stated) bool {
 			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see replaces
-			return understood && (s.isBelow() || !wider.isBelow()) && !each(overlapping, true, func(a stated) bool {
-				return m.p.Overrides(a.applied, wider.applied) && !m.p.Overrides(a.applied, s.applied)
+			if !understood || !s.isBelow() && wider.isBelow() {
+				return false
+			}
+			if overlapping == nil {
+				overlapping = m.set.Overlapping(p)
+			}
+			return m.budget.Spend(len(overlapping)) && !slices.ContainsFunc(overlapping, func(j int) bool {
+				return slices.ContainsFunc(m.all[m.given[j]], func(a stated) bool {
+					return a.Allow && m.p.Overrides(a.applied, wider.applied) && !m.p.Overrides(a.applied, s.applied)
+				})
 			})
 		})
-	}
-	return slices.DeleteFunc(slices.Clone(patterns), func(p pathpattern.Pattern) bool {
-		return !slices.ContainsFunc(m.all[p], func(s stated) bool { return changes(s, p) })
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -59,6 +60,7 @@ type Loss struct {
 	spelling bool                // only readers that compare URLs as they come find it stricter
 	allow    bool                // it is another spelling of an Allow
 	written  string              // the pattern as its author wrote it
+	all      bool                // everything that is allowed may be left out
 	combined bool                // the group of another purpose disallows the paths, and crawlers of both combine the two
 }
 
@@ -96,13 +98,6 @@ func tooLarge(p *policy.Policy, n int) policy.Problem {
 		(n+1023)>>10, robotstxt.MaxSize>>10)
 }
 
-// tooMuch is the problem of a file that would take too long to make.
-func tooMuch(p *policy.Policy) policy.Problem {
-	return policy.NewProblem(policy.Error, "robots-txt-too-large", largestRule(p),
-		"too many crawl rules for single crawlers and for everyone: rendering robots.txt would take minutes; "+
-			"write rules for categories or operators")
-}
-
 func notRendered(p *policy.Policy, rendered, all int) policy.Problem {
 	return policy.NewProblem(policy.Warning, "hosts-not-rendered", largestRule(p),
 		"only %d of %d different robots.txt were checked, those with the most rules first, because all would take too long. "+
@@ -133,19 +128,19 @@ type drawing struct {
 	groups     []*group        // as they are printed
 	left       map[string]bool // by token in lower case: crawlers that groups count and do not name
 	losses     []Loss
-	work       int // statements made into cells, and lines
-	shut       int // crawlers whose groups had no room, or would take too long
+	work       int // in the steps of a budget
+	shut       int // crawlers whose groups had no room
 }
+
+// costOfLine is that of printing one, in the steps of a budget.
+const costOfLine = 8
 
 // draw renders what hosts have in common for which the same rules hold, with another file below or
 // nil, and with room for so many bytes of groups.
 func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
 	g := &grouping{
-		layout: l, host: host, below: below, room: room, mostWork: maxWork,
+		layout: l, host: host, below: below, room: room, budget: solve.NewBudget(),
 		star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}, nameless: map[string]bool{}, left: map[string]bool{},
-	}
-	if below != nil {
-		g.mostWork = maxMergeWork
 	}
 	g.collect()
 	records, problems := l.write(host)
@@ -177,15 +172,15 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 			tail.pos = line.Pos
 			tail.line(line.Text)
 		}
-		d.work += len(r.lines)
+		d.work += costOfLine * len(r.lines)
 	}
 	problems = append(g.problems, problems...)
 	d.tail = tail.text
 	d.sum = sha256.Sum256(slices.Concat(d.head, d.tail))
 	d.losses, d.shut = g.losses, g.shut
-	d.work += g.work
+	d.work += g.budget.Spent()
 	for _, group := range d.groups {
-		d.work += len(group.tokens) + len(group.lines)
+		d.work += costOfLine * (len(group.tokens) + len(group.lines))
 	}
 	problems = slices.Concat(problems, first.problems, head.problems, tail.problems)
 	slices.SortStableFunc(problems, func(a, b policy.Problem) int {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
@@ -66,12 +67,25 @@ type Server struct {
 
 // site is the file of the hosts to which the same rules apply.
 type site struct {
-	once sync.Once
-	host string // one of them
+	once     sync.Once
+	host     string // one of them
+	problems []policy.Problem
 	*served
 }
 
-// NewServer returns a server of a policy. It serves whatever Render renders: look at the problems of Check first.
+// draw makes the file once, with a layout of the policy or nil.
+func (s *site) draw(srv *Server, l *layout) {
+	s.once.Do(func() {
+		if l == nil {
+			l = newLayout(srv.p)
+		}
+		var d *drawing
+		d, s.problems = l.drawBelow(s.host, srv.o.Options)
+		s.served = serve(d)
+	})
+}
+
+// NewServer returns a server of a policy. It serves whatever Render renders: look at the problems that Check returns first.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	s := &Server{p: p, o: o, varies: varies(p), hosts: map[int]*site{}}
 	if o.MaxAge == 0 {
@@ -109,23 +123,26 @@ const maxTooLarge = 2
 
 // Check renders the robots.txt of all hosts, one for each set of hosts with the same rules, and
 // returns their problems, each once. It stops after a few files that are too large, and where all
-// hosts would take too long it renders those with the most rules, and says so.
-func Check(p *policy.Policy, o Options) []policy.Problem {
-	problems, _ := check(p, o)
+// hosts would take too long it renders those with the most rules, and says so. What it renders is served.
+func (s *Server) Check() []policy.Problem {
+	problems, _ := s.check()
 	return problems
 }
 
-func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int) {
-	l := newLayout(p)
+func (s *Server) check() (problems []policy.Problem, rendered int) {
+	l := newLayout(s.p)
 	seen := map[policy.Problem]bool{}
-	tooLarge, work := 0, 0
-	hosts := differentHosts(p)
+	tooLarge, budget := 0, solve.NewBudget()
+	hosts := differentHosts(s.p)
 	for _, h := range hosts {
-		if work > maxCheckWork {
-			return append(problems, notRendered(p, rendered, len(hosts))), rendered
+		if budget.Exceeded() {
+			return append(problems, notRendered(s.p, rendered, len(hosts))), rendered
 		}
 		rendered++
-		f, found := l.render(string(h), o)
+		site := s.site(string(h))
+		site.draw(s, l)
+		v, more := site.drawing.vary(s.p, string(h), s.o.Options)
+		f, found := site.drawing.file(s.p, v, slices.Concat(site.problems, more))
 		for _, f := range found {
 			if !seen[f] {
 				seen[f] = true
@@ -138,7 +155,7 @@ func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int
 		if tooLarge == maxTooLarge {
 			break
 		}
-		work += f.drawn.work
+		budget.Spend(site.drawing.work)
 	}
 	return problems, rendered
 }

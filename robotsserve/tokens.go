@@ -3,8 +3,6 @@
 package robotsserve
 
 import (
-	"slices"
-
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
@@ -57,7 +55,7 @@ func (g *grouping) controls(units []unit) []unit {
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 	all, crawling := g.crawling(u.class)
 	all = append(all, statementsOf(u.control.Statements())...)
-	lines, losses := g.tokenLines(all, func(at pathpattern.Pattern) []verdict {
+	lines, losses := g.lines(all, true, func(at pathpattern.Pattern) []verdict {
 		said := crawling(at)
 		if d := u.control.At(at); !said[0].closes && (d.Verdict == policy.Disallowed || said[0].Statement == nil) {
 			return []verdict{g.verdictOf(d)}
@@ -82,7 +80,7 @@ func (g *grouping) addUsageTokens() {
 		for _, said := range view.Statements(i) {
 			all = append(all, statementsOf(said)...)
 		}
-		lines, losses := g.tokenLines(all, func(at pathpattern.Pattern) []verdict {
+		lines, losses := g.lines(all, true, func(at pathpattern.Pattern) []verdict {
 			d := view.At(at)
 			v := g.verdictOf(d.Decisions[i])
 			v.client = d.Clients[i]
@@ -104,24 +102,3 @@ func (g *grouping) addUsageTokens() {
 		g.groups = append(g.groups, gr)
 	}
 }
-
-// tokenLines makes the lines of a token's group, which disallows everything if there are too many patterns.
-func (g *grouping) tokenLines(all []stated, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
-	lines, losses, ok := []*line(nil), []Loss(nil), false
-	if len(all) <= maxTokenWork {
-		lines, losses, ok = g.lines(all, true, value)
-	}
-	if ok {
-		return lines, losses
-	}
-	var by stated
-	if i := slices.IndexFunc(all, func(s stated) bool { return !s.Allow }); i >= 0 {
-		by = all[i]
-	}
-	g.report(policy.Warning, "token-group-disallowed", by.pos(),
-		"the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt. Those groups disallow every path; use paths without * and $")
-	return []*line{closed(1, by)}, nil
-}
-
-// maxTokenWork bounds the statements of which a token's group is made.
-const maxTokenWork = 1 << 16

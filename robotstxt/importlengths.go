@@ -8,7 +8,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 // winsAsWritten and winsInPolicy compare rules (RFC 9309 section 2.2.2) by the lengths of Google's parser and of
@@ -143,8 +142,7 @@ func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
 // settlePair returns patterns for the paths that two rules both match, which beat the loser in the policy. It is not ok if
 // there are none. It is not exact if they would also beat a rule that beats the winner.
 func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern, exact, ok bool) {
-	b := solve.Budget{Ways: maxCrossings}
-	common, ok = b.Cross(winner.Pattern, loser.Pattern)
+	common, ok = pathpattern.Intersect(winner.Pattern, loser.Pattern, maxCrossings)
 	exact = true
 	for i, p := range common {
 		if longer, err := pathpattern.Parse(p.String() + "*"); err == nil && !p.Anchored() && !winner.Allow && p.Len() == loser.Pattern.Len() {

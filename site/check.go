@@ -13,7 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -30,7 +29,7 @@ const maxSamples = 1000
 
 // check says what the channels cannot carry, for every host that the policy tells apart.
 func (s *Site) check() []policy.Problem {
-	problems := robotsserve.Check(s.Policy, robotsserve.Options{})
+	problems := s.Engine.Robots.Check()
 	samples, left := s.samples(), maxSamples
 	for _, h := range robotsserve.Hosts(s.Policy) {
 		for _, p := range s.checkHeaders(h.Example(), samples, &left) {
@@ -66,13 +65,12 @@ func (s *Site) samples() (all []sample) {
 			add(p, pos)
 		}
 	}
-	crossings := solve.Budget{Ways: 4}
 	for i, p := range patterns {
 		for _, q := range patterns[:i] {
 			if len(all) == maxSamples {
 				return all
 			}
-			both, ok := crossings.Cross(p, q)
+			both, ok := pathpattern.Intersect(p, q, 4)
 			if !ok {
 				continue
 			}

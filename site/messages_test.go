@@ -23,7 +23,7 @@ var withoutExample = map[string]string{
 	"many-meta-tags": "a rule for each of 20 crawlers", "header-too-large": "hundreds of crawlers", "not-text": "no page can show it",
 	"expectation-no-longer-holds": "needs a later day",
 	"content-usage-cross":         "dozens of paths that cross", "app-directives-cross": "the same", "acap-cross": "the same", "rights-crossed": "the same",
-	"token-group-disallowed": "the same", "purpose-groups-differ": "needs crawlers of two purposes", "purpose-not-published": "needs a name that no file can have",
+	"purpose-groups-differ": "needs crawlers of two purposes", "purpose-not-published": "needs a name that no file can have",
 	"acap-modification": "needs rules for several usages that only ACAP tells apart", "app-directive-hash": "the parser finds it first, as bad-app-directive",
 }
 
@@ -36,7 +36,7 @@ var channelCodes = map[string]string{
 	"robots-txt-too-large": "error: The robots.txt is too large", "line-too-long": "error: A line of robots.txt is too long",
 	"hosts-not-rendered": "warning: Too many hosts to check all",
 	"many-meta-tags":     "warning: Pages have many meta tags", "header-too-large": "error: The headers are too large",
-	"not-in-headers": "hint: A crawler's name that headers cannot have", "token-group-disallowed": "warning: Groups for tokens disallow everything",
+	"not-in-headers": "hint: A crawler's name that headers cannot have",
 	"rights-crossed": "warning: A rights document disallows more", "rights-stricter": "hint: A rights document addresses everyone",
 	"rights-differ": "warning: Content-Signal contradicts the rules", "purpose-groups-differ": "hint: Groups of two purposes differ",
 	"purpose-not-published": "warning: A purpose that robots.txt cannot name", "acap-undecidable": "warning: ACAP readers cannot decide",

@@ -47,8 +47,15 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 	if ds.HasErrors() {
 		return nil, ds
 	}
+	s, more := New(f)
+	return s, append(ds, more...).Sorted()
+}
+
+// New prepares every channel of a policy file. The diagnostics are of the channels; with an error among them there is no
+// Site.
+func New(f *policyfile.File) (*Site, policyfile.Diagnostics) {
 	s := newSite(f)
-	ds = append(ds, f.Add(s.check())...).Sorted()
+	ds := f.Add(s.check())
 	if ds.HasErrors() {
 		return nil, ds
 	}

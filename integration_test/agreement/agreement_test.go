@@ -200,6 +200,9 @@ func (r *run) examine(t *tally, at *running, p *loaded, qs []question) ([]disagr
 			return nil, fmt.Errorf("%+v: %w", q, err)
 		}
 	}
+	if err := x.offline(r.t, qs); err != nil {
+		return nil, err
+	}
 	return x.disagree, nil
 }
 

@@ -242,13 +242,19 @@ func renderCommand() *cobra.Command {
 				return err
 			}
 			o := robotsserve.Options{Scheme: scheme}
-			f, _ := robotsserve.Render(s.Policy, host, o)
-			if other != "" {
-				if f, err = renderMerged(cmd, s.Policy, host, other, o); err != nil {
+			text, _ := s.Robots.Text(host)
+			switch {
+			case other != "":
+				f, err := renderMerged(cmd, s.Policy, host, other, o)
+				if err != nil {
 					return err
 				}
+				text = string(f.Body)
+			case scheme == "http":
+				f, _ := robotsserve.Render(s.Policy, host, o)
+				text = string(f.Body)
 			}
-			_, err = cmd.OutOrStdout().Write(f.Body)
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
 			return err
 		}))
 	cmd.Flags().StringVar(&other, "merge", "", "merge with the robots.txt of the upstream in this `FILE`, as \"robots_txt merge\" does")

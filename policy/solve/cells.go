@@ -9,12 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// The budget of cells.
-const (
-	cellWork = 4 << 20
-	cellWays = 16
-	maxCells = 500 // beside the given patterns
-)
+// maxCells bounds what is added to the given patterns.
+const maxCells = 500
 
 // Cell is a pattern with what holds for the paths of which it is the longest match.
 type Cell[V any] struct {
@@ -41,7 +37,8 @@ type Form[V any] struct {
 	Unsaid func(c, m *Cell[V]) (drop bool)
 	Added  int // patterns that may be added; 0 is maxCells
 	// Keep reports whether a cell stays although others imply it; nil is never.
-	Keep func(c *Cell[V]) bool
+	Keep   func(c *Cell[V]) bool
+	Budget *Budget // nil is one of its own
 }
 
 // Cells says for every path what holds there, for readers who take the longest matching pattern. The cells are sorted by
@@ -52,13 +49,21 @@ func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern
 	return (&Form[V]{Value: value, Same: same}).Cells(patterns)
 }
 
-// Cells returns the fewest cells that say what holds for every path, the widest first. It fails when patterns cross in too
-// many ways, or something cannot be said and nobody takes it.
+// Cells returns the fewest cells that say what holds for every path, the widest first. It fails when the budget does not
+// last, or something cannot be said and nobody takes it.
 func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
-	s := solver[V]{Form: f, known: map[pathpattern.Pattern]int{}, b: Budget{Work: cellWork, Ways: cellWays, Added: cmp.Or(f.Added, maxCells)}, ok: true}
+	s := solver[V]{Form: f, known: map[pathpattern.Pattern]int{}, b: f.Budget, added: cmp.Or(f.Added, maxCells), ok: true}
+	if s.b == nil {
+		s.b = NewBudget()
+	}
 	for _, p := range patterns {
 		for _, rooted := range p.Rooted() {
-			s.add(rooted.Plain())
+			if p := rooted.Plain(); s.known[p] == 0 {
+				if !s.b.Spend(costOfValue) {
+					return nil, false
+				}
+				s.add(p, s.Value(p))
+			}
 		}
 	}
 	s.first = len(s.cells)
@@ -66,7 +71,9 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 		s.given.Add(s.cells[i].Pattern, i)
 	}
 	for i := 0; i < len(s.cells) && s.ok; i++ {
-		for _, j := range s.given.Overlapping(s.cells[i].Pattern) {
+		around := s.given.Overlapping(s.cells[i].Pattern)
+		s.price = costOfValue + len(around)/8
+		for _, j := range around {
 			if !s.b.Spend(1) {
 				return nil, false
 			}
@@ -79,27 +86,27 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	return s.needed(), true
 }
 
+// costOfValue is that of asking for a value, beside the patterns that have to be looked at.
+const costOfValue = 24
+
 type solver[V any] struct {
 	*Form[V]
 	cells  []Cell[V]
 	gone   []bool
-	known  map[pathpattern.Pattern]int
+	known  map[pathpattern.Pattern]int // the places of cells, from 1
 	given  Set
 	first  int // cells that are given
-	b      Budget
+	b      *Budget
+	added  int // patterns that may still be added
 	ok     bool
+	price  int       // of a value for paths of the cell that is being crossed
 	rivals [][]int32 // of each cell, those that overlap it and say something else, once asked for
 }
 
-func (s *solver[V]) add(p pathpattern.Pattern) int {
-	i, ok := s.known[p]
-	if !ok {
-		i = len(s.cells)
-		s.known[p] = i
-		s.cells = append(s.cells, Cell[V]{Pattern: p, Value: s.Value(p), Order: i})
-		s.gone = append(s.gone, false)
-	}
-	return i
+func (s *solver[V]) add(p pathpattern.Pattern, v V) {
+	s.cells = append(s.cells, Cell[V]{Pattern: p, Value: v, Order: len(s.cells)})
+	s.known[p] = len(s.cells)
+	s.gone = append(s.gone, false)
 }
 
 func (s *solver[V]) beats(x, y *Cell[V]) bool {
@@ -127,7 +134,7 @@ func (s *solver[V]) cross(i, j int) {
 	meet := []pathpattern.Pattern{y.Pattern}
 	if !c.Pattern.Covers(y.Pattern) {
 		var ok bool
-		if meet, ok = pathpattern.Intersect(c.Pattern, y.Pattern, s.b.Ways); !ok {
+		if meet, ok = s.b.Cross(c.Pattern, y.Pattern); !ok {
 			s.unsaid(i, nil)
 			return
 		}
@@ -136,16 +143,25 @@ func (s *solver[V]) cross(i, j int) {
 		if s.gone[i] {
 			return
 		}
-		m := Cell[V]{Pattern: p, Value: s.Value(p)}
-		_, known := s.known[p]
+		at := s.known[p]
+		m := Cell[V]{Pattern: p}
+		switch {
+		case at > 0:
+			m.Value = s.cells[at-1].Value
+		case !s.b.Spend(s.price):
+			s.ok = false
+			return
+		default:
+			m.Value = s.Value(p)
+		}
 		same := s.Same(m.Value, c.Value)
 		switch {
 		case s.alike(m.Value, c.Value):
-		case !same && !s.beats(&m, &c), !same && !known && s.b.Added == 0:
+		case !same && !s.beats(&m, &c), !same && at == 0 && s.added == 0:
 			s.unsaid(i, &m)
-		case !known && (!same || p.Len() > c.Pattern.Len()) && s.b.Added > 0:
-			s.b.Added--
-			s.add(p)
+		case at == 0 && (!same || p.Len() > c.Pattern.Len()) && s.added > 0:
+			s.added--
+			s.add(p, m.Value)
 		}
 	}
 }
@@ -158,7 +174,7 @@ func (s *solver[V]) unsaid(i int, m *Cell[V]) {
 	s.gone[i] = s.Unsaid(&s.cells[i], m) || s.gone[i]
 }
 
-// needed drops cells until each says something that the others do not, and sorts them.
+// needed drops cells until each says something that the others do not or the budget ends, and sorts them.
 func (s *solver[V]) needed() (left []Cell[V]) {
 	var all Set
 	for i := range s.cells {
@@ -229,7 +245,7 @@ func (s *solver[V]) needless(i int, wider []int, all *Set) bool {
 	return slices.ContainsFunc(by, func(w *Cell[V]) bool {
 		return !slices.ContainsFunc(s.rivals[i], func(j int32) bool {
 			o := &s.cells[j]
-			return !s.gone[j] && !s.beats(o, c) && (w.Pattern.IsZero() || !s.beats(w, o)) && !s.decided(i, o, all)
+			return !s.gone[j] && (!s.b.Spend(1) || !s.beats(o, c) && (w.Pattern.IsZero() || !s.beats(w, o)) && !s.decided(i, o, all))
 		})
 	})
 }
@@ -240,7 +256,7 @@ func (s *solver[V]) decided(i int, o *Cell[V], all *Set) bool {
 	if o.Pattern.Covers(c.Pattern) {
 		return false
 	}
-	meet, ok := pathpattern.Intersect(c.Pattern, o.Pattern, s.b.Ways)
+	meet, ok := s.b.Cross(c.Pattern, o.Pattern)
 	return ok && !slices.ContainsFunc(meet, func(p pathpattern.Pattern) bool {
 		return !slices.ContainsFunc(all.Covering(p), func(j int) bool { return j != i && !s.gone[j] && s.beats(&s.cells[j], c) })
 	})

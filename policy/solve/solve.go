@@ -34,33 +34,38 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Budget bounds the cost of solving something. It is used up.
+// Budget bounds the work on one question about a policy, such as its robots.txt for a host. It is used up.
 type Budget struct {
-	Work     int  // steps: about as many pairs of patterns may be looked at
-	Ways     int  // patterns that it may take to say what two patterns both match
-	Added    int  // patterns that may be added for where two cross
-	Exceeded bool // something was left out
+	work int // steps, of about a tenth of a microsecond
 }
 
-// Spend takes steps from the work and reports whether there was enough of it.
+const allWork = 20_000_000
+
+// NewBudget returns a budget of a second or two, many times what the largest known files take.
+func NewBudget() *Budget { return &Budget{work: allWork} }
+
+// Spent returns the steps that were taken.
+func (b *Budget) Spent() int { return allWork - b.work }
+
+// Spend takes steps from the budget and reports whether there were enough of them.
 func (b *Budget) Spend(steps int) bool {
-	b.Work -= steps
-	b.Exceeded = b.Exceeded || b.Work < 0
-	return b.Work >= 0
+	b.work -= steps
+	return b.work >= 0
 }
 
-// Add takes n from the patterns that may be added and reports whether there were enough.
-func (b *Budget) Add(n int) bool {
-	b.Added -= n
-	b.Exceeded = b.Exceeded || b.Added < 0
-	return b.Added >= 0
-}
+// Exceeded reports whether there was too little.
+func (b *Budget) Exceeded() bool { return b.work < 0 }
 
-// Cross returns patterns that together match what p and q both match, none of which covers another. It fails beyond Ways.
+// ways is the number of patterns that it may take to say what two patterns both match.
+const ways = 16
+
+// Cross returns patterns that together match what p and q both match, none of which covers another. It fails if there
+// are too many, or the budget ends.
 func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
-	all, ok := pathpattern.Intersect(p, q, b.Ways)
-	b.Exceeded = b.Exceeded || !ok
-	return all, ok
+	if !b.Spend(p.Len()*q.Len()/32 + 1) {
+		return nil, false
+	}
+	return pathpattern.Intersect(p, q, ways)
 }
 
 // Pairs calls visit for every two of n() things that overlap, the later one first, including

@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 type obstacle struct {
@@ -133,8 +132,7 @@ func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	if narrow, ok := inner(p, q); ok {
 		return []pathpattern.Pattern{narrow}
 	}
-	b := solve.Budget{Ways: maxRegions}
-	all, ok := b.Cross(p, q)
+	all, ok := pathpattern.Intersect(p, q, maxRegions)
 	if !ok {
 		return nil
 	}

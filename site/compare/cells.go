@@ -56,6 +56,8 @@ func (c *comparison) cells(a, b *side) []cell {
 const (
 	maxCells = 20_000
 	maxTold  = 2_000
+
+	costOfState = 10 // of asking both policies, in the budget's steps
 )
 
 // walk finds the cells of two sides.
@@ -109,12 +111,13 @@ func (w *walk) reach(p pathpattern.Pattern, from *cell) {
 // expand reaches the cells where patterns that matter meet x. Those of a cell that differs are exceptions from it: what
 // differs in another way is reached from the statement that makes it so.
 func (w *walk) expand(x cell, matters func(pathpattern.Pattern) bool) {
-	for _, j := range w.set.Overlapping(x.at) {
+	overlapping := w.set.Overlapping(x.at)
+	for _, j := range overlapping {
 		switch {
 		case x.differs() && w.told > maxTold:
 			return
 		case !w.budget.Spend(1) || len(w.all) > maxCells:
-			w.budget.Exceeded = true
+			w.partial = true
 			return
 		}
 		p := w.given[j]
@@ -123,10 +126,11 @@ func (w *walk) expand(x cell, matters func(pathpattern.Pattern) bool) {
 		}
 		meet, ok := []pathpattern.Pattern{p}, true
 		if !x.at.Covers(p) {
-			meet, ok = pathpattern.Intersect(x.at, p, w.budget.Ways)
+			meet, ok = pathpattern.Intersect(x.at, p, maxCrossing)
 		}
-		w.budget.Exceeded = w.budget.Exceeded || !ok && !x.differs()
+		w.partial = w.partial || !ok && !x.differs()
 		for _, m := range meet {
+			w.budget.Spend(costOfState + len(overlapping)/4)
 			if _, ok := w.known[m]; ok || w.a.state(m) != x.old || w.b.state(m) != x.now {
 				w.reach(m, &x)
 			}

@@ -23,10 +23,9 @@ type Options struct {
 	Hosts []policy.Host
 }
 
-// The limits of a comparison bound what a hostile policy can cost.
+// The limits of a comparison bound what a hostile policy can cost, beside its budget.
 const (
 	maxHosts    = 500
-	maxSteps    = 20_000_000
 	maxCrossing = 64
 )
 
@@ -36,7 +35,7 @@ const (
 //	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
 //	new: disallow /a/b/   →
 func Decisions(old, now *policy.Policy, o Options) (changes []Change, complete bool) {
-	c := &comparison{old: old, now: now, at: o.Now, budget: solve.Budget{Work: maxSteps, Ways: maxCrossing}, done: map[string][]record{}, fill: filler(old, now)}
+	c := &comparison{old: old, now: now, at: o.Now, budget: solve.NewBudget(), done: map[string][]record{}, fill: filler(old, now)}
 	if c.at.IsZero() {
 		c.at = time.Now()
 	}
@@ -59,7 +58,7 @@ func Decisions(old, now *policy.Policy, o Options) (changes []Change, complete b
 		}
 	}
 	changes = c.changes(records, len(hosts))
-	return changes, complete && !c.budget.Exceeded
+	return changes, complete && !c.partial && !c.budget.Exceeded()
 }
 
 // hostsFor lists the hosts to compare. The host that neither policy names comes last, and is compared always.
@@ -74,7 +73,8 @@ func hostsFor(old, now *policy.Policy, o Options) []policy.Host {
 type comparison struct {
 	old, now *policy.Policy
 	at       time.Time
-	budget   solve.Budget
+	budget   *solve.Budget
+	partial  bool // something was left out
 	tokens   []string
 	kinds    map[string]string   // of tokens
 	perKind  map[string]int      // how many crawlers are of each

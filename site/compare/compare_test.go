@@ -306,3 +306,21 @@ func TestBounded(t *testing.T) {
 		})
 	}
 }
+
+// An exception from one path is none from another that it only crosses.
+func TestExceptionsOfOnePathAlone(t *testing.T) {
+	now := load(t, `rules:
+  - {for: Googlebot, intended: true, disallow: {crawl: "/*b$"}}
+  - {for: everyone, intended: true, allow: {crawl: "/*ba"}, disallow: {crawl: "/a*b"}}
+`)
+	changes, _ := compare.Decisions(load(t, "").Policy, now.Policy, compare.Options{})
+	var said []string
+	for _, c := range changes {
+		if c.Effect == compare.Loss {
+			said = append(said, fmt.Sprint(c.Crawlers, c.Paths, c.Except))
+		}
+	}
+	if want := []string{"[everyone] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video Googlebot] [/*b$] []"}; !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
+	}
+}

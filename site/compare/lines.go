@@ -105,7 +105,7 @@ func (c *comparison) spokenOf(patterns func(*policy.Rule) []pathpattern.Pattern)
 	all = given
 	for i := range given {
 		if all = append(all, c.crossings(given[i:i+1], given[i+1:])...); len(all) > maxSampled {
-			c.budget.Exceeded = true
+			c.partial = true
 			return all[:maxSampled]
 		}
 	}

@@ -141,7 +141,47 @@ func records(usage string, cells []cell, differ func(cell) bool, says func(state
 		o.except, o.already = widest(o.except), widest(o.already)
 		o.effect = effect(o, first)
 	}
-	return all
+	var apart []record
+	for i := range all {
+		apart = append(apart, all[i].apart()...)
+	}
+	return apart
+}
+
+// apart splits a record whose exceptions from one path could be taken for exceptions from another that they only cross:
+// what matches both changes.
+func (r *record) apart() (parts []record) {
+	for _, p := range r.paths {
+		i := slices.IndexFunc(parts, func(part record) bool {
+			return !slices.ContainsFunc(r.except, func(e pathpattern.Pattern) bool {
+				return slices.ContainsFunc(part.paths, func(q pathpattern.Pattern) bool {
+					return p.Covers(e) != q.Covers(e) && p.Overlaps(e) && q.Overlaps(e)
+				})
+			})
+		})
+		if i < 0 {
+			i = len(parts)
+			parts = append(parts, *r)
+			parts[i].paths, parts[i].except, parts[i].already = nil, nil, nil
+		}
+		parts[i].paths = append(parts[i].paths, p)
+	}
+	for i := range parts {
+		within := func(p pathpattern.Pattern) bool {
+			return slices.ContainsFunc(parts[i].paths, func(q pathpattern.Pattern) bool { return q.Covers(p) })
+		}
+		for _, e := range r.except {
+			if within(e) {
+				parts[i].except = append(parts[i].except, e)
+			}
+		}
+		for _, e := range r.already {
+			if within(e) {
+				parts[i].already = append(parts[i].already, e)
+			}
+		}
+	}
+	return parts
 }
 
 // maxCrossings bounds the patterns that crossings returns.
@@ -157,7 +197,8 @@ func (c *comparison) crossings(some, others []pathpattern.Pattern) (all []pathpa
 			if !p.Overlaps(q) || p.Covers(q) || q.Covers(p) {
 				continue
 			}
-			meet, _ := c.budget.Cross(p, q)
+			meet, ok := pathpattern.Intersect(p, q, maxCrossing)
+			c.partial = c.partial || !ok
 			all = append(all, meet...)
 		}
 	}

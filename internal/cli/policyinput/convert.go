@@ -11,7 +11,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
@@ -44,8 +43,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 		return nil, err
 	}
 	notes := slices.Clone(im.Notes)
-	_, problems := robotsserve.Render(c.file.Policy, "", robotsserve.Options{})
-	for _, p := range problems {
+	for _, p := range c.file.Effect.Robots.Check() {
 		if p.Severity != policy.Hint {
 			n := robotstxt.Note{Message: fmt.Sprintf("%s [%s]", p.Message, p.Code), Cause: p.Code}
 			if _, s := c.at(p.Pos); s != nil {

@@ -83,6 +83,8 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 	if raw.Note != "" {
 		in.Notes = append(in.Notes, robotstxt.Note{Message: raw.Note})
 	}
+	var s *site.Site
+	var ds policyfile.Diagnostics
 	text := raw.Data
 	if !isPolicyFile(raw.Name, raw.Data) {
 		in.Robots = append([]byte{}, raw.Data...)
@@ -93,11 +95,13 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 		case err != nil:
 			return nil, err
 		default:
-			text, in.Notes = c.Text, append(in.Notes, c.Notes...)
+			in.Notes = append(in.Notes, c.Notes...)
+			s, ds = site.New(c.File)
 		}
 	}
-	// Limits in time may have passed, and tests fail, of a policy that is compared.
-	s, ds := site.LoadWith(raw.Name, text, policyfile.Options{Accepted: true, Stored: true})
+	if s == nil && ds == nil { // limits in time may have passed, and tests fail, of a policy that is compared
+		s, ds = site.LoadWith(raw.Name, text, policyfile.Options{Accepted: true, Stored: true})
+	}
 	if s == nil {
 		return nil, fmt.Errorf("%w policy file:\n%w", ErrInvalid, ds)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // Questions are the answers of two robots.txt files to the questions of an independent reader.
@@ -87,14 +86,15 @@ func (in *Input) RobotsTxt(host string) []byte {
 	if in.Robots != nil {
 		return in.Robots
 	}
-	f, _ := robotsserve.Render(in.Policy, host, robotsserve.Options{})
-	return f.Body
+	text, _ := in.Site.Robots.Text(host)
+	return []byte(text)
 }
 
 // Judge asks about a robots.txt and the policy that it was converted to.
 func (c *Converted) Judge(name string, data []byte) *Questions {
 	p := c.File.Policy
-	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p}, "")
+	rendered, _ := c.File.Effect.Robots.Text("")
+	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
 }
 
 // Sentence says how many questions were asked, and how many have different answers.
