@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 // alarmSubject is the subject of [noAlarm].
@@ -71,7 +72,7 @@ var noneBlocked = claim.Register("none-blocked-unmeant", func(s blockedSubject) 
 		Fails:    len(all.unmeant) > 0,
 		Text:     plural(all.requests, "request", "requests") + " of verified search engines in the last 24 hours: none was blocked except where a rule says that this is intended",
 		Unjudged: "Whether verified search engines were blocked in the last 24 hours cannot be judged",
-		Matters:  func(claim.Gap) bool { return all.blocks },
+		Matters:  func(claim.Gap) bool { return all.blocks || !s.Requests.WasRead() },
 	}
 })
 
@@ -151,7 +152,7 @@ func means(r *policy.Rule) bool {
 type inForceSubject struct {
 	History claim.Known[*history] `gap:"history" what:"what was published cannot be read" close:"see Health"`
 	File    string
-	Tests   int // that passed
+	Tests   claim.Claim `gap:"-"`
 }
 
 var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
@@ -163,8 +164,8 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 	if live := h.live(); live != nil {
 		f.Fails = false
 		f.Text = fmt.Sprintf("%s of %s is in force since %s UTC", live.Label(), s.File, live.Since().UTC().Format("2 Jan 2006, 15:04"))
-		if s.Tests > 0 {
-			f.Text += "; " + plural(s.Tests, "test", "tests") + " of it passed when it was loaded"
+		if s.Tests.Holds() {
+			f.Text += "; " + s.Tests.Text() + " when it was loaded"
 		}
 	}
 	return f
@@ -197,9 +198,7 @@ func (v *view) inOrder() (all []claim.Claim) {
 		if h, err := v.history(); err == nil {
 			s.History = claim.Read(h, claim.Coverage{})
 		}
-		if !failingTests(v.Running.Warnings) {
-			s.Tests = len(v.Running.Spec().Expect)
-		}
+		s.Tests = policyfile.TestsPass(v.Running.Spec().Expect, v.Running.Warnings)
 		all = append(all, claim.Judge(inForce, s))
 	}
 	if v.store != nil {

@@ -114,20 +114,38 @@ func (d *healthData) lead(v *view) string {
 		return text + "The console of the server shows recorders, lists and storage, which are of all its sites."
 	}
 	text += sentence(v.recorded().Text()) + " "
-	stale, used := 0, 0
+	return text + sentences(d.listsCurrent())
+}
+
+// listsSubject is the subject of [listsCurrent].
+type listsSubject struct {
+	Used  claim.Known[int] `gap:"no-lists" what:"no list of addresses is in use, so no crawler is verified by one" close:"write verify lists in robots_policy"`
+	Stale int
+}
+
+// listsCurrent is the claim that no list of addresses or keys is out of date.
+var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Finding {
+	used, _ := s.Used.Get()
+	lists := plural(used, "list of addresses or keys", "lists of addresses and keys")
+	f := claim.Finding{Fails: s.Stale > 0, Text: "None of " + lists + " is out of date", Unjudged: "Whether lists are out of date cannot be judged"}
+	if f.Fails {
+		f.Text = fmt.Sprintf("%d of %s %s out of date", s.Stale, lists, map[bool]string{true: "is", false: "are"}[s.Stale == 1])
+	}
+	return f
+})
+
+// listsCurrent judges the lists in use.
+func (d *healthData) listsCurrent() claim.Claim {
+	var s listsSubject
+	used := 0
 	for _, l := range d.Lists {
 		used += map[bool]int{true: 1}[l.State != "not fetched"]
-		stale += map[bool]int{true: 1}[l.State == "stale"]
+		s.Stale += map[bool]int{true: 1}[l.State == "stale"]
 	}
-	switch {
-	case stale > 0:
-		text += fmt.Sprintf("%d of %s %s out of date.", stale, plural(used, "list of addresses or keys", "lists of addresses and keys"), map[bool]string{true: "is", false: "are"}[stale == 1])
-	case used > 0:
-		text += "None of " + plural(used, "list of addresses or keys", "lists of addresses and keys") + " is out of date."
-	default:
-		text += "No list of addresses is in use, so no crawler is verified by one."
+	if used > 0 {
+		s.Used = claim.Read(used, claim.Coverage{})
 	}
-	return text
+	return claim.Judge(listsCurrent, s)
 }
 
 // recorded is the claim that no request is missing.

@@ -77,7 +77,7 @@ func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 
 // failingTests reports whether a test of a running policy fails, which is a warning there.
 func failingTests(ds policyfile.Diagnostics) bool {
-	return slices.ContainsFunc(ds, func(d policyfile.Diagnostic) bool { return d.Code == "expectation-no-longer-holds" })
+	return slices.ContainsFunc(ds, func(d policyfile.Diagnostic) bool { return d.IsFailedTest() })
 }
 
 func (v *view) policyNotices() (all []notice) {

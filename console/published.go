@@ -200,8 +200,8 @@ func (v *view) auditNotices() (all []notice) {
 		switch {
 		case a.Err != nil:
 			all = append(all, notice{Screen: "published", Since: a.Since, Heading: "The audit of " + a.URL + " could not be carried out", Text: sentence(a.Err.Error()), Actions: see})
-		case a.Found.Faults() > 0:
-			text := plural(a.Found.Faults(), "error", "errors") + " seen from outside."
+		case a.Found.Errors() > 0:
+			text := plural(a.Found.Errors(), "error", "errors") + " seen from outside."
 			if i := slices.IndexFunc(a.Found.Findings, func(f audit.Finding) bool { return f.Severity == audit.Error }); i >= 0 {
 				text += " " + sentence(a.Found.Findings[i].Message)
 			}

@@ -172,3 +172,50 @@ func TestSearchGuard(t *testing.T) {
 		})
 	}
 }
+
+// A server that merges the site's own robots.txt is judged with it: by --merge, or as not known.
+func TestPublishOverTheSitesFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	allow := write("allow.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")
+	silent := write("silent.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n")
+	closed, open := write("closed.txt", "User-agent: *\nDisallow: /\n"), write("open.txt", "User-agent: *\nDisallow:\n")
+	config := func(merge string) string {
+		return write("caddy"+merge+".json", `{"storage": {"module": "file_system", "root": "`+dir+`/storage"}, "apps": {"http": {"servers": {"s": {"routes": [{"handle": [
+			{"handler": "robots_policy", "policy": "storage:site.yaml", "robots_txt": "`+merge+`"}]}]}}}}}`)
+	}
+	log := write("access.log", "")
+	if err := os.WriteFile(log, []byte(strings.Repeat(fmt.Sprintf("66.249.66.1 - - [%s] \"GET /a HTTP/1.1\" 200 1 \"-\" \"Googlebot/2.1\"\n", time.Now().Add(-time.Hour).Format("02/Jan/2006:15:04:05 -0700")), 3)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		out, errOut, _ := execute(publishCommand(), "", append(args, "--to", "storage:site.yaml", "--wait", "1ms", "--address", "127.0.0.1:1")...)
+		return out + errOut
+	}
+	if out := run(allow, "--config", config("merge"), "--yes"); !strings.Contains(out, "written to") {
+		t.Fatal(out)
+	}
+	for _, c := range []struct {
+		merge string
+		args  []string
+		want  string
+	}{
+		{"replace", nil, "Search engines lose nothing"},
+		{"merge", nil, "the site's own robots.txt of hosts that the policy does not name is not known"},
+		{"merge", []string{"--accept", "site-robots-txt"}, "Search engines lose nothing"},
+		{"merge", []string{"--merge", open}, "Search engines lose nothing"},
+		{"merge", []string{"--merge", closed}, "Search engines lose nearly a whole host"},
+		{"merge", []string{"--merge", closed, "--if-replay", log, "--max-search-loss", "3"}, "Googlebot: 3 requests of 1 path disallowed by the site's own robots.txt:2"},
+		{"merge", []string{"--merge", open, "--if-replay", log}, "Search engines lose none of their requests"},
+	} {
+		if out := run(append([]string{silent, "--config", config(c.merge), "--dry-run"}, c.args...)...); !strings.Contains(out, c.want) {
+			t.Errorf("robots_txt %s %v: want %q in\n%s", c.merge, c.args, c.want, out)
+		}
+	}
+}

@@ -42,7 +42,7 @@ type ActivityStore interface {
 	// CheckReload returns an error if the served version of a policy must not be replaced. It is a
 	// source.UndecidedError if this is not known now, and may be later. name is the name of the policy's source.
 	// Losses of the search engines in accepted do not count.
-	CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error
+	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 
 // Violations are the requests of crawlers that violate a robots.txt they had read, and the requests that
@@ -68,9 +68,9 @@ type Violation struct {
 }
 
 // CheckReload asks the store of the running configuration, if it has one.
-func CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error {
+func CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error {
 	if s := RunningStore(); s != nil {
-		return s.CheckReload(ctx, name, before, after, accepted)
+		return s.CheckReload(ctx, name, before, after, below, accepted)
 	}
 	return nil
 }
