@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
@@ -174,6 +175,7 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 // recordedSubject is the subject of [noneUnrecorded].
 type recordedSubject struct {
 	Recorders int
+	Missing   []string            // the recorders that did not record everything
 	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
 
@@ -184,7 +186,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	case s.Recorders == 0:
 		f.Fails, f.Text = true, "Nothing is recorded"
 	case missed > 0:
-		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded since the recorders were opened"
+		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded by "+english.List(s.Missing, "and")+" since the recorders were opened"
 	default:
 		f.Text = "No request is missing: neither in " + plural(s.Recorders, "recorder", "recorders") + " since the start, nor in the totals of the last 24 hours"
 	}

@@ -113,30 +113,6 @@ rules:
 	}
 }
 
-// Lists are only called current if some are in use and none is old.
-func TestListsAreCurrent(t *testing.T) {
-	for _, c := range []struct {
-		states string
-		want   claim.Outcome
-		says   string
-	}{
-		{"", claim.CannotBeJudged, "Whether lists are out of date cannot be judged"},
-		{"not fetched", claim.CannotBeJudged, "Whether lists are out of date cannot be judged"},
-		{"good,built in,not fetched", claim.Holds, "None of 2 lists of addresses and keys is out of date"},
-		{"good,stale", claim.Fails, "1 of 2 lists of addresses and keys is out of date"},
-	} {
-		var d healthData
-		for state := range strings.SplitSeq(c.states, ",") {
-			if state != "" {
-				d.Lists = append(d.Lists, listRow{State: state})
-			}
-		}
-		if got := d.listsCurrent(); got.Outcome() != c.want || got.Text() != c.says {
-			t.Errorf("%s: %v: %s", c.states, got.Outcome(), got.Text())
-		}
-	}
-}
-
 // A silent server is not said to have sent everything.
 func TestSentAll(t *testing.T) {
 	for _, c := range []struct {

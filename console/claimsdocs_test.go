@@ -84,7 +84,7 @@ var claimMatrix = map[string]judged{
 	"may-crawl":        {map[string]string{"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "blocking, limits, impostors and letter case of the server": "integration_test/agreement.TestAgreement", "an identity that cannot be proven": "site.TestMayCrawl"}, "it is about one page, one client and one policy; no traffic is part of it"},
 	"tests-pass":       {map[string]string{"tests that are not run again": "source.TestDatesAreAskedAgain", "the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "dates that pass": "source.TestDatesAreAskedAgain"}, "it is about the tests in one file under one program"},
 	"same-file":        {map[string]string{"crawlers that follow another's group": "internal/cli.TestDiff"}, "it is about two texts, read by a reader that shares no code with the program"},
-	"lists-current":    {map[string]string{"lists too old": "console.TestListsAreCurrent"}, "it is about the lists that the server has"},
+	"lists-current":    {map[string]string{"lists too old": "crawlers/identity.TestListsCurrent"}, "it is about the lists that the server has"},
 	"sent-all":         {map[string]string{"a silent or dead server, or unsent rows": "console.TestSentAll"}, "it is about one server and the fleet's database"},
 	"published":        {map[string]string{"a silent or dead server, or unsent rows": "internal/cli.TestConfirmation"}, "it is what servers answered about the text that was written"},
 	"audit-clean":      {map[string]string{"an outage": "audit.TestClean"}, "it is about what one client read from outside"},

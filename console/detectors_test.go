@@ -31,7 +31,7 @@ var detectors = map[string]string{
 	"incomplete-archive": "internal/cli.TestSearchGuard",
 	"last":               "internal/cli.TestVerifyEvidence",
 	"log-gap":            "internal/cli.TestVerifyEvidence",
-	"no-lists":           "console.TestListsAreCurrent",
+	"no-lists":           "crawlers/identity.TestListsCurrent",
 	"pages-not-read":     "audit.TestClean",
 	"tests-not-run":      "policyfile.TestTestsPass",
 	"unconfirmed":        "internal/cli.TestConfirmation",

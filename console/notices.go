@@ -234,20 +234,10 @@ func (v *view) listNotices() (all []notice) {
 		return nil
 	}
 	s := identity.CurrentStatus()
-	var stale []string
+	stale := s.Stale()
 	var since time.Time
-	for _, l := range s.Lists {
-		if l.Old != "" || l.Refreshed && (l.Error != "" || l.AsOf != nil && !l.Fresh) {
-			if len(stale) == 0 {
-				since = timeOf(l.ErrorSince)
-			}
-			stale = append(stale, l.URL)
-		}
-	}
-	for _, d := range s.Directories {
-		if d.Error != "" {
-			stale = append(stale, d.URL)
-		}
+	if i := slices.IndexFunc(s.Lists, func(l identity.ListStatus) bool { return l.IsStale() }); i >= 0 {
+		since = timeOf(s.Lists[i].ErrorSince)
 	}
 	if len(stale) > 0 {
 		effect := "no crawler is blocked because of it"

@@ -193,7 +193,7 @@ robots_policy {
 	// The console.
 	overview := adminGet(t, console, "/?days=7")
 	for _, want := range []string{
-		fmt.Sprintf(`<data value="%d">`, tr.requests), fmt.Sprintf(`<strong>In all</strong><strong class="n">%d<`, tr.violations),
+		fmt.Sprintf(`<data value="%d">`, tr.requests), `<strong>In all</strong><strong class="n">` + number(tr.violations) + "<",
 		english(tr.unread) + " requests of crawlers cannot be judged",
 	} {
 		if !strings.Contains(overview, want) {
@@ -241,6 +241,14 @@ robots_policy {
 	if tr.violations == 0 || tr.unread == 0 || tr.reads == 0 {
 		t.Error("the requests try nothing")
 	}
+}
+
+// number is a number on a page of the console.
+func number(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf(`<data value="%d">%s</data>`, n, english(n))
 }
 
 // english is a number with commas.

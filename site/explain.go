@@ -146,7 +146,9 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	e.Identity = s.explainIdentity(query, evidence[query.Crawler])
 	d, _ := s.crawling(query)
-	e.Unread = !known && d.Verdict == policy.Unstated // otherwise the file cannot change the answer
+	if e.Unread = !known && d.Verdict == policy.Unstated; e.Unread { // otherwise the file cannot change the answer
+		e.Expect = ""
+	}
 	return e
 }
 
