@@ -212,5 +212,5 @@ func (g Gap) String() string {
 	if g.Close != "" {
 		text += "; " + g.Close
 	}
-	return fmt.Sprintf("%s (to accept this: %s)", text, g.Name)
+	return text + "; or accept the gap " + g.Name
 }

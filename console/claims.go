@@ -181,7 +181,7 @@ type recordedSubject struct {
 
 var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) claim.Finding {
 	missed, _ := s.Recorded.Get()
-	f := claim.Finding{Unjudged: "Some requests of the last 24 hours are missing in the totals"}
+	f := claim.Finding{Unjudged: "The totals of the last 24 hours may be incomplete"}
 	switch {
 	case s.Recorders == 0:
 		f.Fails, f.Text = true, "Nothing is recorded"

@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 // lacking is a store with gaps.
@@ -74,7 +75,7 @@ func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v := viewOf(t, s, "")
 	v.store = broken{}
-	for _, c := range []claim.Claim{v.judgeReaders(3, 0), v.judgeBehavior(behavior{judged: 5}), v.recorded(), claim.Judge(noAlarm, alarmSubject{}), claim.Judge(noneBlocked, blockedSubject{}), claim.Judge(ready, readySubject{}), claim.Judge(inForce, inForceSubject{})} {
+	for _, c := range []claim.Claim{v.judgeReaders(3, 0), v.judgeBehavior(behavior{judged: 5}), v.recorded(), claim.Judge(noAlarm, alarmSubject{}), claim.Judge(noneBlocked, blockedSubject{}), claim.Judge(ready, readySubject{}), claim.Judge(inForce, inForceSubject{}), recorders.Look{}.Whole()} {
 		if c.Outcome() != claim.CannotBeJudged {
 			t.Errorf("%s, about what was not read: %v: %s", c.ID(), c.Outcome(), c.Text())
 		}

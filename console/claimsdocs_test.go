@@ -86,7 +86,7 @@ var claimMatrix = map[string]judged{
 	"same-file":        {map[string]string{"crawlers that follow another's group": "internal/cli.TestDiff"}, "it is about two texts, read by a reader that shares no code with the program"},
 	"lists-current":    {map[string]string{"lists too old": "crawlers/identity.TestListsCurrent"}, "it is about the lists that the server has"},
 	"sent-all":         {map[string]string{"a silent or dead server, or unsent rows": "console.TestSentAll"}, "it is about one server and the fleet's database"},
-	"published":        {map[string]string{"a silent or dead server, or unsent rows": "internal/cli.TestConfirmation"}, "it is what servers answered about the text that was written"},
+	"published":        {map[string]string{"a silent or dead server, or unsent rows": "internal/cli.TestConfirmation"}, "it repeats the answers of servers about one text"},
 	"audit-clean":      {map[string]string{"an outage": "audit.TestClean"}, "it is about what one client read from outside"},
 	"evidence-whole":   {map[string]string{"evidence restored or downloaded in part": "console.TestHealthVerifiesTheEvidence"}, "it is about the lines of a file and their signatures"},
 	"evidence-last":    {map[string]string{"evidence restored or downloaded in part": "internal/cli.TestVerifyEvidence"}, "it is about the end of a file"},

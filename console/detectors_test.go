@@ -47,7 +47,7 @@ var detectors = map[string]string{
 	"too-large":          "site/compare.TestBounded",
 	"traffic-ends":       "internal/cli.TestSearchGuard",
 	"unlogged-hosts":     "internal/cli.TestSearchGuard",
-	"unread":             "console.TestHealthVerifiesTheEvidence",
+	"unread":             "console.TestClaimsOfWhatCannotBeRead",
 	"unreadable-lines":   "internal/cli.TestSearchGuard",
 	"unsent-rows":        "activity/store.TestGapsOfAFleet",
 	"unsigned":           "internal/cli.TestVerifyEvidence",

@@ -22,7 +22,7 @@ type publishedData struct {
 	Versions []versionRow
 	Older    int
 	Readers  []reader
-	Known    int // crawlers among the readers, each identity by itself
+	Known    int // crawlers among the readers, counted for each identity
 	Behind   int
 
 	MoreReaders string // link

@@ -11,13 +11,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The codes of a test that fails, in a new text and in one that was accepted before.
+// The codes of a failing test, in a new text and in an accepted one.
 const (
 	codeTestFails    = "expectation-failed"
 	codeTestFailsNow = "expectation-no-longer-holds"
 )
 
-// notRun are the codes of tests that are not run, in a new text and in one that was accepted before.
+// notRun has the codes of tests that did not run, in a new text and in an accepted one.
 var notRun = []string{"too-many-rules", "more-than-allowed"}
 
 // IsFailedTest reports whether a diagnostic says that a test of the policy fails.

@@ -63,7 +63,7 @@ func (e *Explanation) MarshalJSON() ([]byte, error) {
 	}{(*fields)(e), e.May()})
 }
 
-// Blocked reports whether the server blocks a client of the identity that is assumed.
+// Blocked reports whether the server blocks a client of the assumed identity.
 func (e *Explanation) Blocked() bool {
 	if e.Identity != nil {
 		for _, o := range e.Identity.Outcomes {

@@ -69,7 +69,7 @@ type publishedSubject struct {
 	Confirmed       claim.Known[bool] `gap:"unconfirmed" what:"not every server has confirmed it" close:"see the log of the server"`
 }
 
-// published is the claim that servers have loaded a version that was written.
+// published is the claim that servers have loaded a new version.
 var published = claim.Register("published", func(s publishedSubject) claim.Finding {
 	f := claim.Finding{Text: "published as " + s.Name + ", in " + s.Place, Unjudged: "written to " + s.Place + "; not every server has confirmed it"}
 	if !s.hasLoaded() {

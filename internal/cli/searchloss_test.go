@@ -82,6 +82,7 @@ func TestSearchGuard(t *testing.T) {
 	}
 	line, _, _ := strings.Cut(string(text), " \"-\"")
 	cut := add(verified, "cut.log", line+"\n")
+	unreadable := add(verified, "unreadable.log", "66.249.66.1 - - [27/Nov\n")
 	claimed := log("unverified.log", googlebot, "203.0.113.9", full, time.Hour)
 	both := add(claimed, "both.log", `66.249.66.1 - - [`+at+`] "GET /robots.txt HTTP/1.1" 200 1 "-" "`+googlebot+"\"\n")
 	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
@@ -121,17 +122,18 @@ func TestSearchGuard(t *testing.T) {
 		{"some day", verified, 0, in, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", "Googlebot: 3 requests of 1 path not to be indexed"},
 		{"some day, as before", verified, 0, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-30}]}\n", in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", ""},
 		{"no search engine came", claimed, 0, in, out, ""},
-		{"a log without User-Agents", common, 3, in, out, "(to accept this: no-user-agents)"},
-		{"a compressed log that ends early", short, 9, in, out, "(to accept this: incomplete-archive)"},
+		{"a log without User-Agents", common, 3, in, out, "; or accept the gap no-user-agents"},
+		{"a compressed log that ends early", short, 9, in, out, "; or accept the gap incomplete-archive"},
 		{"a compressed log that ends early, and a policy that changes nothing", short, 0, in, in, ""},
 		{"a line that is cut", cut, 0, in, out, "Search engines lose 3 requests"},
-		{"a part of the log is missing", gap, 3, in, out, "(to accept this: no-traffic)"},
+		{"a line that cannot be read, and a loss within the limit", unreadable, 9, in, out, "; or accept the gap unreadable-lines"},
+		{"a part of the log is missing", gap, 3, in, out, "; or accept the gap no-traffic"},
 		{"by comparison, verified otherwise", "", 0, in, bogus, "not published"},
-		{"verified otherwise", verified, 0, in, bogus, "(to accept this: verified-otherwise)"},
+		{"verified otherwise", verified, 0, in, bogus, "; or accept the gap verified-otherwise"},
 		{"options of traffic without any", "", 3, in, in, "--max-search-loss is for --if-replay"},
-		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "3 requests of Googlebot without a host in the log; name the host with --host (to accept this: unlogged-hosts)"},
+		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "3 requests of Googlebot without a host in the log; name the host with --host; or accept the gap unlogged-hosts"},
 		{"behind a proxy", proxied, 0, in, out, "Googlebot: 3 requests of 1 path blocked"},
-		{"the log ends early", ended, 3, in, out, "(to accept this: traffic-ends)"},
+		{"the log ends early", ended, 3, in, out, "; or accept the gap traffic-ends"},
 		{"blocked", verified, 0, in, out, `Googlebot: 3 requests of 1 path blocked by line 4 (Googlebot); if it is meant to be so, write "intended: [blocks-search]" into the rule`},
 		{"more than may be lost", verified, 2, in, out, ", and the limit is 2"},
 		{"disallowed", verified, 0, in, ask, `Googlebot: 3 requests of 1 path disallowed by line 4 (everyone); if it is meant to be so, write "intended: [disallows-search]"`},

@@ -26,7 +26,7 @@ func (u *Unread) gap() claim.Gap {
 	if u.Host != "" {
 		of, ask = string(u.Host), string(u.Host)
 	}
-	g.What = "the site's own robots.txt of " + of + " is not known, and decides for " + named(u.Crawlers, maxNames) + " where the new policy no longer allows anything"
+	g.What = "the site's own robots.txt of " + of + " is not known, and decides for " + named(u.Crawlers, maxNames) + " where the new policy no longer allows crawling"
 	g.Close = "request /robots.txt of " + ask + " once, or give the file with --merge"
 	return g
 }
@@ -42,7 +42,7 @@ var closed = robotstxt.Parse([]byte("User-agent: *\nDisallow: /\n"))
 func over(old, now *site.Site, o Options) *Diff {
 	below, of := o.Below, map[[sha256.Size]byte][]policy.Host{}
 	var files []*robotstxt.File
-	alone, unread := []policy.Host{}, []policy.Host{} // hosts without a file; with one that is not known
+	alone, unread := []policy.Host{}, []policy.Host{} // hosts without a file, and with an unknown one
 	for _, h := range hostsFor(old.Policy, now.Policy, o) {
 		file, known := below(h.Example())
 		if !known && h.Wildcard() {
