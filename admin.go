@@ -250,7 +250,7 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 
 // served finds the upstream's robots.txt that a site merges.
 type served interface {
-	Upstream() func(host string) (below *robotstxt.File, known bool)
+	Upstream() site.Below
 }
 
 // chosenSnapshot returns the policy for a host that a request asks about.

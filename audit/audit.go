@@ -51,8 +51,8 @@ type Report struct {
 	Findings  []Finding  `json:"problems"`
 }
 
-// Faults counts the findings that are faults.
-func (r *Report) Faults() int { return r.count(Error) }
+// Errors counts the errors.
+func (r *Report) Errors() int { return r.count(Error) }
 
 func (r *Report) count(s Severity) (n int) {
 	for _, f := range r.Findings {

@@ -79,7 +79,7 @@ func TestAuditBudget(t *testing.T) {
 						Wait: func(context.Context, time.Duration) error { return nil },
 					})
 					t.Log(err)
-					if err == nil && p != nil && r.Faults() == 0 {
+					if err == nil && p != nil && r.Errors() == 0 {
 						t.Error("a robots.txt that is not the policy's has no error")
 					}
 				})

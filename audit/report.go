@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
@@ -103,24 +104,52 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "  what to do: %s\n", f.Fix)
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n", r.Summary())
-	if r.asNoCrawler() {
-		b.WriteString("Whether crawlers are blocked was not looked at: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages in their names.\n")
+	c := r.Clean()
+	fmt.Fprintf(&b, "\n%s\n", strings.Join(append([]string{c.Text()}, c.Details()...), "\n"))
+	for _, g := range c.Gaps() {
+		b.WriteString(g.Sentence() + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// cleanSubject is the subject of [clean].
+type cleanSubject struct {
+	Report claim.Known[*Report]
+}
+
+// clean is the claim that an audit found no error.
+var clean = claim.Register("audit-clean", func(s cleanSubject) claim.Finding {
+	r, _ := s.Report.Get()
+	f := claim.Finding{Fails: r.count(Error) > 0}
+	f.Text = fmt.Sprintf("%s, %s, %s", english.Count(r.count(Error), "error"), english.Count(r.count(Warning), "warning"), english.Count(r.count(Hint), "hint"))
+	f.Unjudged = f.Text
+	if r.asNoCrawler() {
+		f.Details = []string{"Whether crawlers are blocked was not looked at: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages in their names."}
+	}
+	return f
+})
+
 // asNoCrawler reports whether pages were only requested in the audit's own name.
 func (r *Report) asNoCrawler() bool {
+	return len(r.Pages) > 0 && !slices.ContainsFunc(r.Pages, func(p PageInfo) bool {
+		return slices.ContainsFunc(p.Readings, func(x Reading) bool { return x.Crawler != otherCrawler && x.Status != "" })
+	})
+}
+
+// Clean judges whether the audit found no error. A page that could not be read is a gap.
+func (r *Report) Clean() claim.Claim {
+	var c claim.Coverage
+	unanswered := 0
 	for _, p := range r.Pages {
-		for _, c := range p.Readings {
-			if c.Crawler != otherCrawler && c.Status != "" {
-				return false
-			}
+		for _, x := range p.Readings {
+			unanswered += map[bool]int{true: 1}[x.Crawler == otherCrawler && !x.fetched]
 		}
 	}
-	return len(r.Pages) > 0
+	if unanswered > 0 {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: "pages-not-read", What: english.Count(unanswered, "page") + " could not be read", Close: "see what the report says about them"})
+	}
+	return claim.Judge(clean, cleanSubject{claim.Read(r, c)})
 }
 
 // maxAlike bounds the addresses that are listed for one message.
@@ -148,16 +177,12 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	type fields Report
 	return json.Marshal(struct {
 		*fields
-		Faults           int  `json:"errors"`
-		Warning          int  `json:"warnings"`
-		Notices          int  `json:"hints"`
-		RefusalsLookedAt bool `json:"blocks_looked_at"` // pages were requested in the names of crawlers
-	}{(*fields)(r), r.count(Error), r.count(Warning), r.count(Hint), !r.asNoCrawler()})
-}
-
-// Summary counts the findings: "2 errors, 1 warning, 3 hints".
-func (r *Report) Summary() string {
-	return fmt.Sprintf("%s, %s, %s", english.Count(r.count(Error), "error"), english.Count(r.count(Warning), "warning"), english.Count(r.count(Hint), "hint"))
+		Faults           int         `json:"errors"`
+		Warning          int         `json:"warnings"`
+		Notices          int         `json:"hints"`
+		RefusalsLookedAt bool        `json:"blocks_looked_at"` // pages were requested in the names of crawlers
+		Clean            claim.Claim `json:"clean"`
+	}{(*fields)(r), r.count(Error), r.count(Warning), r.count(Hint), !r.asNoCrawler(), r.Clean()})
 }
 
 // String says how robots.txt was served.

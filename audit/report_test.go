@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // A finding on several pages is reported once, with the pages' addresses.
@@ -80,5 +82,26 @@ func TestWhichReaders(t *testing.T) {
 	}
 	if got, want := whichReaders(some, 5), "every crawler"; got != want {
 		t.Errorf("all: %q, want %q", got, want)
+	}
+}
+
+// An audit that could not read a page is not clean, and one with an error is not either.
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		fetched bool
+		found   []Finding
+		want    claim.Outcome
+	}{
+		{"all read", true, []Finding{{Severity: Warning}}, claim.Holds},
+		{"an error", true, []Finding{{Severity: Error}}, claim.Fails},
+		{"an error, and a page that was not read", false, []Finding{{Severity: Error}}, claim.Fails},
+		{"a page that was not read", false, nil, claim.CannotBeJudged},
+	} {
+		r := &Report{Pages: []PageInfo{{Readings: []Reading{{Crawler: otherCrawler, fetched: c.fetched}}}}, Findings: c.found}
+		if got := r.Clean(); got.Outcome() != c.want {
+			t.Errorf("%s: %v: %s", c.name, got.Outcome(), got.Text())
+		}
 	}
 }

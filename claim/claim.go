@@ -200,11 +200,17 @@ func (c Claim) MarshalJSON() ([]byte, error) {
 	}{c.id, c.Outcome().String(), c.text, c.details, c.gaps, c.accepted})
 }
 
+// Sentence returns the gap with the way to close it, for people who cannot accept it.
+func (g Gap) Sentence() string {
+	text := strings.TrimSuffix(g.What+"; "+g.Close, "; ")
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
 // String returns the gap with the way to close it and the name to accept it by.
 func (g Gap) String() string {
 	text := g.What
 	if g.Close != "" {
 		text += "; " + g.Close
 	}
-	return fmt.Sprintf("%s (to accept this: %s)", text, g.Name)
+	return text + "; or accept the gap " + g.Name
 }

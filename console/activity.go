@@ -30,6 +30,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -339,7 +340,7 @@ func (a *Activity) Violations(ctx context.Context, since time.Time, skip, limit 
 }
 
 // CheckReload implements recorders.ActivityStore.
-func (a *Activity) CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error {
+func (a *Activity) CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error {
 	if a.MaxSearchLoss == nil {
 		return nil
 	}
@@ -358,12 +359,17 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 		}
 	}
 	r, err := replay.Run(ctx, replay.Options{
-		New: after, Old: before, Stored: stored, StoreName: a.directory, Since: activity.Since(time.Now(), replay.LossPeriod),
+		New: after, Old: before, Below: below, Stored: stored, StoreName: a.directory, Since: activity.Since(time.Now(), replay.LossPeriod),
 	})
 	if err != nil {
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
-	return r.Keeps(*a.MaxSearchLoss, append(slices.Clone(accepted), a.AcceptGaps...)).Err()
+	c := r.Keeps(*a.MaxSearchLoss, append(slices.Clone(accepted), a.AcceptGaps...))
+	unread := func(g claim.Gap) bool { return g.Name == compare.GapUnread }
+	if c.Outcome() == claim.CannotBeJudged && slices.ContainsFunc(c.Gaps(), unread) { // the next request for it tells
+		return source.UndecidedError{Err: c.Err()}
+	}
+	return c.Err()
 }
 
 // Dropped returns the number of requests that were not recorded because the queue was full or the database

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -80,6 +81,9 @@ func ask(v *view) (*page, error) {
 
 // lead is the answer in a sentence.
 func (a *answered) lead() string {
+	if a.May().Outcome() == claim.CannotBeJudged {
+		return a.Sentences()
+	}
 	who := "An unknown crawler"
 	if a.Crawler != nil {
 		who = shorten(a.Crawler.Token)
@@ -101,17 +105,23 @@ func (a *answered) lead() string {
 
 // askLead answers for the front page, before something is asked.
 func (v *view) askLead(host string) string {
-	open, closed := 0, []string{}
+	open, unknown, closed := 0, 0, []string{}
 	for _, o := range v.others("", &url.URL{Scheme: "https", Host: host, Path: "/"}) {
-		if o.Verdict == "allowed" {
+		switch o.Verdict {
+		case "allowed":
 			open++
-		} else {
+		case "unknown":
+			unknown++
+		default:
 			closed = append(closed, o.Name)
 		}
 	}
-	text := fmt.Sprintf("The front page of %s is allowed for %d of the %d crawlers that are asked about most", host, open, open+len(closed))
+	text := fmt.Sprintf("The front page of %s is allowed for %d of the %d crawlers that are asked about most", host, open, open+unknown+len(closed))
 	if len(closed) > 0 {
 		text += ", and disallowed for " + english.List(closed, "and")
+	}
+	if unknown > 0 {
+		text += ". For " + plural(unknown, "of them", "of them") + " it cannot be judged, because the site's own robots.txt is not known yet"
 	}
 	return text + ". Ask about another crawler or page."
 }
@@ -158,13 +168,10 @@ func (v *view) answer(agent, address, from string) (*answered, error) {
 // explain answers a question and puts the verdict into words.
 func (v *view) explain(q site.Question) *answered {
 	a := &answered{Explanation: v.Running.Site.Explain(q)}
-	refused := false
-	if a.Identity != nil {
-		for _, o := range a.Identity.Outcomes {
-			refused = refused || o.Blocked && o.Identity == a.Identity.Assumed
-		}
-	}
+	refused := a.Blocked()
 	switch {
+	case a.May().Outcome() == claim.CannotBeJudged:
+		a.Verdict, a.Headline = "unstated", a.Sentences()
 	case refused && a.MayCrawl:
 		a.Verdict, a.Headline = "blocked", "The policy allows it, but the server blocks this client."
 	case refused:
@@ -198,15 +205,22 @@ func lineIn(place string) int {
 
 // others are the answers about the same page for crawlers that publishers ask about.
 func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
+	over, known := v.Running.Site, true
+	if v.Running.below != nil {
+		over, known = over.OverOf(v.Running.below, u.Host)
+	}
 	for _, name := range wellKnown {
-		id := v.Running.Site.Policy.Crawler(name)
+		id := over.Policy.Crawler(name)
 		if id == 0 || strings.EqualFold(name, agent) || len(all) == 6 {
 			continue
 		}
-		edge := v.Running.Site.Edge(policy.Query{Crawler: id, Host: u.Host, Path: pathpattern.Target(u), Now: v.Now, Identity: v.likely(id)})
+		edge := over.Edge(policy.Query{Crawler: id, Host: u.Host, Path: pathpattern.Target(u), Now: v.Now, Identity: v.likely(id)})
 		o := otherAnswer{Name: name, Verdict: wordOf(edge), Link: v.Link("ask", "agent", name, "url", u.String())}
-		if s := edge.Decision.Statement; s != nil {
+		if s := edge.Decision.Statement; s != nil && !edge.Decision.Rule.Fallback {
 			o.Line = s.Pos.Line
+		}
+		if !known && edge.Decision.Verdict == policy.Unstated {
+			o.Verdict = "unknown"
 		}
 		all = append(all, o)
 	}

@@ -286,31 +286,13 @@ func (v *view) check(d *changeData) error {
 
 // judge finds what search engines lose by the draft.
 func (v *view) judge(d *changeData) {
-	o := compare.Options{Hosts: hostsOf(v.may)}
-	old, now := v.over(v.Running.Site), v.over(d.Draft.site)
-	diff := compare.Sites(old, now, o)
+	diff := compare.Sites(v.Running.Site, d.Draft.site, compare.Options{Hosts: hostsOf(v.may), Below: v.Running.below})
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
 	if v.store != nil && !v.Running.first {
-		t := traffic{store: v.store, policy: v.Running.Name, hosts: v.may, shown: v.shown, days: v.ReplayDays()}
-		d.Replay = t.replay(v.ctx, old, now, v.Now)
+		t := traffic{store: v.store, policy: v.Running.Name, hosts: v.may, shown: v.shown, days: v.ReplayDays(), below: v.Running.below}
+		d.Replay = t.replay(v.ctx, v.Running.Site, d.Draft.site, v.Now)
 	}
 	d.Keeps = d.judgeKeeps(v)
-}
-
-// over puts the site's own robots.txt below a policy, where the server merges it and knows it.
-func (v *view) over(s *site.Site) *site.Site {
-	if v.Running.below == nil {
-		return s
-	}
-	file, _ := v.Running.below(v.MainHost())
-	if file == nil {
-		return s
-	}
-	over, err := s.Over(file)
-	if err != nil { // too large to be read: the policy alone is compared
-		return s
-	}
-	return over
 }
 
 // ReplayDays is over how many days a draft is replayed.

@@ -11,7 +11,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 // alarmSubject is the subject of [noAlarm].
@@ -71,7 +73,7 @@ var noneBlocked = claim.Register("none-blocked-unmeant", func(s blockedSubject) 
 		Fails:    len(all.unmeant) > 0,
 		Text:     plural(all.requests, "request", "requests") + " of verified search engines in the last 24 hours: none was blocked except where a rule says that this is intended",
 		Unjudged: "Whether verified search engines were blocked in the last 24 hours cannot be judged",
-		Matters:  func(claim.Gap) bool { return all.blocks },
+		Matters:  func(claim.Gap) bool { return all.blocks || !s.Requests.WasRead() },
 	}
 })
 
@@ -151,7 +153,7 @@ func means(r *policy.Rule) bool {
 type inForceSubject struct {
 	History claim.Known[*history] `gap:"history" what:"what was published cannot be read" close:"see Health"`
 	File    string
-	Tests   int // that passed
+	Tests   claim.Claim `gap:"-"`
 }
 
 var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
@@ -163,8 +165,8 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 	if live := h.live(); live != nil {
 		f.Fails = false
 		f.Text = fmt.Sprintf("%s of %s is in force since %s UTC", live.Label(), s.File, live.Since().UTC().Format("2 Jan 2006, 15:04"))
-		if s.Tests > 0 {
-			f.Text += "; " + plural(s.Tests, "test", "tests") + " of it passed when it was loaded"
+		if s.Tests.Holds() {
+			f.Text += "; " + s.Tests.Text() + " when it was loaded"
 		}
 	}
 	return f
@@ -173,17 +175,18 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 // recordedSubject is the subject of [noneUnrecorded].
 type recordedSubject struct {
 	Recorders int
+	Missing   []string            // the recorders that did not record everything
 	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
 
 var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) claim.Finding {
 	missed, _ := s.Recorded.Get()
-	f := claim.Finding{Unjudged: "Some requests of the last 24 hours are missing in the totals"}
+	f := claim.Finding{Unjudged: "The totals of the last 24 hours may be incomplete"}
 	switch {
 	case s.Recorders == 0:
 		f.Fails, f.Text = true, "Nothing is recorded"
 	case missed > 0:
-		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded since the recorders were opened"
+		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded by "+english.List(s.Missing, "and")+" since the recorders were opened"
 	default:
 		f.Text = "No request is missing: neither in " + plural(s.Recorders, "recorder", "recorders") + " since the start, nor in the totals of the last 24 hours"
 	}
@@ -197,9 +200,7 @@ func (v *view) inOrder() (all []claim.Claim) {
 		if h, err := v.history(); err == nil {
 			s.History = claim.Read(h, claim.Coverage{})
 		}
-		if !failingTests(v.Running.Warnings) {
-			s.Tests = len(v.Running.Spec().Expect)
-		}
+		s.Tests = policyfile.TestsPass(v.Running.Spec().Expect, v.Running.Warnings)
 		all = append(all, claim.Judge(inForce, s))
 	}
 	if v.store != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 // lacking is a store with gaps.
@@ -69,6 +70,25 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 	}
 }
 
+// A claim about something that could not be read does not hold.
+func TestClaimsOfWhatCannotBeRead(t *testing.T) {
+	s := startCaddyWith(t, testPolicy, t.TempDir())
+	v := viewOf(t, s, "")
+	v.store = broken{}
+	for _, c := range []claim.Claim{v.judgeReaders(3, 0), v.judgeBehavior(behavior{judged: 5}), v.recorded(), claim.Judge(noAlarm, alarmSubject{}), claim.Judge(noneBlocked, blockedSubject{}), claim.Judge(ready, readySubject{}), claim.Judge(inForce, inForceSubject{}), recorders.Look{}.Whole()} {
+		if c.Outcome() != claim.CannotBeJudged {
+			t.Errorf("%s, about what was not read: %v: %s", c.ID(), c.Outcome(), c.Text())
+		}
+	}
+	v = viewOf(t, s, "")
+	v.store = withoutPublications{runningStore("")}
+	for _, c := range v.inOrder() {
+		if c.ID() == "in-force" && c.Holds() {
+			t.Errorf("with a history that cannot be read: %s", c.Text())
+		}
+	}
+}
+
 // Intended is a property of a rule, not of its name: of two rules without names, one says that it means to block search
 // engines.
 func TestIntendedIsTheRuleItself(t *testing.T) {
@@ -91,5 +111,22 @@ rules:
 	recorded(t, s, blocked("/shop/a"), blocked("/shop/b"))
 	if body := get(t, s, "").Body.String(); !strings.Contains(body, "In the last 24 hours 2 requests of verified Googlebot were blocked") || strings.Contains(body, "none was blocked except") {
 		t.Errorf("what is not intended: %s", body)
+	}
+}
+
+// A silent server is not said to have sent everything.
+func TestSentAll(t *testing.T) {
+	for _, c := range []struct {
+		node store.Node
+		want claim.Outcome
+		says string
+	}{
+		{store.Node{Every: 30 * time.Second, Heard: time.Second}, claim.Holds, "yes"},
+		{store.Node{Every: 30 * time.Second, Heard: time.Second, Behind: time.Hour}, claim.Fails, "up to 60 minutes ago"},
+		{store.Node{Every: 30 * time.Second, Heard: time.Hour}, claim.CannotBeJudged, "not known: it is silent"},
+	} {
+		if got := (fleetNode{c.node}).Sent(); got.Outcome() != c.want || got.Text() != c.says {
+			t.Errorf("%+v: %v: %s", c.node, got.Outcome(), got.Text())
+		}
 	}
 }

@@ -29,7 +29,7 @@ var blindSpotNames = []string{
 	"no previous policy", "rules with the same name", "a version read by another identity", "robots.txt in another form", "evidence restored or downloaded in part", "an outage",
 }
 
-// judged says about one claim, for each blind spot, which test shows that it is seen, or that it is open. rest is the reason
+// judged says about one claim, for each blind spot, which test (its package and name) shows that it is seen, or that it is open. rest is the reason
 // why the others cannot matter.
 type judged struct {
 	cells map[string]string
@@ -40,50 +40,57 @@ const loads = "open: "
 
 var claimMatrix = map[string]judged{
 	"search-keeps": {map[string]string{
-		"unrecorded requests": "TestSearchKeeps", "rows folded or summed up": "TestSearchKeepsWithRowsThatLackData",
+		"unrecorded requests": "activity/replay.TestSearchKeeps", "rows folded or summed up": "activity/replay.TestSearchKeepsWithRowsThatLackData",
 		"a database put back or deleted":          loads + "a database cannot tell; the sentence names the first and the last day",
-		"a silent or dead server, or unsent rows": "TestSearchKeepsAgainstTheTruth",
-		"clocks apart":                              "TestGapsOfAFleet",
-		"traffic of another policy or host":         "TestReplayOfHostsAndDays",
-		"a period without traffic, or a first week": "TestSearchGuard", "a search engine that never came": "TestSearchKeeps",
-		"verified and unverified requests mixed": "TestSearchLossEqualsAnIndependentCount", "a log that is cut, of another format, or without User-Agents": "TestSearchGuard",
-		"blocking, limits, impostors and letter case of the server": "TestSearchLossEqualsAnIndependentCount",
-		"the site's own robots.txt":                                 "TestCommandsKnowTheFileBelow", "options of the Caddyfile": loads + "the command sees verify and merge only if they are given to it; a running server judges with its own",
-		"an identity that cannot be proven": "TestSearchGuard", "lists too old": loads + "replay asks the lists of the program as of the day of the request",
-		"crawlers that follow another's group": "TestSearchLossEqualsAnIndependentCount", "user-agent patterns that catch other crawlers": "TestSearchKeeps",
-		"another catalog": "TestSearchGuard", "dates that pass": "TestSearchGuard", "no previous policy": "TestSearchKeeps", "an outage": "TestSearchGuard",
-		"rules with the same name": "TestSearchLossEqualsAnIndependentCount",
+		"a silent or dead server, or unsent rows": "activity/replay.TestSearchKeepsAgainstTheTruth",
+		"clocks apart":                              "activity/store.TestGapsOfAFleet",
+		"traffic of another policy or host":         "console.TestReplayOfHostsAndDays",
+		"a period without traffic, or a first week": "internal/cli.TestSearchGuard", "a search engine that never came": "activity/replay.TestSearchKeeps",
+		"verified and unverified requests mixed": "activity/replay.TestSearchLossEqualsAnIndependentCount", "a log that is cut, of another format, or without User-Agents": "internal/cli.TestSearchGuard",
+		"blocking, limits, impostors and letter case of the server": "activity/replay.TestSearchLossEqualsAnIndependentCount",
+		"the site's own robots.txt":                                 "internal/cli.TestCommandsKnowTheFileBelow", "options of the Caddyfile": loads + "the command sees verify and merge only if they are given to it; a running server judges with its own",
+		"an identity that cannot be proven": "internal/cli.TestSearchGuard", "lists too old": loads + "replay asks the lists of the program as of the day of the request",
+		"crawlers that follow another's group": "activity/replay.TestSearchLossEqualsAnIndependentCount", "user-agent patterns that catch other crawlers": "activity/replay.TestSearchKeeps",
+		"another catalog": "internal/cli.TestSearchGuard", "dates that pass": "internal/cli.TestSearchGuard", "no previous policy": "activity/replay.TestSearchKeeps", "an outage": "internal/cli.TestSearchGuard",
+		"rules with the same name": "activity/replay.TestSearchLossEqualsAnIndependentCount",
 	}, "it is about rules and requests, not about what was read, published or signed"},
-	"ready": {map[string]string{"no previous policy": "TestSearchKeeps"}, "it has the gaps of search-keeps (TestReady), and its other conditions are about the draft alone"},
+	"ready": {map[string]string{"no previous policy": "activity/replay.TestSearchKeeps"}, "it has the gaps of search-keeps (TestReady), and its other conditions are about the draft alone"},
 	"nothing-changes": {map[string]string{
-		"settings without decisions": "TestEveryKeyIsCompared", "blocking, limits, impostors and letter case of the server": "TestEveryKeyIsCompared",
-		"user-agent patterns that catch other crawlers": "TestEveryKeyIsCompared", "crawlers that follow another's group": "TestEveryKeyIsCompared",
-		"the site's own robots.txt": "TestCommandsKnowTheFileBelow", "another catalog": "TestSearchLosesByCatalog",
+		"settings without decisions": "site/compare.TestEveryKeyIsCompared", "blocking, limits, impostors and letter case of the server": "site/compare.TestEveryKeyIsCompared",
+		"user-agent patterns that catch other crawlers": "site/compare.TestEveryKeyIsCompared", "crawlers that follow another's group": "site/compare.TestEveryKeyIsCompared",
+		"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "another catalog": "internal/caddyside/catalogstore.TestSearchLosesByCatalog",
 	}, "it compares two files under one program and one Caddyfile; no traffic, list, clock or server is part of it"},
 	"no-alarm": {map[string]string{
-		"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet",
-		"tests that are not run again": "TestDatesAreAskedAgain", "lists too old": "TestCheckSaysWhatCannotBeProven", "an identity that cannot be proven": "TestCheckSaysWhatCannotBeProven",
-		"evidence restored or downloaded in part": "TestHealthVerifiesTheEvidence",
+		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap", "clocks apart": "activity/store.TestGapsOfAFleet",
+		"tests that are not run again": "source.TestDatesAreAskedAgain", "lists too old": "internal/cli.TestCheckSaysWhatCannotBeProven", "an identity that cannot be proven": "internal/cli.TestCheckSaysWhatCannotBeProven",
+		"evidence restored or downloaded in part": "console.TestHealthVerifiesTheEvidence",
 		"a database put back or deleted":          loads + "a database cannot tell",
 	}, "it sums up notices, each of which has its own test; it says what was checked, not more"},
 	"none-blocked-unmeant": {map[string]string{
-		"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
-		"verified and unverified requests mixed": "TestClaimsAreOfOneIdentity", "rules with the same name": "TestIntendedIsTheRuleItself",
+		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap",
+		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rules with the same name": "console.TestIntendedIsTheRuleItself",
 	}, "it counts what servers recorded as blocked in 24 hours, whatever the file or the catalog said"},
-	"in-force":        {map[string]string{"an outage": "TestInForceOnlyAsRecorded", "tests that are not run again": "TestDatesAreAskedAgain"}, "it is what servers recorded each minute"},
-	"none-unrecorded": {map[string]string{"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap", "clocks apart": "TestGapsOfAFleet"}, "it is about the recorders alone"},
+	"in-force":        {map[string]string{"an outage": "activity/store.TestInForceOnlyAsRecorded", "tests that are not run again": "source.TestDatesAreAskedAgain"}, "it is what servers recorded each minute"},
+	"none-unrecorded": {map[string]string{"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap", "clocks apart": "activity/store.TestGapsOfAFleet"}, "it is about the recorders alone"},
 	"has-read": {map[string]string{
-		"a version read by another identity": "TestClaimsAreOfOneIdentity", "robots.txt in another form": "TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "TestClaimsAreOfOneIdentity",
-		"a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
+		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
+		"a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap",
 	}, "it is about the robots.txt that crawlers fetched, by its text as it was sent"},
 	"obeyed": {map[string]string{
-		"a version read by another identity": "TestClaimsAreOfOneIdentity", "robots.txt in another form": "TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "TestClaimsAreOfOneIdentity",
-		"unrecorded requests": "TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "TestNothingReassuresAboveAGap",
-		"an identity that cannot be proven": "TestClaimsAreOfOneIdentity",
+		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
+		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap",
+		"an identity that cannot be proven": "console.TestClaimsAreOfOneIdentity",
 	}, "it compares each request with the text that this identity had fetched before"},
-	"evidence-whole":   {map[string]string{"evidence restored or downloaded in part": "TestHealthVerifiesTheEvidence"}, "it is about the lines of a file and their signatures"},
-	"evidence-last":    {map[string]string{"evidence restored or downloaded in part": "TestVerifyEvidence"}, "it is about the end of a file"},
-	"evidence-excerpt": {map[string]string{"evidence restored or downloaded in part": "TestEvidenceDownload"}, "it is about a file and its signature"},
+	"may-crawl":        {map[string]string{"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "blocking, limits, impostors and letter case of the server": "integration_test/agreement.TestAgreement", "an identity that cannot be proven": "site.TestMayCrawl"}, "it is about one page, one client and one policy; no traffic is part of it"},
+	"tests-pass":       {map[string]string{"tests that are not run again": "source.TestDatesAreAskedAgain", "the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "dates that pass": "source.TestDatesAreAskedAgain"}, "it is about the tests in one file under one program"},
+	"same-file":        {map[string]string{"crawlers that follow another's group": "internal/cli.TestDiff"}, "it is about two texts, read by a reader that shares no code with the program"},
+	"lists-current":    {map[string]string{"lists too old": "crawlers/identity.TestListsCurrent"}, "it is about the lists that the server has"},
+	"sent-all":         {map[string]string{"a silent or dead server, or unsent rows": "console.TestSentAll"}, "it is about one server and the fleet's database"},
+	"published":        {map[string]string{"a silent or dead server, or unsent rows": "internal/cli.TestConfirmation"}, "it repeats the answers of servers about one text"},
+	"audit-clean":      {map[string]string{"an outage": "audit.TestClean"}, "it is about what one client read from outside"},
+	"evidence-whole":   {map[string]string{"evidence restored or downloaded in part": "console.TestHealthVerifiesTheEvidence"}, "it is about the lines of a file and their signatures"},
+	"evidence-last":    {map[string]string{"evidence restored or downloaded in part": "internal/cli.TestVerifyEvidence"}, "it is about the end of a file"},
+	"evidence-excerpt": {map[string]string{"evidence restored or downloaded in part": "console.TestEvidenceDownload"}, "it is about a file and its signature"},
 }
 
 // TestClaimsPage holds the table of claims and blind spots against the claims that the program can make, and against the
@@ -106,7 +113,8 @@ func TestClaimsPage(t *testing.T) {
 			case !known[cell]:
 				t.Errorf("%s: there is no test %s", c.Name, cell)
 			default:
-				fmt.Fprintf(&b, "| %s | `%s` |\n", spot, cell)
+				pkg, name, _ := strings.Cut(cell, ".Test")
+				fmt.Fprintf(&b, "| %s | `%s` in `%s` |\n", spot, "Test"+name, pkg)
 			}
 		}
 		fmt.Fprintf(&b, "| all others | cannot matter: %s |\n\n", m.rest)
@@ -135,7 +143,7 @@ func TestClaimsPage(t *testing.T) {
 	}
 }
 
-// testsOfTheModule returns the names of all tests.
+// testsOfTheModule returns the packages and names of all tests, such as site/compare.TestEveryKeyIsCompared.
 func testsOfTheModule(t *testing.T) map[string]bool {
 	t.Helper()
 	all, test := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
@@ -145,7 +153,7 @@ func testsOfTheModule(t *testing.T) map[string]bool {
 		}
 		text, err := os.ReadFile(path)
 		for _, m := range test.FindAllStringSubmatch(string(text), -1) {
-			all[m[1]] = true
+			all[strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")+"."+m[1]] = true
 		}
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // ClickHouse is the database in which the servers of a fleet add up what they have stored,
@@ -130,16 +131,30 @@ type fleetNode struct{ store.Node }
 // HeardAgo is the time since it last sent something.
 func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + " ago" }
 
-// Sent says up to when it has sent everything.
-func (n fleetNode) Sent() string {
-	ago, known := n.SentUntil()
-	switch {
-	case !known:
-		return "not known: it is silent"
-	case n.Behind < 2*time.Minute:
-		return "yes"
+// sentSubject is the subject of [sentAll].
+type sentSubject struct {
+	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"start it with its database, or find out why it does not reach the fleet's database"`
+	Ago    time.Duration              // up to when it has sent everything
+}
+
+// sentAll is the claim that a server of the fleet has sent all of its requests.
+var sentAll = claim.Register("sent-all", func(s sentSubject) claim.Finding {
+	behind, _ := s.Behind.Get()
+	f := claim.Finding{Text: "yes", Unjudged: "not known: it is silent", Fails: behind >= 2*time.Minute}
+	if f.Fails {
+		f.Text = "up to " + lag(s.Ago) + " ago"
 	}
-	return "up to " + lag(ago) + " ago"
+	return f
+})
+
+// Sent judges whether the server has sent everything.
+func (n fleetNode) Sent() claim.Claim {
+	ago, known := n.SentUntil()
+	s := sentSubject{Ago: ago}
+	if known {
+		s.Behind = claim.Read(n.Behind, claim.Coverage{})
+	}
+	return claim.Judge(sentAll, s)
 }
 
 // nodes are the servers that send to the fleet's database, nil where there is none.

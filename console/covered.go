@@ -72,7 +72,7 @@ func (v *view) coverageNotices() (all []notice) {
 		return []notice{{Screen: "health", Heading: "It is not known whether all requests were recorded", Text: sentence(firstLine(err.Error())), Actions: see}}
 	}
 	for _, g := range c.Gaps {
-		all = append(all, notice{Screen: "health", Since: g.From, Heading: strings.TrimSuffix(sentence(g.What), "."), Text: sentence("the totals are too low by what is missing; the site itself was not slowed. To close this: " + g.Close), Actions: see})
+		all = append(all, notice{Screen: "health", Since: g.From, Heading: strings.TrimSuffix(sentence(g.What), "."), Text: sentence("until then, the totals lack requests or have them at wrong times; the site itself was not slowed. What to do: " + g.Close), Actions: see})
 	}
 	return all
 }

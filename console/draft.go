@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -39,6 +40,7 @@ type draft struct {
 	Diagnostics policyfile.Diagnostics
 	Tests       []testResult
 	Failing     int
+	TestsPass   claim.Claim
 	Errors      int
 	Warnings    int
 }
@@ -50,12 +52,6 @@ type testResult struct {
 	Passes  bool
 	Message string
 }
-
-// The codes of a test that fails, in a new text and in one that was accepted before.
-const (
-	codeTestFails    = "expectation-failed"
-	codeTestFailsNow = "expectation-no-longer-holds"
-)
 
 var (
 	errTooLong  = fmt.Errorf("the draft is longer than %d KiB", maxDraft>>10)
@@ -101,7 +97,7 @@ func newDraft(name, text string) *draft {
 	d := new(draft)
 	var all policyfile.Diagnostics
 	d.site, all = site.LoadWith(name, []byte(text), policyfile.Options{Accepted: true})
-	failing := func(x policyfile.Diagnostic) bool { return x.Code == codeTestFails || x.Code == codeTestFailsNow }
+	failing := func(x policyfile.Diagnostic) bool { return x.IsFailedTest() }
 	if slices.ContainsFunc(all, failing) {
 		// As warnings they are summed up; as errors each is there.
 		if _, strict := policyfile.Load(name, []byte(text)); slices.ContainsFunc(strict, failing) {
@@ -129,6 +125,7 @@ func newDraft(name, text string) *draft {
 		}
 		d.Tests = append(d.Tests, t)
 	}
+	d.TestsPass = policyfile.TestsPass(d.site.Policy.Spec().Expect, all)
 	return d
 }
 

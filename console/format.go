@@ -142,7 +142,7 @@ var verdicts = map[string]verdict{
 	"blocked": {"v-blocked", "Blocked"}, "would": {"v-would", "Would be blocked"}, "unlisted": {"v-unlisted", "Unlisted"},
 	"unstated": {"v-unverified", "Not stated"}, "disallowed": {"v-disallowed", "Disallowed"}, "would_block": {"v-would", "Would be blocked"},
 	"limited": {"v-blocked", "Limited"}, "would_limit": {"v-would", "Would be limited"}, "impostor": {"v-impostor", "Impostor"}, "verified": {"v-verified", "Verified"},
-	"unverified": {"v-unverified", "Unverified"},
+	"unverified": {"v-unverified", "Unverified"}, "unknown": {"v-unverified", "Not known yet"},
 }
 
 // verdictOf is the markup of a verdict, by its name in code.

@@ -4,7 +4,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -114,27 +113,19 @@ func (d *healthData) lead(v *view) string {
 		return text + "The console of the server shows recorders, lists and storage, which are of all its sites."
 	}
 	text += sentence(v.recorded().Text()) + " "
-	stale, used := 0, 0
-	for _, l := range d.Lists {
-		used += map[bool]int{true: 1}[l.State != "not fetched"]
-		stale += map[bool]int{true: 1}[l.State == "stale"]
-	}
-	switch {
-	case stale > 0:
-		text += fmt.Sprintf("%d of %s %s out of date.", stale, plural(used, "list of addresses or keys", "lists of addresses and keys"), map[bool]string{true: "is", false: "are"}[stale == 1])
-	case used > 0:
-		text += "None of " + plural(used, "list of addresses or keys", "lists of addresses and keys") + " is out of date."
-	default:
-		text += "No list of addresses is in use, so no crawler is verified by one."
-	}
-	return text
+	status := identity.CurrentStatus()
+	return text + sentences(status.ListsCurrent())
 }
 
 // recorded is the claim that no request is missing.
 func (v *view) recorded() claim.Claim {
 	var s recordedSubject
 	var missed uint64
-	recorders.Running().Dropped(func(_ string, n uint64) { s.Recorders, missed = s.Recorders+1, missed+n })
+	recorders.Running().Dropped(func(name string, n uint64) {
+		if s.Recorders, missed = s.Recorders+1, missed+n; n > 0 {
+			s.Missing = append(s.Missing, name)
+		}
+	})
 	if c, err := v.coverage(v.Now.Add(-24*time.Hour), v.Now); err == nil {
 		s.Recorded = claim.Read(missed, c)
 	}
@@ -163,7 +154,7 @@ func (d *healthData) addLists(v *view) {
 	for _, l := range s.Lists {
 		row := listRow{Of: cmp.Or(owners[l.URL], l.URL), How: "address list", Entries: l.Entries, AsOf: timeOf(l.AsOf), State: "good", Problem: l.Incomplete}
 		switch {
-		case l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil):
+		case l.IsStale():
 			row.State, row.Problem = "stale", cmp.Or(l.Error, l.Old)
 		case l.AsOf == nil:
 			row.State = "not fetched"

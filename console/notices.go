@@ -77,7 +77,7 @@ func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
 
 // failingTests reports whether a test of a running policy fails, which is a warning there.
 func failingTests(ds policyfile.Diagnostics) bool {
-	return slices.ContainsFunc(ds, func(d policyfile.Diagnostic) bool { return d.Code == "expectation-no-longer-holds" })
+	return slices.ContainsFunc(ds, func(d policyfile.Diagnostic) bool { return d.IsFailedTest() })
 }
 
 func (v *view) policyNotices() (all []notice) {
@@ -243,20 +243,10 @@ func (v *view) listNotices() (all []notice) {
 		return nil
 	}
 	s := identity.CurrentStatus()
-	var stale []string
+	stale := s.Stale()
 	var since time.Time
-	for _, l := range s.Lists {
-		if l.Old != "" || l.Refreshed && (l.Error != "" || l.AsOf != nil && !l.Fresh) {
-			if len(stale) == 0 {
-				since = timeOf(l.ErrorSince)
-			}
-			stale = append(stale, l.URL)
-		}
-	}
-	for _, d := range s.Directories {
-		if d.Error != "" {
-			stale = append(stale, d.URL)
-		}
+	if i := slices.IndexFunc(s.Lists, func(l identity.ListStatus) bool { return l.IsStale() }); i >= 0 {
+		since = timeOf(s.Lists[i].ErrorSince)
 	}
 	if len(stale) > 0 {
 		effect := "no crawler is blocked because of it"

@@ -403,7 +403,7 @@ func TestDraftOverTheSitesOwnRobotsTxt(t *testing.T) {
 		v.Running.below = func(string) (*robotstxt.File, bool) { return below, true }
 		old, _ := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n"))
 		now, _ := site.Load("site.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow: {train-ai: /}\n"))
-		got := (&changeData{Losses: compare.Sites(v.over(old), v.over(now), compare.Options{}).Losses}).judgeKeeps(v)
+		got := (&changeData{Losses: compare.Sites(old, now, compare.Options{Below: v.Running.below}).Losses}).judgeKeeps(v)
 		if want := map[bool]claim.Outcome{true: claim.Holds, false: claim.Fails}[below == nil]; got.Outcome() != want {
 			t.Errorf("with a file: %v: %s %q", below != nil, got.Text(), got.Lines())
 		}

@@ -35,8 +35,8 @@ func (v *view) publishBox(d *changeData) publishBox {
 		good = "No errors, apart from the tests"
 	}
 	add(d.Draft.Errors-d.Draft.Failing <= 0, good, plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
-	if len(d.Draft.Tests) > 0 {
-		add(d.Draft.Failing == 0 || d.Returns == source.Undo, "All "+plural(len(d.Draft.Tests), "test", "tests")+" pass", plural(d.Draft.Failing, "test fails", "tests fail"))
+	if c := d.Draft.TestsPass; c.Made() {
+		add(c.Holds() || d.Returns == source.Undo, c.Text(), sentences(c))
 	}
 	if unknown := edit.UnknownCrawlers(d.Draft.Diagnostics, v.Running.Warnings); len(unknown) > 0 {
 		add(false, "", "line "+strconv.Itoa(unknown[0].Pos.Line)+": "+unknown[0].Message)

@@ -22,6 +22,7 @@ type publishedData struct {
 	Versions []versionRow
 	Older    int
 	Readers  []reader
+	Known    int // crawlers among the readers, counted for each identity
 	Behind   int
 
 	MoreReaders string // link
@@ -82,7 +83,7 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 		return "No policy is loaded."
 	}
 	text := live.Label() + " is in force since " + live.Since().Format("2 Jan 2006, 15:04") + " UTC."
-	if n := len(d.Readers); n > 0 {
+	if n := d.Known; n > 0 {
 		text += " " + sentences(v.judgeReaders(n, d.Behind))
 	}
 	return text
@@ -163,7 +164,7 @@ func (v *view) readers(d *publishedData, h *history) map[string]map[clientID]boo
 		}
 		d.Readers = append(d.Readers, row)
 	}
-	d.Behind = len(behind)
+	d.Behind, d.Known = len(behind), len(seen)
 	rank := map[bool]int{false: 0, true: 1}
 	slices.SortStableFunc(d.Readers, func(a, b reader) int {
 		return cmp.Or(rank[a.Current]-rank[b.Current], b.Last.Compare(a.Last))
@@ -200,8 +201,8 @@ func (v *view) auditNotices() (all []notice) {
 		switch {
 		case a.Err != nil:
 			all = append(all, notice{Screen: "published", Since: a.Since, Heading: "The audit of " + a.URL + " could not be carried out", Text: sentence(a.Err.Error()), Actions: see})
-		case a.Found.Faults() > 0:
-			text := plural(a.Found.Faults(), "error", "errors") + " seen from outside."
+		case a.Found.Errors() > 0:
+			text := plural(a.Found.Errors(), "error", "errors") + " seen from outside."
 			if i := slices.IndexFunc(a.Found.Findings, func(f audit.Finding) bool { return f.Severity == audit.Error }); i >= 0 {
 				text += " " + sentence(a.Found.Findings[i].Message)
 			}

@@ -38,13 +38,14 @@ type behavior struct{ judged, violations, blocked int64 }
 var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 	n, _ := s.Counts.Get()
 	f := claim.Finding{Text: "It obeyed every robots.txt that it had read", Unjudged: "It obeyed every robots.txt that it had read, as far as its requests are known"}
+	if n.judged == 0 {
+		f.Unjudged = "Whether it obeyed cannot be judged"
+	}
 	switch violations := plural(n.violations, "violation", "violations"); {
 	case n.violations > 0 && n.blocked == n.violations:
 		f.Fails, f.Text = true, "It asks for disallowed pages: "+violations+", all blocked"
 	case n.violations > 0:
 		f.Fails, f.Text = true, "It fetches disallowed pages: "+violations+", "+english.Number(n.blocked)+" of them blocked"
-	case n.judged == 0:
-		f.Fails, f.Text = true, "Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known"
 	}
 	return f
 })
@@ -62,6 +63,9 @@ func (v *view) judgeReaders(readers, behind int) claim.Claim {
 func (v *view) judgeBehavior(n behavior) claim.Claim {
 	var s behaviorSubject
 	if c, err := v.coverage(v.span()); err == nil {
+		if n.judged == 0 {
+			c.Gaps = append(c.Gaps, claim.Gap{Name: "no-robots-txt-read", What: "it had read no robots.txt here, as far as this is known"})
+		}
 		s.Counts = claim.Read(n, c)
 	}
 	return claim.Judge(obeyed, s)

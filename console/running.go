@@ -9,7 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -17,9 +17,9 @@ import (
 type running struct {
 	*source.Snapshot
 	Name     string
-	document *source.Document                                      // nil: a file of one host
-	below    func(host string) (below *robotstxt.File, known bool) // see site.Question
-	first    bool                                                  // there is no policy yet: it is empty
+	document *source.Document // nil: a file of one host
+	below    site.Below
+	first    bool // there is no policy yet: it is empty
 }
 
 // Spec is the parsed policy.

@@ -196,6 +196,10 @@ func wordOf(v site.Verdict) string {
 func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVerdict) {
 	all := make([]cellVerdict, 0, len(s.probes))
 	word := ""
+	over, known := v.Running.Site, true
+	if v.Running.below != nil && u == policy.Crawl {
+		over, known = over.OverOf(v.Running.below, s.Host)
+	}
 	for _, p := range s.probes {
 		var says site.Verdict
 		q := policy.Query{Crawler: a.id, Identity: a.identity, Host: s.Host, Path: pathpattern.NormalizePath(p.path), Usage: u, Now: v.Now}
@@ -203,13 +207,17 @@ func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVer
 		case u != policy.Crawl:
 			says.Decision = v.Running.Site.Policy.Decide(q)
 		case a.id == 0:
-			says.Decision = v.Running.Site.Crawling(q)
+			says.Decision = over.Crawling(q)
 		default:
-			says = v.Running.Site.Edge(q)
+			says = over.Edge(q)
 		}
 		c := cellVerdict{p, wordOf(says), says.Decision}
-		if u != policy.Crawl && says.Decision.Verdict == policy.Unstated {
+		switch {
+		case says.Decision.Verdict != policy.Unstated:
+		case u != policy.Crawl:
 			c.Verdict = "unstated"
+		case !known:
+			c.Verdict = "unknown"
 		}
 		switch {
 		case word == "":

@@ -37,6 +37,7 @@ type traffic struct {
 	hosts  []string
 	shown  func(claim.Coverage) claim.Coverage // leaves out what the person may not know
 	days   int
+	below  site.Below
 }
 
 // replay decides the requests of the last days again.
@@ -48,7 +49,7 @@ func (t *traffic) replay(ctx context.Context, old, draft *site.Site, now time.Ti
 	var report *replay.Report
 	if err == nil {
 		report, err = replay.Run(ctx, replay.Options{
-			New: draft, Old: old, Hosts: hostsOf(t.hosts), Stored: t.rows(versions), StoreName: "the activity database", Workers: 1,
+			New: draft, Old: old, Below: t.below, Hosts: hostsOf(t.hosts), Stored: t.rows(versions), StoreName: "the activity database", Workers: 1,
 			Since: since(now, days), Until: now.Add(time.Hour),
 		})
 	}

@@ -4,7 +4,6 @@ package console
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -54,20 +53,27 @@ func (a *answer) isOld() bool { return time.Since(a.at) > answersFor }
 
 var answers = struct {
 	sync.Mutex
-	by map[string]*answer
-}{by: map[string]*answer{}}
+	by map[asked]*answer
+}{by: map[asked]*answer{}}
+
+// asked is a question to a database. It holds the recorder, whose address another one could have otherwise, with the
+// answers of the former.
+type asked struct {
+	of          *Activity
+	node, query string
+}
 
 // totals answers a question. An answer, also one that is being computed, is used again for a moment.
 func (v *view) totals(q store.Query) ([]store.Row, error) {
 	if v.store == nil {
 		return nil, nil
 	}
-	key := fmt.Sprintf("%p %q %s", runningActivity(), v.node, q.Key())
+	key := asked{runningActivity(), v.node, q.Key()}
 	answers.Lock()
 	a := answers.by[key]
 	asks := a == nil || a.isOld()
 	if asks {
-		maps.DeleteFunc(answers.by, func(_ string, a *answer) bool { return a.isOld() })
+		maps.DeleteFunc(answers.by, func(_ asked, a *answer) bool { return a.isOld() })
 		if len(answers.by) >= maxAnswers {
 			clear(answers.by)
 		}

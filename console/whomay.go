@@ -99,19 +99,27 @@ func whoMay(v *view) (*page, error) {
 
 // lead counts the crawlers of the page that may do everything, and nothing.
 func (d *whoMayData) lead() string {
-	all, none := 0, 0
+	all, none, unknown := 0, 0, 0
 	for _, r := range d.Rows {
-		open := 0
+		open, notKnown := 0, 0
 		for _, c := range r.Cells {
 			open += map[string]int{"Allowed": 1, "Not stated": 1}[c.Verdict.Word]
+			notKnown += map[bool]int{true: 1}[c.Verdict == verdicts["unknown"]]
 		}
-		if open == len(r.Cells) {
+		switch {
+		case notKnown > 0:
+			unknown++
+		case open == len(r.Cells):
 			all++
-		} else if open == 0 {
+		case open == 0:
 			none++
 		}
 	}
-	return fmt.Sprintf("Of %s here, %d may %s every section, %d none, and %d some. A cell opens the rule behind it.", plural(d.Shown, "crawler", "crawlers"), all, d.Usage, none, d.Shown-all-none)
+	text := fmt.Sprintf("Of %s here, %d may %s every section, %d none, and %d some. ", plural(d.Shown, "crawler", "crawlers"), all, d.Usage, none, d.Shown-all-none-unknown)
+	if unknown > 0 {
+		text += "For " + plural(unknown, "crawler", "crawlers") + " it cannot be judged, because the site's own robots.txt is not known yet: request /robots.txt of the host once. "
+	}
+	return text + "A cell opens the rule behind it."
 }
 
 // addRow evaluates a row of the grid, and opens its cell if it was chosen.

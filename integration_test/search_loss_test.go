@@ -85,3 +85,32 @@ robots_policy {
 		t.Error("the policy that says intended is not served")
 	}
 }
+
+// Where the server merges the site's own robots.txt, the search-loss limit judges with it: a draft that leaves search
+// engines to a site that disallows everything is not loaded, and neither is one while the file is not known.
+func TestSearchLossLimitOverTheSitesFile(t *testing.T) {
+	const (
+		allow  = "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n"
+		silent = "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n"
+	)
+	s := startReloading(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}", allow, nil,
+		"robots_policy POLICY {\nreload off\nrobots_txt merge\n}\nrespond /robots.txt \"User-agent: *\nDisallow: /\n\"\nrespond hello")
+	reload := func(policy string) (result, message string) {
+		s.write("policy.yaml", policy)
+		var answer struct {
+			Results []struct{ Result, Error string }
+		}
+		s.ask("POST", "/robots_policy/reload", &answer)
+		if len(answer.Results) != 1 {
+			t.Fatalf("%+v", answer)
+		}
+		return answer.Results[0].Result, answer.Results[0].Error
+	}
+	if result, message := reload(silent); result != "rejected" || !strings.Contains(message, "is not known") {
+		t.Errorf("before the file is known: %s: %s", result, message)
+	}
+	s.get("/robots.txt")
+	if result, message := reload(silent); result != "rejected" || !strings.Contains(message, "disallowed for") || !strings.Contains(message, "the site's own robots.txt:2") {
+		t.Errorf("over a closed site: %s: %s", result, message)
+	}
+}

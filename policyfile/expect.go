@@ -147,18 +147,18 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 
 // checkExpectations runs the tests of the file. A failure is an error, for accepted bytes a warning.
 func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
-	code := "expectation-failed"
+	code := codeTestFails
 	if o.Accepted {
-		code = "expectation-no-longer-holds"
+		code = codeTestFailsNow
 	}
 	x := newEvaluator(engine, o.Now)
 	for i := range p.spec.Expect {
 		e := &p.spec.Expect[i]
 		f := x.evaluate(e)
 		if x.spent > maxDecisions {
-			limit := "too-many-rules"
+			limit := notRun[0]
 			if o.Accepted {
-				limit = "more-than-allowed"
+				limit = notRun[1]
 			}
 			p.report(e.Pos, limit, "", "the tests from this one on ask about too many crawlers and hosts, and are not run; write an address with a host instead of a path")
 			return

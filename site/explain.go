@@ -17,7 +17,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
-	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Question is a question for Explain.
@@ -30,7 +29,7 @@ type Question struct {
 	Verify func(crawlers.Verification) (policy.Identity, string)
 	// Below returns the host's own robots.txt, which the policy's is merged with, nil for none, and whether it is known.
 	// It is nil if nothing is merged.
-	Below func(host string) (below *robotstxt.File, known bool)
+	Below Below
 }
 
 // Explanation explains what happens to a request in every channel, and why.
@@ -44,8 +43,10 @@ type Explanation struct {
 	Meant  string   `json:"did_you_mean,omitempty"` // a crawler of a similar name, where Crawler is nil
 	// MayCrawl is false if the policy disallows crawling in one of the ways in which the target may be read (see
 	// Edge). A client that is not recognized is never blocked.
-	MayCrawl bool    `json:"may_crawl"`
-	Reason   *Reason `json:"reason,omitempty"` // for MayCrawl; nil where no rule decides
+	MayCrawl bool `json:"may_crawl"`
+	// Unread says that the site's own robots.txt is not known and decides. See May.
+	Unread bool    `json:"site_robots_txt_not_read,omitempty"`
+	Reason *Reason `json:"reason,omitempty"` // for MayCrawl; nil where no rule decides
 	// MayNotIndex is why pages and headers tell the crawler not to index the page; nil if they do not.
 	MayNotIndex *Reason   `json:"may_not_index,omitempty"`
 	Despite     []Despite `json:"despite,omitempty"` // permissions that do not override Reason
@@ -110,7 +111,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
 	known := true
 	if q.Below != nil {
-		s, known = s.over(q.Below, q.URL.Host)
+		s, known = s.OverOf(q.Below, q.URL.Host)
 	}
 	ids := s.whoAsks(q.Agent)
 	evidence := map[policy.CrawlerID]string{}
@@ -136,9 +137,6 @@ func (s *Site) Explain(q Question) *Explanation {
 	if e.AnyCase {
 		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers distinguish letter case (RFC 9309 section 2.2.2)")
 	}
-	if d, _ := s.crawling(query); !known && d.Verdict == policy.Unstated { // otherwise the file cannot change the answer
-		robots.Differs = append(robots.Differs, "robots_txt merge: the site's own robots.txt is not known yet, and it decides where the policy says nothing; request /robots.txt of this host once, and ask again")
-	}
 	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, &target, clients)}
 	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {
 		e.Rights = s.explainRights(query)
@@ -147,6 +145,10 @@ func (s *Site) Explain(q Question) *Explanation {
 		e.Controls = s.ControlStates(ControlScope{Crawler: e.Crawler.Token, Host: query.Host, Path: query.Path}, q.Now)
 	}
 	e.Identity = s.explainIdentity(query, evidence[query.Crawler])
+	d, _ := s.crawling(query)
+	if e.Unread = !known && d.Verdict == policy.Unstated; e.Unread { // otherwise the file cannot change the answer
+		e.Expect = ""
+	}
 	return e
 }
 
@@ -286,8 +288,8 @@ func (s *Site) reasonOf(d policy.Decision) *Reason {
 	return &r
 }
 
-// siteRobots is the place of lines below the policy.
-const siteRobots = "the site's own robots.txt"
+// SiteRobots is the name of the robots.txt that a site has itself.
+const SiteRobots = "the site's own robots.txt"
 
 // placeOf is the place of a part of a rule, which may be one of the site's own robots.txt.
 func (s *Site) placeOf(r *policy.Rule, at policy.Pos) string {
@@ -295,9 +297,9 @@ func (s *Site) placeOf(r *policy.Rule, at policy.Pos) string {
 	case !r.Fallback:
 		return s.Place(at)
 	case at.Line == 0: // no line says so
-		return siteRobots
+		return SiteRobots
 	}
-	return fmt.Sprintf("%s:%d", siteRobots, at.Line)
+	return fmt.Sprintf("%s:%d", SiteRobots, at.Line)
 }
 
 // reason puts a decision of a rule into words.

@@ -105,31 +105,7 @@ func (e *Explanation) headline() string {
 			who += " The User-Agent also names " + english.List(e.Others, "and") + "; the strictest decision applies, which is the one about " + c.Token + "."
 		}
 	}
-	return who + "\n" + fmt.Sprintf(e.may(), e.URL)
-}
-
-func (e *Explanation) may() string {
-	readAs := ""
-	if e.ReadAs != "" {
-		readAs = ", which servers may read as " + strings.ReplaceAll(e.ReadAs, "%", "%%")
-	}
-	if e.AnyCase {
-		readAs += ", because Caddy's path matchers and many applications disregard letter case"
-	}
-	if e.MayCrawl && e.MayNotIndex != nil {
-		return "It may crawl %s, but not index it: " + strings.ReplaceAll(e.MayNotIndex.String(), "%", "%%") + "."
-	}
-	switch {
-	case e.MayCrawl && e.Reason == nil:
-		return "It may crawl %s: the policy does not disallow it."
-	case e.MayCrawl:
-		return "It may crawl %s."
-	case e.Crawler == nil:
-		return "Crawlers that the policy does not name may not crawl %s" + readAs + ". A client that is not recognized is not blocked."
-	case e.Open:
-		return "It is asked not to crawl %s, but is not blocked there: crawlers learn the rules from it."
-	}
-	return "It may not crawl %s" + readAs + "."
+	return who + "\n" + e.Sentences()
 }
 
 // String is the reason in words, the place first.

@@ -83,8 +83,12 @@ func (s *Site) Over(below *robotstxt.File) (*Site, error) {
 	return newSite(&f), nil
 }
 
-// over is Over for a host's file, or the site itself.
-func (s *Site) over(below func(host string) (*robotstxt.File, bool), host string) (*Site, bool) {
+// Below finds the robots.txt that a host has itself, as a server with "robots_txt merge" fetched it last: nil if it has
+// none, and whether that is known. The host "" stands for all hosts that have answered.
+type Below func(host string) (file *robotstxt.File, known bool)
+
+// OverOf is Over for a host's file, or the site itself. It also reports whether the file is known.
+func (s *Site) OverOf(below Below, host string) (*Site, bool) {
 	f, known := below(host)
 	if f == nil {
 		return s, known

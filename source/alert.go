@@ -18,7 +18,7 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 		return
 	}
 	defer o.recoverPanic()
-	cost := o.cost(src, out.Before, out.Now)
+	cost := d.costOf(o, src, out.Before, out.Now)
 	if cost == "" {
 		return
 	}
@@ -34,20 +34,17 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 	}
 }
 
-// failsNow is the code of a test that passed when the policy was accepted and fails now.
-const failsNow = "expectation-no-longer-holds"
-
-// cost says what search engines lose by an undo, and which tests of the policy no longer hold; "" for nothing.
-func (o *Options) cost(src *source, before, now *Snapshot) string {
+// costOf says what search engines lose by an undo, and which tests of the policy no longer hold; "" for nothing.
+func (d *Document) costOf(o *Options, src *source, before, now *Snapshot) string {
 	var all []string
-	if err := o.allows(src, before, now, nil); err != nil {
+	if err := d.allows(o, src, before, now, nil); err != nil {
 		all = append(all, err.Error())
 	}
-	if c := replay.Keeps(before.Site, now.Site, nil); !c.Holds() {
+	if c := replay.Keeps(before.Site, now.Site, d.below(o), nil); !c.Holds() {
 		all = append(all, c.Lines()...)
 	}
 	for _, w := range now.Warnings {
-		if w.Code == failsNow {
+		if w.IsFailedTest() {
 			all = append(all, w.Message)
 		}
 	}

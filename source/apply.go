@@ -107,7 +107,7 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 		s, err = compileReturned(src.name, found.data, returns)
 	}
 	if err == nil && before != nil && returns != Undo {
-		err = o.allows(src, before, s, accepted)
+		err = d.allows(o, src, before, s, accepted)
 	}
 	if err != nil {
 		if _, ok := errors.AsType[UndecidedError](err); ok {

@@ -102,7 +102,7 @@ func (d *Document) open(ctx context.Context, u *user) error {
 	if now := d.Current(); err == nil && now != nil {
 		// A text that the guard rejected is not loaded just because a configuration is loaded.
 		if returns, accepted := d.returned(u.src, s.SHA256); returns != Undo {
-			if err := u.allows(u.src, now, s, accepted); err != nil {
+			if err := d.allows(u.Options, u.src, now, s, accepted); err != nil {
 				d.noteRejected(u, state, err)
 				return nil
 			}

@@ -25,7 +25,7 @@ type guard struct {
 	asked int
 }
 
-func (g *guard) check(context.Context, string, *site.Site, *site.Site, []string) error {
+func (g *guard) check(context.Context, string, *site.Site, *site.Site, site.Below, []string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++

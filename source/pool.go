@@ -142,7 +142,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 	s.Since = before.Since
 	for _, w := range s.Warnings {
-		if w.Code == failsNow && !slices.Contains(before.Warnings, w) {
+		if w.IsFailedTest() && !slices.Contains(before.Warnings, w) {
 			o.Logger.Warn("policy file: "+w.Message, zap.String("policy", d.Name), zap.String("code", w.Code))
 		}
 	}

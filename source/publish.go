@@ -56,8 +56,8 @@ func (e *LossError) Error() string {
 }
 
 // NotAccepted returns a LossError if the policy of now takes something from search engines, and accepted does not name it.
-func NotAccepted(before, now *site.Site, accepted []string) error {
-	losses := compare.Sites(before, now, compare.Options{}).Losses
+func NotAccepted(before, now *site.Site, below site.Below, accepted []string) error {
+	losses := compare.Sites(before, now, compare.Options{Below: below}).Losses
 	c := replay.KeepsBy(losses, before == nil, accepted)
 	if c.Holds() {
 		return nil
@@ -193,12 +193,12 @@ func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome,
 	}
 	if before != nil && before.SHA256 != next.SHA256 && c.returns != Undo {
 		if c.returns == Earlier {
-			err = NotAccepted(before.Site, next.Site, c.Accept)
+			err = NotAccepted(before.Site, next.Site, d.below(u.Options), c.Accept)
 		} else {
 			c.Accept = nil
 		}
 		if err == nil {
-			err = u.allows(u.src, before, next, c.Accept)
+			err = d.allows(u.Options, u.src, before, next, c.Accept)
 		}
 		if err != nil {
 			return Outcome{}, err

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
@@ -302,12 +303,21 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
+// below finds the robots.txt of the sites of a policy: as any of its handlers knows it, or for a host's file, as a handler
+// of the template does.
+func (d *Document) below(o *Options) site.Below {
+	if below := d.Upstream(); below != nil {
+		return below
+	}
+	return o.Upstream
+}
+
 // allows asks the guard whether a new version may be served, if some losses are accepted.
-func (o *Options) allows(src *source, before, after *Snapshot, accepted []string) error {
+func (d *Document) allows(o *Options, src *source, before, after *Snapshot, accepted []string) error {
 	if o.Guard == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), guardTimeout)
 	defer cancel()
-	return o.Guard(ctx, src.name, before.Site, after.Site, accepted)
+	return o.Guard(ctx, src.name, before.Site, after.Site, d.below(o), accepted)
 }

@@ -28,7 +28,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -53,11 +52,11 @@ type Options struct {
 	ReadOnly bool // saves nothing
 	// Guard, if not nil, is asked before a new version replaces a served one. It returns the reason against it,
 	// which is an [UndecidedError] if that is not known now. Losses of the search engines in accepted do not count.
-	// An undo is served whatever Guard returns, which is an alert then.
-	Guard func(ctx context.Context, name string, before, after *site.Site, accepted []string) error
+	// An undo is served whatever Guard returns, which is an alert then. below is nil if no site's robots.txt is merged.
+	Guard func(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
-	Upstream func(host string) (below *robotstxt.File, known bool)
+	Upstream site.Below
 	// OnLoad, if not nil, is called with each policy that is loaded for all hosts. It must
 	// not call methods of the pool or of its documents, which wait for it.
 	OnLoad func(*Snapshot)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // user is the use of a policy by one store.
@@ -97,12 +98,12 @@ func (us *users) active() (*user, time.Duration) {
 	return nil, us.interval()
 }
 
-// Upstream returns what finds the robots.txt of a host's upstream as a handler fetched it last: nil for none, and whether
-// that is known. It is itself nil if no handler merges it.
-func (us *users) Upstream() func(host string) (below *robotstxt.File, known bool) {
+// Upstream returns what finds the robots.txt of a host's upstream as a handler fetched it last, nil if no handler merges
+// it.
+func (us *users) Upstream() site.Below {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
-	var all []func(host string) (*robotstxt.File, bool)
+	var all []site.Below
 	for _, u := range us.all {
 		if u.Upstream != nil {
 			all = append(all, u.Upstream)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -100,7 +101,7 @@ func TestWholeLog(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{Key: key(), Program: "test"})
 	c := verify(t, dir)
-	if c.Result() != Signed || c.Files != 2 || c.Events != 9 || c.Signed != 2 || len(c.Keys) != 1 || !c.FromStart {
+	if c.Whole().Outcome() != claim.Holds || c.Files != 2 || c.Events != 9 || c.Signed != 2 || len(c.Keys) != 1 || !c.FromStart {
 		t.Errorf("%+v", c)
 	}
 	var types []string
@@ -114,7 +115,7 @@ func TestWholeLog(t *testing.T) {
 
 func TestUnsigned(t *testing.T) {
 	t.Parallel()
-	if c := verify(t, writeLog(t, Options{})); c.Result() != Unsigned || c.Signed != 0 {
+	if c := verify(t, writeLog(t, Options{})); c.Whole().Outcome() != claim.CannotBeJudged || c.Signed != 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -274,7 +275,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%v", n)
 	}
 	c := verify(t, dir)
-	if c.Result() != Gaps || c.Omitted != n["omitted Bytespiderviolation"]+n["omitted Bytespiderread"] || l.Dropped() != uint64(c.Omitted) {
+	if c.Whole().Outcome() != claim.CannotBeJudged || c.Omitted != n["omitted Bytespiderviolation"]+n["omitted Bytespiderread"] || l.Dropped() != uint64(c.Omitted) {
 		t.Errorf("%+v; %d dropped", c, l.Dropped())
 	}
 }
@@ -343,7 +344,7 @@ func TestExpire(t *testing.T) {
 	if err != nil || len(entries) != 4+4+1 { // with their signatures; the lock
 		t.Errorf("%v, %v", entries, err)
 	}
-	if c := verify(t, dir); c.Result() != Signed || c.FromStart || c.Signed != 4 {
+	if c := verify(t, dir); c.Whole().Outcome() != claim.Holds || c.FromStart || c.Signed != 4 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -361,7 +362,7 @@ func TestRenamedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := verify(t, dir); c.Result() != Broken || !strings.Contains(c.Problems[0], "its signature is that of evidence-2026-11-20.jsonl") {
+	if c := verify(t, dir); c.Whole().Outcome() != claim.Fails || !strings.Contains(c.Problems[0], "its signature is that of evidence-2026-11-20.jsonl") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -453,7 +454,7 @@ func TestClockGoesBack(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := verify(t, dir); c.Result() != Gaps || c.Files != 2 || len(c.Gaps) != 1 || !strings.Contains(c.Gaps[0], "the clock went back by 48h0m0s") || !c.FromStart {
+	if c := verify(t, dir); c.Whole().Outcome() != claim.CannotBeJudged || c.Files != 2 || len(c.Gaps) != 1 || !strings.Contains(c.Gaps[0], "the clock went back by 48h0m0s") || !c.FromStart {
 		t.Errorf("%+v", c)
 	}
 }

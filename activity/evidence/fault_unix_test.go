@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // TestMain lets a test run itself as a process that writes a log.
@@ -132,8 +133,8 @@ func TestKilled(t *testing.T) {
 	if violations < said/3 || types != "start, start, error killed, stop" {
 		t.Errorf("%d of at least %d; %s", violations, said, types)
 	}
-	if c := verify(t, dir); c.Result() != Gaps || len(c.Gaps) != 1 {
-		t.Errorf("%s %+v", c.Result(), c)
+	if c := verify(t, dir); c.Whole().Outcome() != claim.CannotBeJudged || len(c.Gaps) != 1 {
+		t.Errorf("%s %+v", c.Whole().Outcome(), c)
 	}
 }
 
@@ -158,8 +159,8 @@ func TestFullDisk(t *testing.T) {
 	if violations != 4001 || omitted != 0 || types != "start, error write, stop" || strings.Join(said.Reports, ", ") != "write true, write false" || said.Troubles[WriteFailed].IsZero() || said.Close != "<nil>" {
 		t.Errorf("%d violations, %d omitted; %s; %s", violations, omitted, types, out)
 	}
-	if c := verify(t, dir); c.Result() != Gaps || len(c.Gaps) != 1 || !strings.Contains(c.Gaps[0], "file too large") {
-		t.Errorf("%s %+v", c.Result(), c)
+	if c := verify(t, dir); c.Whole().Outcome() != claim.CannotBeJudged || len(c.Gaps) != 1 || !strings.Contains(c.Gaps[0], "file too large") {
+		t.Errorf("%s %+v", c.Whole().Outcome(), c)
 	}
 }
 
@@ -172,26 +173,26 @@ func TestFaults(t *testing.T) {
 		fault  func(t *testing.T, path string, now *time.Time)
 		events string // but for start and stop
 		seen   int64  // violations in the log, of three
-		result Result
+		result claim.Outcome
 	}{
-		{"the clock goes back", func(_ *testing.T, _ string, now *time.Time) { *now = now.Add(-5 * time.Hour) }, "error clock", 3, Gaps},
-		{"the clock goes forward", func(_ *testing.T, _ string, now *time.Time) { *now = now.Add(5 * 24 * time.Hour) }, "", 3, Unsigned},
+		{"the clock goes back", func(_ *testing.T, _ string, now *time.Time) { *now = now.Add(-5 * time.Hour) }, "error clock", 3, claim.CannotBeJudged},
+		{"the clock goes forward", func(_ *testing.T, _ string, now *time.Time) { *now = now.Add(5 * 24 * time.Hour) }, "", 3, claim.CannotBeJudged},
 		{"the file is cut in a line", func(t *testing.T, path string, _ *time.Time) {
 			if err := os.Truncate(path, 200); err != nil {
 				t.Fatal(err)
 			}
-		}, "unreadable", 0, Broken},
+		}, "unreadable", 0, claim.Fails},
 		{"the file is removed", func(t *testing.T, path string, _ *time.Time) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-		}, "error file", 2, Broken},
+		}, "error file", 2, claim.Fails},
 		{"a second writer", func(t *testing.T, path string, _ *time.Time) {
 			if l, err := Open(filepath.Dir(path), Options{}); err == nil || !strings.Contains(err.Error(), "another process writes evidence to") {
 				_ = l.Close()
 				t.Error(err)
 			}
-		}, "", 3, Unsigned},
+		}, "", 3, claim.CannotBeJudged},
 		{"a page of zeros", func(t *testing.T, path string, _ *time.Time) {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
 			if err != nil {
@@ -201,7 +202,7 @@ func TestFaults(t *testing.T) {
 			if err := errors.Join(err, f.Close()); err != nil {
 				t.Fatal(err)
 			}
-		}, "unreadable", 0, Broken},
+		}, "unreadable", 0, claim.Fails},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -225,8 +226,8 @@ func TestFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, err := Verify(dir, nil, nil)
-			if err != nil || c.Result() != f.result {
-				t.Errorf("%v %s: %+v", err, c.Result(), c)
+			if err != nil || c.Whole().Outcome() != f.result {
+				t.Errorf("%v %s: %+v", err, c.Whole().Outcome(), c)
 			}
 			if f.events == "unreadable" {
 				return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // forge writes the files of a log again, with the events that change leaves, a matching chain
@@ -89,16 +90,16 @@ func TestForged(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		forge          func(t *testing.T, dir string)
-		without, byKey Result // without --key, and with it
+		without, byKey claim.Outcome // without --key, and with it
 	}{
-		{"as it was written", func(*testing.T, string) {}, Signed, Signed},
+		{"as it was written", func(*testing.T, string) {}, claim.Holds, claim.Holds},
 		{"a byte of today changed", func(t *testing.T, dir string) {
 			b, _ := os.ReadFile(filepath.Join(dir, last))
 			if err := os.WriteFile(filepath.Join(dir, last), bytes.Replace(b, []byte("/private/"), []byte("/Private/"), 1), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, Broken, Broken},
-		{"a line of today changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, changed) }, Broken, Broken},
+		}, claim.Fails, claim.Fails},
+		{"a line of today changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, changed) }, claim.Fails, claim.Fails},
 		{"a line of today changed, chain and the hash that is signed computed anew", func(t *testing.T, dir string) {
 			forge(t, dir, nil, changed)
 			b, err := os.ReadFile(filepath.Join(dir, last+SignatureSuffix))
@@ -113,43 +114,43 @@ func TestForged(t *testing.T) {
 			if err = errors.Join(err, err2, os.WriteFile(filepath.Join(dir, last+SignatureSuffix), b, 0o600)); err != nil {
 				t.Fatal(err)
 			}
-		}, Broken, Broken},
-		{"today's last lines cut", func(t *testing.T, dir string) { forge(t, dir, nil, cut) }, Broken, Broken},
+		}, claim.Fails, claim.Fails},
+		{"today's last lines cut", func(t *testing.T, dir string) { forge(t, dir, nil, cut) }, claim.Fails, claim.Fails},
 		{"a line put in, chain computed anew", func(t *testing.T, dir string) {
 			forge(t, dir, nil, func(all []*Event) []*Event { return append([]*Event{all[0], all[1]}, all[1:]...) })
-		}, Broken, Broken},
+		}, claim.Fails, claim.Fails},
 		{"today's signature removed, a line changed", func(t *testing.T, dir string) {
 			removeFiles(t, dir, last+SignatureSuffix)
 			forge(t, dir, nil, changed)
-		}, Unsigned, Unsigned},
+		}, claim.CannotBeJudged, claim.CannotBeJudged},
 		{"all signatures removed, a line changed", func(t *testing.T, dir string) {
 			removeFiles(t, dir, "*"+SignatureSuffix)
 			forge(t, dir, nil, changed)
-		}, Unsigned, Broken},
-		{"signed anew with another key", func(t *testing.T, dir string) { forge(t, dir, other, changed) }, Signed, Broken},
+		}, claim.CannotBeJudged, claim.Fails},
+		{"signed anew with another key", func(t *testing.T, dir string) { forge(t, dir, other, changed) }, claim.Holds, claim.Fails},
 		{"today signed with another key", func(t *testing.T, dir string) {
 			signed, _ := os.ReadFile(filepath.Join(dir, "evidence-2026-11-20.jsonl"+SignatureSuffix))
 			forge(t, dir, other, changed)
 			if err := os.WriteFile(filepath.Join(dir, "evidence-2026-11-20.jsonl"+SignatureSuffix), signed, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, Signed, Broken},
-		{"the first day removed", func(t *testing.T, dir string) { removeFiles(t, dir, "evidence-2026-11-20*") }, Broken, Broken},
-		{"the last day removed with its signature", func(t *testing.T, dir string) { removeFiles(t, dir, "evidence-2026-11-21*") }, Signed, Signed},
-		{"by one who has the key", func(t *testing.T, dir string) { forge(t, dir, key(), changed) }, Signed, Signed},
-		{"cut by one who has the key", func(t *testing.T, dir string) { forge(t, dir, key(), cut) }, Signed, Signed},
-		{"nothing changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, same) }, Signed, Signed},
+		}, claim.Holds, claim.Fails},
+		{"the first day removed", func(t *testing.T, dir string) { removeFiles(t, dir, "evidence-2026-11-20*") }, claim.Fails, claim.Fails},
+		{"the last day removed with its signature", func(t *testing.T, dir string) { removeFiles(t, dir, "evidence-2026-11-21*") }, claim.Holds, claim.Holds},
+		{"by one who has the key", func(t *testing.T, dir string) { forge(t, dir, key(), changed) }, claim.Holds, claim.Holds},
+		{"cut by one who has the key", func(t *testing.T, dir string) { forge(t, dir, key(), cut) }, claim.Holds, claim.Holds},
+		{"nothing changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, same) }, claim.Holds, claim.Holds},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := writeLog(t, Options{Key: key()})
 			c.forge(t, dir)
-			for public, want := range map[string]Result{"": c.without, string(public): c.byKey} {
+			for public, want := range map[string]claim.Outcome{"": c.without, string(public): c.byKey} {
 				check, err := Verify(dir, ed25519.PublicKey([]byte(public)), nil)
-				if err != nil || check.Result() != want {
-					t.Errorf("with key %v: %v %v, want %s; %+v", public != "", check.Result(), err, want, check)
+				if err != nil || check.Whole().Outcome() != want {
+					t.Errorf("with key %v: %v %v, want %s; %+v", public != "", check.Whole().Outcome(), err, want, check)
 				}
-				if len(check.Keys) == 1 && want == Signed && public == "" && len(Fingerprint(check.Keys[0])) != len("SHA256:")+43 {
+				if len(check.Keys) == 1 && want == claim.Holds && public == "" && len(Fingerprint(check.Keys[0])) != len("SHA256:")+43 {
 					t.Error(check.Keys)
 				}
 			}
@@ -182,8 +183,8 @@ func TestForgedWhileStopped(t *testing.T) {
 			}
 			public, _ := key().Public().(ed25519.PublicKey)
 			c, err := Verify(dir, public, nil)
-			if err != nil || c.Result() == Signed || c.Result() == Unsigned || l.Troubles()[NotSigned].IsZero() {
-				t.Errorf("%s, %s: %s %v %+v", name, how, c.Result(), err, c)
+			if err != nil || c.Whole().Holds() || l.Troubles()[NotSigned].IsZero() {
+				t.Errorf("%s, %s: %s %v %+v", name, how, c.Whole().Outcome(), err, c)
 			}
 		}
 	}

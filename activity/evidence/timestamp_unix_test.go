@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
 // startAuthority serves time stamps that openssl ts makes, by a certificate of a CA of its own.
@@ -112,10 +113,10 @@ func TestTimestamps(t *testing.T) {
 	url, roots := startAuthority(t)
 	dir := stampedLog(t, url)
 	c, err := Verify(dir, nil, roots)
-	if err != nil || c.Result() != Signed || len(c.Stamps) != 1 || c.Stamps[0].Seq != 3 || time.Since(c.Stamps[0].Time).Abs() > time.Hour || c.Stamps[0].Authority != "CN=Test-Authority" {
+	if err != nil || c.Whole().Outcome() != claim.Holds || len(c.Stamps) != 1 || c.Stamps[0].Seq != 3 || time.Since(c.Stamps[0].Time).Abs() > time.Hour || c.Stamps[0].Authority != "CN=Test-Authority" {
 		t.Fatalf("%v %+v", err, c)
 	}
-	if c, err := Verify(dir, nil, x509.NewCertPool()); err != nil || c.Result() != Broken || !strings.Contains(c.Problems[0], "the time stamp of event 3 is not valid") {
+	if c, err := Verify(dir, nil, x509.NewCertPool()); err != nil || c.Whole().Outcome() != claim.Fails || !strings.Contains(c.Problems[0], "the time stamp of event 3 is not valid") {
 		t.Errorf("by another authority: %v %+v", err, c)
 	}
 	for name, change := range map[string]func(all []*Event) []*Event{
@@ -124,7 +125,7 @@ func TestTimestamps(t *testing.T) {
 	} {
 		dir := stampedLog(t, url)
 		forge(t, dir, key(), change)
-		if c, err := Verify(dir, nil, roots); err != nil || c.Result() != Broken || !strings.Contains(strings.Join(c.Problems, ""), "time-stamped") {
+		if c, err := Verify(dir, nil, roots); err != nil || c.Whole().Outcome() != claim.Fails || !strings.Contains(strings.Join(c.Problems, ""), "time-stamped") {
 			t.Errorf("%s by one who has the key: %v %+v", name, err, c)
 		}
 	}
@@ -152,7 +153,7 @@ func TestTimestamps(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Verify(dir, nil, roots); err != nil || c.Result() != Gaps || !strings.Contains(strings.Join(c.Gaps, ""), "of a past day and has no time stamp") {
+	if c, err := Verify(dir, nil, roots); err != nil || c.Whole().Outcome() != claim.CannotBeJudged || !strings.Contains(strings.Join(c.Gaps, ""), "of a past day and has no time stamp") {
 		t.Errorf("a day put in: %v %+v", err, c)
 	}
 }

@@ -16,17 +16,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
-// Result is the result of checking a log.
-type Result string
-
-// The results.
-const (
-	Signed   Result = "signed"   // whole, and signed to its last line
-	Unsigned Result = "unsigned" // whole; not signed, or not to its last line
-	Gaps     Result = "gaps"     // unchanged, and it says itself that something is missing
-	Broken   Result = "broken"   // changed or damaged since it was written
-)
-
 // Check holds the findings of [Verify].
 type Check struct {
 	Files, Events int
@@ -50,19 +39,6 @@ type Stamped struct {
 	Seq       uint64
 	Time      time.Time
 	Authority string
-}
-
-// Result is the result of the check.
-func (c *Check) Result() Result {
-	switch {
-	case len(c.Problems) > 0:
-		return Broken
-	case len(c.Gaps) > 0:
-		return Gaps
-	case c.Signed < c.Files:
-		return Unsigned
-	}
-	return Signed
 }
 
 // errLine is a line that is not an event.

@@ -88,7 +88,7 @@ func isStaging(f compare.Found) bool {
 
 // isOfComparison reports whether a gap is one of the comparison, which always matters.
 func isOfComparison(g claim.Gap) bool {
-	return g.Name == compare.GapTooLarge || g.Name == compare.GapReverified || g.Name == "comparison"
+	return slices.Contains([]string{compare.GapTooLarge, compare.GapReverified, compare.GapUnread, "comparison"}, g.Name)
 }
 
 // ofTraffic judges by the requests of search engines.
@@ -125,9 +125,12 @@ func (s *SearchLoss) details() (lines []string) {
 		if len(c.Rules) > 0 {
 			line += " by " + strings.Join(c.Rules, ", ")
 		}
-		if c.Intended {
+		switch {
+		case c.Intended:
 			line += ", as intended"
-		} else {
+		case c.Site:
+			line += ", because the new policy no longer allows it"
+		default:
 			line += fmt.Sprintf("; if it is meant to be so, write %q into the rule", c.Loss.Intended())
 		}
 		lines = append(lines, line)
@@ -155,9 +158,9 @@ func listed(before string, words []string) (lines []string) {
 }
 
 // Keeps judges without traffic whether search engines lose something by a policy. old is the previous policy, nil for
-// the first one.
-func Keeps(old, now *site.Site, accepted []string) claim.Claim {
-	return KeepsBy(compare.Sites(old, now, compare.Options{}).Losses, old == nil, accepted)
+// the first one; below finds the robots.txt of the site itself, and is nil if the server does not merge it.
+func Keeps(old, now *site.Site, below site.Below, accepted []string) claim.Claim {
+	return KeepsBy(compare.Sites(old, now, compare.Options{Below: below}).Losses, old == nil, accepted)
 }
 
 // KeepsBy is Keeps with the losses of an earlier comparison. first says that there is no previous policy.

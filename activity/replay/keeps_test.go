@@ -50,9 +50,9 @@ func TestSearchKeeps(t *testing.T) {
 			now := load(t, "new.yaml", c.new)
 			var got claim.Claim
 			if c.old == "" {
-				got = Keeps(nil, now, nil)
+				got = Keeps(nil, now, nil, nil)
 			} else if old := load(t, "old.yaml", c.old); !c.traffic {
-				got = Keeps(old, now, nil)
+				got = Keeps(old, now, nil, nil)
 			} else {
 				r, err := Run(t.Context(), Options{Old: old, New: now, Stored: func(_ context.Context, _, _ time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
 					return claim.Coverage{Gaps: c.gaps}, each(activity.Totals{

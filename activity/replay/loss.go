@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // LossPeriod is the period before now whose traffic the search-loss limit looks at.
@@ -38,8 +39,9 @@ type CrawlerLoss struct {
 	Loss     effect.Loss `json:"loss"`
 	Intended bool        `json:"intended,omitempty"`
 	Requests int64       `json:"requests"`
-	Paths    int         `json:"paths"`           // how many different ones
-	Rules    []string    `json:"rules,omitempty"` // line and name, the most frequent first
+	Paths    int         `json:"paths"`                     // how many different ones
+	Rules    []string    `json:"rules,omitempty"`           // line and name, the most frequent first
+	Site     bool        `json:"site_robots_txt,omitempty"` // the site's own robots.txt takes it away, where the policy says nothing
 }
 
 // shownLost bounds the paths that a loss names.
@@ -51,6 +53,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 		crawler  string
 		loss     effect.Loss
 		intended bool
+		site     bool
 	}
 	type sum struct {
 		requests int64
@@ -76,20 +79,22 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 		}
 		for i, losses := range []effect.Loss{k.lost.Loss, k.lost.Intended} {
 			for _, loss := range losses.Each() {
-				at := kind{token, loss, i == 1}
+				at := kind{token, loss, i == 1, k.lost.Rule != nil && k.lost.Rule.Fallback}
 				if sums[at] == nil {
 					sums[at] = &sum{paths: map[string]int64{}, rules: map[string]int64{}}
 				}
 				sums[at].requests += c.requests
 				add(sums[at].paths, c.paths)
-				if r := k.lost.Rule; r != nil {
+				if r := k.lost.Rule; at.site {
+					sums[at].rules[fmt.Sprintf("%s:%d", site.SiteRobots, r.Pos.Line)] += c.requests
+				} else if r != nil {
 					sums[at].rules[fmt.Sprintf("line %d (%s)", r.Pos.Line, o.New.RuleName(r))] += c.requests
 				}
 			}
 		}
 	}
 	for at, sum := range sums {
-		c := CrawlerLoss{Crawler: at.crawler, Loss: at.loss, Intended: at.intended, Requests: sum.requests, Paths: len(sum.paths)}
+		c := CrawlerLoss{Crawler: at.crawler, Loss: at.loss, Intended: at.intended, Requests: sum.requests, Paths: len(sum.paths), Site: at.site}
 		for _, rule := range topPaths(sum.rules, 0) {
 			c.Rules = append(c.Rules, rule.Path)
 		}

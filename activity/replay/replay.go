@@ -39,6 +39,8 @@ type Options struct {
 	Accept       []string // the names of gaps that are not to matter
 	// Hosts bounds the comparison of the policies; nil means all hosts.
 	Hosts []policy.Host
+	// Below, if not nil, finds the robots.txt of the site itself, which decides where a policy says nothing.
+	Below site.Below
 	// Decided is called, concurrently, with each request of a crawler in a log and what the new policy
 	// does about it. It may be nil.
 	Decided func(*accesslog.Record, Verdict)
@@ -59,7 +61,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	o.losses = sync.OnceValue(func() *compare.Losses { return compare.Sites(o.Old, o.New, compare.Options{Hosts: o.Hosts}).Losses })
+	o.losses = sync.OnceValue(func() *compare.Losses {
+		return compare.Sites(o.Old, o.New, compare.Options{Hosts: o.Hosts, Below: o.Below}).Losses
+	})
 	workers := make([]*worker, o.Workers)
 	for i := range workers {
 		workers[i] = newWorker(&o)

@@ -271,19 +271,25 @@ func (k *key) rule() string {
 	case v.rule == nil:
 		return ""
 	}
+	if v.rule.Fallback {
+		return fmt.Sprintf("%s:%d", site.SiteRobots, v.rule.Pos.Line)
+	}
 	return fmt.Sprintf("line %d%s (%s)", v.rule.Pos.Line, of, k.site.RuleName(v.rule))
 }
 
 func (r *Report) rules(s *site.Site, t *tally) {
-	counts := map[*policy.Rule]*RuleCount{}
+	counts := map[policy.Pos]*RuleCount{} // a rule is the same over any robots.txt of a site
 	rules := s.Policy.Spec().Rules
 	for i := range rules {
 		rule := &rules[i]
-		counts[rule] = &RuleCount{Rule: s.RuleName(rule), Place: s.Place(rule.Pos)}
+		counts[rule.Pos] = &RuleCount{Rule: s.RuleName(rule), Place: s.Place(rule.Pos)}
 	}
 	for k, c := range t.counts {
-		rc := counts[k.new.rule]
-		if rc == nil || k.new.impostor {
+		if k.new.rule == nil || k.new.rule.Fallback || k.new.impostor {
+			continue
+		}
+		rc := counts[k.new.rule.Pos]
+		if rc == nil { // a rule of the old policy
 			continue
 		}
 		rc.Requests += c.requests
@@ -293,7 +299,7 @@ func (r *Report) rules(s *site.Site, t *tally) {
 	}
 	for i := range rules {
 		rule := &rules[i]
-		switch rc := counts[rule]; {
+		switch rc := counts[rule.Pos]; {
 		case rc.Requests > 0:
 			r.Rules = append(r.Rules, *rc)
 		case speaksOfCrawling(rule):

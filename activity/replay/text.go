@@ -25,7 +25,10 @@ const shownCrawlers = 15
 func (r *Report) WriteText(w io.Writer, color bool) error {
 	t := textWriter{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), color}
 	for _, g := range r.Coverage.Gaps {
-		t.line("gap: %s", g.What)
+		t.line("gap: %s", g)
+	}
+	if len(r.Coverage.Gaps) > 0 {
+		t.line("The numbers below lack this, and the exit code is 3 unless --accept names each gap.")
 	}
 	for _, n := range r.NotReplayed {
 		t.line("note: %s %s", english.Number(n.Requests), n.What)

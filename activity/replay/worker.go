@@ -3,7 +3,9 @@
 package replay
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -25,7 +28,51 @@ type worker struct {
 	tally    *tally
 	queue    *queue
 	ids      *identifier
-	clients  map[string]*client // by User-Agent
+	clients  map[string]*client            // by User-Agent
+	over     map[[sha256.Size]byte]*worker // with a site's own robots.txt below the policies, by its sum
+}
+
+// maxOver bounds the different files of sites that one replay puts below the policies.
+const maxOver = 20
+
+// of returns the worker for requests of a host: where the host's own robots.txt is known, one with the policies over it.
+// It counts into the same tally.
+func (w *worker) of(host string) *worker {
+	if w.options.Below == nil {
+		return w
+	}
+	file, known := w.options.Below(host)
+	if !known || file == nil {
+		return w
+	}
+	over, ok := w.over[file.Sum]
+	if !ok && len(w.over) < maxOver {
+		over = w.with(file)
+		w.over[file.Sum] = over
+	}
+	if over == nil {
+		return w
+	}
+	return over
+}
+
+// with returns the worker over a file, nil if the file is too large.
+func (w *worker) with(file *robotstxt.File) *worker {
+	o := *w.options
+	o.Below = nil
+	for _, s := range []**site.Site{&o.New, &o.Old} {
+		if *s == nil {
+			continue
+		}
+		over, err := (*s).Over(file)
+		if err != nil {
+			return nil
+		}
+		*s = over
+	}
+	over := newWorker(&o)
+	over.tally, over.queue = w.tally, w.queue
+	return over
 }
 
 // client holds the meaning of a User-Agent for both policies.
@@ -37,7 +84,7 @@ type client struct {
 }
 
 func newWorker(o *Options) *worker {
-	w := &worker{options: o, new: newDecider(o.New), tally: newTally(), queue: &queue{room: maxQueued / max(1, o.Workers)}, clients: map[string]*client{}}
+	w := &worker{options: o, new: newDecider(o.New), tally: newTally(), queue: &queue{room: maxQueued / max(1, o.Workers)}, clients: map[string]*client{}, over: map[[sha256.Size]byte]*worker{}}
 	if o.Old == nil {
 		w.ids = newIdentifier(o.New)
 	} else {
@@ -82,7 +129,9 @@ func recognized(r *accesslog.Record, j *decider, named []policy.CrawlerID) []pol
 	return named
 }
 
-func (w *worker) record(r *accesslog.Record) {
+func (w *worker) record(r *accesslog.Record) { w.of(cmp.Or(string(r.Host), w.options.Host)).replay(r) }
+
+func (w *worker) replay(r *accesslog.Record) {
 	if !w.options.Since.IsZero() && r.Time.Before(w.options.Since) || !w.options.Until.IsZero() && !r.Time.Before(w.options.Until) {
 		return
 	}
@@ -194,7 +243,7 @@ func (w *worker) store(ctx context.Context) error {
 	}
 	var err error
 	w.tally.stored, err = w.options.Stored(ctx, from, to, func(v activity.Totals) error {
-		w.visits(&v)
+		w.of(v.Host).visits(&v)
 		return nil
 	})
 	return err

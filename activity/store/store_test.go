@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -659,6 +661,40 @@ func TestViolationsWithoutAPathComeLast(t *testing.T) {
 	}
 }
 
+// Rows whose paths were deleted are a gap of what is read by path.
+func TestUnstoredPathsAreAGap(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, Options{Now: func() time.Time { return start }})
+	for range 3 {
+		s.Record(activity.Request{Time: start, Host: "h", Path: "/a", Crawler: "GPTBot", Category: "ai-training"})
+	}
+	closeStore(t, s)
+	r, err := OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, deleted := range []bool{false, true} {
+		c, err := r.EachRow(t.Context(), start.Add(-time.Hour), start.Add(time.Hour), func(activity.Totals) error { return nil })
+		if err != nil || deleted != (len(c.Gaps) == 1) || deleted && (c.Gaps[0].Name != GapUnstoredPaths || c.Gaps[0].Count != 3) {
+			t.Errorf("deleted %v: %+v, %v", deleted, c, err)
+		}
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "activity.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{"path_hours", "path_days"} {
+			if _, err := db.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Every answer has the requests that cannot be judged and those that were not recorded.
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
@@ -686,6 +722,10 @@ func TestUnreadAndLost(t *testing.T) {
 		lost, err := r.Lost(t.Context(), start.Add(-time.Hour), start.Add(time.Hour))
 		if err != nil || lost != 7 || len(rows) != 1 || rows[0].Requests != 5 || rows[0].Unread != 1 || rows[0].Violations != 1 {
 			t.Errorf("%s: %d lost, %v, %+v", when, lost, err, rows)
+		}
+		covered, err := r.Coverage(t.Context(), start.Add(-time.Hour), start.Add(time.Hour))
+		if united := claim.Unite(covered); err != nil || len(united.Gaps) != 1 || united.Gaps[0].Name != GapNotRecorded || united.Gaps[0].Count != 7 {
+			t.Errorf("%s: %+v, %v", when, covered, err)
 		}
 		if other, err := r.Lost(t.Context(), start.Add(2*time.Hour), start.Add(3*time.Hour)); err != nil || other != 0 {
 			t.Errorf("%s: %d lost later, %v", when, other, err)

@@ -128,11 +128,14 @@ func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known boo
 }
 
 // Last returns the last fetched file of a host, on any port, or nil if the host has none. It also reports whether the
-// host has answered.
+// host has answered. The host "" stands for all hosts that have answered, if their files are the same.
 func (c *Cache[T]) Last(host string) (last *T, known bool) {
 	host = policy.NormalizeHost(host)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if host == "" {
+		return c.common()
+	}
 	first := "" // of several in the order of their keys
 	for _, generation := range []map[string]*entry[T]{c.earlier, c.recent} {
 		for key, e := range generation {
@@ -144,6 +147,26 @@ func (c *Cache[T]) Last(host string) (last *T, known bool) {
 		}
 	}
 	return last, first != ""
+}
+
+// common returns the file that all sites have which answered, and whether there is one answer. It is called with mu held.
+func (c *Cache[T]) common() (last *T, known bool) {
+	var data []byte
+	for _, generation := range []map[string]*entry[T]{c.earlier, c.recent} {
+		for _, e := range generation {
+			switch {
+			case !e.known:
+			case !known:
+				last, known = e.file.content(), true
+				if e.file != nil {
+					data = e.file.data
+				}
+			case (e.file == nil) != (last == nil), e.file != nil && !bytes.Equal(e.file.data, data):
+				return nil, false
+			}
+		}
+	}
+	return last, known
 }
 
 // fetch fetches the file of a site. It continues when the client disconnects, since

@@ -385,6 +385,19 @@ func TestLast(t *testing.T) {
 			t.Errorf("%q: %v", host, got)
 		}
 	}
+	s = newServer(t)
+	if _, known := s.Last(""); known {
+		t.Error("a file of all hosts, although none has answered")
+	}
+	s.get(t, "a.example", says("Disallow: /a/"))
+	s.get(t, "b.example", says("Disallow: /a/"))
+	if all, known := s.Last(""); !known || all == nil {
+		t.Error("two hosts with one file, which is not that of all hosts")
+	}
+	s.get(t, "c.example", says("Disallow: /c/"))
+	if _, known := s.Last(""); known {
+		t.Error("three hosts with two files, and one is that of all hosts")
+	}
 }
 
 // A flood of made-up hosts costs bounded memory, whatever the upstream answers.

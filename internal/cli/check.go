@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore"
@@ -122,7 +123,7 @@ type checkReport struct {
 // checkedPolicy lists the crawlers that may crawl under a policy.
 type checkedPolicy struct {
 	File   string                   `json:"file"`
-	Tests  int                      `json:"tests"` // that passed
+	Tests  claim.Claim              `json:"tests,omitzero"` // that they pass
 	Hosts  []policyfile.HostSummary `json:"hosts"`
 	Closed policyfile.Closed        `json:"disallowed"`
 	Limits []string                 `json:"limits,omitempty"`
@@ -137,7 +138,7 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 	c.Diagnostics = append(c.Diagnostics, ds...)
 	if s != nil {
 		c.Policies = append(c.Policies, checkedPolicy{
-			File: name, Tests: len(s.File.Spec.Expect), Hosts: s.File.Summary(time.Now()), Closed: s.File.Closed(), Limits: s.LimitTexts(), Controls: s.ControlStates(site.ControlScope{}, time.Now()),
+			File: name, Tests: policyfile.TestsPass(s.File.Spec.Expect, ds), Hosts: s.File.Summary(time.Now()), Closed: s.File.Closed(), Limits: s.LimitTexts(), Controls: s.ControlStates(site.ControlScope{}, time.Now()),
 		})
 	}
 }
@@ -153,8 +154,8 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 		_, err := fmt.Fprintf(out, "%s: %s\n", name, counts)
 		return err
 	}
-	if n := len(s.File.Spec.Expect); n > 0 {
-		counts += fmt.Sprintf("; %s passed", english.Count(n, "test"))
+	if c := policyfile.TestsPass(s.File.Spec.Expect, ds); c.Made() {
+		counts += "; " + c.Text()
 	}
 	paths := 1
 	if long {

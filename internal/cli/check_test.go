@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 			Diagnostics []struct{ File, Code string }
 			Policies    []struct {
 				File  string
-				Tests int
+				Tests struct{ Outcome string }
 				Hosts []struct {
 					Hosts []string
 					Crawl struct {
@@ -81,7 +81,7 @@ func TestCheck(t *testing.T) {
 		if jerr := json.Unmarshal([]byte(out), &r); jerr != nil || err == nil || len(r.Diagnostics) != 2 || r.Diagnostics[0].File != warns || r.Diagnostics[1].Code != "bad-path" {
 			t.Fatalf("%v %v %s", err, jerr, out)
 		}
-		if len(r.Policies) != 2 || r.Policies[0].File != good || r.Policies[0].Tests != 1 || len(r.Policies[0].Hosts) != 1 ||
+		if len(r.Policies) != 2 || r.Policies[0].File != good || r.Policies[0].Tests.Outcome != "holds" || len(r.Policies[0].Hosts) != 1 ||
 			!r.Policies[0].Hosts[0].Crawl.Unknown || !slices.Equal(r.Policies[0].Closed.Asked, []int{3}) {
 			t.Errorf("%+v", r.Policies)
 		}

@@ -28,7 +28,7 @@ func configuredMethods(config, adapter string) (all []identity.Methods, err erro
 		if err := json.Unmarshal(data, &tree); err != nil {
 			return nil, fmt.Errorf("--config %s: %w", config, err)
 		}
-		if values = verifyValues(nil, tree); len(values) == 0 {
+		if values = verifyValues(tree); len(values) == 0 {
 			return nil, fmt.Errorf("--config %s: no site in it has the directive robots_policy", config)
 		}
 	}
@@ -48,24 +48,32 @@ func configuredMethods(config, adapter string) (all []identity.Methods, err erro
 	return all, nil
 }
 
-// verifyValues collects the option verify of each handler in a configuration.
-func verifyValues(all [][]string, node any) [][]string {
+// verifyValues returns the option verify of each handler in a configuration.
+func verifyValues(tree any) (all [][]string) {
+	for _, h := range handlersIn(nil, tree) {
+		values, _ := h["verify"].([]any)
+		names := make([]string, 0, len(values))
+		for _, v := range values {
+			names = append(names, fmt.Sprint(v))
+		}
+		all = append(all, names)
+	}
+	return all
+}
+
+// handlersIn collects the handlers robots_policy of a configuration.
+func handlersIn(all []map[string]any, node any) []map[string]any {
 	switch node := node.(type) {
 	case []any:
 		for _, n := range node {
-			all = verifyValues(all, n)
+			all = handlersIn(all, n)
 		}
 	case map[string]any:
 		if node["handler"] == "robots_policy" {
-			values, _ := node["verify"].([]any)
-			names := make([]string, 0, len(values))
-			for _, v := range values {
-				names = append(names, fmt.Sprint(v))
-			}
-			all = append(all, names)
+			all = append(all, node)
 		}
 		for _, n := range node {
-			all = verifyValues(all, n)
+			all = handlersIn(all, n)
 		}
 	}
 	return all

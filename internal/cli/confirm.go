@@ -17,13 +17,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
-
-// errUnconfirmed is the exit code of a version that was written and that no server has confirmed.
-const errUnconfirmed exitError = 3
 
 // confirmation asks servers whether they have loaded a version.
 type confirmation struct {
@@ -38,24 +36,15 @@ const askEvery = 250 * time.Millisecond
 // to wait for it.
 const silentAfter = 90 * time.Second
 
-// of waits until the servers have loaded a version, and says which of them have. It returns errUnconfirmed if the
+// of waits until the servers have loaded a version, and says which of them have. It returns errUndecided if the
 // server at the address has not, or another one of its fleet that is alive.
 func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *storage, key, sum string) error {
 	ctx, stop := context.WithTimeout(ctx, c.wait)
 	defer stop()
 	here := c.server(ctx, s, key, sum)
 	loaded, missing, silent := others(ctx, s, source.StoragePrefix+key, sum)
-	confirmed := len(missing) == 0 && (here == nil || len(loaded) > 0 && errors.Is(here, errNoAnswer))
-	place := fmt.Sprintf("%s (sha256 %.12s)", s.place(key), sum)
-	switch {
-	case confirmed:
-		say("published as %s, in %s", source.StoragePrefix+key, place)
-	case here == nil || len(loaded) > 0 && errors.Is(here, errNoAnswer):
-		say("written to %s; not every server has confirmed it", place)
-	default:
-		say("written to %s; no server has confirmed it: %v", place, here)
-	}
-	if here == nil {
+	done := publishedSubject{Name: source.StoragePrefix + key, Place: fmt.Sprintf("%s (sha256 %.12s)", s.place(key), sum), Here: here, Loaded: loaded, Missing: missing}.judge()
+	if say("%s", done.Text()); here == nil {
 		say("loaded by the server at %s", c.addressOf(s))
 	}
 	for _, group := range []struct {
@@ -66,10 +55,39 @@ func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *stor
 			say("%s %s", group.words, english.List(group.nodes, "and"))
 		}
 	}
-	if !confirmed {
-		return errUnconfirmed
+	if !done.Holds() {
+		return errUndecided
 	}
 	return nil
+}
+
+// publishedSubject is the subject of [published].
+type publishedSubject struct {
+	Name, Place     string
+	Here            error // why the server at the address has not loaded the version; nil if it has
+	Loaded, Missing []string
+	Confirmed       claim.Known[bool] `gap:"unconfirmed" what:"not every server has confirmed it" close:"see the log of the server"`
+}
+
+// published is the claim that servers have loaded a new version.
+var published = claim.Register("published", func(s publishedSubject) claim.Finding {
+	f := claim.Finding{Text: "published as " + s.Name + ", in " + s.Place, Unjudged: "written to " + s.Place + "; not every server has confirmed it"}
+	if !s.hasLoaded() {
+		f.Unjudged = fmt.Sprintf("written to %s; no server has confirmed it: %v", s.Place, s.Here)
+	}
+	return f
+})
+
+// hasLoaded reports whether the server at the address has loaded the version, or another one if that gives no answer.
+func (s *publishedSubject) hasLoaded() bool {
+	return s.Here == nil || len(s.Loaded) > 0 && errors.Is(s.Here, errNoAnswer)
+}
+
+func (s publishedSubject) judge() claim.Claim {
+	if s.hasLoaded() && len(s.Missing) == 0 {
+		s.Confirmed = claim.Read(true, claim.Coverage{})
+	}
+	return claim.Judge(published, s)
 }
 
 // errNoAnswer says that no server could be asked.

@@ -3,10 +3,13 @@
 package cli
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
 )
 
@@ -22,6 +25,28 @@ func TestSilentServers(t *testing.T) {
 		}, "p", "new")
 		if !slices.Equal(loaded, []string{"a", "e"}) || !slices.Equal(missing, []string{"b"}) || !slices.Equal(silent, []string{"c"}) {
 			t.Errorf("loaded %v, missing %v, silent %v", loaded, missing, silent)
+		}
+	}
+}
+
+// "Published" is said of a version that servers have loaded: not while one of them has not, or none answers.
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	rejected := errors.New("the server did not load it")
+	for _, c := range []struct {
+		name    string
+		subject publishedSubject
+		want    claim.Outcome
+		says    string
+	}{
+		{"the server has loaded it", publishedSubject{}, claim.Holds, "published as "},
+		{"another one has not", publishedSubject{Missing: []string{"web-2"}}, claim.CannotBeJudged, "not every server has confirmed it"},
+		{"no answer", publishedSubject{Here: errNoAnswer}, claim.CannotBeJudged, "no server has confirmed it: no server could be asked"},
+		{"no answer here, but another one", publishedSubject{Here: errNoAnswer, Loaded: []string{"web-2"}}, claim.Holds, "published as "},
+		{"rejected", publishedSubject{Here: rejected, Loaded: []string{"web-2"}}, claim.CannotBeJudged, "did not load it"},
+	} {
+		if got := c.subject.judge(); got.Outcome() != c.want || !strings.Contains(got.Text(), c.says) {
+			t.Errorf("%s: %v: %s", c.name, got.Outcome(), got.Text())
 		}
 	}
 }

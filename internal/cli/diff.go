@@ -172,7 +172,7 @@ func (d *difference) spellings() bool {
 // undecided reports whether there may be differences that were not found, or that the
 // comparison of the policies does not show.
 func (d *difference) undecided() bool {
-	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && (!d.Questions.Complete || len(d.Changes) == 0 && !d.Questions.Same())
+	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && (!d.Questions.Complete || len(d.Changes) == 0 && !d.Questions.Same().Holds())
 }
 
 // WriteText writes what changes, and what an independent reader says to it.
@@ -185,7 +185,7 @@ func (d *difference) WriteText(w io.Writer) error {
 		}
 		_, err := fmt.Fprintf(w, "Asked an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
-	case q.Same():
+	case q.Same().Holds():
 		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nAsked an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Differ == q.Spellings:

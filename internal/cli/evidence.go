@@ -56,16 +56,16 @@ func evidenceCommand() *cobra.Command {
 				return failure{errors.New(check.Problems[0])}
 			}
 			if page != "" {
-				if err := writeReport(page, reportOf(q, answer, check, verify.key != "", verify.authority != "")); err != nil {
+				if err := writeReport(page, reportOf(q, logs, verify.key != "", verify.authority != "")); err != nil {
 					return err
 				}
 			}
 			result := struct {
 				*evidence.Answer
-				Result   evidence.Result `json:"result"`
-				Gaps     []string        `json:"gaps"`
-				Problems []string        `json:"problems"`
-			}{answer, check.Result(), check.Gaps, check.Problems}
+				Whole    []claim.Claim `json:"whole"` // of each log
+				Gaps     []string      `json:"gaps"`
+				Problems []string      `json:"problems"`
+			}{answer, wholes(logs), check.Gaps, check.Problems}
 			if err := printResult(cmd, asJSON, result, func(w io.Writer) error { return writeEvidence(w, answer, check) }); err != nil {
 				return err
 			}
@@ -287,6 +287,14 @@ func (v *verifyFlags) excerpt(dir string) (c claim.Claim, ok bool, err error) {
 	return evidence.VerifyExcerpt(dir, key)
 }
 
+// wholes returns for each log the claim that it is whole and signed.
+func wholes(logs []evidence.Checked) (all []claim.Claim) {
+	for _, l := range logs {
+		all = append(all, l.Check.Whole())
+	}
+	return all
+}
+
 // writeExcerptCheck prints what was found about an excerpt. The exit code is the outcome of the claim.
 func writeExcerptCheck(cmd *cobra.Command, asJSON bool, c claim.Claim) error {
 	err := printResult(cmd, asJSON, c, func(out io.Writer) error {
@@ -296,17 +304,22 @@ func writeExcerptCheck(cmd *cobra.Command, asJSON bool, c claim.Claim) error {
 		}
 		return err
 	})
-	switch {
-	case err != nil || c.Holds():
-		return err
-	case c.Outcome() == claim.Fails:
-		return errReported
-	}
-	return exitError(c.Outcome())
+	return cmp.Or(err, exitOf(c))
 }
 
-// exits are the exit codes of what a check finds, nil for a log that is whole and signed.
-var exits = map[evidence.Result]error{evidence.Broken: errReported, evidence.Unsigned: exitError(3), evidence.Gaps: exitError(4)}
+// exitOf returns the exit code of claims: 1 if one fails, or else 3 if one cannot be judged.
+func exitOf(all ...claim.Claim) (exit error) {
+	for _, c := range all {
+		switch c.Outcome() {
+		case claim.Fails:
+			return errReported
+		case claim.CannotBeJudged:
+			exit = errUndecided
+		case claim.Holds:
+		}
+	}
+	return exit
+}
 
 func verifyEvidenceCommand() *cobra.Command {
 	var asJSON bool
@@ -344,10 +357,10 @@ func verifyEvidenceCommand() *cobra.Command {
 			}
 			_, c := evidence.Together(logs)
 			result := struct {
-				Result evidence.Result
 				*evidence.Check
-				End []claim.Claim `json:"end"` // of each log: whether lines can be missing there
-			}{c.Result(), c, ends}
+				Whole []claim.Claim `json:"whole"` // of each log: whether it is whole and signed
+				End   []claim.Claim `json:"end"`   // and whether lines can be missing at its end
+			}{c, wholes(logs), ends}
 			if err := printResult(cmd, asJSON, result, func(out io.Writer) error {
 				for i, l := range logs {
 					if len(logs) > 1 {
@@ -361,10 +374,10 @@ func verifyEvidenceCommand() *cobra.Command {
 			}); err != nil {
 				return err
 			}
-			if mark != nil && ends[0].Outcome() == claim.Fails {
-				return errReported
+			if mark != nil {
+				return exitOf(append(result.Whole, ends...)...)
 			}
-			return exits[c.Result()]
+			return exitOf(result.Whole...)
 		}))
 	cmd.Long = `
 Checks the chain of hashes of an evidence log, the texts that were published, and the
@@ -378,11 +391,11 @@ Without it, the exit code says nothing about lines that are missing at the end.
 If you name several logs, each is checked separately, and the exit code is the worst.
 
 The exit code is:
-  0  the log is whole and signed to its last line
+  0  the log is whole, and signed to the line that the answer names
   1  the log was changed or damaged, or does not reach the line of --last
   2  the log cannot be read
-  3  the log is whole, but not signed, or not to its last line
-  4  the log itself says that something is missing`
+  3  it cannot be judged, because the log is not signed, or says itself that something
+     is missing`
 	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) of the log, from another place: the log must reach it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -43,7 +44,7 @@ type evidenceReport struct {
 	evidence.Question
 	*evidence.Answer
 	Check                *evidence.Check
-	Result               evidence.Result
+	Whole                []claim.Claim // of each log
 	ByKey, ByAuthority   bool
 	Done                 time.Time
 	LeftOut              string
@@ -57,8 +58,9 @@ type reportText struct {
 	ID, Title, Text string
 }
 
-func reportOf(q evidence.Question, a *evidence.Answer, c *evidence.Check, byKey, byAuthority bool) *evidenceReport {
-	r := &evidenceReport{Question: q, Answer: a, Check: c, Result: c.Result(), ByKey: byKey, ByAuthority: byAuthority, Done: time.Now(), LeftOut: leftOut(a)}
+func reportOf(q evidence.Question, logs []evidence.Checked, byKey, byAuthority bool) *evidenceReport {
+	a, c := evidence.Together(logs)
+	r := &evidenceReport{Question: q, Answer: a, Check: c, Whole: wholes(logs), ByKey: byKey, ByAuthority: byAuthority, Done: time.Now(), LeftOut: leftOut(a)}
 	seen := map[string]bool{}
 	add := func(id, title, text string) {
 		if !seen[id] {
@@ -93,6 +95,11 @@ func reportOf(q evidence.Question, a *evidence.Answer, c *evidence.Check, byKey,
 		}
 	}
 	return r
+}
+
+// Notes has the CSS classes of claims in the report.
+func (*evidenceReport) Notes() map[string]string {
+	return map[string]string{"fine": "", "warning": "open", "alert": "bad"}
 }
 
 // Subject is the subject of the report.
@@ -134,7 +141,7 @@ func (r *evidenceReport) HasText(id string) bool {
 
 // WriteEvidenceReport writes the report for people about what an evidence log says.
 func WriteEvidenceReport(w io.Writer, q evidence.Question, a *evidence.Answer, c *evidence.Check) error {
-	return reportPage().Execute(w, reportOf(q, a, c, false, false))
+	return reportPage().Execute(w, reportOf(q, []evidence.Checked{{Answer: a, Check: c}}, false, false))
 }
 
 // writeReport writes the page to a file.

@@ -87,6 +87,7 @@ The exit code is:
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
 	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "the names of gaps that are accepted, such as not-recorded: the command prints the names")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something, or the undo is a second one")
+	mergeFlag(cmd, &guard.merge)
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")
 	return cmd
 }
@@ -116,6 +117,9 @@ func (p *publication) run(cmd *cobra.Command) error {
 	s, err := p.of.open(ctx)
 	if err != nil {
 		return err
+	}
+	if err := p.guard.read(cmd, s, p.key); err != nil {
+		return notWritten(err)
 	}
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
 	if err := p.prepare(ctx, cmd, s, say); err != nil {
@@ -204,7 +208,7 @@ func (p *publication) compare(say func(string, ...any)) {
 	if p.guard.broken = p.guard.old == nil; p.guard.broken {
 		return
 	}
-	for _, words := range compare.Sites(p.guard.old, p.site, compare.Options{}).Words() {
+	for _, words := range compare.Sites(p.guard.old, p.site, compare.Options{Below: p.guard.below}).Words() {
 		say("%s", words)
 	}
 }
@@ -226,7 +230,7 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, say func(st
 		if p.guard.broken {
 			return p.check(ctx, cmd)
 		}
-		lost, ok := errors.AsType[*source.LossError](source.NotAccepted(p.guard.old, p.site, p.change.Accept))
+		lost, ok := errors.AsType[*source.LossError](source.NotAccepted(p.guard.old, p.site, p.guard.below, p.change.Accept))
 		if !ok {
 			return nil
 		}

@@ -23,10 +23,10 @@ import (
 )
 
 type replayFlags struct {
-	against, format, host, since, until, html, store string
-	names                                            map[string]string
-	accept                                           []string
-	json                                             bool
+	against, format, host, since, until, html, store, merge string
+	names                                                   map[string]string
+	accept                                                  []string
+	json                                                    bool
 }
 
 func replayCommand() *cobra.Command {
@@ -74,6 +74,7 @@ The exit code is:
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
 	flags.StringVar(&f.html, "html", "", "write the report as one HTML page to this file")
 	flags.StringSliceVar(&f.accept, "accept", nil, "the names of gaps that are accepted, such as unreadable-lines: the report has the names")
+	mergeFlag(cmd, &f.merge)
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return cmd
 }
@@ -94,6 +95,11 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	if o.New, err = loadValid(cmd, args[0]); err != nil {
 		return err
 	}
+	below, err := readBelow(cmd, f.merge)
+	if err != nil {
+		return err
+	}
+	o.Below = belowOf(below)
 	if f.against != "" {
 		old, err := policyinput.Read(cmd.Context(), f.against, cmd.InOrStdin())
 		if errors.Is(err, policyinput.ErrInvalid) {

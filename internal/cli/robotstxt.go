@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // mergeFlag adds the flag --merge of commands that answer for a policy.
@@ -32,6 +33,14 @@ func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 		return nil, fmt.Errorf("--merge: %w", err)
 	}
 	return robotstxt.Parse(raw.Data), nil
+}
+
+// belowOf returns what finds the robots.txt of every host in a file, nil for no file.
+func belowOf(file *robotstxt.File) site.Below {
+	if file == nil {
+		return nil
+	}
+	return func(string) (*robotstxt.File, bool) { return file, true }
 }
 
 // checkedRobots is the result of check for a robots.txt.

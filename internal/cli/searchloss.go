@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -28,8 +29,25 @@ type searchGuard struct {
 	most    int64    // how many requests of the traffic search engines may lose
 	accept  []string // the names of gaps
 	yes     bool
+	merge   string     // a file or URL with the site's own robots.txt
+	below   site.Below // what finds it; nil if it is not merged
 	broken  bool       // what is published has errors
 	old     *site.Site // what is published; nil if nothing is, or with errors
+}
+
+// read reads the site's own robots.txt. Where the configuration merges it with the policy, and it was not given, it is
+// not known.
+func (g *searchGuard) read(cmd *cobra.Command, s *storage, key string) error {
+	file, err := readBelow(cmd, g.merge)
+	switch {
+	case err != nil:
+		return err
+	case file != nil:
+		g.below = belowOf(file)
+	case s.merges(source.StoragePrefix + key):
+		g.below = func(string) (*robotstxt.File, bool) { return nil, false }
+	}
+	return nil
 }
 
 // check judges whether search engines keep what they have: by the traffic of the last seven days, or by comparison of
@@ -64,9 +82,9 @@ func (p *publication) judgeSearch(ctx context.Context) (claim.Claim, error) {
 		why := claim.Gap{Name: "comparison", What: "the published policy has errors, so the new one cannot be compared with it", Close: "check the new policy by hand"}
 		return claim.Judge(replay.SearchKeeps, replay.KeepsSubject{Comparison: claim.Read[*compare.Losses](nil, claim.Coverage{Gaps: []claim.Gap{why}})}, g.accept...), nil
 	case g.traffic == "" || g.old == nil:
-		return replay.Keeps(g.old, p.site, g.accept), nil
+		return replay.Keeps(g.old, p.site, g.below, g.accept), nil
 	}
-	o := replay.Options{New: p.site, Old: g.old, Since: time.Now().Add(-replay.LossPeriod), Accept: g.accept}
+	o := replay.Options{New: p.site, Old: g.old, Below: g.below, Since: time.Now().Add(-replay.LossPeriod), Accept: g.accept}
 	if info, err := os.Stat(g.traffic); strings.Contains(g.traffic, "://") || err == nil && info.IsDir() {
 		stored, err := useStore(ctx, g.traffic, &o)
 		if err != nil {

@@ -82,6 +82,7 @@ func TestSearchGuard(t *testing.T) {
 	}
 	line, _, _ := strings.Cut(string(text), " \"-\"")
 	cut := add(verified, "cut.log", line+"\n")
+	unreadable := add(verified, "unreadable.log", "66.249.66.1 - - [27/Nov\n")
 	claimed := log("unverified.log", googlebot, "203.0.113.9", full, time.Hour)
 	both := add(claimed, "both.log", `66.249.66.1 - - [`+at+`] "GET /robots.txt HTTP/1.1" 200 1 "-" "`+googlebot+"\"\n")
 	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
@@ -121,17 +122,18 @@ func TestSearchGuard(t *testing.T) {
 		{"some day", verified, 0, in, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", "Googlebot: 3 requests of 1 path not to be indexed"},
 		{"some day, as before", verified, 0, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-30}]}\n", in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", ""},
 		{"no search engine came", claimed, 0, in, out, ""},
-		{"a log without User-Agents", common, 3, in, out, "(to accept this: no-user-agents)"},
-		{"a compressed log that ends early", short, 9, in, out, "(to accept this: incomplete-archive)"},
+		{"a log without User-Agents", common, 3, in, out, "; or accept the gap no-user-agents"},
+		{"a compressed log that ends early", short, 9, in, out, "; or accept the gap incomplete-archive"},
 		{"a compressed log that ends early, and a policy that changes nothing", short, 0, in, in, ""},
 		{"a line that is cut", cut, 0, in, out, "Search engines lose 3 requests"},
-		{"a part of the log is missing", gap, 3, in, out, "(to accept this: no-traffic)"},
+		{"a line that cannot be read, and a loss within the limit", unreadable, 9, in, out, "; or accept the gap unreadable-lines"},
+		{"a part of the log is missing", gap, 3, in, out, "; or accept the gap no-traffic"},
 		{"by comparison, verified otherwise", "", 0, in, bogus, "not published"},
-		{"verified otherwise", verified, 0, in, bogus, "(to accept this: verified-otherwise)"},
+		{"verified otherwise", verified, 0, in, bogus, "; or accept the gap verified-otherwise"},
 		{"options of traffic without any", "", 3, in, in, "--max-search-loss is for --if-replay"},
-		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "3 requests of Googlebot without a host in the log; name the host with --host (to accept this: unlogged-hosts)"},
+		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "3 requests of Googlebot without a host in the log; name the host with --host; or accept the gap unlogged-hosts"},
 		{"behind a proxy", proxied, 0, in, out, "Googlebot: 3 requests of 1 path blocked"},
-		{"the log ends early", ended, 3, in, out, "(to accept this: traffic-ends)"},
+		{"the log ends early", ended, 3, in, out, "; or accept the gap traffic-ends"},
 		{"blocked", verified, 0, in, out, `Googlebot: 3 requests of 1 path blocked by line 4 (Googlebot); if it is meant to be so, write "intended: [blocks-search]" into the rule`},
 		{"more than may be lost", verified, 2, in, out, ", and the limit is 2"},
 		{"disallowed", verified, 0, in, ask, `Googlebot: 3 requests of 1 path disallowed by line 4 (everyone); if it is meant to be so, write "intended: [disallows-search]"`},
@@ -170,5 +172,52 @@ func TestSearchGuard(t *testing.T) {
 				t.Errorf("%v, want %q\n%s", err, c.want, out)
 			}
 		})
+	}
+}
+
+// A server that merges the site's own robots.txt is judged with it: by --merge, or as not known.
+func TestPublishOverTheSitesFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	allow := write("allow.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")
+	silent := write("silent.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n")
+	closed, open := write("closed.txt", "User-agent: *\nDisallow: /\n"), write("open.txt", "User-agent: *\nDisallow:\n")
+	config := func(merge string) string {
+		return write("caddy"+merge+".json", `{"storage": {"module": "file_system", "root": "`+dir+`/storage"}, "apps": {"http": {"servers": {"s": {"routes": [{"handle": [
+			{"handler": "robots_policy", "policy": "storage:site.yaml", "robots_txt": "`+merge+`"}]}]}}}}}`)
+	}
+	log := write("access.log", "")
+	if err := os.WriteFile(log, []byte(strings.Repeat(fmt.Sprintf("66.249.66.1 - - [%s] \"GET /a HTTP/1.1\" 200 1 \"-\" \"Googlebot/2.1\"\n", time.Now().Add(-time.Hour).Format("02/Jan/2006:15:04:05 -0700")), 3)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		out, errOut, _ := execute(publishCommand(), "", append(args, "--to", "storage:site.yaml", "--wait", "1ms", "--address", "127.0.0.1:1")...)
+		return out + errOut
+	}
+	if out := run(allow, "--config", config("merge"), "--yes"); !strings.Contains(out, "written to") {
+		t.Fatal(out)
+	}
+	for _, c := range []struct {
+		merge string
+		args  []string
+		want  string
+	}{
+		{"replace", nil, "Search engines lose nothing"},
+		{"merge", nil, "the site's own robots.txt of hosts that the policy does not name is not known"},
+		{"merge", []string{"--accept", "site-robots-txt"}, "Search engines lose nothing"},
+		{"merge", []string{"--merge", open}, "Search engines lose nothing"},
+		{"merge", []string{"--merge", closed}, "Search engines lose nearly a whole host"},
+		{"merge", []string{"--merge", closed, "--if-replay", log, "--max-search-loss", "3"}, "Googlebot: 3 requests of 1 path disallowed by the site's own robots.txt:2"},
+		{"merge", []string{"--merge", open, "--if-replay", log}, "Search engines lose none of their requests"},
+	} {
+		if out := run(append([]string{silent, "--config", config(c.merge), "--dry-run"}, c.args...)...); !strings.Contains(out, c.want) {
+			t.Errorf("robots_txt %s %v: want %q in\n%s", c.merge, c.args, c.want, out)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +43,13 @@ func (of *storageOf) flags(cmd *cobra.Command, usage string) {
 // storage is the storage of a configuration, and what else the configuration says that commands need.
 type storage struct {
 	certmagic.Storage
-	config configured
+	config   configured
+	handlers []map[string]any // robots_policy in it
+}
+
+// merges reports whether a handler of the configuration merges the site's own robots.txt with a policy.
+func (s *storage) merges(policy string) bool {
+	return slices.ContainsFunc(s.handlers, func(h map[string]any) bool { return h["policy"] == policy && h["robots_txt"] == "merge" })
 }
 
 // configured are parts of a configuration of Caddy.
@@ -73,6 +80,10 @@ func (of storageOf) open(ctx caddy.Context) (*storage, error) {
 	if len(config) > 0 {
 		if err := json.Unmarshal(config, &s.config); err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+		var tree any
+		if err := json.Unmarshal(config, &tree); err == nil {
+			s.handlers = handlersIn(nil, tree)
 		}
 	}
 	if s.config.StorageRaw == nil {

@@ -102,7 +102,7 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 		return fmt.Sprintf("%#v", anywhere)
 	}, func(to, from *Change) { to.Hosts = append(to.Hosts, from.Hosts...) })
 	for i := range all {
-		if len(all[i].Hosts) == hosts {
+		if len(all[i].Hosts) == hosts && slices.Contains(all[i].Hosts, "") {
 			all[i].Hosts = nil
 		}
 	}

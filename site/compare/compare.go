@@ -14,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Options change what Policies compares.
@@ -21,6 +22,8 @@ type Options struct {
 	Now time.Time // decides which limits in time have passed; the zero time is now
 	// Hosts are compared, "" for any that neither policy names. Nil means all that either names, and "".
 	Hosts []policy.Host
+	// Below, if not nil, finds the robots.txt of the site itself, which decides where a policy says nothing.
+	Below site.Below
 }
 
 // The limits of a comparison bound what a hostile policy can cost, beside its budget.

@@ -29,8 +29,10 @@ type Losses struct {
 	// Reverified are search engines that the new policy verifies by other proof and blocks, or gives
 	// less, if they fail: nobody knows how many requests do.
 	Reverified []string
-	policy     *site.Site
-	whole      []Found // see Whole
+	// Unread are the hosts whose own robots.txt is not known, with what search engines may lose by it.
+	Unread []Unread
+	policy *site.Site
+	whole  []Found // see Whole
 }
 
 // Found is what one search engine loses at the paths of a pattern.
@@ -52,6 +54,9 @@ func Sites(old, now *site.Site, o Options) *Diff {
 		old, _ = site.Load("nothing", []byte("version: 1\n"))
 	}
 	o.Now = cmp.Or(o.Now, time.Now())
+	if o.Below != nil {
+		return over(old, now, o)
+	}
 	d := &Diff{Settings: settingsOf(old.File, now.File)}
 	d.Changes, d.Complete = Decisions(old.Policy, now.Policy, o)
 	d.RobotsTxt = d.rendersDifferently(old, now, hostsFor(old.Policy, now.Policy, o))
@@ -71,10 +76,15 @@ func Sites(old, now *site.Site, o Options) *Diff {
 	}
 	d.Changes = append(d.Changes, a.indirect(d.Changes)...)
 	a.findWhole()
+	d.sort()
+	return d
+}
+
+// sort puts changes first by which search engines lose something.
+func (d *Diff) sort() {
 	slices.SortStableFunc(d.Changes, func(a, b Change) int {
 		return last(b.Lost&effect.Counted != 0) - last(a.Lost&effect.Counted != 0)
 	})
-	return d
 }
 
 // page is where a search engine is asked about.
@@ -276,6 +286,9 @@ func (c *Change) named() (all []string) {
 // Words says who loses what, by which rules, and what to write if that is intended.
 func (l *Losses) Words() []string {
 	all := append(l.WordsOf(l.Found), l.unproven()...)
+	for _, u := range l.Unread {
+		all = append(all, u.gap().What)
+	}
 	if !l.Complete {
 		all = append(all, tooLarge)
 	}
@@ -311,7 +324,10 @@ func (l *Losses) WordsOf(found []Found) (all []string) {
 			where += " on " + string(k.host)
 		}
 		words := fmt.Sprintf("%s is now %s for %s", where, k.loss, named(who[k], maxNames))
-		if k.rule != nil {
+		switch {
+		case k.rule != nil && k.rule.Fallback:
+			words += fmt.Sprintf(" by %s:%d, because the new policy no longer allows it", site.SiteRobots, k.rule.Pos.Line)
+		case k.rule != nil:
 			words += fmt.Sprintf(" by %s; if it is meant to be so, write %q into this rule", l.policy.Place(k.rule.Pos), k.loss.Intended())
 		}
 		all = append(all, words)
@@ -341,7 +357,7 @@ func (l *Losses) Names() (names []string) {
 }
 
 // Any reports whether something may be lost.
-func (l *Losses) Any() bool { return len(l.Found)+len(l.Reverified) > 0 || !l.Complete }
+func (l *Losses) Any() bool { return len(l.Found)+len(l.Reverified)+len(l.Unread) > 0 || !l.Complete }
 
 // Of reports whether a crawler may lose something on a host.
 func (l *Losses) Of(crawler, host string) bool {

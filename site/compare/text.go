@@ -36,7 +36,12 @@ func (d *Diff) Words() []string {
 	switch {
 	case len(words) > 0:
 	default:
-		words = append(words, d.NothingChanges().Text())
+		nothing := d.NothingChanges()
+		text := nothing.Text()
+		for i, g := range nothing.Gaps() {
+			text += map[bool]string{true: ": ", false: "; "}[i == 0] + g.What
+		}
+		words = append(words, text)
 	}
 	if !d.Complete && !d.Empty() {
 		words = append(words, tooLarge)
@@ -53,10 +58,9 @@ type changesSubject struct {
 // have it, and this is told apart.
 var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) claim.Finding {
 	d, _ := s.Diff.Get()
-	f := claim.Finding{Text: "nothing changes", Unjudged: "it cannot be judged whether anything changes: " + tooLarge}
+	f := claim.Finding{Text: "nothing changes", Unjudged: "it cannot be judged whether anything changes"}
 	switch {
 	case d == nil:
-		f.Unjudged = "it cannot be judged whether anything changes"
 	case !d.Empty():
 		f.Fails, f.Text = true, "something changes"
 	case d.RobotsTxt:
@@ -70,6 +74,11 @@ func (d *Diff) NothingChanges() claim.Claim {
 	var c claim.Coverage
 	if !d.Complete {
 		c.Gaps = append(c.Gaps, claim.Gap{Name: GapTooLarge, What: tooLarge})
+	}
+	if d.Losses != nil {
+		for _, u := range d.Losses.Unread {
+			c.Gaps = append(c.Gaps, u.gap())
+		}
 	}
 	return claim.Judge(nothingChanges, changesSubject{claim.Read(d, c)})
 }

@@ -49,6 +49,7 @@ func (a *asker) takesWhole(f *Found, loss effect.Loss) bool {
 const (
 	GapTooLarge   = "too-large"
 	GapReverified = "verified-otherwise"
+	GapUnread     = "site-robots-txt"
 )
 
 // Known returns the losses with what the comparison could not find. The losses of nothing were not found.
@@ -59,6 +60,9 @@ func (l *Losses) Known() claim.Known[*Losses] {
 	var c claim.Coverage
 	if !l.Complete {
 		c.Gaps = append(c.Gaps, claim.Gap{Name: GapTooLarge, What: tooLarge, Close: "use fewer paths with * for single crawlers"})
+	}
+	for _, u := range l.Unread {
+		c.Gaps = append(c.Gaps, u.gap())
 	}
 	for i, words := range l.unproven() {
 		c.Gaps = append(c.Gaps, claim.Gap{Name: GapReverified, What: words, Crawler: l.Reverified[i]})

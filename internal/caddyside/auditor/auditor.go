@@ -131,7 +131,7 @@ func (a *auditor) report(r *audit.Report, err error) {
 	if err != nil {
 		failure = err.Error()
 	} else {
-		n, findings = r.Faults(), describe(r)
+		n, findings = r.Errors(), describe(r)
 	}
 	faults.WithLabelValues(a.config.URL).Set(float64(n))
 	found := failure + strings.Join(findings, "\n")

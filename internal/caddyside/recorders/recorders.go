@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -42,7 +43,7 @@ type ActivityStore interface {
 	// CheckReload returns an error if the served version of a policy must not be replaced. It is a
 	// source.UndecidedError if this is not known now, and may be later. name is the name of the policy's source.
 	// Losses of the search engines in accepted do not count.
-	CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error
+	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 
 // Violations are the requests of crawlers that violate a robots.txt they had read, and the requests that
@@ -68,9 +69,9 @@ type Violation struct {
 }
 
 // CheckReload asks the store of the running configuration, if it has one.
-func CheckReload(ctx context.Context, name string, before, after *site.Site, accepted []string) error {
+func CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error {
 	if s := RunningStore(); s != nil {
-		return s.CheckReload(ctx, name, before, after, accepted)
+		return s.CheckReload(ctx, name, before, after, below, accepted)
 	}
 	return nil
 }
@@ -91,7 +92,7 @@ var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_s
 	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"1 for the outcome of a claim: holds, fails, or cannot be judged. The claim evidence-whole says that the evidence log is whole and signed.", []string{"claim", "outcome"}, nil)
+	"1 for the outcome of a claim: holds, fails, or cannot be judged. The claim evidence-whole says that the evidence log is whole and signed, and lists-current that no list of addresses or keys is out of date.", []string{"claim", "outcome"}, nil)
 
 func collectClaim(ch chan<- prometheus.Metric, c claim.Claim) {
 	for _, o := range []claim.Outcome{claim.Holds, claim.Fails, claim.CannotBeJudged} {
@@ -119,6 +120,8 @@ func (dropped) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(behindDesc, prometheus.GaugeValue, seconds)
 		}
 	}
+	lists := identity.CurrentStatus()
+	collectClaim(ch, lists.ListsCurrent())
 	if e := RunningEvidence(); e != nil {
 		look := e.LastLook()
 		collectClaim(ch, look.Whole())

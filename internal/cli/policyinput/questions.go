@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 // Questions are the answers of two robots.txt files to the questions of an independent reader.
@@ -77,8 +79,45 @@ func spelled(path string, is func(path string) bool) bool {
 	})
 }
 
-// Same reports whether a reader gets the same answers from both files, except about spellings of paths.
-func (q *Questions) Same() bool { return q.Complete && q.Differ == q.Spellings }
+// sameSubject is the subject of [sameFile].
+type sameSubject struct {
+	Asked claim.Known[*Questions]
+}
+
+// sameFile is the claim that a reader of robots.txt gets the same answers from two files, apart from spellings of paths.
+var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
+	q, _ := s.Asked.Get()
+	f := claim.Finding{Text: fmt.Sprintf("%s compared, %s", english.Count(q.Questions, "question"), english.Number(int64(q.Differ))), Fails: q.Differ > q.Spellings}
+	if q.Differ == 1 {
+		f.Text += " differs"
+	} else {
+		f.Text += " differ"
+	}
+	if q.Spellings > 0 {
+		f.Text += fmt.Sprintf(" (%s in other spellings of a path that has the same answer in both)", english.Number(int64(q.Spellings)))
+	}
+	f.Unjudged = f.Text
+	return f
+})
+
+// Same judges whether a reader gets the same answers from both files.
+func (q *Questions) Same() claim.Claim {
+	var c claim.Coverage
+	if !q.Complete {
+		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare all, so that it cannot be judged whether they say the same"})
+	}
+	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
+}
+
+// Sentence says how many answers differ, and what was not compared.
+func (q *Questions) Sentence() string {
+	c := q.Same()
+	text := c.Text()
+	for _, g := range c.Gaps() {
+		text += "; " + g.What
+	}
+	return text
+}
 
 // RobotsTxt is the text that crawlers get: the file itself, or what the policy says on a
 // host.
@@ -95,23 +134,6 @@ func (c *Converted) Judge(name string, data []byte) *Questions {
 	p := c.File.Policy
 	rendered, _ := c.File.Effect.Robots.Text("")
 	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
-}
-
-// Sentence says how many questions were asked, and how many have different answers.
-func (q *Questions) Sentence() string {
-	s := fmt.Sprintf("%s compared, %s", english.Count(q.Questions, "question"), english.Number(int64(q.Differ)))
-	if q.Differ == 1 {
-		s += " differs"
-	} else {
-		s += " differ"
-	}
-	if q.Spellings > 0 {
-		s += fmt.Sprintf(" (%s in other spellings of a path that has the same answer in both)", english.Number(int64(q.Spellings)))
-	}
-	if !q.Complete {
-		s += "; the files are too large to compare all, so that it cannot be judged whether they say the same"
-	}
-	return s
 }
 
 // SearchLosses says in words what search engines may no longer crawl. A path does not count if the old file disallows it

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"fmt"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+)
+
+// IsStale reports whether a list is out of date.
+func (l *ListStatus) IsStale() bool {
+	return l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil)
+}
+
+// Stale returns the addresses of the lists and key directories that are out of date.
+func (s *Status) Stale() (all []string) {
+	for i := range s.Lists {
+		if s.Lists[i].IsStale() {
+			all = append(all, s.Lists[i].URL)
+		}
+	}
+	for i := range s.Directories {
+		if s.Directories[i].Error != "" {
+			all = append(all, s.Directories[i].URL)
+		}
+	}
+	return all
+}
+
+// listsSubject is the subject of [listsCurrent].
+type listsSubject struct {
+	Used  claim.Known[int] `gap:"no-lists" what:"no list of addresses is in use, so no crawler is verified by one" close:"write verify lists in robots_policy"`
+	Stale int
+}
+
+// listsCurrent is the claim that no list of addresses or keys is out of date.
+var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Finding {
+	used, _ := s.Used.Get()
+	lists := english.Number(int64(used)) + map[bool]string{true: " list of addresses or keys", false: " lists of addresses and keys"}[used == 1]
+	f := claim.Finding{Fails: s.Stale > 0, Text: "None of " + lists + " is out of date", Unjudged: "Whether lists are out of date cannot be judged"}
+	if f.Fails {
+		f.Text = fmt.Sprintf("%d of %s %s out of date", s.Stale, lists, map[bool]string{true: "is", false: "are"}[s.Stale == 1])
+	}
+	return f
+})
+
+// ListsCurrent judges the lists and keys in use: those that have a date, or should have one.
+func (s *Status) ListsCurrent() claim.Claim {
+	subject, used := listsSubject{Stale: len(s.Stale())}, 0
+	for i := range s.Lists {
+		used += map[bool]int{true: 1}[s.Lists[i].AsOf != nil || s.Lists[i].IsStale()]
+	}
+	for i := range s.Directories {
+		used += map[bool]int{true: 1}[s.Directories[i].Fetched != nil || s.Directories[i].Error != ""]
+	}
+	if used > 0 {
+		subject.Used = claim.Read(used, claim.Coverage{})
+	}
+	return claim.Judge(listsCurrent, subject)
+}

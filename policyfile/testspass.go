@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// The codes of a failing test, in a new text and in an accepted one.
+const (
+	codeTestFails    = "expectation-failed"
+	codeTestFailsNow = "expectation-no-longer-holds"
+)
+
+// notRun has the codes of tests that did not run, in a new text and in an accepted one.
+var notRun = []string{"too-many-rules", "more-than-allowed"}
+
+// IsFailedTest reports whether a diagnostic says that a test of the policy fails.
+func (d *Diagnostic) IsFailedTest() bool {
+	return d.Code == codeTestFails || d.Code == codeTestFailsNow
+}
+
+// testsSubject is the subject of [testsPass].
+type testsSubject struct {
+	Failing claim.Known[int] `gap:"tests-not-run" what:"the tests were not run"`
+	Tests   int
+}
+
+// testsPass is the claim that the tests in a policy pass.
+var testsPass = claim.Register("tests-pass", func(s testsSubject) claim.Finding {
+	failing, _ := s.Failing.Get()
+	f := claim.Finding{Fails: failing > 0, Text: english.Count(s.Tests, "test") + " passed", Unjudged: "It cannot be judged whether " + english.Count(s.Tests, "test") + " pass"}
+	if f.Fails {
+		f.Text = fmt.Sprintf("%d of %s failed", failing, english.Count(s.Tests, "test"))
+	}
+	return f
+})
+
+// TestsPass judges the tests of a policy by the diagnostics about it. Without tests, no claim is made.
+func TestsPass(tests []policy.Expectation, ds Diagnostics) claim.Claim {
+	if len(tests) == 0 {
+		return claim.Claim{}
+	}
+	var c claim.Coverage
+	failing := 0
+	for i, e := range tests {
+		at := func(d Diagnostic) bool { return d.Pos == e.Pos && !d.IsFailedTest() && slices.Contains(notRun, d.Code) }
+		if slices.ContainsFunc(ds, at) {
+			c.Gaps = append(c.Gaps, claim.Gap{
+				Name: "tests-not-run", Count: int64(len(tests) - i), What: english.Count(len(tests)-i, "test") + " ask about too many crawlers and hosts, and were not run",
+				Close: "write an address with a host instead of a path",
+			})
+			break
+		}
+		failing += map[bool]int{true: 1}[slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Pos == e.Pos && d.IsFailedTest() })]
+	}
+	return claim.Judge(testsPass, testsSubject{claim.Read(failing, c), len(tests)})
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// Unread is a host whose own robots.txt is not known, and that can take something from search engines, because the old
+// policy allowed it to them and the new one says nothing.
+type Unread struct {
+	Host     policy.Host // "" for hosts that no policy names
+	Crawlers []string
+}
+
+func (u *Unread) gap() claim.Gap {
+	g := claim.Gap{Name: GapUnread, Host: string(u.Host)}
+	of, ask := "hosts that the policy does not name", "each host"
+	if u.Host != "" {
+		of, ask = string(u.Host), string(u.Host)
+	}
+	g.What = "the site's own robots.txt of " + of + " is not known, and decides for " + named(u.Crawlers, maxNames) + " where the new policy no longer allows crawling"
+	g.Close = "request /robots.txt of " + ask + " once, or give the file with --merge"
+	return g
+}
+
+// maxFiles bounds the different files of sites that a comparison puts below the policies.
+const maxFiles = 20
+
+// closed is the strictest robots.txt that a site can have.
+var closed = robotstxt.Parse([]byte("User-agent: *\nDisallow: /\n"))
+
+// over compares the policies over the robots.txt of each host, those of hosts with the same file together. Where a file
+// is not known, it compares the policies alone, and finds what the strictest file could take away.
+func over(old, now *site.Site, o Options) *Diff {
+	below, of := o.Below, map[[sha256.Size]byte][]policy.Host{}
+	var files []*robotstxt.File
+	alone, unread := []policy.Host{}, []policy.Host{} // hosts without a file, and with an unknown one
+	for _, h := range hostsFor(old.Policy, now.Policy, o) {
+		file, known := below(h.Example())
+		if !known && h.Wildcard() {
+			file, known = below("")
+		}
+		switch {
+		case !known, file != nil && of[file.Sum] == nil && len(files) >= maxFiles:
+			unread = append(unread, h)
+		case file == nil:
+			alone = append(alone, h)
+		default:
+			if of[file.Sum] == nil {
+				files = append(files, file)
+			}
+			of[file.Sum] = append(of[file.Sum], h)
+		}
+	}
+	o.Below, o.Hosts = nil, append(alone, unread...)
+	d := Sites(old, now, o)
+	for _, file := range files {
+		o.Hosts = of[file.Sum]
+		with := overFile(old, now, file, o)
+		if with == nil { // a file that is too large
+			unread = append(unread, o.Hosts...)
+			with = Sites(old, now, o)
+		}
+		d.join(with)
+	}
+	for _, h := range unread {
+		o.Hosts = []policy.Host{h}
+		d.Losses.unread(h, overFile(old, now, closed, o))
+	}
+	d.sort()
+	return d
+}
+
+// overFile compares the policies over a file, nil if it is too large.
+func overFile(old, now *site.Site, file *robotstxt.File, o Options) *Diff {
+	was, err := old.Over(file)
+	if err != nil {
+		return nil
+	}
+	is, err := now.Over(file)
+	if err != nil {
+		return nil
+	}
+	return Sites(was, is, o)
+}
+
+// join adds what changes on other hosts.
+func (d *Diff) join(o *Diff) {
+	d.Changes = append(d.Changes, o.Changes...)
+	d.RobotsTxt, d.Complete = d.RobotsTxt || o.RobotsTxt, d.Complete && o.Complete
+	l := d.Losses
+	l.Found, l.AI, l.whole = append(l.Found, o.Losses.Found...), append(l.AI, o.Losses.AI...), append(l.whole, o.Losses.whole...)
+	l.Complete = l.Complete && o.Losses.Complete
+}
+
+// unread notes what search engines lose on a host over the strictest file, and not by the policy alone.
+func (l *Losses) unread(h policy.Host, strictest *Diff) {
+	u := Unread{Host: h}
+	for _, f := range strictest.Losses.Found {
+		same := func(o Found) bool {
+			return o.Crawler == f.Crawler && o.Host == f.Host && o.Loss == f.Loss && o.Path.String() == f.Path.String()
+		}
+		if !slices.ContainsFunc(l.Found, same) && !slices.Contains(u.Crawlers, f.Crawler) {
+			u.Crawlers = append(u.Crawlers, f.Crawler)
+		}
+	}
+	if len(u.Crawlers) > 0 {
+		crawlers.SortWellKnown(u.Crawlers)
+		l.Unread = append(l.Unread, u)
+	}
+}

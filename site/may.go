@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+)
+
+// maySubject is the subject of [mayCrawl].
+type maySubject struct {
+	Explanation *Explanation
+	Site        claim.Known[bool] `gap:"site-robots-txt" what:"the site's own robots.txt is not known yet, and decides where the policy says nothing" close:"request /robots.txt of this host once, and ask again"`
+}
+
+// mayCrawl is the claim that a crawler may crawl a page.
+var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
+	e := s.Explanation
+	f := claim.Finding{Fails: !e.MayCrawl, Unjudged: "It cannot be judged whether it may crawl " + e.URL}
+	readAs := ""
+	if e.ReadAs != "" {
+		readAs = ", which servers may read as " + e.ReadAs
+	}
+	if e.AnyCase {
+		readAs += ", because Caddy's path matchers and many applications disregard letter case"
+	}
+	switch {
+	case e.MayCrawl && e.Blocked():
+		f.Fails, f.Text = true, "It may crawl "+e.URL+" by the rules, but the server blocks this client"
+	case e.MayCrawl && e.MayNotIndex != nil:
+		f.Text = "It may crawl " + e.URL + ", but not index it: " + e.MayNotIndex.String()
+	case e.MayCrawl && e.Reason == nil:
+		f.Text = "It may crawl " + e.URL + ": the policy does not disallow it"
+	case e.MayCrawl:
+		f.Text = "It may crawl " + e.URL
+	case e.Crawler == nil:
+		f.Text = "Crawlers that the policy does not name may not crawl " + e.URL + readAs + ". A client that is not recognized is not blocked"
+	case e.Open:
+		f.Text = "It is asked not to crawl " + e.URL + ", but is not blocked there: crawlers learn the rules from it"
+	default:
+		f.Text = "It may not crawl " + e.URL + readAs
+	}
+	return f
+})
+
+// May judges whether the crawler may crawl the page: it may not if the server blocks the request, either.
+func (e *Explanation) May() claim.Claim {
+	s := maySubject{Explanation: e}
+	if !e.Unread {
+		s.Site = claim.Read(true, claim.Coverage{})
+	}
+	return claim.Judge(mayCrawl, s)
+}
+
+// MarshalJSON adds the claim.
+func (e *Explanation) MarshalJSON() ([]byte, error) {
+	type fields Explanation
+	return json.Marshal(struct {
+		*fields
+		May claim.Claim `json:"may"`
+	}{(*fields)(e), e.May()})
+}
+
+// Blocked reports whether the server blocks a client of the assumed identity.
+func (e *Explanation) Blocked() bool {
+	if e.Identity != nil {
+		for _, o := range e.Identity.Outcomes {
+			if o.Blocked && o.Identity == e.Identity.Assumed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Sentences returns the answer with what it lacks.
+func (e *Explanation) Sentences() string {
+	may := e.May()
+	all := []string{may.Text() + "."}
+	for _, g := range may.Gaps() {
+		all = append(all, g.Sentence())
+	}
+	return strings.Join(all, " ")
+}
