@@ -105,7 +105,12 @@ func wireRequest(t *testing.T, method string, header ...string) *http.Request {
 	return r
 }
 
-const draftElements = `<meta name="robots" content="noindex, max-snippet:50"><meta name="ExampleBot" content="nofollow">`
+// The meta tags that conformancePolicy and exemptPolicy add to a page of /drafts/.
+const (
+	draftElements    = `<meta name="robots" content="noindex, max-snippet:50">` + crawlersElements
+	crawlersElements = `<meta name="ExampleBot" content="nofollow">` + amazonsElement
+	amazonsElement   = `<meta name="Amazonbot" content="noarchive">`
+)
 
 // A changed page is the same over each wire: its text, its header, its validators, and its
 // answer to HEAD.

@@ -46,7 +46,7 @@ func testStreamsPassAtOnce(t *testing.T, d door) {
 			}
 		}
 	}), streamSites)
-	elements := `<meta name="robots" content="noindex, max-snippet:50"><meta name="ExampleBot" content="nofollow">`
+	elements := draftElements
 	for host := range streamSites {
 		if s.lacks(host) {
 			continue
@@ -130,7 +130,7 @@ func testLongPage(t *testing.T, d door) {
 			_ = packer.Close()
 		}
 	}), streamSites)
-	elements := `<meta name="robots" content="noindex, max-snippet:50"><meta name="ExampleBot" content="nofollow">`
+	elements := draftElements
 	patient := *client
 	patient.Timeout = 3 * time.Minute // the race detector makes packing slow
 	plain, changed := fnv.New64a(), fnv.New64a()
@@ -239,7 +239,7 @@ func testSlowAndAbortingClients(t *testing.T, d door) {
 		t.Fatal(err)
 	}
 	want, got := fnv.New64a(), fnv.New64a()
-	_ = bigPage(want, `<meta name="robots" content="noindex, max-snippet:50"><meta name="ExampleBot" content="nofollow">`)
+	_ = bigPage(want, draftElements)
 	for err == nil {
 		_, err = io.CopyN(got, resp.Body, 1<<20)
 		time.Sleep(5 * time.Millisecond)
