@@ -70,7 +70,7 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 	}
 }
 
-// A claim about something that could not be read does not hold.
+// A claim about something that could not be read is not true.
 func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v := viewOf(t, s, "")

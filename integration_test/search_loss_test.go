@@ -86,8 +86,9 @@ robots_policy {
 	}
 }
 
-// Where the server merges the site's own robots.txt, the search-loss limit judges with it: a draft that leaves search
-// engines to a site that disallows everything is not loaded, and neither is one while the file is not known.
+// Where the server merges the site's own robots.txt, the search-loss limit includes it. A draft that leaves search
+// engines to a site that disallows everything is not loaded. A draft is not loaded either while the site's file is
+// unknown.
 func TestSearchLossLimitOverTheSitesFile(t *testing.T) {
 	const (
 		allow  = "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n"

@@ -77,7 +77,7 @@ func allPaths(letters string, n int) []string {
 // notSo counts problems of a statement that decides nowhere else than it should.
 const notSo = "reported and not so"
 
-// fault is what is wrong with the records of a policy.
+// fault says why the records of a policy are wrong.
 type fault struct{ kind, text string }
 
 // smallFaults asks the records and the policy about every short path.
@@ -180,10 +180,9 @@ func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 	return spec
 }
 
-// The records of small policies, asked about every short path: what they disallow
-// that the policy allows is reported for that statement, they allow nothing that the
-// policy disallows and nothing without its qualifiers, and little is reported that is not
-// so.
+// The records of small policies, asked about every short path. If they disallow something that
+// the policy allows, that statement is reported. They allow only paths that the policy allows,
+// with their qualifiers. Few false reports are made.
 func TestACAPOfSmallPolicies(t *testing.T) {
 	t.Logf("seed %d, %d policies", *seed, max(*policies/4, 5))
 	for _, k := range []struct {
@@ -216,8 +215,8 @@ func TestACAPOfSmallPolicies(t *testing.T) {
 				}
 			}
 			t.Log(counts)
-			// Of ties that a third rule decides, and of paths longer than those asked about,
-			// more is reported.
+			// More is reported for ties that a third rule decides, and for paths longer than
+			// the ones asked about.
 			if counts["reported"] == 0 || counts[notSo]*4 > counts["reported"] && *policies >= 400 {
 				t.Errorf("%d problems are reported, of which %d are not so", counts["reported"], counts[notSo])
 			}
@@ -290,9 +289,9 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 	}
 }
 
-// A prohibition must hold where the permission that it meets is narrower than the
-// place where they meet, and past the bound on added fields also where another
-// prohibition, for a purpose alone, would do.
+// A prohibition must apply where the permission that it meets is narrower than their crossing.
+// Past the bound on added fields it must also apply where another prohibition, for a purpose
+// alone, would do.
 func TestACAPProhibitionsHold(t *testing.T) {
 	bounded := smallRule(10, "everyone")
 	for i := range 120 {

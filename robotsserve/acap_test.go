@@ -211,9 +211,8 @@ func TestACAPSeveralProhibitions(t *testing.T) {
 	}
 }
 
-// What holds for present is spelled out for a usage derived from it where some rule
-// speaks of that one. Not all take the same qualifiers (ACAP 1.0 section
-// 2.5.5).
+// The decision for present is spelled out for a usage derived from it if a rule names that
+// usage. Not all take the same qualifiers (ACAP 1.0 section 2.5.5).
 func TestACAPQualifiersOfPresent(t *testing.T) {
 	q := &policy.Qualifiers{}
 	for name, value := range map[policy.QualifierName]string{policy.QualifierProhibitedModification: "any", policy.QualifierTimeLimit: "3-days"} {
@@ -293,9 +292,8 @@ func acapPart(body []byte) string {
 	return strings.NewReplacer("ACAP-ignore-conventional-records\r\n\r\n", "", "ACAP-allow-crawl: /\r\n", "").Replace(string(body[i:]))
 }
 
-// A rule that is for everyone and for a purpose speaks twice in a record: as what
-// decides in the purpose's sub-record, where its weaker patterns are not asked, and
-// nothing there is prohibited.
+// A rule for everyone and for a purpose is used twice in a record: in the purpose's sub-record,
+// it decides. Its weaker patterns are not asked there, and nothing is prohibited.
 func TestACAPRuleForEveryoneAndAPurpose(t *testing.T) {
 	framed := new(policy.Qualifiers)
 	if err := framed.SetQualifier(policy.PresentOriginal, policy.QualifierProhibitedContext, "within-user-frame"); err != nil {

@@ -24,7 +24,7 @@ var (
 	seed     = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
-// tokens are the crawlers asked about; the last is one that nobody knows.
+// tokens are the crawlers asked about; the last is an unlisted one.
 var tokens = append(slices.Clone(policytest.Tokens[:len(policytest.Tokens)-1]), "NobodyBot")
 
 func compile(t testing.TB, spec *policy.Spec) *policy.Policy {

@@ -16,8 +16,8 @@ import (
 // served is the rendering for the hosts to which the same rules speak.
 type served struct {
 	drawing *drawing
-	// The two parts of the drawing, each compressed by itself, so that what differs
-	// from host to host can stand between them.
+	// The two parts of the drawing, each compressed separately, so that text for one host can
+	// be put between them.
 	head, tail []byte
 	last       atomic.Pointer[filled]
 }
@@ -61,7 +61,7 @@ func (s *site) content(srv *Server, host, scheme string) *contents {
 	return c
 }
 
-// filled is what was served to a host, "" where all hosts get the same. Only the last one is
+// filled is the last answer to a host, "" where all hosts get the same. Only the last one is
 // cached: made-up hosts must not cost memory.
 type filled struct {
 	host, scheme string

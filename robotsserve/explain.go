@@ -10,12 +10,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Explanation is what a robots.txt says to one crawler about one path.
+// Explanation lists the lines of a robots.txt for one crawler and one path.
 type Explanation struct {
 	// Agent is the name under which the crawler finds its group: a product token, of its
 	// own or of a crawler that it follows, "purpose:NAME", or "*". "" means that no group is for it.
 	Agent string
-	// Lines hold for the path: first the deciding Allow or Disallow, then Crawl-delay, then the lines of channels.
+	// Lines apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the lines of
+	// channels.
 	Lines []Line
 	// AsSent is the line by which readers that compare URLs as they are sent, such as Google's,
 	// decide otherwise; it has no text where none matches.
@@ -98,8 +99,9 @@ func startsWithPath(value string) bool {
 
 func (l *Line) disallows() bool { return l != nil && l.key == "disallow" }
 
-// obeyed returns the groups that a crawler obeys: the one that names it; else one that names a
-// crawler it follows; else those of its purposes, combined; else that of "*".
+// obeyed returns the groups that a crawler obeys. It obeys the group that names it, or else the
+// one that names a crawler it follows. Otherwise it obeys the groups of its purposes, combined,
+// or else the group of "*".
 func (d *drawing) obeyed(info policy.Crawler, purposes []string) (agent string, groups []*group) {
 	for _, token := range append([]string{info.Token}, info.Follows...) {
 		for _, g := range d.groups {

@@ -23,7 +23,7 @@ type grouping struct {
 	byKey    map[string]*group // of groups
 	due      map[string]*group // by token in lower case: the group that a crawler named by rules should obey
 	nameless map[string]bool   // by token in lower case: crawlers that need no name
-	left     map[string]bool   // by token in lower case: those of them that no group names
+	left     map[string]bool   // by token in lower case: the ones that no group names
 	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
 	room     int               // for the bytes of all groups
 	budget   *solve.Budget
@@ -87,7 +87,7 @@ func (g *grouping) collect() {
 	g.problems = append(g.problems, slices.Concat(g.mixed.problem(), g.asWritten.problem())...)
 }
 
-// hintNamed reports lines for everyone that stand only in groups of named crawlers.
+// hintNamed reports lines for everyone that only groups of named crawlers have.
 func (g *grouping) hintNamed() {
 	groups := append([]*group{g.star}, g.groups...)
 	for _, ch := range channels.Groups() {

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// layout is what the files of all hosts of a policy share. It is not safe for concurrent use.
+// layout is shared by the files of all hosts of a policy. It is not safe for concurrent use.
 type layout struct {
 	p                 *policy.Policy
 	records           []writerOf                    // of channels with records

@@ -113,8 +113,8 @@ func TestFollowersOfAGroupOfManyLines(t *testing.T) {
 	}
 }
 
-// Of crawlers with rules of their own, times hosts with rules of their own, times rules
-// for everyone, only some hosts are rendered, and among them the largest.
+// With many crawlers and hosts with their own rules, times rules for everyone, only some hosts
+// are rendered, and among them the largest.
 func TestTooMuchWork(t *testing.T) {
 	testkit.Nightly(t)
 	var patterns []string

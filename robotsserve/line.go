@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// line is what a group says about the paths of a pattern, which starts with "/" and has no "*" at its end. In groups that
-// crawlers combine it is an Allow in some and a Disallow in others.
+// line is a line of a group about the paths of a pattern, which starts with "/" and has no "*" at its end. In groups
+// that crawlers combine it is an Allow in some and a Disallow in others.
 type line struct {
 	pattern   pathpattern.Pattern
 	verdicts  []verdict // of each group
@@ -206,7 +206,7 @@ func (g *grouping) countSpellings(lines []*line) {
 					all *= 3
 				}
 				return policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
-					"robots.txt has %d of %d spellings of %q%s; crawlers that compare URLs as they come may fetch it in one that mixes plain and encoded octets, and the server blocks them in every spelling; disallow a shorter path, before the first of these octets, if that matters",
+					"robots.txt has %d of %d spellings of %q%s. Crawlers that compare URLs as they come may fetch one that mixes plain and encoded octets, but the server blocks every spelling; if that matters, disallow a shorter path, before the first of these octets",
 					len(l.disallows), all, l.spelled.Written, others)
 			})
 		}

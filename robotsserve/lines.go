@@ -22,7 +22,7 @@ type stated struct {
 // isBelow reports whether the statement is a merged file's.
 func (s stated) isBelow() bool { return s.rule != nil && s.rule.Fallback }
 
-// verdict is what holds for the crawlers of a group.
+// verdict is the verdict for the crawlers of a group.
 type verdict struct {
 	stated      // that decides; empty for nothing
 	client int  // of several kinds, that which it is about
@@ -35,7 +35,7 @@ func (g *grouping) verdictOf(d policy.Decision) verdict {
 	return verdict{stated: stated{Statement: d.Statement, rule: d.Rule}, closes: d.Verdict == policy.Disallowed, own: d.Verdict != policy.Unstated}
 }
 
-// crawling returns what holds for a class about crawling, and the statements.
+// crawling returns the verdict for a class about crawling, and the statements.
 func (g *grouping) crawling(c *policy.Class) ([]stated, func(pathpattern.Pattern) []verdict) {
 	q := c.Query(g.host, policy.Crawl, "")
 	return statementsOf(g.p.Statements(c, policy.Crawl, "")), func(at pathpattern.Pattern) []verdict {
@@ -68,7 +68,7 @@ type lining struct {
 	set     solve.Set                        // of given
 	value   func(pathpattern.Pattern) []verdict
 	lines   map[pathpattern.Pattern]*line // that are not what value says
-	places  map[*policy.Statement]int     // among those of the group
+	places  map[*policy.Statement]int     // among the paths of the group
 	opening map[*line][]stated            // permissions for all paths of a line, once asked for
 	closing map[*line][]stated            // prohibitions of them that stand, once asked for
 	dropped []*line
@@ -159,8 +159,9 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 	return newLine(p, m.value(p), m.all[p])
 }
 
-// matters reports whether a statement of a pattern can change what holds: a permission that overrides one of the prohibitions
-// that stand, because another one may override the others, or a prohibition that no permission for all of the paths overrides.
+// matters reports whether a statement of a pattern can change the verdict. A permission can if it overrides one of the
+// standing prohibitions, because another permission may override the others. A prohibition can if no permission for all
+// of the paths overrides it.
 func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(m.all[given], func(s stated) bool {
 		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {
@@ -254,7 +255,7 @@ func (m *lining) loseDropped(lines []*line) {
 	}
 }
 
-// permission is the statement that allows the paths of a line or, where nothing is said of all of them, one that is about them.
+// permission returns the statement that allows the paths of a line, or one about some of them.
 func (m *lining) permission(l *line) stated {
 	s := l.deciding(false)
 	if i := slices.IndexFunc(m.all[l.pattern], func(s stated) bool { return s.Allow }); s.Statement == nil && i >= 0 {
@@ -361,7 +362,8 @@ func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
 	return lines
 }
 
-// place is that of the statement that decides about a cell or, if that is not one of its pattern, of the first of these.
+// place returns the place of the statement that decides about a cell. If that is not a statement of its
+// pattern, place returns the first one of these.
 func (m *lining) place(c *solve.Cell[*line]) int {
 	s := c.Value.deciding(c.Value.closes()).Statement
 	if own := m.all[c.Pattern]; len(own) > 0 && !slices.ContainsFunc(own, func(o stated) bool { return o.Statement == s }) {
@@ -370,9 +372,9 @@ func (m *lining) place(c *solve.Cell[*line]) int {
 	return m.places[s]
 }
 
-// loseSpellings notes where readers that compare URLs as they are sent find more disallowed than the policy does: other
-// spellings of an Allow or of what it opens, and what a Disallow matches with a plain "*" for an octet, or with a "$" that
-// some take for the end wherever it stands.
+// loseSpellings notes where readers that compare URLs as they are sent find more disallowed than the policy does. They
+// do so for other spellings of an Allow or of the paths that it opens. They also match a Disallow with a plain "*" for
+// an octet, or with a "$" that some read as the end wherever it is.
 func (m *lining) loseSpellings(lines []*line) {
 	var opens solve.Set
 	for i, l := range lines {

@@ -12,11 +12,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Merge renders the robots.txt of a policy and a host with another file below it: where the policy states nothing for
-// a crawler and a path, the group of the other file decides that the crawler would have obeyed. Every crawler that
-// the other file names gets a group with the lines of both, the other's after a comment. Crawl-delays, preferences and
-// directives for applications are added where the policy states none, and sitemaps always; a Note names what is
-// left out. With a problem that is an error the result must not be published.
+// Merge renders the robots.txt of a policy and a host with another file below it. Where the policy states nothing for
+// a crawler and a path, the group of the other file decides that the crawler would have obeyed. Every crawler that the
+// other file names gets a group with the lines of both, the other's after a comment. Crawl-delays, preferences and
+// directives for applications are added where the policy states none, and sitemaps always. A Note names the lines that
+// are left out. With a problem that is an error the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	l, d, problems, notes := drawMerged(p, host, other)
 	if d == nil {
@@ -78,7 +78,7 @@ func (d *drawing) fits(p *policy.Policy, problems []policy.Problem) bool {
 	return d.least(p) <= robotstxt.MaxSize && !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error })
 }
 
-// addSitemaps adds the other file's sitemaps to those of the policy, as many as fit.
+// addSitemaps adds the other file's sitemaps to the policy's, as many as fit.
 func addSitemaps(other *robotstxt.File, d *drawing, v *varying) (problems []policy.Problem) {
 	w := writer{eol: d.eol}
 	room := robotstxt.MaxSize - len(v.front) - len(d.head) - len(d.tail)
@@ -118,7 +118,7 @@ func addSitemaps(other *robotstxt.File, d *drawing, v *varying) (problems []poli
 	return problems
 }
 
-// Comments before the lines of the file below, and before those of the policy that follow them.
+// Comments before the lines of the file below, and before the policy's lines that follow them.
 const (
 	theirsComment = "# from the robots.txt of the site"
 	oursComment   = "# from the policy"
@@ -127,12 +127,12 @@ const (
 // unit is crawlers that the same rules reach.
 type unit struct {
 	class *policy.Class
-	infos []*crawler // none: everybody
+	infos []*crawler // none: everyone
 
 	control *policy.ControlToken // infos is a control token, and training is disallowed
 }
 
-// units lists those of a host, everyone first.
+// units lists the units of a host, everyone first.
 func (g *grouping) units(classes []policy.Class) []unit {
 	units := make([]unit, len(classes))
 	var infos []*crawler

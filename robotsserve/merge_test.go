@@ -105,8 +105,8 @@ func obeyedName(p *policy.Policy, f *crawlertest.RobotsTxt, token string) string
 	return token
 }
 
-// A file of nothing but sitemaps, of which many stand there twice, is merged in time
-// that grows with its length, and not for every request.
+// A file of nothing but sitemaps, many of them twice, is merged in time that grows with its
+// length, and not for every request.
 func TestMergeManySitemaps(t *testing.T) {
 	var file strings.Builder
 	var want []string
@@ -188,8 +188,8 @@ func TestMergeReportsWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// What is disallowed as other is disallowed to AI and search too, and no line of the
-// site's may replace it.
+// A prohibition of other is a prohibition of AI and search too, and no line of the site's may
+// replace it.
 func TestMergePreferencesBesideOther(t *testing.T) {
 	spec := &policy.Spec{Publish: policy.Publish{ContentUsage: policy.On}, Rules: []policy.Rule{{
 		For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.Other, Pattern: pathpattern.All}},
@@ -288,8 +288,9 @@ func TestMergeTooLarge(t *testing.T) {
 	}
 }
 
-// A URL in a Disallow line closes nothing: Google's parser matches no address with it. It
-// is reported as a line that cannot mean what it says, once for the groups that it is of.
+// A URL in a Disallow line does not close any path: Google's parser does not match any address
+// with it. It is reported as a line that cannot mean what it says, once for the groups that it
+// is of.
 func TestMergeURLInDisallow(t *testing.T) {
 	file := "User-agent: Bingbot\nUser-agent: *\nDisallow: https://other.example/\nDisallow: /x/\n"
 	f, problems, notes := Merge(compile(t, &policy.Spec{}), "www.example.com", robotstxt.Parse([]byte(file)), Options{})
@@ -307,7 +308,7 @@ func TestMergeURLInDisallow(t *testing.T) {
 	}
 }
 
-// What a merged file says of its host is that of each host.
+// The statements of a merged file about its host apply to each host.
 func TestMergeForEachHost(t *testing.T) {
 	s := NewServer(compile(t, &policy.Spec{Sitemaps: []policy.Sitemaps{{Addresses: []string{"/s.xml"}}}}), ServeOptions{})
 	other := robotstxt.Parse([]byte("User-agent: *\nDisallow: /x\n"))

@@ -39,7 +39,7 @@ type mergedSites struct {
 	last    atomic.Pointer[filledMerge]
 }
 
-// filledMerge is what was last served to a host: filling in very many sitemaps costs more than all the rest.
+// filledMerge is the last answer to a host: filling in very many sitemaps costs more than all the rest.
 type filledMerge struct {
 	site  *site
 	other *robotstxt.File
@@ -51,7 +51,7 @@ type mergedKey struct {
 	other [sha256.Size]byte
 }
 
-// mergedSite is what a site serves with another file below.
+// mergedSite is the content of a site with another file below.
 type mergedSite struct {
 	done   chan struct{} // closed when served is set
 	served *served       // nil: the two cannot be merged
@@ -144,8 +144,8 @@ func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	return m.served
 }
 
-// mergedContent is what to serve to a host with another file merged, nil where that is not possible.
-// While the merge runs, settled is false and c comes from the file before, or is nil.
+// mergedContent returns the content for a host with another file merged, nil where that is not
+// possible. While the merge runs, settled is false and c comes from the previous file, or is nil.
 func (s *Server) mergedContent(ctx context.Context, site *site, host string, a Answer) (c *contents, settled bool) {
 	if a.Other.Empty() {
 		return nil, true

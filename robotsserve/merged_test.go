@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// manyStatements disallows so many paths to everyone.
+// manyStatements disallows thousands of paths for everyone.
 func manyStatements(n int) *policy.Spec {
 	var ours []policy.Statement
 	for i := range n {
@@ -30,8 +30,8 @@ func manyStatements(n int) *policy.Spec {
 	}
 }
 
-// The work that a site's file with thousands of groups causes is bounded. Everybody's
-// group and those of search engines are there, and what has no room is shut.
+// The work that a site's file with thousands of groups causes is bounded. Everyone's group and
+// the search engines' groups are there, and a group without room is shut.
 func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
 	var file strings.Builder
 	for i := range 5000 {

@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// What the site disallows everywhere stands beside what the policy says, in every line, as
-// the line with the longest path replaces the others.
+// A path that the site disallows everywhere is disallowed in every line of the policy, too,
+// because the line with the longest path replaces the others.
 func TestMergePreferencesToTheStricter(t *testing.T) {
 	searching := func(usage policy.Usage, path string, allow bool) policy.Statement {
 		return policy.Statement{Usage: usage, Pattern: pathpattern.MustParse(path), Allow: allow}

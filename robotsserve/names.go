@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name decides which crawlers the groups name: those named by rules that would not find the same
-// lines anyway, in the group of "*" or of a crawler they follow. Groups of purposes win over that of
-// "*", so beside these every crawler is named that rules name.
+// name decides which crawlers the groups name. They name crawlers of rules whose lines differ from
+// the group of "*" and from the group of a crawler they follow. Groups of purposes win over the
+// group of "*". So if there are any, every crawler that rules name is named.
 func (g *grouping) name(purposes bool) {
 	g.star.tokens = []string{"*"}
 	all := g.candidates()
@@ -86,8 +86,9 @@ func (g *grouping) skipIdle(all []*crawler, named map[string]*group) {
 	}
 }
 
-// candidates lists the crawlers that may have to be named, in the order of the policy: those that
-// rules name, their followers, and those that ignore "*" where all are to be named.
+// candidates lists the crawlers that may have to be named, in the order of the policy. They are
+// the crawlers that rules name, and their followers. If all are to be named, the crawlers that
+// ignore "*" belong to them.
 func (g *grouping) candidates() []*crawler {
 	var ids []policy.CrawlerID
 	for token := range g.due {
@@ -152,7 +153,8 @@ func (g *group) index(key string) *pathpattern.Index[struct{}] {
 
 // arrange orders the groups: "*", then the order of the policy. Some readers take the first group
 // whose name is a part of their own (Python's urllib), so a shorter name must come after the longer
-// names that contain it: groups are sorted by that if need be, and split where sorting is not enough.
+// names that contain it. Groups are sorted by that where necessary, and split where sorting is not
+// enough.
 func (g *grouping) arrange() []*group {
 	all := slices.DeleteFunc(slices.Clone(g.groups), func(gr *group) bool { return len(gr.tokens) == 0 })
 	of := make(map[string]*group, len(g.due)) // by token
@@ -175,7 +177,7 @@ func (g *grouping) arrange() []*group {
 type nameOrder struct {
 	of    map[string]*group   // of a token
 	parts map[string][]string // of each token, those in groups with other lines
-	depth map[string]int      // how many tokens, each part of the one before, lead to a token
+	depth map[string]int      // how many tokens, each part of the previous one, lead to a token
 }
 
 func newNameOrder(of map[string]*group) *nameOrder {
@@ -237,7 +239,8 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused is how much the rules themselves block of what a unit's group disallows beside that of "*".
+// refused returns how much more the rules block than the group of "*" disallows, among the prohibitions of a
+// unit's group.
 type refused int
 
 const (

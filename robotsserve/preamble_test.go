@@ -57,7 +57,7 @@ func TestPreambleByHost(t *testing.T) {
 	}
 }
 
-// What an author wrote of rights comes through import, the policy file and a merge.
+// An author's text about rights survives import, the policy file and a merge.
 func TestAuthorsWordsStay(t *testing.T) {
 	const theirs = "# Example Press Ltd.\n# We expressly reserve all rights under Article 4 of Directive (EU) 2019/790.\n\n" +
 		"# the house\nUser-agent: *\nDisallow: /a/\n# Nutzungsvorbehalt nach § 44b UrhG\nDisallow: /b/\n"

@@ -53,7 +53,7 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 	return all
 }
 
-// combined returns what holds for crawling, for each purpose.
+// combined returns the verdicts for crawling, for each purpose.
 func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpattern.Pattern) []verdict) {
 	queries := make([]policy.Query, len(purposes))
 	for i := range purposes {
@@ -137,8 +137,8 @@ func (g *grouping) addPurposes(all []purpose) {
 	}
 }
 
-// isPurpose reports whether a name can stand in a User-Agent-Purpose line, which Google's parser reads
-// as a User-agent line, up to the first character that is no letter, "-" or "_".
+// isPurpose reports whether a name can be in a User-Agent-Purpose line, which Google's parser reads as
+// a User-agent line, up to the first character that is not a letter, "-" or "_".
 func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
 	read := name[:len(name)-len(strings.TrimLeft(name, letters))] // by Google

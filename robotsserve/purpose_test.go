@@ -98,8 +98,8 @@ func usagePurposes(spec *policy.Spec) bool {
 	return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool { return len(r.UsagePurposes) > 0 })
 }
 
-// What the group of a purpose cannot say is reported with the purpose: no line that
-// says "/a" is as long as "/*b*a".
+// If the group of a purpose cannot express a path, that is reported with the purpose: no line
+// that says "/a" is as long as "/*b*a".
 func TestPurposeLosses(t *testing.T) {
 	statement := func(allow bool, pattern string) []policy.Statement {
 		return []policy.Statement{{Pos: policy.Pos{Line: len(pattern)}, Allow: allow, Pattern: pathpattern.MustParse(pattern)}}
@@ -117,8 +117,8 @@ func TestPurposeLosses(t *testing.T) {
 	}
 }
 
-// A crawler with rules of its own that come to what everyone's do is named all the
-// same: else it would obey the groups of its purposes, which are for those without.
+// A crawler with rules of its own that come to the same as everyone's is named nevertheless.
+// Otherwise it would obey the groups of its purposes, which are for crawlers without rules.
 func TestPurposesOfCrawlersLikeEveryone(t *testing.T) {
 	all := []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a")}}
 	spec := &policy.Spec{

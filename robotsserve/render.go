@@ -19,7 +19,7 @@ import (
 // maxLine is the longest line that crawlers read: Google's parser cuts lines at 2083 * 8 bytes.
 const maxLine = 16 << 10
 
-// Options are what a rendering depends on beside the policy and the host.
+// Options are the options of a rendering apart from the policy and the host.
 type Options struct {
 	Scheme string // completes sitemaps that the policy names by path; "" means https
 	// Below is the file whose lines are the policy's fallback: its lines about anything but crawling are added. Nil: none.
@@ -49,9 +49,9 @@ type File struct {
 	drawn  *drawing
 }
 
-// Loss is where the file is stricter than the policy, because the longest match cannot say the same.
+// Loss is a place where the file is stricter than the policy, because the longest match cannot say the same.
 type Loss struct {
-	Crawlers []string            // product tokens; "*" is everybody who is not named
+	Crawlers []string            // product tokens; "*" is everyone who is not named
 	Purpose  string              // whose group it is instead, in lower case
 	Paths    pathpattern.Pattern // the paths concerned, some of which may be read rightly
 	Rule     *policy.Rule
@@ -132,11 +132,11 @@ type drawing struct {
 	shut       int // crawlers whose groups had no room
 }
 
-// costOfLine is that of printing one, in the steps of a budget.
+// costOfLine is the cost of printing a line, in the steps of a budget.
 const costOfLine = 8
 
-// draw renders what hosts have in common for which the same rules hold, with another file below or
-// nil, and with room for so many bytes of groups.
+// draw renders the common parts of the files of hosts with the same rules, with another file below
+// or nil, and with room for a number of bytes of groups.
 func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
 	g := &grouping{
 		layout: l, host: host, below: below, room: room, budget: solve.NewBudget(),
@@ -207,7 +207,7 @@ func (d *drawing) least(p *policy.Policy) int {
 	return n
 }
 
-// varying is what contains the host's name.
+// varying holds the parts with the host's name.
 type varying struct {
 	front    []byte // before all groups
 	sitemaps []byte
@@ -337,7 +337,7 @@ func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
 // maxAuthority is the longest host with its port.
 const maxAuthority = 261
 
-// isAuthority reports whether host can stand in a URL: a client can send anything as Host.
+// isAuthority reports whether a URL can have host in it: a client can send anything as Host.
 func isAuthority(host string) bool {
 	return host != "" && len(host) <= maxAuthority &&
 		strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") == ""
@@ -356,7 +356,7 @@ func (w *writer) line(s string) {
 	}
 	if len(s) > maxLine {
 		w.problems = append(w.problems, policy.NewProblem(policy.Error, "line-too-long", w.pos,
-			"the line %q… of robots.txt has %d KiB, and crawlers read only the first %d KiB of a line; shorten it, for example with a pattern for a directory",
+			"the line %q… of robots.txt has %d KiB, and crawlers read only the first %d KiB of a line. Shorten it, for example with a pattern for a directory",
 			s[:40], (len(s)+1023)>>10, maxLine>>10))
 	}
 	w.text = append(append(w.text, s...), w.eol...)

@@ -16,13 +16,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// DefaultMaxAge is how long a robots.txt may be cached, and MaxMaxAge the most that RFC 9309 section 2.4 recommends.
+// DefaultMaxAge is the time for which a robots.txt may be cached, and MaxMaxAge the most that RFC 9309
+// section 2.4 recommends.
 const (
 	DefaultMaxAge = time.Hour
 	MaxMaxAge     = 24 * time.Hour
 )
 
-// ServeOptions are how a Server answers.
+// ServeOptions are the options of a Server's answers.
 type ServeOptions struct {
 	Options
 	MaxAge time.Duration // for Cache-Control (see CacheControl); 0 means DefaultMaxAge
@@ -30,10 +31,10 @@ type ServeOptions struct {
 
 // Answer changes how one request is answered.
 type Answer struct {
-	CacheControl string          // a value made by CacheControl; "" means that of the ServeOptions
+	CacheControl string          // a value made by CacheControl; "" stands for the value of the ServeOptions
 	Other        *robotstxt.File // merged into the file (see Merge), if it is not nil and that is possible
-	// Before is the file before Other, or nil. What it merged to is served while Other is
-	// being merged, if that is known, else the policy's own file.
+	// Before is the file before Other, or nil. Its merge is served while Other is being merged,
+	// if it is known, else the policy's own file.
 	Before    *robotstxt.File
 	Meanwhile string // the Cache-Control of what is served until then; "" means CacheControl
 	// Report is called once for each merged file with the results of Merge; it may be nil.
@@ -51,8 +52,8 @@ func CacheControl(maxAge time.Duration) string {
 	return "max-age=" + strconv.FormatInt(seconds, 10)
 }
 
-// Server serves the robots.txt of every host of a policy, to every client: one that gets no file may
-// take everything for allowed (RFC 9309 section 2.3.1.3).
+// Server serves the robots.txt of every host of a policy, to every client. A client without a file
+// may treat everything as allowed (RFC 9309 section 2.3.1.3).
 //
 // Made-up hosts cost no memory: the file is rendered once for all hosts for which the same rules
 // hold, and the sitemaps are filled in with each answer.
@@ -121,9 +122,9 @@ func Hosts(p *policy.Policy) []policy.Host {
 // and one is enough to reject the policy.
 const maxTooLarge = 2
 
-// Check renders the robots.txt of all hosts, one for each set of hosts with the same rules, and
-// returns their problems, each once. It stops after a few files that are too large, and where all
-// hosts would take too long it renders those with the most rules, and says so. What it renders is served.
+// Check renders the robots.txt of all hosts, one for each set of hosts with the same rules, and returns
+// their problems, each once. It stops after a few files that are too large. If all hosts would take too
+// long, it renders the ones with the most rules, and says so. The rendered files are served.
 func (s *Server) Check() []policy.Problem {
 	problems, _ := s.check()
 	return problems

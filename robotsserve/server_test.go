@@ -275,8 +275,8 @@ func TestFloodOfHosts(t *testing.T) {
 	}
 }
 
-// Whoever changes the values of an answer in place, as Caddy's header directive
-// does, changes no other answer.
+// A caller may change the values of an answer in place, as Caddy's header directive does. No
+// other answer changes.
 func TestValuesAreNotShared(t *testing.T) {
 	s := NewServer(compile(t, siteSpec()), ServeOptions{})
 	for _, c := range [][2]string{{"GET", "identity"}, {"HEAD", "identity"}, {"GET", "gzip"}, {"POST", "identity"}} {
@@ -318,7 +318,7 @@ func TestWholeIsAsServeContent(t *testing.T) {
 	}
 }
 
-// What a hit allocates is the same for a large policy as for a small one.
+// A hit allocates the same for a large policy as for a small one.
 func TestHitAllocations(t *testing.T) {
 	count := func(n int) float64 {
 		s := NewServer(compile(t, bigSpec(n, 10, policy.Crawl)), ServeOptions{})

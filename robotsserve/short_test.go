@@ -78,7 +78,7 @@ func TestShortGroups(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, mode := range []policy.Mode{policy.ModeOff, policy.ModeBlock} { // the default of the file changes nothing
+			for _, mode := range []policy.Mode{policy.ModeOff, policy.ModeBlock} { // the default of the file does not change anything
 				spec := &policy.Spec{Crawlers: shortCrawlers, Rules: c.rules, Publish: policy.Publish{AllGroups: c.all}}
 				spec.Enforcement.Mode = mode
 				if f := render(t, compile(t, spec), ""); string(f.Body) != c.want {
@@ -89,8 +89,8 @@ func TestShortGroups(t *testing.T) {
 	}
 }
 
-// A short file is never laxer than the policy without the policy blocking the crawler,
-// whoever it proves to be, and opens what the whole file opens.
+// A short file is never laxer than the policy unless the policy blocks the crawler, whatever
+// its identity. It opens the paths that the whole file opens.
 func TestShortGroupsAreNeverLaxer(t *testing.T) {
 	t.Parallel()
 	const perPolicy = 60
@@ -141,7 +141,7 @@ func TestShortGroupsAreNeverLaxer(t *testing.T) {
 	t.Logf("%d answers that the server alone gives", left)
 }
 
-// reads is whether a crawler fetches a path after reading a file.
+// reads reports whether a crawler fetches a path after reading a file.
 func reads(f *File, p *policy.Policy, token, path string) bool {
 	agent := agentOf(f, p, token)
 	return agent == "" || crawlertest.ReadRobotsTxt(string(f.Body)).Allowed(agent, crawlertest.NormalPath(path))

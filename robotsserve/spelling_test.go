@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// What a second spelling closes beyond the policy is reported, for a reader that does not
+// A second spelling that closes more than the policy is reported, for a reader that does not
 // decode paths.
 func TestSecondSpellingsThatCloseMore(t *testing.T) {
 	t.Parallel()

@@ -68,8 +68,8 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 	n.check(t, "control tokens and usage tokens", "not-flattenable")
 }
 
-// What is open for crawling and for training is open to a control token, and what no
-// kind of asker is blocked to a usage token.
+// A control token may use the paths that are open for crawling and for training. A usage token
+// may use the paths that are blocked for no kind of client.
 func TestTokenGroupsOpenWhatEveryVoiceOpens(t *testing.T) {
 	spec := &policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Example-Extended", RobotsOnly: true, ControlsTraining: true}, {Token: "ExampleBot"}},

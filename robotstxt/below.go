@@ -38,8 +38,9 @@ func (f *File) BelowClosed(p *policy.Policy) (*Below, error) {
 	return &Below{Policy: with, File: read, Closed: true, Left: left}, err
 }
 
-// fallback returns rules that let each crawler crawl what the file allows: those of a policy, and those that only the
-// file names. It also returns the file without the groups that became no rules.
+// fallback returns rules that let each crawler crawl the paths that the file allows. They are for the crawlers of a
+// policy, and for crawlers that only the file names. It also returns the file without the groups that became no
+// rules.
 func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 	own := *f
 	own.Groups, own.byName, own.notes = nil, map[string]*Group{}, slices.Clone(f.notes)

@@ -34,7 +34,7 @@ const (
 )
 
 // Documents returns the documents that the policy publishes, for each host in the rules. Hosts
-// with the same rules have one document, that of the first. A wildcard stands for the hosts
+// with the same rules have one document, named after the first. A wildcard stands for the hosts
 // below it that no rule names. leftOut is the number of hosts beyond the limit.
 func (s *Site) Documents() (all []Document, leftOut int) {
 	size := 0

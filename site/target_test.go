@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// A host that may stand for another one is restricted as both are, at the edge and in what
-// pages carry, and a permission for one of the two does not open a path.
+// A host that may stand for another one is restricted as both are, at the edge and on pages. A
+// permission for one of the two does not open a path.
 func TestOtherHostRestricts(t *testing.T) {
 	s := load(t, `version: 1
 rules:

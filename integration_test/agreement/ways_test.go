@@ -145,7 +145,8 @@ func holdsFor(words string, who policy.Identity) bool {
 	return true
 }
 
-// holdsOn reports whether a host is one of those of a change: it is listed, or stands for those that no rule names.
+// holdsOn reports whether a host is one of a change's hosts: either listed, or covered by the hosts that no
+// rule names.
 func holdsOn(hosts []string, p *policy.Policy, host string) bool {
 	if hosts == nil {
 		return true

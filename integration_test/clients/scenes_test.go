@@ -27,7 +27,7 @@ type scene struct {
 	behind      []string // what it asks for unless it reads nofollow in pages
 }
 
-// nobody is a crawler in neither the catalog nor a policy.
+// nobody is a crawler in neither the catalog nor a policy. No person is meant.
 const nobody = "ExampleReader"
 
 var scenes = []scene{

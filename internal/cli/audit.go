@@ -51,8 +51,8 @@ it is. With --as it also sends requests in the names of crawlers; a server that 
 crawlers blocks these, which is reported as a warning. Private addresses are only
 connected to if the URL itself names one.
 
-The exit code is 0 if there is no error, 1 if there is one, 2 if the audit cannot be
-carried out, and 3 if there is none, but a page could not be read.`
+The exit code is 0 if there is no error, 1 if there is one, and 2 if the audit cannot be
+carried out. It is 3 if there is no error, but a page could not be read.`
 	fl := cmd.Flags()
 	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
 	fl.StringSliceVar(&as, "as", nil, "crawlers to request pages as, such as GPTBot,Googlebot")

@@ -29,7 +29,7 @@ func TestSilentServers(t *testing.T) {
 	}
 }
 
-// "Published" is said of a version that servers have loaded: not while one of them has not, or none answers.
+// "Published" means that servers have loaded a version, not that one of them has not, or that none answers.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	rejected := errors.New("the server did not load it")

@@ -12,7 +12,7 @@ import (
 // maxCells bounds what is added to the given patterns.
 const maxCells = 500
 
-// Cell is a pattern with what holds for the paths of which it is the longest match.
+// Cell is a pattern with the value of the paths whose longest match it is.
 type Cell[V any] struct {
 	Pattern pathpattern.Pattern
 	Value   V
@@ -21,8 +21,8 @@ type Cell[V any] struct {
 
 // Form is a way to say what holds by patterns of which the longest match decides. Value and Same are needed.
 type Form[V any] struct {
-	// Value is what holds for a path that a pattern and, of all given ones, only those that cover it match. The zero
-	// value is what no cell says.
+	// Value returns the value of a path that a pattern matches and, among the given ones, only patterns that cover
+	// it. The zero value means that no cell says anything.
 	Value func(pathpattern.Pattern) V
 	Same  func(a, b V) bool // whether two say the same
 	Alike func(a, b V) bool // whether also for the same reason; nil is Same, for values that are made of all that matches
@@ -41,16 +41,16 @@ type Form[V any] struct {
 	Budget *Budget // nil is one of its own
 }
 
-// Cells says for every path what holds there, for readers who take the longest matching pattern. The cells are sorted by
-// how many others cover them, the widest first:
+// Cells gives a value to every path, for readers who take the longest matching pattern. The cells are sorted by how
+// many others cover them, the widest first:
 //
 //	no for /, yes for /a/     →  no, /a/ yes
 func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern) V, same func(a, b V) bool) ([]Cell[V], bool) {
 	return (&Form[V]{Value: value, Same: same}).Cells(patterns)
 }
 
-// Cells returns the fewest cells that say what holds for every path, the widest first. It fails when the budget does not
-// last, or something cannot be said and nobody takes it.
+// Cells returns the fewest cells that give every path its value, the widest first. It fails when the budget does not
+// last, or when a value cannot be expressed and no caller takes it.
 func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	s := solver[V]{Form: f, known: map[pathpattern.Pattern]int{}, b: f.Budget, added: cmp.Or(f.Added, maxCells), ok: true}
 	if s.b == nil {
@@ -86,7 +86,7 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	return s.needed(), true
 }
 
-// costOfValue is that of asking for a value, beside the patterns that have to be looked at.
+// costOfValue is the cost of a value apart from the patterns that have to be looked at.
 const costOfValue = 24
 
 type solver[V any] struct {
@@ -123,9 +123,8 @@ func (s *solver[V]) alike(a, b V) bool {
 	return s.Same(a, b)
 }
 
-// cross makes cells for the paths of cell i that the given pattern j matches as well, if something else holds there. It is
-// enough to look at the given ones: a path is matched by some of these, and each that changes what the longest cell says
-// of it leads to a longer one.
+// cross makes cells for the paths of cell i that the given pattern j matches as well, if their value differs. Only the
+// given patterns have to be looked at: each pattern that changes the value of the longest cell leads to a longer one.
 func (s *solver[V]) cross(i, j int) {
 	c, y := s.cells[i], s.cells[j]
 	if i == j || s.gone[i] || s.beats(&y, &c) || s.Matters != nil && !s.Matters(&c, y.Pattern) || y.Pattern.Covers(c.Pattern) {

@@ -20,9 +20,9 @@
 //
 // The added pattern may cross others, so Pairs goes on until nothing is added.
 //
-// In the same way, every question about all paths is a question about few patterns: what holds for the paths that match a
-// pattern and, of the others, only those that cover it. Cells asks this of all patterns and of where they cross, and returns
-// the fewest of which the longest match gives the answer for every path.
+// In the same way, every question about all paths is a question about few patterns. Its answer is the value of the
+// paths that match a pattern and, among the others, only patterns that cover it. Cells asks this about all patterns and
+// their crossings. It returns the fewest cells whose longest match gives the answer for every path.
 //
 // Patterns with many wildcards can cross in very many ways. A Budget bounds the work: the caller has to say something stricter
 // about what is beyond it.

@@ -90,8 +90,8 @@ func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool
 	return o, true
 }
 
-// obstacleCode says why a prohibition stands against a permission, or "" if that is to be expected: it names the crawler
-// more closely, or the same crawlers with a longer path or on a host of its own.
+// obstacleCode says why a prohibition overrides a permission, or "" if that is expected. It is expected if the
+// prohibition names the crawler more closely, or has a longer path or a narrower host for the same crawlers.
 func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
 	allowed, by := l.namedBy(ra, id)
@@ -113,7 +113,7 @@ func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	return "partly-disallowed"
 }
 
-// hostRank is how narrowly a rule names a host.
+// hostRank ranks how narrowly a rule names a host.
 func hostRank(r *policy.Rule, host string) int {
 	rank := 0
 	for _, h := range r.Hosts {

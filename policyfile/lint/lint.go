@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Input is a policy with what its Spec does not hold.
+// Input is a policy with the places that its Spec does not have.
 type Input struct {
 	Policy      *policy.Policy
 	Effect      *effect.Engine    // of Policy
@@ -25,7 +25,7 @@ type Input struct {
 	Now         time.Time
 }
 
-// Source is where the parts of one rule are written.
+// Source holds the places of the parts of one rule.
 type Source struct {
 	Audiences []policy.Pos // of Rule.For
 	Enforce   policy.Pos
@@ -224,7 +224,7 @@ func (l *linter) find(p pathpattern.Pattern, usage policy.Usage, allow bool, loo
 	return found
 }
 
-// pos is where a statement's qualifiers are written, in the rule or the usage.
+// pos returns the place of a statement's qualifiers, in the rule or the usage.
 func (l *linter) pos(s *policy.Statement) policy.Pos {
 	if s.Local != "" {
 		if at := l.UsagePos(s.Local); at.Line > 0 {

@@ -49,7 +49,7 @@ func (l *linter) regexps() {
 // IsRegexp reports whether a text looks like a regular expression.
 func IsRegexp(text string) bool { return regexpSign(text) != "" }
 
-// regexpSign is what makes a text look like one. Two dots before a "*" are literal: "/compare/*..*".
+// regexpSign finds signs of a regular expression. Two dots before a "*" are literal: "/compare/*..*".
 func regexpSign(text string) string {
 	return regexpSigns.FindString(strings.ReplaceAll(text, "..", ""))
 }

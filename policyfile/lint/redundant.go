@@ -114,7 +114,7 @@ func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	if !l.includesAll(q, r) {
 		return false
 	}
-	// Of two that imply each other the later one is reported.
+	// If two imply each other, the later one is reported.
 	same := t.s.Pattern == s.Pattern && t.s.Usage == s.Usage
 	if same && t.rule == rule {
 		return false // reported as listed twice
@@ -129,7 +129,7 @@ func (l *linter) includesAll(r, q *policy.Rule) bool {
 
 func qualifierText(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
 
-// modeOf is what the edge does about a rule's prohibitions.
+// modeOf returns the edge's mode for a rule's prohibitions.
 func (l *linter) modeOf(r *policy.Rule) policy.Mode {
 	return l.Policy.Mode(policy.Decision{Rule: r})
 }

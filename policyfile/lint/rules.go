@@ -80,7 +80,7 @@ func (l *linter) crawlDelay() {
 	}
 }
 
-// searchLimits finds limits that name search engines and do not hold for them.
+// searchLimits finds limits that name search engines and do not apply to them.
 func (l *linter) searchLimits() {
 	for i := range l.rules {
 		r := &l.rules[i]

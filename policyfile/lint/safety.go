@@ -287,8 +287,8 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	return english.List(all, "and")
 }
 
-// searchers lists the search engines and link previews that a rule may reach: by its audiences, because they follow the
-// group of a crawler, or because their requests are taken for another crawler's.
+// searchers lists the search engines and link previews that a rule may reach. It reaches them by its audiences, because
+// they follow the group of a crawler, or because the server takes their requests as another crawler's.
 func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 	if l.searching == nil {
 		l.findSearchers()

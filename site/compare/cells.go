@@ -22,13 +22,13 @@ type cell struct {
 
 func (x *cell) differs() bool { return !x.old.same(x.now) }
 
-// open reports whether both sides leave the paths open in the same way. What a statement of one side alone adds to such a
-// cell is found where that statement begins.
+// open reports whether both sides leave the paths open in the same way. An addition by a statement of one side alone is
+// found where that statement begins.
 func (x *cell) open() bool { return !x.differs() && !x.old.closed() }
 
-// cells are patterns of which the narrowest tells what both sides say about a path, as far as that may differ: about paths
-// that only statements of both sides match, both say the same. A pattern that changes what is said of a cell makes another
-// one where the two meet.
+// cells are patterns. The narrowest one that matches a path tells what both sides say about it, as far as they may
+// differ. About paths that only statements of both sides match, both say the same. A pattern that changes the answer
+// for a cell makes another one where the two meet.
 func (c *comparison) cells(a, b *side) []cell {
 	w := walk{comparison: c, a: a, b: b, known: map[pathpattern.Pattern]int{}}
 	w.given = union(a.index(), b.index())
@@ -52,7 +52,7 @@ func (c *comparison) cells(a, b *side) []cell {
 	return w.all
 }
 
-// maxCells bounds the cells of one usage, and maxTold those of them that are exceptions from others.
+// maxCells bounds the cells of one usage, and maxTold the ones that are exceptions from others.
 const (
 	maxCells = 20_000
 	maxTold  = 2_000
@@ -73,8 +73,8 @@ type walk struct {
 	set   solve.Set // of given
 }
 
-// start reaches the cells of a statement that only one side has. What it allows can only change where it overrides what
-// both sides disallow, or sets something aside.
+// start reaches the cells of a statement that only one side has. Its permission can only change a path where it
+// overrides a prohibition of both sides, or sets something aside.
 func (w *walk) start(p pathpattern.Pattern, st *policy.Applied, of, to *side) {
 	w.reach(p, nil)
 	if x := w.all[w.known[p]]; x.open() && of.allows(st.Statement) {
@@ -138,7 +138,7 @@ func (w *walk) expand(x cell, matters func(pathpattern.Pattern) bool) {
 	}
 }
 
-// side is what one of the policies says about a usage to a subject.
+// side holds one policy's statements about a usage for a subject.
 type side struct {
 	p          *policy.Policy
 	q          policy.Query

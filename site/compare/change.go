@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Effect is what a change means for crawlers.
+// Effect is the effect of a change on crawlers.
 type Effect string
 
 // The effects.
@@ -24,13 +24,13 @@ const (
 	Line   Effect = "line"     // something else that robots.txt or headers say
 )
 
-// These stand in Change.Crawlers for crawlers that are not listed.
+// They are in Change.Crawlers for crawlers that are not listed.
 const (
 	Everyone     = "everyone"      // every crawler, known or not
 	EveryoneElse = "everyone-else" // those that neither policy tells apart from unknown ones
 )
 
-// Diff is what changes when one policy takes the place of another.
+// Diff lists the changes when one policy takes the place of another.
 type Diff struct {
 	Changes   []Change  `json:"changes"`
 	Settings  []Setting `json:"settings,omitempty"`
@@ -43,11 +43,12 @@ type Change struct {
 	Effect Effect   `json:"effect"`
 	Usages []string `json:"usages"` // usages, or names of other lines, such as "crawl-delay"
 	// Old and New are "allowed", "disallowed" or "unstated", with limits as in "allowed,
-	// max-snippet=50"; "off", "log" or "block" for Edge; the value or "none" for Line.
+	// max-snippet=50". For Edge they are "off", "log" or "block". For Line they are the value,
+	// or "none".
 	Old      string   `json:"old"`
 	New      string   `json:"new"`
 	Crawlers []string `json:"crawlers"`             // product tokens, or Everyone or EveryoneElse
-	Kinds    []Kind   `json:"categories,omitempty"` // the crawlers, those of EveryoneElse too, by their kinds in the catalog
+	Kinds    []Kind   `json:"categories,omitempty"` // the crawlers, including the ones of EveryoneElse, by their kinds in the catalog
 	// Identity of the clients that claim to be these crawlers: "" for any, "verified", "unverified or impostor",
 	// "impostor" or "not-impostor".
 	Identity string `json:"identity,omitempty"`

@@ -26,7 +26,7 @@ type Options struct {
 	Below site.Below
 }
 
-// The limits of a comparison bound what a hostile policy can cost, beside its budget.
+// The limits of a comparison bound the cost of a hostile policy, in addition to its budget.
 const (
 	maxHosts    = 500
 	maxCrossing = 64
@@ -138,7 +138,7 @@ func ClassesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.Crawle
 	return classes, of
 }
 
-// crawlersOf lists the crawlers of both, each once, and their kinds, those of the newer policy first.
+// crawlersOf lists the crawlers of both, each once, and their kinds. The newer policy's come first.
 func crawlersOf(old, now *policy.Policy) (tokens []string, kinds map[string]string) {
 	seen, kinds := map[string]bool{}, map[string]string{}
 	for _, p := range []*policy.Policy{old, now} {

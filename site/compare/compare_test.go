@@ -47,7 +47,7 @@ func categories() string {
 	return strings.Join(all, ", ")
 }
 
-// What a rule for a category changes is said without counts.
+// A change by a rule for a category is told without counts.
 func TestListsKinds(t *testing.T) {
 	t.Parallel()
 	for _, category := range []string{"search", "preview", "monitoring"} {

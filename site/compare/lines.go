@@ -147,5 +147,5 @@ func filler(policies ...*policy.Policy) string {
 			return string(c)
 		}
 	}
-	return "%01" // in an address, nobody has it
+	return "%01" // no address has it
 }

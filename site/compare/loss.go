@@ -20,14 +20,14 @@ import (
 
 const kindSearch = "search"
 
-// Losses are what search engines lose when a policy takes the place of another, found without traffic
-// and not intended by a rule.
+// Losses are the losses of search engines when a policy takes the place of another, found without
+// traffic and not intended by a rule.
 type Losses struct {
 	Found    []Found
 	AI       []Found // of search engines whose results are AI answers; these losses are told and do not count
 	Complete bool    // false: the policies are too large to find all
 	// Reverified are search engines that the new policy verifies by other proof and blocks, or gives
-	// less, if they fail: nobody knows how many requests do.
+	// less, if they fail. The number of such requests is unknown.
 	Reverified []string
 	// Unread are the hosts whose own robots.txt is not known, with what search engines may lose by it.
 	Unread []Unread
@@ -35,7 +35,7 @@ type Losses struct {
 	whole  []Found // see Whole
 }
 
-// Found is what one search engine loses at the paths of a pattern.
+// Found is a loss of one search engine at the paths of a pattern.
 type Found struct {
 	effect.Lost
 
@@ -87,7 +87,7 @@ func (d *Diff) sort() {
 	})
 }
 
-// page is where a search engine is asked about.
+// page is a page that a search engine is asked about.
 type page struct {
 	crawler string
 	host    policy.Host
@@ -211,7 +211,7 @@ func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes 
 	return all
 }
 
-// closings are where rules may close something to a crawler.
+// closings are the places where rules may close something to a crawler.
 func (a *asker) closings(id policy.CrawlerID) (all []Change) {
 	for _, h := range robotsserve.Hosts(a.now.Policy) {
 		class := a.now.Policy.ClassOf(id, nameOf(h))
@@ -228,8 +228,8 @@ func (a *asker) closings(id policy.CrawlerID) (all []Change) {
 	return all
 }
 
-// isSilent reports whether a change of crawling reaches no crawler, because robots.txt does not address it and the
-// server does not block it.
+// isSilent reports whether a change of crawling does not reach any crawler, because robots.txt does not address it
+// and the server does not block it.
 func (a *asker) isSilent(c *Change) bool {
 	if c.Effect != Loss && c.Effect != Gain || !slices.Equal(c.Usages, []string{policy.Crawl.String()}) || slices.ContainsFunc(c.Crawlers, isElse) {
 		return false
@@ -275,7 +275,7 @@ func lossesOf(c *Change) (rows effect.Loss) {
 	return rows
 }
 
-// named are the crawlers of a change, including those of everyone else.
+// named returns the crawlers of a change, including the ones of everyone else.
 func (c *Change) named() (all []string) {
 	for _, k := range c.Kinds {
 		all = append(all, k.Crawlers...)
@@ -368,7 +368,7 @@ func (l *Losses) Of(crawler, host string) bool {
 func (l *Losses) WithQuery(crawler, host, path string) bool {
 	queries, err := pathpattern.Parse(strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + "?*")
 	return err != nil || l.anyOf(crawler, host, func(p pathpattern.Pattern) bool {
-		return queries.Overlaps(p) || queries.Folded().Overlaps(p.Folded()) // the server takes them for the same
+		return queries.Overlaps(p) || queries.Folded().Overlaps(p.Folded()) // the server treats them as the same
 	})
 }
 

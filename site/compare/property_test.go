@@ -22,7 +22,7 @@ var (
 	seed  = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
-// numPairs is how many pairs to compare.
+// numPairs is the number of pairs to compare.
 func numPairs() int {
 	if testing.Short() {
 		return min(*pairs, 5)

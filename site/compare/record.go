@@ -215,7 +215,7 @@ func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	for i, p := range all {
 		narrower := false
 		x.Covering(p, func(j int) {
-			// Of two that cover each other the first is left.
+			// If two cover each other, the first is left.
 			narrower = narrower || j != i && all[j] != p && (j < i || !p.Covers(all[j]))
 		})
 		if !narrower && (len(left) == 0 || left[len(left)-1] != p) {

@@ -163,7 +163,7 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%s may %s %s with other limits: %s (was %s)", who, c.does(), where, c.New, c.Old)
 }
 
-// limitsOf is what a state adds to its verdict.
+// limitsOf returns the limits that a state adds to its verdict.
 func limitsOf(state string) string {
 	if _, limits, ok := strings.Cut(state, ", "); ok {
 		return " with limits: " + limits
@@ -234,7 +234,7 @@ func (c *Change) who() string {
 	return who
 }
 
-// before is what the parts of a change were that do not change.
+// before holds the old values of the parts of a change that do not change.
 func (c *Change) before() string {
 	switch {
 	case c.Effect == Loss && c.New == disallowed:
