@@ -165,7 +165,7 @@ func TestPanicBesideThePage(t *testing.T) {
 	v.store = panics{v.store}
 	q := v.busiest()
 	q.Limit = 17 // nothing else asks this
-	v.beside(q)
+	v.askEarly(q)
 	for range 2 {
 		func() {
 			defer func() {

@@ -71,7 +71,7 @@ func (v *view) happenings(d *overviewData) error {
 	if v.store == nil {
 		return nil
 	}
-	v.beside(v.before(), v.violating())
+	v.askEarly(v.before(), v.violating())
 	rows, err := v.totals(v.traffic("", ""))
 	if err != nil {
 		return err

@@ -264,7 +264,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 		v.screen = name
 		v.findNoticesBeside()
 		if v.may == nil {
-			v.beside(v.busiest()) // for the list of hosts
+			v.askEarly(v.busiest()) // for the list of hosts
 		}
 		p, err := screens[name](v)
 		if err != nil {

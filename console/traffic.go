@@ -101,8 +101,8 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 	return a.rows, nil
 }
 
-// beside asks questions whose answers the page needs later, so that they are answered at the same time.
-func (v *view) beside(questions ...store.Query) {
+// askEarly asks questions whose answers the page needs later, so that they are answered at the same time.
+func (v *view) askEarly(questions ...store.Query) {
 	for _, q := range questions {
 		go func() {
 			defer func() { _ = recover() }() // the page asks again, and its panic is handled

@@ -201,7 +201,7 @@ func (p *page) grow() bool {
 }
 
 // narrowed returns the window of a body, which is the memory that unpacking needs for text that may be repeated, or 0
-// if raw is not such a body. One byte of the body declares the window (RFC 7932 section 9.1, RFC 8878 section
+// if raw is not a compressed body. One byte of the body declares the window (RFC 7932 section 9.1, RFC 8878 section
 // 3.1.1.1). narrowed returns that byte with its place, changed so that the window is no larger than a text of the
 // given bits needs. A text of that length unpacks to the same bytes.
 func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {

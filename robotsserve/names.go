@@ -265,7 +265,7 @@ func (g *grouping) refuses(u *unit, gr *group) refused {
 		return refusesLess
 	case slices.ContainsFunc(closer, func(a policy.Applied) bool { return a.Statement.Pattern.IsAll() }):
 		return refusesAll
-	case !slices.EqualFunc(gr.beside(), g.star.beside(), func(a, b Line) bool { return a.Text == b.Text }):
+	case !slices.EqualFunc(gr.extensions(), g.star.extensions(), func(a, b Line) bool { return a.Text == b.Text }):
 		return refusesLess
 	}
 	return refusesMore
@@ -275,7 +275,7 @@ func (g *grouping) needsNoName(info *crawler, by refused) bool {
 	return info.Rare && !g.written[info.lower] && (by == refusesAll || by == refusesMore && !info.IgnoresStar)
 }
 
-func (g *group) beside() []Line {
+func (g *group) extensions() []Line {
 	return slices.DeleteFunc(slices.Clone(g.lines), func(l Line) bool { return l.key == "allow" || l.key == "disallow" || l.Text == allowAll })
 }
 

@@ -32,7 +32,7 @@ func StatedBy(p *policy.Policy) (s Stated) {
 		s.Directives = s.Directives || len(rules[i].AppDirectives) > 0
 		for j := range rules[i].Statements {
 			u := rules[i].Statements[j].Usage
-			s.Preferences = s.Preferences || u.IsRight() || u == policy.Other // which speaks of what no other rule speaks of
+			s.Preferences = s.Preferences || u.IsRight() || u == policy.Other // other stands for the rights usages that no other rule names
 		}
 	}
 	return s

@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkLoad loads files of 1 MiB of hostile shapes, and twice as many rules as in
-// the file before: the time should about double. Peak-MB is the largest heap seen.
+// the previous file: the time should about double. Peak-MB is the largest heap seen.
 func BenchmarkLoad(b *testing.B) {
 	files := policytest.Hostile(policyfile.MaxSize)
 	files["1200-rules"] = policytest.ManyRules(1200)

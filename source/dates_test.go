@@ -37,7 +37,9 @@ expect:
 		}
 		d.join(u)
 		first := d.Current()
-		fails := func() bool { return strings.Contains(d.Status().Warnings.Error(), "["+"expectation-no-longer-holds"+"]") }
+		fails := func() bool {
+			return strings.Contains(d.Status().Warnings.Error(), "["+"expectation-no-longer-holds"+"]")
+		}
 		pass(47 * time.Hour)
 		if d.Current() != first || fails() {
 			t.Fatal("before the first date")

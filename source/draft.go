@@ -71,16 +71,16 @@ func (d *Document) Propose(ctx context.Context, draft *Draft) error {
 	if s == nil {
 		return errReadOnly
 	}
-	return s.saveDraft(ctx, publishTimeout, draft.beside)
+	return s.saveDraft(ctx, publishTimeout, draft.partAfter)
 }
 
 // ProposeTo is Propose for a key of a storage.
 func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) error {
-	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.beside)
+	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// beside returns the stored part of a draft if before is stored already.
-func (d *Draft) beside(before *Draft) (*Draft, error) {
+// partAfter returns the part of a draft to store after before, which is stored already.
+func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:
 		return d, nil

@@ -108,7 +108,7 @@ func TestBrowser(t *testing.T) {
 			says := sayings(t, page.Metas)["robots"]
 			own := sayings(t, plain[path].Metas)["robots"]
 			for u, rule := range map[policy.Usage]string{policy.Index: "noindex", policy.Follow: "nofollow", policy.Preserve: "noarchive"} {
-				want := decide(p, nobody, s.host, path, u).Verdict == policy.Disallowed || slices.Contains(own, rule)
+				want := decide(p, unlisted, s.host, path, u).Verdict == policy.Disallowed || slices.Contains(own, rule)
 				if slices.Contains(says, rule) != want {
 					t.Errorf("%s: %s says %q; %s: %v, want %v", s, path, says, rule, !want, want)
 				}

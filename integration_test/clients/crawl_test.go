@@ -34,7 +34,7 @@ func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()
 		case c.onlyAs != "":
 			v.token = c.onlyAs
 		case s.agent == "":
-			v.token = nobody
+			v.token = unlisted
 		}
 		f := loadPolicy(t, s.policy, text)
 		v.policy, v.spec = f.Policy, f.Spec
@@ -267,7 +267,7 @@ func TestPoliciesSpeakOfTheSite(t *testing.T) {
 		p := loadPolicy(t, s.policy, readExample(t, s.policy)).Policy
 		count := found[s.policy]
 		for path := range links {
-			if decide(p, nobody, s.host, path, policy.Crawl).Verdict == policy.Disallowed {
+			if decide(p, unlisted, s.host, path, policy.Crawl).Verdict == policy.Disallowed {
 				count[1]++
 			} else {
 				count[0]++

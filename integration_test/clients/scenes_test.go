@@ -27,8 +27,8 @@ type scene struct {
 	behind      []string // what it asks for unless it reads nofollow in pages
 }
 
-// nobody is a crawler in neither the catalog nor a policy. No person is meant.
-const nobody = "ExampleReader"
+// unlisted is a client in neither the catalog nor a policy.
+const unlisted = "ExampleReader"
 
 var scenes = []scene{
 	{

@@ -97,7 +97,7 @@ func oneEdit(t *testing.T, seed int, counts map[string]int) {
 		t.Errorf("seed %d: %+v\nbefore\n%s\nafter\n%s\nunmet %v", seed, c, text, result.Text, result.Unmet)
 	}
 	counts["questions"] += p.asked
-	counts["with other changes, listed"] += min(len(p.beside()), 1)
+	counts["with other changes, listed"] += min(len(p.otherChanges()), 1)
 }
 
 // commented puts comments between the lines of a file and behind some.
@@ -164,8 +164,8 @@ type pair struct {
 	asked         int
 }
 
-// beside are the changes other than those to the chosen crawling.
-func (p *pair) beside() (usages []string) {
+// otherChanges returns the changes other than those to the chosen crawling.
+func (p *pair) otherChanges() (usages []string) {
 	for _, c := range p.result.Diff.Changes {
 		for _, u := range c.Usages {
 			if u != p.choice.Usage.String() && u != "limit" && u != "max-snippet" {
