@@ -95,7 +95,7 @@ type Page struct {
 	Fields []string // their names
 	// License tells that they name a license, which a response with status 402 has, too.
 	License bool
-	// Declare returns what is declared about a page, or nil.
+	// Declare returns what is declared about a page, or nil. Channel.Declare asks it.
 	Declare func(Question) rights.Declared
 }
 
@@ -126,6 +126,21 @@ type Question struct {
 	Everyone func() rights.Verdicts // the statements for everyone about the page
 	Document *rights.Document       // the channel's document on the page's host, or nil
 	Declared rights.Declared        // for Says: what Page declares, or nil
+}
+
+// Declare returns what a channel with a Page declares about a page, or nil. If the policy does not publish the channel, that
+// is what it disallows, for responses and pages in which the site itself says something in the channel; published is false.
+func (c *Channel) Declare(x Question) (d rights.Declared, published bool) {
+	if d = c.Page.Declare(x); d != nil || c.Switch == nil || c.On(&x.Spec.Publish) {
+		return d, true
+	}
+	on := policy.Spec{Publish: x.Spec.Publish} // without terms, because these would be published
+	c.Switch(&on.Publish)
+	x.Spec = &on
+	if d = c.Page.Declare(x); d == nil || !d.Restricts() {
+		return nil, false
+	}
+	return d, false
 }
 
 // Published reports whether any channel states what a policy decides about a usage of policy.RightsUsages.

@@ -29,7 +29,7 @@ func (h *Handler) warnOfLongHead(r *http.Request) {
 func (q *request) servePage(count bool) error {
 	page, etag := q.page()
 	if count {
-		q.h.countPage(q.decision, q.h.Headers != 0 && page.Values.Send(), page.Elements != nil)
+		q.h.countPage(q.decision, q.h.Headers != 0 && page.Values.Send(), page.Elements.Send())
 	}
 	if page.Values == nil && page.Elements == nil && len(page.Declared) == 0 && !q.h.Tailored {
 		return q.next.ServeHTTP(q.w, q.Request)

@@ -28,6 +28,8 @@ type Element struct {
 	// Combine returns the content for a page whose elements of that name have content, separated by commas. If it is nil,
 	// Content replaces theirs.
 	Combine func(theirs string) string
+	// Silent elements are only for pages that have an element of the name.
+	Silent bool
 }
 
 // A Set is the elements for the pages of one path, prepared once and shared by all requests.
@@ -53,6 +55,7 @@ type prepared struct {
 	rules       robotsrule.Set
 	content     string
 	combine     func(theirs string) string
+	silent      bool
 	html, xhtml string
 }
 
@@ -69,7 +72,7 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsrule.Lift) *Set {
 	s := &Set{tokens: tokens, lift: lift}
 	for _, e := range elements {
-		p := prepared{name: e.Name, lower: ascii.Lower(e.Name), rules: e.Rules, content: e.Content, combine: e.Combine}
+		p := prepared{name: e.Name, lower: ascii.Lower(e.Name), rules: e.Rules, content: e.Content, combine: e.Combine, silent: e.Silent}
 		if e.Rules.IsEmpty() && e.Content == "" || !isName(e.Name) {
 			continue
 		}
@@ -104,6 +107,7 @@ func (s *Set) withoutEmbedding() []prepared {
 
 // prepare writes the elements.
 func (s *Set) prepare() *Set {
+	sum := fnv.New32a()
 	for i := range s.elements {
 		p := &s.elements[i]
 		s.robots = s.robots || !p.rules.IsEmpty()
@@ -113,13 +117,16 @@ func (s *Set) prepare() *Set {
 		}
 		value = html.EscapeString(value)
 		p.html, p.xhtml = renderValue(p.name, value, false), renderValue(p.name, value, true)
+		if p.silent {
+			sum.Write([]byte(p.html))
+			continue
+		}
 		s.html = append(s.html, p.html...)
 		s.xhtml = append(s.xhtml, p.xhtml...)
 		if p.lower == Everyone {
 			s.everyone = p.rules
 		}
 	}
-	sum := fnv.New32a()
 	sum.Write(s.html)
 	sum.Write([]byte{byte(s.lift)})
 	s.mark = fmt.Sprintf("%08x", sum.Sum32())
@@ -143,6 +150,9 @@ func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 
 // IsEmpty reports whether there is nothing to put into a page. A nil Set is empty.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 && s.lift == 0 }
+
+// Send reports whether a page gets an element for a name for which it has none. A nil Set sends none.
+func (s *Set) Send() bool { return s != nil && len(s.html) > 0 }
 
 // HTML returns the elements as they are written into an HTML page.
 func (s *Set) HTML() string {

@@ -38,7 +38,7 @@ func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool
 	if mode == Replace && set != nil && !set.robots {
 		mode = Merge // there is nothing to put in the place of a page's robots elements
 	}
-	if len(set.elements) == 0 && len(s.Metas()) == 0 {
+	if len(set.html) == 0 && len(s.Metas()) == 0 {
 		return es
 	}
 	if s.Headless {
@@ -133,7 +133,7 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	for i := range m.set.elements {
 		p := &m.set.elements[i]
-		if slices.ContainsFunc(metas, func(f headscan.Meta) bool { return f.Audience == p.lower }) {
+		if p.silent || slices.ContainsFunc(metas, func(f headscan.Meta) bool { return f.Audience == p.lower }) {
 			continue
 		}
 		if m.XML() {

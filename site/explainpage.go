@@ -19,7 +19,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	page := s.Page(q.Host, q.Path, q.Now)
 	h := page.header()
 	names := robotstag.Fields()
-	for _, d := range page.Declared {
+	for d := range page.published {
 		names = append(names, d.Channel.Page.Fields...)
 	}
 	for _, name := range names {
@@ -48,7 +48,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	switch {
 	case len(c.Sends) == 0:
 		c.Summary = "the policy adds none"
-	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Restricts() }):
+	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Published && d.Restricts() }):
 		c.Summary = "no robots rule in them restricts this crawler"
 	case sent.IsEmpty() && stated(h) != "":
 		c.Summary = "no robots rule in them restricts this crawler; to everyone they state " + stated(h)

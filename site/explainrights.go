@@ -30,7 +30,7 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 	})
 	for _, ch := range channels.Table {
 		x := channels.Question{Spec: s.File.Spec, Everyone: everyone, Document: s.Document(ch, q.Host)}
-		for _, d := range page.Declared {
+		for d := range page.published {
 			if d.Channel == ch {
 				x.Declared = d.Declared
 			}

@@ -259,7 +259,7 @@ func (ps *pages) elements(members []robotstag.Member, declared []Declared, lift 
 	}
 	for _, d := range declared {
 		for _, tag := range d.Tags() {
-			all = append(all, metainject.Element{Name: tag.Name, Content: tag.Content, Combine: tag.Merge})
+			all = append(all, metainject.Element{Name: tag.Name, Content: tag.Content, Combine: tag.Merge, Silent: !d.Published})
 		}
 	}
 	if len(all) == 0 && lift == 0 {

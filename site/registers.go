@@ -4,6 +4,7 @@ package site
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,12 +72,25 @@ func (s *Site) License(host string) rights.Declared {
 type Declared struct {
 	Channel *channels.Channel
 	rights.Declared
+	// Published is false if it only makes stricter what the site itself says in the channel.
+	Published bool
 }
 
 // Declare merges the fields of all channels with what the header of a response already says.
 func (pg *Page) Declare(h http.Header) {
 	for _, d := range pg.Declared {
-		d.Apply(h)
+		if d.Published || slices.ContainsFunc(d.Channel.Page.Fields, func(name string) bool { return len(h[name]) > 0 }) {
+			d.Apply(h)
+		}
+	}
+}
+
+// published yields what a page declares in channels that the policy publishes.
+func (pg *Page) published(yield func(Declared) bool) {
+	for _, d := range pg.Declared {
+		if d.Published && !yield(d) {
+			return
+		}
 	}
 }
 
@@ -91,8 +105,8 @@ func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 		if ch.Page == nil {
 			continue
 		}
-		if d := ch.Page.Declare(r.question(ch, t.Host, everyone)); d != nil {
-			all = append(all, Declared{ch, d})
+		if d, published := ch.Declare(r.question(ch, t.Host, everyone)); d != nil {
+			all = append(all, Declared{ch, d, published})
 		}
 	}
 	return all

@@ -341,7 +341,7 @@ rules:
 `)
 	google := recognize(s, "Googlebot/2.1")
 	root := site.NewTarget("example.com", "/")
-	if p := s.Tailored(google, &root, june); p.Values.XRobotsTag != nil || p.Elements != nil || p.Values.Preferences[0][0] != "train-ai=y" {
+	if p := s.Tailored(google, &root, june); p.Values.XRobotsTag != nil || p.Elements.Send() || p.Values.Preferences[0][0] != "train-ai=y" {
 		t.Errorf("the exempted crawler: %+v", p.Values)
 	}
 	if p := s.Tailored(0, &root, june); p.Values.XRobotsTag[0] != "noindex" || p.Values.Preferences[0][0] != "train-ai=n" {

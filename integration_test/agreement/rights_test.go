@@ -78,13 +78,11 @@ func (x *exam) reservation(host, path string) string {
 }
 
 func (x *exam) reservationReading(host string, at reading) string {
-	if x.p.spec.Publish.TDMRep == policy.Off {
-		return ""
-	}
 	train := x.everyoneReading(host, at, policy.TrainAI)
 	switch {
 	case train == policy.Disallowed, x.everyoneReading(host, at, policy.AIUse) == policy.Disallowed:
 		return "1"
+	case x.p.spec.Publish.TDMRep == policy.Off:
 	case train == policy.Allowed:
 		return "0"
 	}
@@ -332,12 +330,21 @@ func (x *exam) usageTokens(host string, q question, paths []string) {
 func (x *exam) rightsFields(q question, a answer, page *page) {
 	want := x.servedReservation(q)
 	theirs := page.header.Get("Tdm-Reservation")
+	if x.p.spec.Publish.TDMRep == policy.Off && theirs == "" {
+		want = "" // what is not published only makes stricter what the upstream says
+	} else if x.p.spec.Publish.TDMRep == policy.Off && want > theirs {
+		x.count("TDMRep: an unpublished reservation that the upstream contradicts")
+	}
 	if theirs > want {
 		x.count("TDMRep: a header that is stricter by the upstream")
 	}
 	same(x, "TDMRep: header", q, a.header.Get("Tdm-Reservation"), max(want, theirs))
 	if want == "1" {
-		same(x, "TDMRep: header, policy", q, a.header.Get("Tdm-Policy"), x.p.spec.Rights.TDMPolicy)
+		link := x.p.spec.Rights.TDMPolicy
+		if x.p.spec.Publish.TDMRep == policy.Off {
+			link = ""
+		}
+		same(x, "TDMRep: header, policy", q, a.header.Get("Tdm-Policy"), link)
 	}
 	link := x.p.spec.Publish.License
 	if path := x.rslDocument(q.host); path != "" {
@@ -356,6 +363,9 @@ func (x *exam) rightsFields(q question, a answer, page *page) {
 func (x *exam) rightsElements(q question, a answer, page *page, why *explanation) {
 	want := x.servedReservation(q)
 	before := tdmElements(page.body)
+	if len(before) == 0 && x.p.spec.Publish.TDMRep == policy.Off {
+		want = ""
+	}
 	if x.at.meta != "replace" || want == "" || !why.elements() {
 		for _, v := range before {
 			want = max(want, v)
