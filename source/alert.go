@@ -37,7 +37,7 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 // failsNow is the code of a test that passed when the policy was accepted and fails now.
 const failsNow = "expectation-no-longer-holds"
 
-// cost says what search engines lose by an undo, and which tests of the policy no longer hold; "" for nothing.
+// cost says what search engines lose by an undo, and which tests of the policy now fail. It is "" if there is nothing to say.
 func (o *Options) cost(src *source, before, now *Snapshot) string {
 	var all []string
 	if err := o.allows(src, before, now, nil); err != nil {

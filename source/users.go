@@ -97,7 +97,7 @@ func (us *users) active() (*user, time.Duration) {
 	return nil, us.interval()
 }
 
-// Upstream returns what finds the robots.txt of a host's upstream as a handler fetched it last: nil for none, and whether
+// Upstream returns what finds the robots.txt of a host's upstream as a handler fetched it last (nil if there is none), and whether
 // that is known. It is itself nil if no handler merges it.
 func (us *users) Upstream() func(host string) (below *robotstxt.File, known bool) {
 	us.mu.RLock()

@@ -95,7 +95,7 @@ The exit code is:
 type publication struct {
 	undo, dryRun bool
 	version      string
-	number       int // of version; 0 for none
+	number       int // of version, or 0 if there is none
 	file         string
 	text         []byte
 	key          string
