@@ -159,8 +159,8 @@ func publishStatus(err error) int {
 	return http.StatusConflict
 }
 
-// saveDraft saves a draft for others to approve. If that text is saved already, the request approves it; who that was
-// is not proven, so that the approval is shown and does not count.
+// saveDraft saves a draft for others to approve. If that text is saved already, the request approves it.
+// Nothing proves who sent the request, so the approval is shown, but it is not one of those that a publication needs.
 func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.Document, c source.Change, people int) error {
 	if _, err := source.Compile(d.Name, []byte(c.Text)); err != nil {
 		return apiError(http.StatusUnprocessableEntity, fmt.Errorf("not saved: %w", err))

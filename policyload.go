@@ -84,7 +84,7 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 	}
 }
 
-// signerIn is the first signer that rules name, "" for none.
+// signerIn is the first signer that rules name, or "" if there is none.
 func signerIn(rules []policy.Rule) string {
 	for i := range rules {
 		for _, a := range rules[i].For {

@@ -184,7 +184,7 @@ type Query struct {
 // Decision is the answer to a Query.
 type Decision struct {
 	Verdict      policy.Verdict
-	Field        *Field             // that decided, nil for none
+	Field        *Field             // that decided, or nil if there is none
 	Qualifiers   *policy.Qualifiers // of what is allowed
 	Expired      bool               // a permission whose time limit has passed
 	Undetermined bool               // a prohibition because no permission is narrower than all prohibitions (section 2.4.5)

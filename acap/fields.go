@@ -15,7 +15,7 @@ import (
 // conditional is a statement that applies to some purposes only, or to all.
 type conditional struct {
 	policy.Applied
-	condition string // the purposes of its sub-record in lower case, one a line; "" for none
+	condition string // the purposes of its sub-record in lower case, one a line, or "" if there is none
 }
 
 // statements lists the statements to a class about a usage, with the conditions of their rules. These

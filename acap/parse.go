@@ -71,7 +71,7 @@ type parser struct {
 	open   bool // the last field named a crawler
 
 	defining bool // in the first pass, which reads the definitions
-	records  int  // the line of the first record, 0 for none before the definition
+	records  int  // the line of the first record before the definition, or 0 if there is none
 }
 
 func (p *parser) problem(format string, args ...any) {
@@ -118,7 +118,7 @@ func (p *parser) read(line string) {
 	case name == "crawler":
 		p.crawler(value)
 	case len(p.f.Records) == 0:
-		p.problem("%q stands before any ACAP-crawler", key)
+		p.problem("%q comes before any ACAP-crawler", key)
 	default:
 		p.field(name, value, words)
 	}

@@ -147,7 +147,7 @@ type record struct {
 // recordLine is a field, under a condition or not.
 type recordLine struct {
 	Line
-	condition string // the purposes of its sub-record, one a line; "" for none
+	condition string // the purposes of its sub-record, one a line, or "" if there is none
 }
 
 func (rec *record) write() (lines []Line) {

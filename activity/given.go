@@ -24,7 +24,7 @@ type GivenTo struct {
 	robots     map[string]bool // hosts and versions
 }
 
-// To returns what these recorders were given.
+// To returns the record of the texts that these recorders were given.
 func (g *Given) To(to *Recorders) *GivenTo {
 	if p := g.find(to); p != nil {
 		return p

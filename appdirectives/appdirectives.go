@@ -116,7 +116,7 @@ func newFinder(ranks [][]*policy.Rule, app, purpose string) *finder {
 	return f
 }
 
-// isFor reports whether a rule is for clients that name a purpose ("" for none).
+// isFor reports whether a rule is for clients that name a purpose ("" if there is none).
 func isFor(r *policy.Rule, purpose string) bool {
 	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return policy.MatchPurpose(strings.ToLower(u), purpose) })
 }
@@ -169,7 +169,7 @@ func ruleOf(p *policy.Policy, d *policy.AppDirective) *policy.Rule {
 	return nil
 }
 
-// Value returns what an application is directed to do with a query's host and path, "" for nothing.
+// Value returns what an application is directed to do with a query's host and path, or "" if no rule directs it.
 func Value(p *policy.Policy, q policy.Query, app string) string {
 	if d := p.AppDirective(q, app); d != nil && d.Text != d.App { // the name alone directs to nothing
 		return d.Text

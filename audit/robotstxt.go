@@ -76,7 +76,7 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 			}
 		case "allow", "disallow":
 			if opening = false; !named {
-				problem("stands before any User-agent line")
+				problem("comes before any User-agent line")
 			} else if why := wrongPath(value); why != "" {
 				problem(why)
 			}

@@ -27,7 +27,7 @@ type Channel struct {
 	ForEveryone bool
 	// On reports whether a policy publishes anything in it.
 	On func(*policy.Publish) bool
-	// Carries reports whether a policy publishes in it what it decides about a usage of policy.RightsUsages; nil for none.
+	// Carries reports whether a policy publishes its decisions about a usage of policy.RightsUsages in it. If it is nil, none is.
 	Carries func(*policy.Publish, policy.Usage) bool
 	// Switch switches it on or off in a policy where rights are reserved; nil if it does not reserve rights.
 	Switch func(*policy.Publish)
@@ -86,7 +86,7 @@ type Records struct {
 
 // RecordWriter writes the records of a policy.
 type RecordWriter interface {
-	// Write returns the records of a host, nil for none.
+	// Write returns the records of a host, or nil if there is none.
 	Write(host string) ([]policy.Line, []policy.Problem)
 }
 
@@ -103,7 +103,7 @@ type Page struct {
 type File struct {
 	Name string                       // in the history
 	Path func(*policy.Publish) string // "" if it is not published
-	// Field is the name of the line of robots.txt that names the document; "" for none.
+	// Field is the name of the line of robots.txt that names the document, or "" if there is none.
 	Field string
 	// New returns the document of a host, nil if it says nothing.
 	New func(v *rights.View, spec *policy.Spec) *rights.Document

@@ -40,9 +40,9 @@ type changeData struct {
 	Moved  string // that the change was put onto another version
 	First  *firstQuestions
 
-	Saved     *source.Draft // that is saved for all; nil for none
+	Saved     *source.Draft // that is saved for all, or nil if there is none
 	SavedID   string        // of the draft that was saved when the page was made
-	Continues string        // the ID of the draft that the text is made from; "" for none
+	Continues string        // the ID of the draft that the text is made from, or "" if there is none
 
 	Returns   source.Return // how the text relates to what was served
 	Again     string        // the version that the undo of an undo brings back

@@ -61,7 +61,7 @@ func (v *view) newChart(what string, buckets []bucket) *chart {
 	c := &chart{Label: fmt.Sprintf("%s %s by decision, %s. Each bar leads to its days, and the same is in the table below.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
 	c.Note = "Requests every " + s.unit + ", UTC."
 	if _, to := v.span(); to.After(v.Now) {
-		c.Note += " The last one is not over."
+		c.Note += " The last bar is incomplete, because its time is not over."
 	}
 	var most int64 = 1
 	for i := range buckets {

@@ -21,7 +21,7 @@ const (
 	streamEvery = 3 * time.Second
 )
 
-// update is a server-sent event: what a page compares with what it shows.
+// update is a server-sent event: the values that a page compares with those that it shows.
 type update struct {
 	Requests int64  `json:"requests"` // today
 	Policy   string `json:"policy"`   // the version in force

@@ -110,7 +110,7 @@ func (d *healthData) lead(v *view) string {
 		text += "The file of a host is loaded when the host is first asked for. "
 	}
 	if v.may != nil {
-		return text + "The console of the server shows recorders, lists and storage, which are of all its sites."
+		return text + "Recorders, lists and storage serve all sites of this server, so that only the console of the server shows them."
 	}
 	text += sentence(v.recorded().Text()) + " "
 	status := identity.CurrentStatus()

@@ -24,7 +24,7 @@ type Catalog struct {
 	asOf      string
 	controls  []Control
 	addresses string   // the address lists that came with it, for package verify
-	base      *Catalog // that a policy's rows were merged into; nil for none
+	base      *Catalog // that a policy's rows were merged into, or nil if there is none
 }
 
 var builtin = sync.OnceValues(func() (*Catalog, error) { return load(embedded) })
@@ -53,7 +53,7 @@ func Install(c *Catalog) { installed.Store(c) }
 func (c *Catalog) AsOf() string { return c.asOf }
 
 // Addresses returns the text of the address lists that came with a catalog, which
-// package verify reads, "" for none.
+// package verify reads, or "" if there is none.
 func (c *Catalog) Addresses() string { return c.addresses }
 
 // newCatalog takes crawlers whose tokens are distinct.

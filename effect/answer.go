@@ -55,7 +55,7 @@ func (e *Engine) answerCrawl(a *Answer, q policy.Query) {
 	}
 }
 
-// tagOf is the robots-tag that disallows the query's usage, or one of those that do so together; nil for none.
+// tagOf is the robots-tag that disallows the query's usage, or one of several that do so together. It is nil if there is none.
 func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
 	var all robotsrule.Set
 	for _, name := range p.EngineRuleNames() {

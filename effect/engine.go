@@ -21,7 +21,7 @@ type Engine struct {
 
 	Policy *policy.Policy
 	Robots *robotsserve.Server // the robots.txt of every host, for sites with https
-	Below  *robotstxt.File     // the site's own robots.txt, whose lines are the policy's fallback; nil for none
+	Below  *robotstxt.File     // the site's own robots.txt, whose lines are the policy's fallback, or nil if there is none
 
 	catalog *crawlers.Catalog
 	license license

@@ -159,7 +159,7 @@ func (a *asking) followsClosed(q policy.Query) bool {
 	return false
 }
 
-// line is the line of robots.txt that disallows crawling to the query's crawler, nil for none.
+// line is the line of robots.txt that disallows crawling to the query's crawler, or nil if there is none.
 func (a *asking) line(q *policy.Query) *robotsserve.Line {
 	if a.info.Signer || a.info.IgnoresStar && len(a.info.Follows) == 0 && !a.isNamed(q) {
 		return nil // the text need not be rendered

@@ -23,8 +23,8 @@ type Taken struct {
 	web            bool // the crawler is a web search engine's
 }
 
-// Compare returns the losses of a search engine at a host and path when the policy of now replaces the policy of old,
-// which is nil for none. rows selects rows of the table. The queries have the crawler as each policy knows it.
+// Compare returns the losses of a search engine at a host and path when the policy of now replaces the policy of old.
+// The old policy may be nil. rows selects rows of the table. The queries have the crawler as each policy knows it.
 //
 // It counts what is lost at once and what is lost when a date has passed. An impostor loses nothing, nor does a crawler
 // if neither policy says that it is a search engine's.

@@ -82,7 +82,7 @@ func TestCommands(t *testing.T) {
 		{"render --host= good.yaml", 2, "", "--host"},
 		{"render bad.yaml", 1, "", "[unknown-key]"},
 		{"render good.yaml --merge robots.txt", 0, "# from the robots.txt of the site\nDisallow: /tmp/\n", ""},
-		{"render good.yaml --merge other.txt", 0, "# from the robots.txt of the site\nDisallow: /x/\n", `other.txt:1: "Disallow: /y" stands before`},
+		{"render good.yaml --merge other.txt", 0, "# from the robots.txt of the site\nDisallow: /x/\n", `other.txt:1: "Disallow: /y" comes before`},
 		{"render good.yaml --merge absent.txt", 2, "", "absent.txt"},
 		{"render good.yaml bad.yaml", 2, "", "expected FILE"},
 

@@ -80,7 +80,7 @@ func TestStarts(t *testing.T) {
 		fault    string
 		lastGood bool
 		robots   int
-		problem  string // what is logged and shown; "" for nothing
+		problem  string // what is logged and shown, or "" if there is none
 		invalid  string // what caddy validate says
 	}{
 		{"none", false, 200, "", ""},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Entry is a pattern with what it stands for.
+// Entry is a pattern and the value that an index finds by it.
 type Entry[V any] struct {
 	Pattern Pattern
 	Value   V
@@ -26,9 +26,9 @@ type node[V any] struct {
 	text   string
 	first  string
 	child  int32
-	length int32 // of the literal pattern that ends here, 0 for none
+	length int32 // of the literal pattern that ends here, or 0 if there is none
 	value  V
-	wild   *wilds[V] // nil for none
+	wild   *wilds[V] // nil if there is none
 }
 
 // NewIndex builds an index. merge combines the values of equal patterns.

@@ -196,7 +196,7 @@ func (c *compiler) compile(cond condition, f *facets) *block {
 	return b
 }
 
-// engineValue is an engine's rule with what stated it first.
+// engineValue is a rule for an engine, with the part of the policy that states it first.
 type engineValue struct {
 	rule robotsrule.Set
 	by   *EngineRule

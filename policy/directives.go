@@ -59,8 +59,8 @@ func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
 	}
 }
 
-// AppDirective returns what an application is directed to do with the query's path: by audience, host, longest path and
-// place in the file; nil for nothing. The query's usage is ignored.
+// AppDirective returns what an application is directed to do with the query's path, or nil if no rule directs it. Audience,
+// host, longest path and place in the file decide, in this order. The query's usage is ignored.
 func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	path := pathpattern.NormalizePath(q.Path)
 	c := p.classOf(&q)
@@ -83,8 +83,8 @@ func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	return found
 }
 
-// CrawlDelay returns the rule with the query's crawl-delay: by audience, host and longest delay. It is nil for none, or
-// "crawl-delay: none". The query's path and usage are ignored.
+// CrawlDelay returns the rule with the query's crawl-delay: by audience, host and longest delay. It is nil if there is none, or
+// if it is "crawl-delay: none". The query's path and usage are ignored.
 func (p *Policy) CrawlDelay(q Query) *Rule {
 	r := p.strictest(&q, func(b *block) *Rule { return b.delay }, longerDelay)
 	if r == nil || r.CrawlDelay == 0 {
@@ -110,7 +110,7 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 const maxEngineRules = 64
 
 // EngineRule returns an engine's own rule for the query's path: what no narrower one sets aside, united to the strictest.
-// The statement is the narrowest, with its Rule; nil for none. The query's usage is ignored.
+// The statement is the narrowest, with its Rule, or nil if there is none. The query's usage is ignored.
 func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
 	type match struct {
 		*scope
@@ -177,7 +177,7 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%d in %v", l.Requests, l.Per)
 }
 
-// Limit returns the rule with the query's limit: by audience, host and strictness. It is nil for none, or "limit: none".
+// Limit returns the rule with the query's limit: by audience, host and strictness. It is nil if there is none, or if it is "limit: none".
 // The query's path and usage are ignored.
 func (p *Policy) Limit(q Query) *Rule {
 	r := p.strictest(&q, func(b *block) *Rule { return b.limit }, stricterLimit)

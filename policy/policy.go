@@ -67,7 +67,7 @@ func (p *Policy) Crawler(token string) CrawlerID {
 func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 
 // Family returns the crawler of the same operator whose group in robots.txt this one is documented to follow, and whose
-// rules reach it, too; 0 for none.
+// rules reach it, too, or 0 if there is none.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
 // reachesOf returns the audiences of rules that name a crawler, the closest first.

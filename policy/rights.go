@@ -20,7 +20,7 @@ type Offer struct {
 	Usage    Usage    // one of RightsUsages
 	Payment  string   // one of OfferPayments
 	URL      string   // where the license can be obtained
-	Amount   string   // a decimal number, empty for none
+	Amount   string   // a decimal number, or empty if there is none
 	Currency string   // ISO 4217, with Amount
 	Users    []string // of OfferUsers; empty for all
 }
@@ -36,7 +36,7 @@ func OfferUsers() []string {
 }
 
 // UsageTokens name groups in robots.txt for usages (draft-kelley-aipref-training-preference-signal-00), in the order of
-// RightsUsages; "" for none.
+// RightsUsages, or "" if there is none.
 type UsageTokens [3]string
 
 // Preamble is the publisher's own comment at the start of robots.txt.

@@ -201,7 +201,7 @@ type EngineRule struct {
 	Rule    robotsrule.Set
 }
 
-// Line is a line of a group of robots.txt, with what it is from.
+// Line is a line of a group of robots.txt, with the part of the policy that it comes from.
 type Line struct {
 	Text    string
 	Pattern pathpattern.Pattern // of the paths that it is about
@@ -356,14 +356,14 @@ type Publish struct {
 	UserAgentPurpose Switch
 	ContentUsage     Switch
 	ContentSignal    Switch
-	ContentSignalUse string // the value of "use" in Content-Signal; empty for none
+	ContentSignalUse string // the value of "use" in Content-Signal, or empty if there is none
 	Controls         Switch // Auto: the operators' own controls that their documents describe
 	ControlChoices   []ControlChoice
 	UsageTokens      UsageTokens
 	NoAI             Switch // headers and meta tags say "noai" where train-ai is disallowed
 	TDMRep           Switch
-	RSL              string // the path of the RSL document; empty for none
-	License          string // absolute URL of an RSL license; empty for none
+	RSL              string // the path of the RSL document, or empty if there is none
+	License          string // absolute URL of an RSL license, or empty if there is none
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
 	Preambles        []Preamble
 	Lines            []string // of robots.txt that are not in a group, such as Clean-param, as they are written

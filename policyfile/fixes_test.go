@@ -18,7 +18,7 @@ type fix struct {
 	code     string // of the problem, gone after the fix
 	says     string // in the message
 	old, new string // what the author replaces, as the message says
-	opens    string // "CRAWLER PLACE" that the fix opens, and nothing else; empty for none
+	opens    string // "CRAWLER PLACE" that the fix opens, and nothing else, or empty if there is none
 }
 
 // fixes has an entry for each fix that a warning or hint about a rule offers.

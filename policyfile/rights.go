@@ -198,7 +198,7 @@ func (p *parser) checkRights() {
 			p.report(p.tokenAt[i], "bad-value", "", "the token %s belongs to a crawler, whose group has another meaning; use the token that the draft or the operator documents", quote(token))
 		}
 		if seen[strings.ToLower(token)] {
-			p.report(p.tokenAt[i], "bad-value", "", "the token %s stands for two usages, and robots.txt has one group for a token; use two tokens", quote(token))
+			p.report(p.tokenAt[i], "bad-value", "", "the token %s is used for two usages, but robots.txt can have only one group for a token; use two tokens", quote(token))
 		}
 		seen[strings.ToLower(token)] = true
 	}

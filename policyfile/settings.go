@@ -124,7 +124,7 @@ var publishFields = fields[*policy.Publish]{
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 		}),
-	key("controls", "the operators' own controls against AI, such as the token Google-Extended, and noarchive for Bingbot. The default, auto, sends a control where every usage that it takes away is disallowed. A map of crawlers and tokens sends a crawler's rule where train-ai or ai-use is disallowed, or switches it off",
+	key("controls", "the operators' own controls against AI, such as the token Google-Extended, and noarchive for Bingbot. The default, auto, sends a control only where every usage that it takes away is disallowed. A map has, for each crawler or token, the rule to send where train-ai or ai-use is disallowed, or off",
 		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token with such a control", ""), textShape("the rule, or off", ""))}},
 		readControls, printControls),
 	subMap("usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", usageTokenFields,

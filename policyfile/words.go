@@ -130,7 +130,7 @@ func squash(s string) string {
 // Advice on what no line of a rule means.
 const (
 	endless = `rules do not expire; delete this line now, and the rule on that day. A comment, after "#", can hold the date`
-	apart   = `names of crawlers stand under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
+	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
 // Names of maps in which misplaced keys are explained.
@@ -173,7 +173,7 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 			return `write "disallow: {crawl: /}"`
 		}
 		if isUsage {
-			return fmt.Sprintf(`a usage stands under allow or disallow; write "disallow: {%s: /}" to disallow it on the whole site, or "allow: {%s: /}"`, usage, usage)
+			return fmt.Sprintf(`a usage belongs under allow or disallow; write "disallow: {%s: /}" to disallow it on the whole site, or "allow: {%s: /}"`, usage, usage)
 		}
 		switch {
 		case exceptWords[word] && pathsIn(value) != "":

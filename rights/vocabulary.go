@@ -59,7 +59,7 @@ var ContentSignal = Vocabulary{
 
 var yn, yesNo = []string{"y", "n"}, []string{"yes", "no"}
 
-// UseOf returns how far content may be used, as a policy publishes it in the vocabulary; "" for nothing.
+// UseOf returns how far content may be used, as a policy publishes it in the vocabulary, or "" if it publishes nothing about it.
 func (f *Vocabulary) UseOf(p *policy.Publish) string {
 	if f.Use == nil || !f.On(p) {
 		return ""

@@ -3,7 +3,7 @@
 package robotsrule
 
 // Limit returns how much a set leaves of what max-snippet, max-video-preview or max-image-preview limits, and whether it
-// limits that: characters, seconds, or 0 for none, 1 for standard. Large is not a limit, nor is -1.
+// limits that: characters, seconds, or 0 for "none", 1 for "standard". Large is not a limit, nor is -1.
 func (s Set) Limit(name string) (n int64, limited bool) {
 	switch {
 	case name == "max-image-preview":

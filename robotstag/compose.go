@@ -279,7 +279,7 @@ func ChannelNames() []string {
 	return names
 }
 
-// ParseChannel returns the channel of a name, 0 for none.
+// ParseChannel returns the channel of a name, or 0 if there is none.
 func ParseChannel(name string) Channels {
 	i := slices.Index(ChannelNames(), name)
 	if i < 0 {

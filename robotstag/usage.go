@@ -119,7 +119,7 @@ func (f preferenceField) words(name string) []string {
 	return f.Labels[max(i, 0)].Words
 }
 
-// strictnessOf is the place of a word; a word that the label does not have is odd and no error.
+// strictnessOf returns how strict a word is: its place among the words of the label. An unknown word is odd, not an error.
 func strictnessOf(words []string, word string) strictness {
 	switch i := slices.Index(words, word); i {
 	case -1:

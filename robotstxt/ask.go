@@ -84,7 +84,7 @@ func upperEscapes(pattern string) string {
 // Allowed reports whether the crawler may fetch a URL, see Ask.
 func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
 
-// CrawlDelay is the requested time between requests, 0 for none that is plausible.
+// CrawlDelay is the requested time between requests, or 0 if it has no plausible one.
 func (a *Agent) CrawlDelay() time.Duration { return a.delay }
 
 // ContentUsage is the Content-Usage for a URL (draft-ietf-aipref-attach): the lines of the longest path, or "".

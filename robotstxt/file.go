@@ -81,7 +81,7 @@ type line struct {
 
 // Note is something that reading a robots.txt left out or guessed.
 type Note struct {
-	Line    int // of the robots.txt, from 1; 0 for none
+	Line    int // of the robots.txt, from 1; 0 if there is none
 	Message string
 	Wrong   bool   // set for a line that does not do what its author can have meant
 	Cause   string `json:"-"` // notes of one cause say the same about several lines; "" for one alone
@@ -103,7 +103,7 @@ func Parse(data []byte) *File {
 // Empty reports whether the file has no lines that a merged file takes over.
 func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps)+len(f.others) == 0 }
 
-// Group returns the group of a product token or of "*", nil for none.
+// Group returns the group of a product token or of "*", or nil if there is none.
 func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }
 
 // Names lists the product tokens with a group, without "*".
@@ -116,7 +116,7 @@ func (f *File) Names() (names []string) {
 	return names
 }
 
-// Obeyed returns the group that a crawler obeys: its own, one that it follows, or that of "*"; nil for none.
+// Obeyed returns the group that a crawler obeys: its own, one that it follows, or the group of "*". It is nil if there is none.
 func (f *File) Obeyed(c policy.Crawler) *Group {
 	if g := f.Group(c.Token); g != nil {
 		return g
@@ -234,11 +234,11 @@ func impliedSpellings(rules []Rule) (left []Rule) {
 	return left
 }
 
-const respelledNote = "%q is left out: it is about the path of a Disallow of this group in another spelling, and a policy and the server know one path only"
+const respelledNote = "%q is left out: it spells the path of another Disallow line of this group differently, but a policy treats both spellings as one path"
 
 const maxDelay = 24 * time.Hour
 
-// CrawlDelay is the group's crawl-delay in seconds, 0 for none that is plausible.
+// CrawlDelay is the group's crawl-delay in seconds, or 0 if it has no plausible one.
 func (g *Group) CrawlDelay() float64 {
 	s, err := strconv.ParseFloat(g.delay, 64)
 	if err != nil || !(s > 0) || s > maxDelay.Seconds() {

@@ -244,7 +244,7 @@ func (f *File) Preamble() string {
 	return text
 }
 
-// preamble also returns the line of the first later comment about rights, 0 for none.
+// preamble also returns the line of the first later comment about rights, or 0 if there is none.
 func (f *File) preamble() (text string, first int) {
 	parts := []string{strings.TrimRight(f.header, "\n")}
 	for _, line := range slices.Sorted(maps.Keys(f.comments)) {

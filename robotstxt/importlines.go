@@ -31,7 +31,7 @@ func (im *importer) license() {
 		switch {
 		case im.spec.Publish.License == l.value:
 		case im.spec.Publish.License != "":
-			im.f.note(l.number, "a policy has one license; %q is left out", l.value)
+			im.f.note(l.number, "a policy can have only one license; %q is left out", l.value)
 		case !isAddress(l.value):
 			im.f.note(l.number, "the license %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
 		default:
@@ -256,7 +256,7 @@ func (im *importer) usageGroups() {
 		if strings.EqualFold(g.Name, trainingToken) {
 			im.usageGroup(g, policy.TrainAI)
 		} else {
-			im.f.note(g.number, "the group %q stands for a usage that is not known here, and for no crawler; it is left out", g.Name)
+			im.f.note(g.number, "the group %q is not for a crawler, but for a usage that a policy does not know; it is left out", g.Name)
 		}
 		return true
 	})
@@ -276,6 +276,6 @@ func (im *importer) usageGroup(g *Group, u policy.Usage) {
 		im.spec.Rules = append(im.spec.Rules, r)
 	}
 	for _, l := range g.lines {
-		im.f.note(l.number, "a group of a usage has only Allow and Disallow; %q is left out", l.key+": "+l.value)
+		im.f.note(l.number, "the group of a usage can have only Allow and Disallow lines; %q is left out", l.key+": "+l.value)
 	}
 }

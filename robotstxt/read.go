@@ -93,7 +93,7 @@ func (r *reader) read(text string) {
 		r.agent(key, value)
 	case len(r.groups) == 0:
 		if !r.file.page {
-			r.note("%q stands before any User-agent line, so no crawler reads it", strings.TrimSpace(before))
+			r.note("%q comes before any User-agent line, so no crawler reads it", strings.TrimSpace(before))
 		}
 	default:
 		r.line(key, value)

@@ -134,7 +134,7 @@ func TestUnreadTargetsAreStrictest(t *testing.T) {
 	}
 }
 
-// laxer returns the rules in some fields that are not in all, "" for none.
+// laxer returns the rules in some fields that are not in all, or "" if there is none.
 func laxer(t *testing.T, all, some http.Header) string {
 	t.Helper()
 	for _, agent := range []string{"otherbot", "alphabot", "alphabot-image", "betabot", "gammabot", "deltabot", "epsilonbot", "zetabot", "gptbot", "googlebot", "ccbot"} {

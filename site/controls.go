@@ -168,7 +168,7 @@ func (s *Site) controlSent(x crawlers.Control, q policy.Query) bool {
 	return false
 }
 
-// ControlsText is a table of states, "" for none.
+// ControlsText is a table of states, or "" if there is none.
 func ControlsText(all []ControlState) string {
 	if len(all) == 0 {
 		return ""

@@ -52,7 +52,7 @@ func (s *Site) Document(ch *channels.Channel, host string) *rights.Document {
 	return s.registers.documents(host)[ch]
 }
 
-// ChannelAt returns the channel whose document a request target is for, however it is encoded; nil for none. Such a
+// ChannelAt returns the channel whose document a request target is for, however it is encoded. It is nil if there is none. Such a
 // document need not exist.
 func (s *Site) ChannelAt(t *Target) *channels.Channel {
 	return channels.At(&s.File.Spec.Publish, t.Name())

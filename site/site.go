@@ -127,7 +127,7 @@ func (s *Site) Tailored(crawler policy.CrawlerID, t *Target, now time.Time) *Pag
 	return s.pages.page(true, crawler, t, now)
 }
 
-// NextDate returns the next date in the policy after now; zero for none.
+// NextDate returns the next date in the policy after now, or zero if there is none.
 func (s *Site) NextDate(now time.Time) (next time.Time) {
 	add := func(last time.Time) {
 		if end := last.Add(time.Second); end.After(now) {

@@ -34,7 +34,8 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 	}
 }
 
-// costOf says what search engines lose by an undo, and which tests of the policy no longer hold; "" for nothing.
+// costOf says what search engines lose by an undo, and which tests of the policy now fail. It is "" if there is nothing to
+// say.
 func (d *Document) costOf(o *Options, src *source, before, now *Snapshot) string {
 	var all []string
 	if err := d.allows(o, src, before, now, nil); err != nil {

@@ -209,7 +209,7 @@ func (d *Document) serves(found content) {
 	d.setError(nil, false)
 }
 
-// setError records what is wrong with the source now, nil for nothing, and whether that is that it has no policy.
+// setError records the present problem of the source (nil if it has none), and whether the problem is that it has no policy.
 func (d *Document) setError(err error, absent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,7 @@ type Document struct {
 	checked  time.Time // when the source was last read
 	previous string    // the SHA-256 of the text that was served directly before the present one
 
-	cost      string // what search engines lose by the undo that is served; "" for nothing
+	cost      string // what search engines lose by the undo that is served, or "" if there is none
 	costSince time.Time
 
 	memory *site.Memory // of all its versions

@@ -13,7 +13,7 @@ import (
 // Draft is a text of a policy that is not published yet. Each policy in a storage has one, for
 // all people who work on it.
 type Draft struct {
-	Base string    `json:"base"` // the SHA-256 of the version that it changes, "" for none
+	Base string    `json:"base"` // the SHA-256 of the version that it changes, or "" if there is none
 	Text string    `json:"text"`
 	Time time.Time `json:"time"` // when it was saved
 	Signed
@@ -94,7 +94,7 @@ func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	return &approved, nil
 }
 
-// saveDraft replaces the draft by what next returns for it, nil for none.
+// saveDraft saves the draft that next returns for the present one, or deletes it if next returns nil.
 func (s *storedPolicy) saveDraft(ctx context.Context, limit time.Duration, next func(before *Draft) (*Draft, error)) error {
 	err := s.locked(ctx, limit, "saving the draft", func(ctx context.Context) error {
 		before, err := s.draft(ctx)

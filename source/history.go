@@ -212,9 +212,9 @@ const (
 	maxServed    = 4 * maxHistory
 )
 
-// servedMarks returns the marks, oldest first. They have a key of their own, which is written without the lock: a lock
-// that a server could not release, because the storage went away, would stop the next publication. For the same reason,
-// damaged marks are none: then nothing can be undone until servers load other versions.
+// servedMarks returns the marks, oldest first. They are stored under a separate key, and written without
+// a lock. If the storage failed while a server held a lock, the lock would stop the next publication. For the same
+// reason, damaged marks are ignored: then nothing can be undone until servers load other versions.
 func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 	marks, err := loadBeside[[]servedMark](ctx, s, servedSuffix, "list of served versions")
 	if errors.Is(err, errDamaged) {

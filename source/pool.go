@@ -161,7 +161,7 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
-// nextDate is the first date in the version that has not been dealt with; zero for none. A version that could not be
+// nextDate is the first date in the version that has not been dealt with, or zero if there is none. A version that could not be
 // compiled after a date stays in use until the next date.
 func (s *Snapshot) nextDate() time.Time {
 	if asked := s.asked.Load(); asked != 0 {

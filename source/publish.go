@@ -34,10 +34,10 @@ var (
 
 // Change is a text that is to take the place of another one in a storage.
 type Change struct {
-	Replaces string // the SHA-256 of the version that it replaces; "" for none
+	Replaces string // the SHA-256 of the version that it replaces, or "" if there is none
 	Text     string
 	Accept   []string // the search engines whose losses are accepted, where the text was served earlier
-	Draft    string   // the ID of the draft that it was made from; "" for none
+	Draft    string   // the ID of the draft that it was made from, or "" if there is none
 	Signed
 
 	known   string // another version that it may replace

@@ -98,8 +98,7 @@ func (us *users) active() (*user, time.Duration) {
 	return nil, us.interval()
 }
 
-// Upstream returns what finds the robots.txt of a host's upstream as a handler fetched it last, nil if no handler merges
-// it.
+// Upstream returns the robots.txt of each host's upstream as a handler fetched it last. It is nil if no handler merges it.
 func (us *users) Upstream() site.Below {
 	us.mu.RLock()
 	defer us.mu.RUnlock()

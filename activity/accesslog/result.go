@@ -87,7 +87,7 @@ type count struct {
 
 // badLine is the first line of a kind in a file.
 type badLine struct {
-	chunk int // 0 for none
+	chunk int // 0 if there is none
 	text  string
 	why   error
 }

@@ -92,7 +92,7 @@ type Reading struct {
 	Log       string    `json:"log,omitempty"` // of several, the one that says it
 }
 
-// Violations are requests of a crawler for what the robots.txt that it had read disallows.
+// Violations are requests of a crawler for paths that it may not crawl by the robots.txt that it had read before.
 type Violations struct {
 	Reader
 	Proofs  []string    `json:"proofs"`        // what verified the crawler

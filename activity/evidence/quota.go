@@ -21,7 +21,7 @@ type room struct {
 
 // The quotas of a day. Any client can send the name of a crawler. Such clients share a half of
 // the room for violations, and each name has a part of it. Reads have separate room.
-// Publications, which clients cannot cause, are never left out for their number.
+// Publications are never left out, however many there are, because clients cannot cause them.
 var defaultQuotas = quotas{
 	violations: room{100_000, 64 << 20},
 	unverified: room{50_000, 32 << 20},

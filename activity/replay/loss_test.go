@@ -199,7 +199,7 @@ func TestSearchKeepsWithRowsThatLackData(t *testing.T) {
 		name string
 		row  activity.Totals
 		rule string
-		want string // the gap that matters, "" for none, "fails"
+		want string // the gap that matters, "" if there is none, or "fails"
 	}{
 		{"folded, and it is blocked somewhere", row(activity.Verified, host, other, 0), "for: Googlebot\n    disallow: {crawl: /news/}", gapFolded},
 		{"folded, and it is not to index something", row(activity.Verified, host, other, 0), "for: everyone\n    disallow: {index: /news/}", gapFolded},

@@ -53,7 +53,7 @@ type Verdict struct {
 	Crawler  string // the product token of the crawler that decided
 	Identity policy.Identity
 	Decision activity.Decision
-	Rule     string // its name or audience; enforcement.impostors; empty for none
+	Rule     string // its name or audience; enforcement.impostors, or empty if there is none
 }
 
 // Run replays logs, or a store. An error is about reading these.

@@ -31,7 +31,7 @@ type Options struct {
 	// Report is called with an error when writing begins to fail, and with nil when it works again. It may be nil.
 	Report func(error)
 	// Shrinking is called, once a day at most, when rows are deleted because the
-	// database has size bytes and may have limit. It may be nil.
+	// database is too large: it has size bytes, and limit bytes are allowed. It may be nil.
 	Shrinking func(size, limit int64)
 
 	flushInterval, mergeInterval time.Duration // a second and a minute, except in tests

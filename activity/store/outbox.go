@@ -107,8 +107,9 @@ func (r *Reader) Sends(ctx context.Context) (bool, error) {
 	return n != 0, err
 }
 
-// rowKey tells the rows of a table apart. A server that gets another name goes on replacing its own rows: a container
-// has a new one each time. The number of the database is not known to clients, who can make up texts.
+// rowKey tells the rows of a table apart. It does not depend on the name of the server, which
+// is new at each start of a container: a renamed server still replaces its own rows. Clients can make up texts, but they
+// do not know the number of the database.
 func (o origin) rowKey(key []string) uint64 {
 	h := sha256.New()
 	for _, s := range append([]string{strconv.FormatInt(o.store, 10)}, key...) {

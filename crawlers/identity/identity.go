@@ -205,7 +205,8 @@ type proven struct {
 }
 
 // recognize returns what a request proves: by a signature of an operator, or by an address on a list that an operator
-// publishes for one crawler alone. named says whether the User-Agent names a crawler, and isNamed which.
+// publishes for one crawler alone. named says whether the User-Agent names a crawler, and isNamed
+// whether it names the given one.
 func (v *Verifier) recognize(r Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p proven) {
 	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
 		if p = v.recognizeSigner(r, id, isNamed); p != (proven{}) {

@@ -53,7 +53,7 @@ func TestNegativeAnswersNeedAWorkingResolver(t *testing.T) {
 type liar struct {
 	fakeDNS
 	lying atomic.Bool
-	name  string // that it answers then; "" for none
+	name  string // that it answers then, or "" if there is none
 }
 
 func (l *liar) LookupAddr(ctx context.Context, addr string) ([]string, error) {

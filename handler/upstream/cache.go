@@ -45,7 +45,7 @@ type Kind[T any] struct {
 	Path     string
 	Accept   string // media type
 	IsLikely func(contentType string, body []byte) bool
-	Cut      func([]byte) []byte // what is used of a file that is too large; nil for nothing
+	Cut      func([]byte) []byte // returns the part of a too large file that is used, or nil if there is none
 	Parse    func([]byte) *T
 	Partial  func(*T) bool // it is so large that only a part was read; nil for never
 }

@@ -235,7 +235,7 @@ func (x *exam) explainedPage(q question, e *explanation) {
 	}
 }
 
-// refusedBy reads explain's text about blocking: "" for none, "close", or the status.
+// refusedBy reads explain's text about blocking, and returns "" if there is none, "close", or the status.
 func refusedBy(e *explanation) string {
 	summary := e.channel(site.ChannelEdge).Summary
 	if strings.Contains(summary, "connection is dropped") {

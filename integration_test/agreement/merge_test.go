@@ -115,7 +115,7 @@ func (x *exam) theyAllow(token, path string) bool {
 	return allowed
 }
 
-// theirLine is the value of an extension in the site's file, "" for none.
+// theirLine is the value of an extension in the site's file, or "" if there is none.
 func (x *exam) theirLine(key, token, path string) string {
 	if x.theirs == nil {
 		return ""

@@ -28,7 +28,7 @@ type loaded struct {
 	spec        *policy.Spec // what naive evaluation asks: of the catalog, only the crawlers of the questions
 	cache       map[string]any
 	tokens      []string // that are asked about
-	theirs      string   // the robots.txt of the upstream; "" for none
+	theirs      string   // the robots.txt of the upstream, or "" if there is none
 	now         time.Time
 }
 

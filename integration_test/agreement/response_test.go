@@ -92,7 +92,7 @@ func (x *exam) model(q question) {
 	}
 }
 
-// edge is the policy's effect on a request: "" for none, "close", or the status of the block.
+// edge is the policy's effect on a request: "" if there is none, "close", or the status of the block.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {

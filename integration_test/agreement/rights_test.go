@@ -72,7 +72,7 @@ func (x *exam) everyoneReading(host string, at reading, u policy.Usage) policy.V
 	return cached(x.p, key+" "+host+" "+at.path+" "+u.String(), func() policy.Verdict { return e.Verdict(host, at.path, u) })
 }
 
-// reservation is the value of tdm-reservation that the policy comes to; "" for none.
+// reservation is the value of tdm-reservation that the policy comes to, or "" if there is none.
 func (x *exam) reservation(host, path string) string {
 	return x.reservationReading(host, reading{path: path})
 }

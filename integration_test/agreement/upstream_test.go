@@ -19,7 +19,7 @@ type page struct {
 	header http.Header
 	body   string
 	plain  bool   // it has it in no coding
-	tag    string // its entity tag; "" for none
+	tag    string // its entity tag, or "" if there is none
 }
 
 func (p *page) html() bool {

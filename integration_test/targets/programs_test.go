@@ -23,7 +23,7 @@ var (
 // programNames are the words for programs in the bodies of sites.
 var programNames = []string{"NODE", "PHPCGI", "NGINXCHAIN", "NGINX", "GUNICORN"}
 
-// programIn is the program that a site needs, "" for none.
+// programIn is the program that a site needs, or "" if there is none.
 func programIn(body string) string {
 	for _, name := range programNames {
 		if strings.HasSuffix(body, " "+name) {

@@ -47,7 +47,7 @@ func crawlersUpdateCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			before, from, err := catalogstore.InUse(ctx, storage)
 			if err != nil { // what is there is damaged: the update repairs it
-				_, _ = fmt.Fprintf(out, "not compared with the catalog in use: %v\n", err)
+				_, _ = fmt.Fprintf(out, "The new catalog was not compared with the one in use: %v\n", err)
 				if before, err = crawlers.Embedded(); err != nil {
 					return err
 				}

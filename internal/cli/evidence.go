@@ -77,14 +77,14 @@ func evidenceCommand() *cobra.Command {
 	cmd.Long = `
 Shows the content of the evidence log in a directory (the option evidence of
 robots_policy). It lists the versions in force with their documents, the crawlers that
-read them and how they were verified. It also lists the requests that the robots.txt
-which a crawler had read disallows.
+read them and how they were verified. It also lists requests for paths that the
+crawler may not crawl by the robots.txt that it had read before.
 
 If you name several logs, such as the logs of a fleet's servers, each is checked
 separately, and the answer is in the order of time.
 
-The log is checked first, as by verify-evidence. The exit code is 1 if it was changed, and 2
-if it cannot be read.`
+The log is checked first, as by verify-evidence. The exit code is 1 if the log was
+changed, and 2 if it cannot be read.`
 	cmd.Example = `  caddy robots-policy evidence /var/lib/caddy/evidence --crawler GPTBot --since 30d
   caddy robots-policy evidence /var/lib/caddy/evidence --since 2026-11-01 --html report.html`
 	flags := cmd.Flags()

@@ -63,8 +63,8 @@ server has loaded it.
 
 --undo brings back the text that servers served directly before the present one. It is never
 stopped by max_search_loss. A second undo returns to the text that was undone, and asks first.
---version N goes back to an older version that was served. Accept the losses of search engines
-today by their names. The command history lists the versions.
+--version N goes back to an older version that was served. If search engines would lose
+something by that, name these losses with --accept-loss. The command history lists the versions.
 
 The exit code is:
   0  the server has loaded the version
@@ -96,7 +96,7 @@ The exit code is:
 type publication struct {
 	undo, dryRun bool
 	version      string
-	number       int // of version; 0 for none
+	number       int // of version, or 0 if there is none
 	file         string
 	text         []byte
 	key          string
@@ -235,7 +235,7 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, say func(st
 			return nil
 		}
 		writeClaim(cmd.OutOrStdout(), lost.Claim)
-		return fmt.Errorf("not published; to accept what they lose, give --accept-loss %s", strings.Join(lost.Names, ","))
+		return fmt.Errorf("not published; to accept what search engines lose, give --accept-loss %s", strings.Join(lost.Names, ","))
 	case source.NeverServed:
 	}
 	return p.check(ctx, cmd)

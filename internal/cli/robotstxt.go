@@ -23,7 +23,7 @@ func mergeFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "merge", "", "with the site's own robots.txt in this `FILE|URL`, which decides where the policy says nothing, as \"robots_txt merge\" does")
 }
 
-// readBelow reads the robots.txt of --merge, nil for none.
+// readBelow reads the robots.txt of --merge, or nil if there is none.
 func readBelow(cmd *cobra.Command, name string) (*robotstxt.File, error) {
 	if name == "" {
 		return nil, nil

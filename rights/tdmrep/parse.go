@@ -21,7 +21,7 @@ const maxNotes = 20
 // Parse reads a site's own tdmrep.json. It fails if the text is not a JSON array. Rules that are not valid get the
 // stricter meaning, with a note:
 //
-//   - a location without a slash gets one, and of a URL the path counts;
+//   - a location without a slash at its start gets one, and a URL is reduced to its path;
 //   - a tdm-reservation that is neither 0 nor 1 (also as text or boolean) is 1;
 //   - rules without location or tdm-reservation, and those beyond 1,000, are left out.
 func Parse(data []byte) (f *File, notes []string, err error) {

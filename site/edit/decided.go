@@ -20,7 +20,7 @@ type Unmet struct {
 	Crawlers []string     // product tokens, and "" for crawlers that are not known
 	Host     string       // "" for any that the policy does not name
 	Stays    string       // the actual decision, such as "allowed"
-	Rule     *policy.Rule // that decides; nil for none
+	Rule     *policy.Rule // that decides, or nil if there is none
 }
 
 // count returns the number of crawlers and hosts that a choice does not reach.

@@ -305,7 +305,7 @@ func (d *document) append(pairs []pair) (string, bool) {
 	return d.insertLines(end, lines), true
 }
 
-// spaced reports whether an empty line stands before a line and the comments above it.
+// spaced reports whether an empty line comes before a line and the comments above it.
 func (d *document) spaced(at int) bool {
 	for at > 0 {
 		from := d.lineStart(at - 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package auditor audits the site of a running server from time to time, and reports
-// when other faults are found than before.
+// when an audit finds other faults than the previous one.
 package auditor
 
 import (

@@ -63,7 +63,7 @@ func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 // maxAge is the age at which a catalog leads to a warning, because new crawlers are not in it.
 const maxAge = 90 * 24 * time.Hour
 
-// Aged returns a warning about an old catalog, "" for none.
+// Aged returns a warning about an old catalog, or "" if there is none.
 func Aged(c *crawlers.Catalog, now time.Time) string {
 	date, err := time.Parse(time.DateOnly, c.AsOf())
 	if err != nil || now.Sub(date) <= maxAge {

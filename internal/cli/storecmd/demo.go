@@ -90,13 +90,13 @@ Makes the folder ` + demoName + ` with a policy, a month of made-up requests and
 shows them in the console. It works in any folder, also while another Caddy runs: it
 uses free ports, and shares neither the admin API nor the storage.
 
-With DIR, fills an empty directory of the option activity instead; name the policy of
-that configuration with --policy.`
+If you name DIR, the command fills this empty directory instead, for a server whose
+option activity names it. Name the policy of that server with --policy.`
 	cmd.Example = `  caddy robots-policy demo
   caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
 	cmd.Flags().StringVar(&file, "policy", "", "the policy that decides about the requests (default: one of the demo)")
 	cmd.Flags().StringVar(&o.Name, "source", "", "what the configuration calls the policy, such as storage:KEY (default: the file)")
-	cmd.Flags().Float64Var(&o.Share, "share", 1, "how many requests, as a share of the usual")
+	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests: 2 makes twice as many as usual, 0.5 half as many")
 	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts of the requests, the busiest first")
 	cmd.Flags().IntVar(&o.Days, "days", o.Days, "how many days")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "another number makes other requests")

@@ -38,7 +38,7 @@ func ReadTDMRep(data string) (f TDMRep, err error) {
 	return f, nil
 }
 
-// At returns the file's declaration for a path in normal form: "" for none, "0" or "1". The
+// At returns the file's declaration for a path in normal form: "0", "1", or "" if there is none. The
 // first matching location decides.
 func (f TDMRep) At(path string) (reservation, policy string) {
 	for _, r := range f {
@@ -86,7 +86,7 @@ type RSLContent struct {
 // "geo".
 type RSLLicense struct {
 	Permits, Prohibits map[string][]string
-	Payment            string // "" for none, which means free (section 3.7)
+	Payment            string // "" if there is none, which means free (section 3.7)
 	Custom             string
 	Amount, Currency   string
 }

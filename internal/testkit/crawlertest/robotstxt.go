@@ -28,7 +28,7 @@ func ReadRobotsTxt(body string) *RobotsTxt { return read(body, false) }
 // 2.1). The group of a purpose has its name in lower case behind PurposeGroup.
 func ReadWithPurposes(body string) *RobotsTxt { return read(body, true) }
 
-// PurposeGroup stands before the name of a purpose in RobotsTxt.Groups. No token
+// PurposeGroup comes before the name of a purpose in RobotsTxt.Groups. No token
 // begins with it.
 const PurposeGroup = "purpose:"
 

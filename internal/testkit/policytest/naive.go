@@ -288,7 +288,7 @@ func crawlerOf(spec *policy.Spec, token string) policy.Crawler {
 }
 
 // family is the token of the crawler of the same operator whose group c is
-// documented to follow, or "" for none.
+// documented to follow, or "" if there is none.
 func family(spec *policy.Spec, c policy.Crawler) string {
 	for _, token := range c.Follows {
 		if head := crawlerOf(spec, token); head.Token != "" && strings.EqualFold(head.Operator, c.Operator) {

@@ -57,7 +57,7 @@ type Scanner struct {
 	// (https://amp.dev/documentation/guides-and-tutorials/learn/spec/amphtml).
 	AMP      bool
 	Document bool // something shows that this is a page and not a fragment of one
-	// CharsetEnd is the end of the meta tag that declares the encoding, 0 for none.
+	// CharsetEnd is the end of the meta tag that declares the encoding, or 0 if there is none.
 	CharsetEnd int
 	// NoscriptAt is the first noscript element that ends the head for parsers without scripting; -1 for none.
 	NoscriptAt int
