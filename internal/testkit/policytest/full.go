@@ -62,7 +62,6 @@ func Full(r *rand.Rand) (*policy.Spec, PatternKind) {
 		spec.Rules = append(spec.Rules, policy.Rule{For: []policy.Audience{{Kind: policy.ForToken, Name: "ThetaBot"}}, PermissionsReference: "/thetabot.txt"})
 	}
 	finish(r, spec)
-	lift(kind, spec)
 	return spec, kind
 }
 
@@ -207,9 +206,9 @@ func finish(r *rand.Rand, spec *policy.Spec) {
 	finishRights(spec)
 }
 
-// lift has some permissions for everyone lift the site's own restrictions. What it draws depends on the rest of the policy,
+// AddLifts has some permissions for everyone lift the site's own restrictions. What it draws depends on the rest of the policy,
 // like what finishRights draws.
-func lift(kind PatternKind, spec *policy.Spec) {
+func AddLifts(kind PatternKind, spec *policy.Spec) {
 	h := fnv.New64a()
 	fmt.Fprint(h, kind, spec.Publish, spec.Rights.Offers)
 	r := rand.New(rand.NewPCG(h.Sum64(), 1))
