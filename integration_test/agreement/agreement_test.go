@@ -249,6 +249,6 @@ var expected = []string{
 	"robots.txt: the upstream disallows a preference beside those of the policy",
 	"robots.txt: a purpose's group is read",
 	"robots.txt: a crawler that ignores * is not addressed",
-	"TDMRep: an unpublished reservation that the upstream contradicts",
+	"TDMRep: an unpublished reservation that the upstream contradicts", "the site's own restriction is lifted",
 	"robots.txt: a crawler that it leaves out is blocked", "robots.txt: a license", "robots.txt: a Content-Signal that says no",
 }

@@ -121,6 +121,7 @@ func cached[T any](p *loaded, key string, work func() T) T {
 func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 	for range 50 {
 		spec, kind := policytest.Full(r)
+		policytest.AddLifts(kind, spec)
 		if *registers {
 			policytest.AllRegisters(spec)
 		}

@@ -205,6 +205,9 @@ func (x *exam) readers(q question) []string {
 func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	read := fieldRules(x, q, a.header)
 	theirs := fieldRules(x, q, page.header)
+	for field := range theirs {
+		theirs[field] = x.lifted(q, theirs[field])
+	}
 	for _, token := range x.readers(q) {
 		stated, name := x.rights(q, token, x.at.tailored), strings.ToLower(token)
 		x.meet(q, token, stated)
@@ -362,6 +365,8 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 	if err != nil {
 		panic(err)
 	}
+	all := before
+	before = x.lifted(q, before)
 	for _, token := range x.readers(q) {
 		reads := x.readsElements(token)
 		want := x.rights(q, "unheard-of", false)
@@ -372,9 +377,12 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 		}
 		if x.at.meta != "replace" || !why.elements() {
 			want = want.And(before.To(token))
+			if !reads {
+				want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
+			}
 		} else if !reads {
 			// Only crawlers that read elements have some to replace.
-			want = want.And(crawlertest.Evaluate(before[strings.ToLower(token)]))
+			want = want.And(crawlertest.Evaluate(all[strings.ToLower(token)]))
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // again holds the requests that follow after a page was received.
@@ -116,13 +118,15 @@ func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 	return nil
 }
 
-// changesPages reports whether a page at the path of a question would get elements.
+// changesPages reports whether a page at the path of a question would get elements, or change its own.
 func (x *exam) changesPages(q question, a answer, page *page, why *explanation) bool {
 	switch {
 	case x.at.meta == "off":
 		return false
+	case x.lifts(q, policy.Index), x.lifts(q, policy.PresentSnippet), x.servedReservation(q) != "":
+		return true
 	case x.at.tailored:
-		return x.speaks(q, x.p.visitor(q.token), why, a.header["Robots-Tag"], page.header["Robots-Tag"]) || x.servedReservation(q) != ""
+		return x.speaks(q, x.p.visitor(q.token), why, a.header["Robots-Tag"], page.header["Robots-Tag"])
 	}
 	return len(why.page().Sends) > 0
 }

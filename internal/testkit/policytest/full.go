@@ -206,6 +206,31 @@ func finish(r *rand.Rand, spec *policy.Spec) {
 	finishRights(spec)
 }
 
+// AddLifts has some permissions for everyone lift the site's own restrictions. What it draws depends on the rest of the policy,
+// like what finishRights draws.
+func AddLifts(kind PatternKind, spec *policy.Spec) {
+	h := fnv.New64a()
+	fmt.Fprint(h, kind, spec.Publish, spec.Rights.Offers)
+	r := rand.New(rand.NewPCG(h.Sum64(), 1))
+	if r.IntN(2) == 0 {
+		return
+	}
+	var s []policy.Statement
+	for _, u := range []policy.Usage{policy.Index, policy.PresentSnippet} {
+		if r.IntN(3) > 0 {
+			s = append(s, policy.Statement{Allow: true, Usage: u, Pattern: NewPattern(r, kind), OverSite: true})
+		}
+	}
+	if s == nil {
+		return
+	}
+	rule := policy.Rule{For: []policy.Audience{{}}, Statements: s, Intended: true}
+	if r.IntN(3) == 0 {
+		rule.Hosts = []policy.Host{oneOf(r, ruleHosts...)}
+	}
+	spec.Rules = append(spec.Rules, rule)
+}
+
 // UsageTokens are the tokens of usages that policies of Full have. No crawler has a
 // name of which one is a part.
 var UsageTokens = policy.UsageTokens{"No-Training-Token", "No-Answers-Token", "No-Search-Token"}
