@@ -40,7 +40,7 @@ type changeData struct {
 	Moved  string // that the change was put onto another version
 	First  *firstQuestions
 
-	Saved     *source.Draft // that is saved for all, or nil if there is none
+	Saved     *source.Draft // saved for all, or nil if there is none
 	SavedID   string        // of the draft that was saved when the page was made
 	Continues string        // the ID of the draft that the text is made from, or "" if there is none
 

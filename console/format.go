@@ -95,7 +95,7 @@ func timeElement(t time.Time, text, class string) template.HTML {
 	return template.HTML(`<time datetime="` + t.UTC().Format(layout) + `" data-s="` + class + `">` + text + `</time>`)
 }
 
-// shortVersion returns the first digits of a hash, by which people recognize it.
+// shortVersion returns the first digits of a hash, enough for people to recognize it.
 func shortVersion(s string) string { return s[:min(8, len(s))] }
 
 var kindNames = map[crawlers.Category]string{

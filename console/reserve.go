@@ -27,14 +27,14 @@ type reservation struct {
 
 // reservations are the usages that the form reserves for everyone, and the registers that can say so.
 func reservations(s *site.Site, now time.Time) []reservation {
-	all := []reservation{
-		{Name: "train-ai", Text: "No AI may be trained with the site", Stays: true},
-		{Name: "ai-use", Text: "No AI may use the site for its answers", Stays: true},
-	}
+	registers := channels.Reserving()
+	all := make([]reservation, 2, 2+len(registers))
+	all[0] = reservation{Name: "train-ai", Text: "No AI may be trained with the site", Stays: true}
+	all[1] = reservation{Name: "ai-use", Text: "No AI may use the site for its answers", Stays: true}
 	for i, u := range []policy.Usage{policy.TrainAI, policy.AIUse} {
 		all[i].On, all[i].But = reserved(s.Policy, u, now)
 	}
-	for _, ch := range channels.Reserving() {
+	for _, ch := range registers {
 		all = append(all, reservation{Name: ch.Key, Text: fmt.Sprintf("%s says so (%s)", ch.Name, ch.Where), On: ch.On(&s.Policy.Spec().Publish)})
 	}
 	return all

@@ -108,7 +108,7 @@ func (p *parser) checkOverSite(r *policy.Rule) {
 	if i < 0 || everyone && r.Identity == policy.DemandAny && len(r.UsagePurposes) == 0 {
 		return
 	}
-	p.report(r.Statements[i].Pos, "bad-over-site", "", `the restrictions of a page apply to all crawlers, and cannot be lifted for only some of them; write over-site in a rule with "for: everyone" and without identity and usage-purposes`)
+	p.report(r.Statements[i].Pos, "bad-over-site", "", `the restrictions of a page cannot be lifted for single crawlers; write over-site in a rule with "for: everyone" and without identity and usage-purposes`)
 }
 
 func (p *parser) ruleName(n *yaml.Node, _, text string) bool {

@@ -22,7 +22,7 @@ func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 	return []policy.Line{f.everywhere(c, text)}, nil
 }
 
-// StrictLine returns the value of one line for every path, which disallows each usage that is disallowed for any path. It is "" if there is none.
+// StrictLine returns the value of one line for every path. It disallows each usage that is disallowed for any path. It is "" if there is none.
 func (f *Vocabulary) StrictLine(c *Client) string { return f.Text(c.strictest().Restrictions(), "") }
 
 // everywhere is a line for every path.

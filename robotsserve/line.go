@@ -206,7 +206,7 @@ func (g *grouping) countSpellings(lines []*line) {
 					all *= 3
 				}
 				return policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
-					"robots.txt has %d of %d spellings of %q%s. Crawlers that compare URLs as they come may fetch one that mixes plain and encoded octets, but the server blocks every spelling; if that matters, disallow a shorter path, before the first of these octets",
+					"robots.txt has %d of %d spellings of %q%s. Crawlers that compare URLs as they come may fetch one that mixes plain and encoded octets, but the server blocks every spelling. To prevent that, disallow a shorter path, before the first of these octets",
 					len(l.disallows), all, l.spelled.Written, others)
 			})
 		}

@@ -27,7 +27,7 @@ type Question struct {
 	// Verify, if not nil, checks the client against what the crawler's operator publishes, and returns the evidence
 	// in words. Without it the client is not verified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
-	// Below returns the host's own robots.txt, with which the policy's is merged, and whether it is known. The file is nil if there is none.
+	// Below returns the host's own robots.txt for the merge, and whether it is known. The file is nil if there is none.
 	// It is nil if nothing is merged.
 	Below Below
 }

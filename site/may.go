@@ -78,8 +78,9 @@ func (e *Explanation) Blocked() bool {
 // Sentences returns the answer with what it lacks.
 func (e *Explanation) Sentences() string {
 	may := e.May()
-	all := []string{may.Text() + "."}
-	for _, g := range may.Gaps() {
+	gaps := may.Gaps()
+	all := append(make([]string, 0, 1+len(gaps)), may.Text()+".")
+	for _, g := range gaps {
 		all = append(all, g.Sentence())
 	}
 	return strings.Join(all, " ")

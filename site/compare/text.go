@@ -38,8 +38,12 @@ func (d *Diff) Words() []string {
 	default:
 		nothing := d.NothingChanges()
 		text := nothing.Text()
-		for i, g := range nothing.Gaps() {
-			text += map[bool]string{true: ": ", false: "; "}[i == 0] + g.What
+		var gaps []string
+		for _, g := range nothing.Gaps() {
+			gaps = append(gaps, g.What)
+		}
+		if gaps != nil {
+			text += ": " + strings.Join(gaps, "; ")
 		}
 		words = append(words, text)
 	}

@@ -38,7 +38,7 @@ type Watcher struct {
 
 	checking sync.Mutex
 	seen     bool   // the storage was read
-	data     []byte // that was read last, or nil if there is none
+	data     []byte // read last, or nil if there is none
 	invalid  error  // why data is not used
 	good     bool   // current is the last catalog that was read from the storage without an error
 	current  *crawlers.Catalog

@@ -112,11 +112,11 @@ func (q *Questions) Same() claim.Claim {
 // Sentence says how many answers differ, and what was not compared.
 func (q *Questions) Sentence() string {
 	c := q.Same()
-	text := c.Text()
+	parts := []string{c.Text()}
 	for _, g := range c.Gaps() {
-		text += "; " + g.What
+		parts = append(parts, g.What)
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // RobotsTxt is the text that crawlers get: the file itself, or what the policy says on a

@@ -30,7 +30,7 @@ type Parser struct {
 	Resolves bool
 	// Prefixes says that "*" and "$" are letters to it.
 	Prefixes bool
-	// Rejects matches the lines for which it rejects a whole file, or nil if there is none.
+	// Rejects matches lines that make it reject a whole file, or nil if there is none.
 	Rejects *regexp.Regexp
 	// TimedOnly says that it does not claim to find the longest match: tests only ask
 	// whether it answers in time.
