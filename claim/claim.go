@@ -160,6 +160,15 @@ func (c Claim) Details() []string { return c.details }
 // Gaps returns the gaps that keep the claim from being judged.
 func (c Claim) Gaps() []Gap { return c.gaps }
 
+// Missing says what the gaps leave out, in one text; "" if there is none.
+func (c Claim) Missing() string {
+	all := make([]string, len(c.gaps))
+	for i, g := range c.gaps {
+		all[i] = g.What
+	}
+	return strings.Join(all, "; ")
+}
+
 // Lines returns the lines below the sentence: the details, the gaps with the ways to close them, and the accepted gaps.
 func (c Claim) Lines() (lines []string) {
 	lines = append(lines, c.details...)

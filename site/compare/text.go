@@ -37,15 +37,7 @@ func (d *Diff) Words() []string {
 	case len(words) > 0:
 	default:
 		nothing := d.NothingChanges()
-		text := nothing.Text()
-		var gaps []string
-		for _, g := range nothing.Gaps() {
-			gaps = append(gaps, g.What)
-		}
-		if gaps != nil {
-			text += ": " + strings.Join(gaps, "; ")
-		}
-		words = append(words, text)
+		words = append(words, strings.TrimSuffix(nothing.Text()+": "+nothing.Missing(), ": "))
 	}
 	if !d.Complete && !d.Empty() {
 		words = append(words, tooLarge)

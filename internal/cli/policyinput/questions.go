@@ -112,11 +112,7 @@ func (q *Questions) Same() claim.Claim {
 // Sentence says how many answers differ, and what was not compared.
 func (q *Questions) Sentence() string {
 	c := q.Same()
-	parts := []string{c.Text()}
-	for _, g := range c.Gaps() {
-		parts = append(parts, g.What)
-	}
-	return strings.Join(parts, "; ")
+	return strings.TrimSuffix(c.Text()+"; "+c.Missing(), "; ")
 }
 
 // RobotsTxt is the text that crawlers get: the file itself, or what the policy says on a
