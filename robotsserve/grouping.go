@@ -195,7 +195,7 @@ func extensionBelow(text string) Line {
 		}
 		l.pattern = pattern
 	}
-	l.key = strings.ToLower(name)
+	l.key = name
 	return l
 }
 
