@@ -15,17 +15,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// costly are policies of up to 600 KB, by what a decision under them may cost.
+// costly are policies of up to 550 KB, by what a decision under them may cost.
 func costly() map[string]string {
 	const head = "version: 1\npublish: {acap: off}\nrules:\n  - for: everyone\n    enforce: block\n    intended: true\n    disallow:\n      crawl:\n"
 	fill := func(format string) string {
 		var b strings.Builder
-		for i := 0; b.Len() < 560_000; i++ {
+		for i := 0; b.Len() < 520_000; i++ {
 			fmt.Fprintf(&b, format, i)
 		}
 		return b.String()
 	}
-	half := func(format string) string { return firstLines(fill(format), 280_000) }
+	half := func(format string) string { return firstLines(fill(format), 260_000) }
 	return map[string]string{
 		"short needles":      head + fill("        - \"/*a*a*%d*b\"\n"),
 		"needles":            head + fill("        - \"/*aaaa*%d\"\n"),

@@ -161,9 +161,11 @@ func (r *Reader) Reads(ctx context.Context) (list []Read, err error) {
 	return list, err
 }
 
+// sortReads sorts by time. If a crawler has several readings in one second, the newest version is the latest.
 func sortReads(list []Read) {
 	slices.SortFunc(list, func(a, b Read) int {
-		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Identity, b.Identity), cmp.Compare(a.Version, b.Version), cmp.Compare(b.Number, a.Number), cmp.Compare(a.Form, b.Form))
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Identity, b.Identity),
+			b.First.Compare(a.First), len(b.Number)-len(a.Number), cmp.Compare(b.Number, a.Number), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Form, b.Form))
 	})
 }
 

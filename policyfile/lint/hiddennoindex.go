@@ -80,8 +80,8 @@ func shutsOut(d policy.Decision) bool {
 	return d.Statement.Pattern.IsAll() && len(r.Hosts) > 0 && !r.Intended && !effect.Waives(r.IntendedChecks, effect.SafetyDisallows)
 }
 
-// namesOnPurpose reports whether a rule keeps out a search engine by name and intention.
+// namesOnPurpose reports whether a rule keeps out a search engine on purpose: by its name, or with all crawlers for AI.
 func (l *linter) namesOnPurpose(r *policy.Rule, id policy.CrawlerID) bool {
 	by, _ := l.namedBy(r, id)
-	return by == policy.TierToken && (r.Intended || len(r.IntendedChecks) > 0)
+	return (by == policy.TierToken || by == policy.TierAI) && (r.Intended || len(r.IntendedChecks) > 0)
 }
