@@ -150,3 +150,17 @@ func (s *reloading) disallows(path string) bool {
 	}
 	return strings.Contains(strings.ReplaceAll(string(body), "\r\n", "\n"), "\nDisallow: "+path+"\n")
 }
+
+// reloadWith writes another policy and reloads it, and returns the result.
+func (s *reloading) reloadWith(policy string) (result, message string) {
+	s.t.Helper()
+	s.write("policy.yaml", policy)
+	var answer struct {
+		Results []struct{ Result, Error string }
+	}
+	s.ask("POST", "/robots_policy/reload", &answer)
+	if len(answer.Results) != 1 {
+		s.t.Fatalf("%+v", answer)
+	}
+	return answer.Results[0].Result, answer.Results[0].Error
+}

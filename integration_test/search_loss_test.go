@@ -39,24 +39,13 @@ robots_policy {
 		crawlers, err := r.Crawlers(t.Context())
 		return err == nil && len(crawlers) == 1
 	})
-	reload := func(policy string) (result, message string) {
-		s.write("policy.yaml", policy)
-		var answer struct {
-			Results []struct{ Result, Error string }
-		}
-		s.ask("POST", "/robots_policy/reload", &answer)
-		if len(answer.Results) != 1 {
-			t.Fatalf("%+v", answer)
-		}
-		return answer.Results[0].Result, answer.Results[0].Error
-	}
-	if result, message := reload(shut); result != "rejected" || !strings.Contains(message, "Googlebot: 3 requests of 1 path blocked by line 6 (Googlebot)") {
+	if result, message := s.reloadWith(shut); result != "rejected" || !strings.Contains(message, "Googlebot: 3 requests of 1 path blocked by line 6 (Googlebot)") {
 		t.Errorf("%s: %s", result, message)
 	}
 	if s.get("/news/1", "User-Agent", "Googlebot").StatusCode != 200 {
 		t.Error("the rejected policy is served")
 	}
-	if result, message := reload(other); result != "applied" {
+	if result, message := s.reloadWith(other); result != "applied" {
 		t.Errorf("%s: %s", result, message)
 	}
 
@@ -78,7 +67,7 @@ robots_policy {
 		t.Errorf("%v\n%s", err, out)
 	}
 
-	if result, message := reload(strings.Replace(shut, "Googlebot\n", "Googlebot\n    intended: [blocks-search]\n", 1)); result != "applied" {
+	if result, message := s.reloadWith(strings.Replace(shut, "Googlebot\n", "Googlebot\n    intended: [blocks-search]\n", 1)); result != "applied" {
 		t.Errorf("%s: %s", result, message)
 	}
 	if s.get("/news/1", "User-Agent", "Googlebot").StatusCode != 403 {
@@ -96,22 +85,11 @@ func TestSearchLossLimitOverTheSitesFile(t *testing.T) {
 	)
 	s := startReloading(t, "robots_policy {\nactivity DIR/activity {\nmax_search_loss 0\n}\n}", allow, nil,
 		"robots_policy POLICY {\nreload off\nrobots_txt merge\n}\nrespond /robots.txt \"User-agent: *\nDisallow: /\n\"\nrespond hello")
-	reload := func(policy string) (result, message string) {
-		s.write("policy.yaml", policy)
-		var answer struct {
-			Results []struct{ Result, Error string }
-		}
-		s.ask("POST", "/robots_policy/reload", &answer)
-		if len(answer.Results) != 1 {
-			t.Fatalf("%+v", answer)
-		}
-		return answer.Results[0].Result, answer.Results[0].Error
-	}
-	if result, message := reload(silent); result != "rejected" || !strings.Contains(message, "is not known") {
+	if result, message := s.reloadWith(silent); result != "rejected" || !strings.Contains(message, "is not known") {
 		t.Errorf("before the file is known: %s: %s", result, message)
 	}
 	s.get("/robots.txt")
-	if result, message := reload(silent); result != "rejected" || !strings.Contains(message, "disallowed for") || !strings.Contains(message, "the site's own robots.txt:2") {
+	if result, message := s.reloadWith(silent); result != "rejected" || !strings.Contains(message, "disallowed for") || !strings.Contains(message, "the site's own robots.txt:2") {
 		t.Errorf("over a closed site: %s: %s", result, message)
 	}
 }

@@ -230,40 +230,6 @@ func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 	return false
 }
 
-// loseDropped notes the Allow lines that are left out although lines of those that are left close some of their paths.
-func (m *lining) loseDropped(lines []*line) {
-	var closing solve.Set
-	for i, l := range lines {
-		if l.closes() {
-			closing.Add(l.pattern, i)
-		}
-	}
-	opens := func(p pathpattern.Pattern) bool {
-		return !m.budget.Spend(costOfMeeting) || slices.ContainsFunc(m.value(p), func(v verdict) bool { return !v.closes })
-	}
-	for _, a := range m.dropped {
-		if len(closing.Covering(a.pattern)) > 0 || slices.ContainsFunc(closing.Overlapping(a.pattern), func(i int) bool {
-			d := solve.Cell[*line]{Value: lines[i]}
-			if own := m.all[a.pattern]; len(own) > 0 && !m.matters(&d, a.pattern) {
-				return false
-			}
-			meet, ok := m.budget.Cross(a.pattern, lines[i].pattern)
-			return !ok || slices.ContainsFunc(meet, opens)
-		}) {
-			m.lose(m.permission(a), a.pattern, false)
-		}
-	}
-}
-
-// permission returns the statement that allows the paths of a line, or one about some of them.
-func (m *lining) permission(l *line) stated {
-	s := l.deciding(false)
-	if i := slices.IndexFunc(m.all[l.pattern], func(s stated) bool { return s.Allow }); s.Statement == nil && i >= 0 {
-		return m.all[l.pattern][i]
-	}
-	return s
-}
-
 // shorten leaves out of groups that crawlers combine each Disallow within a wider one of the same group, if no Allow of any
 // group is between the two. It stops when the budget ends.
 func (m *lining) shorten(lines []*line) {
@@ -282,21 +248,6 @@ func (m *lining) shorten(lines []*line) {
 	}
 }
 
-// loseClosed notes the Allow lines that are not printed because another group, which crawlers combine with this one, closes
-// the paths by a rule of its own.
-func (m *lining) loseClosed(lines []*line) {
-	for _, l := range lines {
-		for _, v := range l.verdicts {
-			if had := len(m.losses); !v.closes && !l.opens() {
-				m.lose(v.stated, l.pattern, false)
-				for i := range m.losses[had:] {
-					m.losses[had+i].combined = true
-				}
-			}
-		}
-	}
-}
-
 // maxDerived bounds the lines that are printed only because two others cross.
 const maxDerived = 100
 
@@ -305,16 +256,6 @@ const (
 	costOfStatement = 24
 	costOfMeeting   = 64 // of asking for what holds where two cross
 )
-
-func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
-	if s.Statement != nil {
-		l := Loss{Paths: paths, Pattern: s.Pattern, Rule: s.rule, Pos: s.pos(), written: s.Written, spelling: spelling, allow: s.Allow}
-		if l.written == "" {
-			l.written = s.Pattern.String()
-		}
-		m.losses = append(m.losses, l)
-	}
-}
 
 // sorted returns lines in the order of the policy, but losers after the lines that they lose to, for readers that take the
 // first match.
@@ -370,47 +311,6 @@ func (m *lining) place(c *solve.Cell[*line]) int {
 		s = own[0].Statement
 	}
 	return m.places[s]
-}
-
-// loseSpellings notes where readers that compare URLs as they are sent find more disallowed than the policy does. They
-// do so for other spellings of an Allow or of the paths that it opens. They also match a Disallow with a plain "*" for
-// an octet, or with a "$" that some read as the end wherever it is.
-func (m *lining) loseSpellings(lines []*line) {
-	var opens solve.Set
-	for i, l := range lines {
-		if l.opens() {
-			opens.Add(l.pattern, i)
-			if l.spelled.Octets > 0 {
-				m.lose(l.deciding(false), l.pattern, true)
-			}
-		}
-	}
-	for _, d := range lines {
-		if !d.closes() {
-			continue
-		}
-		for _, i := range opens.Overlapping(d.pattern) {
-			if a := lines[i]; a.len() >= d.len() && a.low < d.high && a.spelled.Octets == 0 {
-				m.lose(a.deciding(false), a.pattern, true)
-			}
-		}
-		if d.spelled.Octets == 0 {
-			continue
-		}
-		normal, decoded := d.pattern.String(), d.spelled.Decoded
-		var wider []string
-		if decoded != "" && strings.Contains(normal, "%2A") {
-			wider = append(wider, decoded)
-		}
-		if to := strings.IndexByte(decoded, '$'); to >= 0 && strings.Contains(normal, "%24") {
-			wider = append(wider, decoded[:to+1])
-		}
-		for _, text := range wider {
-			if p, err := pathpattern.Parse(text); err == nil {
-				m.lose(d.deciding(true), p, true)
-			}
-		}
-	}
 }
 
 // indexPage returns the directory of an Allow for an index page, or "". Google's parser also reads

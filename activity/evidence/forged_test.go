@@ -99,8 +99,8 @@ func TestForged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, claim.Fails, claim.Fails},
-		{"a line of today changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, changed) }, claim.Fails, claim.Fails},
-		{"a line of today changed, chain and the hash that is signed computed anew", func(t *testing.T, dir string) {
+		{"a line of today changed, chain recomputed", func(t *testing.T, dir string) { forge(t, dir, nil, changed) }, claim.Fails, claim.Fails},
+		{"a line of today changed, chain and the signed hash recomputed", func(t *testing.T, dir string) {
 			forge(t, dir, nil, changed)
 			b, err := os.ReadFile(filepath.Join(dir, last+SignatureSuffix))
 			var s Signature
@@ -116,7 +116,7 @@ func TestForged(t *testing.T) {
 			}
 		}, claim.Fails, claim.Fails},
 		{"today's last lines cut", func(t *testing.T, dir string) { forge(t, dir, nil, cut) }, claim.Fails, claim.Fails},
-		{"a line put in, chain computed anew", func(t *testing.T, dir string) {
+		{"a line put in, chain recomputed", func(t *testing.T, dir string) {
 			forge(t, dir, nil, func(all []*Event) []*Event { return append([]*Event{all[0], all[1]}, all[1:]...) })
 		}, claim.Fails, claim.Fails},
 		{"today's signature removed, a line changed", func(t *testing.T, dir string) {
@@ -127,7 +127,7 @@ func TestForged(t *testing.T) {
 			removeFiles(t, dir, "*"+SignatureSuffix)
 			forge(t, dir, nil, changed)
 		}, claim.CannotBeJudged, claim.Fails},
-		{"signed anew with another key", func(t *testing.T, dir string) { forge(t, dir, other, changed) }, claim.Holds, claim.Fails},
+		{"signed again with another key", func(t *testing.T, dir string) { forge(t, dir, other, changed) }, claim.Holds, claim.Fails},
 		{"today signed with another key", func(t *testing.T, dir string) {
 			signed, _ := os.ReadFile(filepath.Join(dir, "evidence-2026-11-20.jsonl"+SignatureSuffix))
 			forge(t, dir, other, changed)
@@ -139,7 +139,7 @@ func TestForged(t *testing.T) {
 		{"the last day removed with its signature", func(t *testing.T, dir string) { removeFiles(t, dir, "evidence-2026-11-21*") }, claim.Holds, claim.Holds},
 		{"by one who has the key", func(t *testing.T, dir string) { forge(t, dir, key(), changed) }, claim.Holds, claim.Holds},
 		{"cut by one who has the key", func(t *testing.T, dir string) { forge(t, dir, key(), cut) }, claim.Holds, claim.Holds},
-		{"nothing changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, same) }, claim.Holds, claim.Holds},
+		{"nothing changed, chain recomputed", func(t *testing.T, dir string) { forge(t, dir, nil, same) }, claim.Holds, claim.Holds},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -101,10 +101,13 @@ func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
 
 // explained compares the answer of explain with the policy.
 func (x *exam) explained(q question, e *explanation) {
-	if c, known := x.p.info(q.token); !known || !c.RobotsOnly {
-		q.token = x.p.visitor(q.token)
-	} else {
+	c, known := x.p.info(q.token)
+	onlyTheirs := !known && x.theirs != nil && x.theirs.read.Groups[strings.ToLower(q.token)] != nil
+	switch {
+	case known && c.RobotsOnly:
 		q.purposes = nil // asked for by its token
+	case !onlyTheirs:
+		q.token = x.p.visitor(q.token)
 	}
 	who := ""
 	if e.Crawler != nil {
@@ -184,7 +187,7 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 		same(x, "explain: robots.txt", q, c.silent(), true)
 		return
 	}
-	file := x.files[q.host].read
+	file := crawlertest.ReadWithPurposes(x.files[q.host].body)
 	path := crawlertest.NormalPath(q.path)
 	token, reached := x.readsAs(&robotsFile{read: file}, q.token)
 	if token == "" {

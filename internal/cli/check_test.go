@@ -17,15 +17,21 @@ func runCheck(t *testing.T, stdin string, args ...string) (out, errOut string, e
 	return execute(checkCommand(), stdin, args...)
 }
 
-func TestCheck(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
+// newFolder returns a folder, and a function that writes a file into it and returns its path.
+func newFolder(t *testing.T) (dir string, write func(name, text string) string) {
+	t.Helper()
+	dir = t.TempDir()
+	return dir, func(name, text string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
+}
+
+func TestCheck(t *testing.T) {
+	_, write := newFolder(t)
 	good := write("good.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\nexpect:\n  - GPTBot may not crawl /\n")
 	warns := write("warns.yaml", "version: 1\nrules:\n  - for: GPTBott\n    disallow: {crawl: /}\n")
 	broken := write("broken.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: admin}\n")

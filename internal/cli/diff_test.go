@@ -4,8 +4,6 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,14 +11,7 @@ import (
 )
 
 func TestDiff(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	_, write := newFolder(t)
 	policyText := "version: 1\nrules:\n  - for: everyone-else\n    disallow: {crawl: /admin/}\n"
 	old := write("old.yaml", policyText)
 	robots := write("robots.txt", "User-agent: *\nDisallow: /admin/\n")

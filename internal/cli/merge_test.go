@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,14 +10,7 @@ import (
 
 // The lines of the site's own robots.txt decide where the policy is silent, for every command that answers.
 func TestCommandsKnowTheFileBelow(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	dir, write := newFolder(t)
 	closed := write("closed.txt", "User-agent: *\nDisallow: /\n")
 	own := write("own.txt", "User-agent: *\nDisallow: /cart/\n\nUser-agent: Bingbot\nDisallow: /slow/\nCrawl-delay: 5\n")
 	search := write("search.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")

@@ -177,14 +177,7 @@ func TestSearchGuard(t *testing.T) {
 
 // A server that merges the site's own robots.txt is judged with it: by --merge, or as not known.
 func TestPublishOverTheSitesFile(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	dir, write := newFolder(t)
 	allow := write("allow.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")
 	silent := write("silent.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n")
 	closed, open := write("closed.txt", "User-agent: *\nDisallow: /\n"), write("open.txt", "User-agent: *\nDisallow:\n")
