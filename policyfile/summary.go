@@ -141,19 +141,24 @@ func SummaryText(all []HostSummary, brief bool) string {
 		fmt.Fprintf(&b, "%s:\n", hosts)
 		for i, who := range []string{may, mayNot} {
 			if who != everyoneElse || len(all) == 1 {
-				fmt.Fprintf(&b, "  %-15s%s\n", []string{"may crawl:", "may not crawl:"}[i], who)
+				b.WriteString(SummaryRow([]string{"may crawl:", "may not crawl:"}[i], who))
 			}
 		}
 		for _, more := range []struct {
 			what string
 			Answers
-		}{{"may not index:", s.Index}, {"no training:", s.Train}, {"no AI answers:", s.AIUse}} {
+		}{{"may not index:", s.Index}, {"may not train AI:", s.Train}, {"not in AI answers:", s.AIUse}} {
 			if len(more.MayNot) > 0 || !more.Unknown {
-				fmt.Fprintf(&b, "  %-15s%s\n", more.what, more.mayNot())
+				b.WriteString(SummaryRow(more.what, more.mayNot()))
 			}
 		}
 	}
 	return b.String()
+}
+
+// SummaryRow is a row of the text of a summary.
+func SummaryRow(label, text string) string {
+	return fmt.Sprintf("  %-19s%s\n", label, text)
 }
 
 func (s *Answers) texts(brief bool) (may, mayNot string) {
@@ -270,13 +275,13 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 		plain := x.answers(f.hostOf(pattern).Example(), plainPage, policy.Crawl)
 		return slices.Contains(c.Crawl, pattern) || answers(pattern, policy.Crawl).may() == plain.may()
 	})
-	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string) string { return "disallowed for " + answers(pattern, policy.Crawl).mayNot() })
-	text += f.pathsText("  but allowed:   ", open, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).may() })
-	text += f.pathsText("  not indexed:   ", c.Index, paths, func(pattern string) string { return "by " + answers(pattern, policy.Index).mayNot() })
-	text += f.pathsText("  no training:   ", c.Train, paths, func(pattern string) string { return "by " + answers(pattern, policy.TrainAI).mayNot() })
-	text += f.pathsText("  no AI answers: ", c.AIUse, paths, func(pattern string) string { return "by " + answers(pattern, policy.AIUse).mayNot() })
+	text := f.pathsText("may not crawl:", c.Crawl, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).mayNot() })
+	text += f.pathsText("may crawl:", open, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).may() })
+	text += f.pathsText("may not index:", c.Index, paths, func(pattern string) string { return "for " + answers(pattern, policy.Index).mayNot() })
+	text += f.pathsText("may not train AI:", c.Train, paths, func(pattern string) string { return "for " + answers(pattern, policy.TrainAI).mayNot() })
+	text += f.pathsText("not in AI answers:", c.AIUse, paths, func(pattern string) string { return "for " + answers(pattern, policy.AIUse).mayNot() })
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
-		text += "  blocked:       " + refused + "\n"
+		text += SummaryRow("blocked:", refused)
 	}
 	return text
 }
@@ -361,8 +366,8 @@ func (f *File) pathsText(head string, patterns []string, most int, who func(patt
 		if n := len(patterns) - most; i == most-1 && n > 0 {
 			more = fmt.Sprintf(" (and %s)", english.Count(n, "more path"))
 		}
-		fmt.Fprintf(&b, "%s%s%s, %s%s\n", head, pattern, where, who(pattern), more)
-		head = strings.Repeat(" ", len(head))
+		b.WriteString(SummaryRow(head, pattern+where+", "+who(pattern)+more))
+		head = ""
 	}
 	return b.String()
 }

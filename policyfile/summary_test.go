@@ -39,10 +39,10 @@ rules:
 		0: "a.example and b.example:",
 		2: "search (",
 		3: "*.staging.example:",
-		4: "  may crawl:     nobody",
-		6: "  may not index: everyone",
+		4: "  may crawl:         nobody",
+		6: "  may not index:     everyone",
 		7: "any other host:",
-		9: "  may not crawl: ai-training (all ",
+		9: "  may not crawl:     ai-training (all ",
 	} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d: %q, want %q\n%s", i, lines[i], want, text)
@@ -106,10 +106,10 @@ func TestBriefSummary(t *testing.T) {
 func TestSummaryOfPreferences(t *testing.T) {
 	t.Parallel()
 	for rule, want := range map[string]string{
-		"for: everyone, disallow: {train-ai: /}":                                          "  no training:   everyone\n",
-		"for: everyone, disallow: {train-ai: /}}\n  - {for: GPTBot, allow: {train-ai: /}": "  no training:   everyone except ai-training (1 of ",
-		"for: GPTBot, disallow: {ai-use: /}":                                              "  no AI answers: ai-training (1 of ",
-		"for: Googlebot, hosts: a.example, disallow: {train-ai: /}":                       "a.example:\n  may crawl:     everyone (",
+		"for: everyone, disallow: {train-ai: /}":                                          "  may not train AI:  everyone\n",
+		"for: everyone, disallow: {train-ai: /}}\n  - {for: GPTBot, allow: {train-ai: /}": "  may not train AI:  everyone except ai-training (1 of ",
+		"for: GPTBot, disallow: {ai-use: /}":                                              "  not in AI answers: ai-training (1 of ",
+		"for: Googlebot, hosts: a.example, disallow: {train-ai: /}":                       "a.example:\n  may crawl:         everyone (",
 		"for: GPTBot, disallow: {train-ai: /a/}":                                          "",
 	} {
 		f, ds := Load("ai.yaml", []byte("version: 1\nrules:\n  - {"+rule+"}\n"))
@@ -117,7 +117,7 @@ func TestSummaryOfPreferences(t *testing.T) {
 			t.Fatal(ds.Error())
 		}
 		text := SummaryText(f.Summary(testNow), true)
-		if !strings.Contains(text, want) || strings.Contains(text, "no training:") != strings.Contains(rule, "train-ai: /}") || strings.Contains(text, "no AI answers:") != strings.Contains(rule, "ai-use") {
+		if !strings.Contains(text, want) || strings.Contains(text, "may not train AI:") != strings.Contains(rule, "train-ai: /}") || strings.Contains(text, "not in AI answers:") != strings.Contains(rule, "ai-use") {
 			t.Errorf("%s:\n%s", rule, text)
 		}
 	}

@@ -167,14 +167,14 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 		limits = []string{limits[0] + fmt.Sprintf(" (and %s)", english.Count(len(limits)-1, "more limit"))}
 	}
 	for _, limit := range limits {
-		closed += "  limited:       " + limit + "\n"
+		closed += policyfile.SummaryRow("limited:", limit)
 	}
-	closed += "  search shows:  " + s.File.ShownText(time.Now(), paths) + "\n"
+	closed += policyfile.SummaryRow("search shows:", s.File.ShownText(time.Now(), paths))
 	if names := closedAISearch(s.File); len(names) > 0 {
-		closed += "  AI search:     " + english.Some(names, 3) + " may not crawl, so their answers do not show the pages\n"
+		closed += policyfile.SummaryRow("AI search:", english.Some(names, 3) + " may not crawl, so their answers do not show the pages")
 	}
 	if names := openUnclassified(s.File); len(names) > 0 {
-		closed += "  no category:   " + english.Some(names, 3) + " remain allowed, because nothing published says what they are for; list them with \"caddy robots-policy crawlers none\"\n"
+		closed += policyfile.SummaryRow("no category:", english.Some(names, 3) + " remain allowed, because nothing published says what they are for; list them with \"caddy robots-policy crawlers none\"")
 	}
 	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed

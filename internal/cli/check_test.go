@@ -42,15 +42,15 @@ func TestCheck(t *testing.T) {
 		fails bool
 		has   []string
 	}{
-		"good":             {args: []string{good}, has: []string{"good.yaml: no errors, no warnings and no hints; 1 test passed\n", "every host:\n  may crawl: ", "  may not crawl: ai-training (1 of "}},
-		"stdin":            {args: []string{"-"}, stdin: "version: 1\n", has: []string{"<stdin>: no errors", "may crawl:     everyone ("}},
+		"good":             {args: []string{good}, has: []string{"good.yaml: no errors, no warnings and no hints; 1 test passed\n", "every host:\n  may crawl: ", "  may not crawl:     ai-training (1 of "}},
+		"stdin":            {args: []string{"-"}, stdin: "version: 1\n", has: []string{"<stdin>: no errors", "may crawl:         everyone ("}},
 		"warning":          {args: []string{warns}, has: []string{"[misspelled-crawler]", "warns.yaml: no errors, 1 warning and no hints\n"}},
 		"strict":           {args: []string{"--strict", warns}, fails: true, has: []string{"[misspelled-crawler]"}},
 		"strict good":      {args: []string{"--strict", good}},
 		"error":            {args: []string{broken}, fails: true, has: []string{"[bad-path]", "broken.yaml: 1 error, no warnings and no hints\n"}},
 		"test fails":       {args: []string{failing}, fails: true, has: []string{"[expectation-failed]"}},
 		"several":          {args: []string{good, warns}, has: []string{"good.yaml: no errors", "warns.yaml: no errors"}},
-		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"  may not index: everyone", "any other host:\n", "all of them:\n  apart from:    /x/ on staging.example, disallowed for everyone\n"}},
+		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"  may not index:     everyone", "any other host:\n", "all of them:\n  may not crawl:     /x/ on staging.example, for everyone\n"}},
 		"several, one bad": {args: []string{good, broken, warns}, fails: true, has: []string{"good.yaml: no errors", "broken.yaml: 1 error", "warns.yaml: no errors"}},
 	} {
 		t.Run(name, func(t *testing.T) {
