@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metainject puts the robots meta tags of a policy into pages as they
-// are streamed, and lets the caller set the headers that say the same.
+// Package metainject adds the robots meta tags of a policy to HTML pages while they are streamed. Its writer also
+// lets the caller set the matching response headers.
 //
-// One writer serves both. A handler wraps the response, runs the next one, and
-// closes:
+// A handler wraps the response, calls the next handler, and closes the writer:
 //
 //	rw := metainject.Wrap(w, r, metainject.Options{Set: set, ETagSuffix: "-rp1f2e3d", Header: hook})
 //	defer rw.Release()
@@ -14,39 +13,34 @@
 //	}
 //	return err
 //
-// Without elements (an empty Set) the writer only calls the HeaderHook. If the handler failed and
-// rw.Committed() is false, nothing has been sent and the header map has not been touched. Another
-// response can then be written to w. docs/reference/pages.md lists for users which pages are changed.
+// Without elements (an empty Set) the writer only calls the HeaderHook. If the handler failed and rw.Committed() is
+// false, nothing has been sent and the header map has not been touched. Another response can then be written to w.
+// docs/reference/pages.md lists for users which pages are changed.
 //
 // # What changes
 //
-// The page gets one element per audience at the beginning of its head. They follow the element that declares the
-// encoding if that would otherwise leave the first 1,024 bytes, or if the page is AMP. Elements in its head are merged
-// to the most restrictive (Merge), except for restrictions that the set lifts, or replaced (Replace). The first element for an audience is changed in place, and
-// the others are removed. Recognized are name="robots", the product token of a crawler that reads elements (NewSet),
-// and yandex. Two common mistakes that crawlers ignore are recognized too, so that a valid element takes their place:
-// property= for name=, and http-equiv="X-Robots-Tag", with "googlebot: noindex" for one crawler.
+// The package adds one meta element per audience at the beginning of the page's head. It adds them after the
+// element that declares the encoding if the page is AMP, or if that element would otherwise move beyond the first
+// 1,024 bytes.
 //
-// An element for one crawler need not repeat the rules for everyone, because readers add up both. But if it permits
-// something that is denied to everyone, it is changed to deny it, because some engines let a permission win. A value
-// that cannot be read stays next to the policy's. An element that also declares the encoding keeps doing so. Elements
-// without a known rule, of another XML namespace, and those in the body, text, comments, noscript and templates are
-// left alone. So is every other byte.
+// Robots elements that the page already has are combined with the policy's. In mode Merge the most restrictive
+// rules apply, except for restrictions that the set lifts. In mode Replace the policy's rules replace the page's.
+// The first element for an audience is changed in place, and the others are removed.
 //
-// # Which pages
+// # Which elements
 //
-// The package changes responses to GET and HEAD with status 200 whose type is text/html or
-// application/xhtml+xml, or is missing where net/http would find HTML. The encoding must be based on ASCII and
-// the content coding known. Responses with Content-Range, Cache-Control: no-transform or Incremental: ?1 are
-// not changed. The page must show that it is not a fragment (Options.Fragments). The response to HEAD has the
-// header of a changed page, without Content-Length.
+// The package changes responses to GET and HEAD with status 200 whose type is text/html or application/xhtml+xml,
+// or is missing where net/http would find HTML. The encoding must be based on ASCII and the content coding known.
+// Responses with Content-Range, Cache-Control: no-transform or Incremental: ?1 are not changed. The page must show
+// that it is not a fragment (Options.Fragments). The response to HEAD has the header of a changed page, without
+// Content-Length.
 //
 // # Streaming
 //
-// The header and the page's bytes are held until the head's end is known, usually within the first Write, up
-// to Options.MaxHead bytes. Elements further down a longer head stay (readers add them to ours; so they do in
-// mode Replace), and a page whose head has not begun by then is not changed. A flush inside the head waits; one
-// after </head> does not, so that elements between </head> and <body> are not seen then.
+// The header and the page's bytes are held until the head's end is known, usually within the first Write, up to
+// Options.MaxHead bytes. Elements further down a longer head stay (readers add them to ours; so they do in mode
+// Replace), and a page whose head has not begun by then is not changed. A flush inside the head waits; one after
+// </head> does not, so that elements between </head> and <body> are not seen then.
 //
 // # Content codings
 //

@@ -101,7 +101,7 @@ func (w *wire) three(r request) (response, error) {
 	}
 	var reset *quic.StreamError
 	if errors.As(err, &reset) {
-		return response{}, nil // not a request to the server
+		return response{}, errReset
 	}
 	return resp, err
 }

@@ -6,6 +6,7 @@
 package targets
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -207,14 +208,17 @@ func (c *comparer) next() error {
 	return nil
 }
 
-// ask sends a request, and sends it again if the connection was closed.
+// errReset reports that a server gave up a stream without an answer.
+var errReset = errors.New("stream reset")
+
+// ask sends a request, and sends it again on a new connection if the first was closed or its stream reset.
 func ask(w *wire, r request) (response, error) {
 	resp, err := w.do(r)
 	if err != nil {
 		w.close()
 		if resp, err = w.do(r); err != nil {
 			w.close()
-			if err == io.EOF || err == io.ErrUnexpectedEOF || strings.Contains(err.Error(), "reset by peer") || strings.Contains(err.Error(), "malformed") {
+			if err == io.EOF || err == io.ErrUnexpectedEOF || errors.Is(err, errReset) || strings.Contains(err.Error(), "reset by peer") || strings.Contains(err.Error(), "malformed") {
 				return response{}, nil // not a request to the server
 			}
 		}

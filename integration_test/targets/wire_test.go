@@ -187,11 +187,10 @@ func (w *wire) answer(f *framed, id uint32) (resp response, err error) {
 		case *http2.PingFrame:
 			err = f.framer.WritePing(true, frame.Data)
 		case *http2.GoAwayFrame:
-			w.close()
-			return response{}, nil
+			return response{}, errReset
 		case *http2.RSTStreamFrame:
 			if frame.StreamID == id {
-				return response{}, nil
+				return response{}, errReset
 			}
 		case *http2.MetaHeadersFrame:
 			for _, h := range frame.RegularFields() {
