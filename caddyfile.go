@@ -15,7 +15,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -150,7 +149,7 @@ func (h *Handler) subdirective(name string, args []string) (err error) {
 	case "headers":
 		err = h.headersSubdirective(args)
 	default:
-		err = fmt.Errorf("unrecognized subdirective '%s': must be enforce, block_with, robots_txt, robots_txt_max_age, headers, meta, meta_limit, reload, verify, verify_from, default or audit%s", name, renamed.Options.Hint(name))
+		err = fmt.Errorf("unrecognized subdirective '%s': must be enforce, block_with, robots_txt, robots_txt_max_age, headers, meta, meta_limit, reload, verify, verify_from, default or audit", name)
 	}
 	return err
 }

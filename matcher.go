@@ -20,7 +20,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -272,12 +271,6 @@ func (*MatchCrawler) CELLibrary(ctx caddy.Context) (cel.Library, error) {
 // parseArgs takes the arguments of one line: crawlers, and at most one identity.
 func (m *MatchCrawler) parseArgs(words []string) error {
 	for _, w := range words {
-		if now := renamed.Matcher[w]; now != "" {
-			return fmt.Errorf("invalid crawler or identity %q%s", w, renamed.Matcher.Hint(w))
-		}
-		if renamed.PolicyWords[w] == anyIdentity {
-			return fmt.Errorf("invalid identity %q: delete the word, because the name alone is enough by default", w)
-		}
 		if w == anyIdentity || !slices.Contains(identityValues, w) { // as an argument, "any" is any crawler
 			m.Crawlers = append(m.Crawlers, w)
 			continue

@@ -28,7 +28,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -234,7 +233,7 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			continue
 		}
 		if !slices.Contains(activityOptions, name) {
-			return d.Errf("unrecognized option '%s': must be %s%s", name, english.List(activityOptions, "or"), renamed.Options.Hint(name))
+			return d.Errf("unrecognized option '%s': must be %s", name, english.List(activityOptions, "or"))
 		}
 		if !d.AllArgs(&value) {
 			return d.Errf("%s takes one argument", name)

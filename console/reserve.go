@@ -123,7 +123,7 @@ func exception(p *policy.Policy, class *policy.Class, purpose string, host polic
 
 // reserveIn puts into the draft what the form that reserves rights says.
 func (v *view) reserveIn(d *changeData, get func(string) string) {
-	s, _ := site.LoadWith(d.File, []byte(d.Text), policyfile.Options{Now: v.Now, Accepted: true, Stored: true})
+	s, _ := site.LoadWith(d.File, []byte(d.Text), policyfile.Options{Now: v.Now, Accepted: true})
 	if s == nil {
 		d.Decision.Problems = []string{"the draft has errors; correct them first"}
 		return

@@ -53,7 +53,7 @@ func (v *view) mayRead(text string) bool {
 	if v.may == nil {
 		return true
 	}
-	f, _ := policyfile.LoadWith("policy", []byte(text), policyfile.Options{Accepted: true, Stored: true})
+	f, _ := policyfile.LoadWith("policy", []byte(text), policyfile.Options{Accepted: true})
 	return f != nil && v.onlyNames(f.Spec)
 }
 

@@ -12,8 +12,6 @@ import (
 	"maps"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 )
 
 // MaxFile is the greatest size of a catalog file, in bytes.
@@ -174,7 +172,7 @@ func (p *fileParser) fields(n *yaml.Node, into map[string]any) {
 		case *Verification:
 			*to = p.verify(value)
 		default:
-			p.errorf(key, "unknown key %q%s", key.Value, renamed.Catalog.Hint(key.Value))
+			p.errorf(key, "unknown key %q", key.Value)
 		}
 	}
 }

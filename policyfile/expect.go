@@ -15,7 +15,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -51,9 +50,6 @@ func readExpect(p *parser, n *yaml.Node, _ *policy.Spec) {
 func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, ok bool) {
 	bad := func(near, format string, args ...any) (policy.Expectation, bool) {
 		return e, p.refuse(n, "bad-expectation", near, format, args...)
-	}
-	if first, now, ok := earlierTest(text); ok {
-		return bad(now, "%s at the beginning of a test is now called %s", quote(first), quote(renamed.Tests[strings.ToLower(first)]))
 	}
 	m := expectForm.FindStringSubmatch(text)
 	if m == nil || strings.TrimSuffix(m[4], ":") == "not" {

@@ -40,7 +40,6 @@ type Options struct {
 	Now      time.Time         // decides which time limits have passed; the zero value is the time of the call
 	Catalog  *crawlers.Catalog // extended by the file's own crawlers; nil means the built-in one
 	Accepted bool              // says that these bytes were accepted before: a failing test of the file and a limit are warnings
-	Stored   bool              // says that they were stored as a policy, so names that changed since are understood
 	Below    *robotstxt.File   // the site's own robots.txt, which decides about crawling where the policy does not; nil: none
 }
 
@@ -54,9 +53,6 @@ func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 	p := newParser(name)
 	var f *File
 	if root := p.document(data); root != nil {
-		if o.Stored {
-			renameAll(root)
-		}
 		f = p.load(root, o)
 	}
 	return f, p.list.Sorted()

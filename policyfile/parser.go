@@ -10,7 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
@@ -47,10 +46,6 @@ func (p *parser) unknownKey(within, key, value *yaml.Node, what string, known []
 	unknown := "unknown key " + quote(key.Value) + " in " + what
 	if advice := p.misplaced(within, key, value, what); advice != "" {
 		p.reportAdvice(posOf(key), "unknown-key", "", unknown, advice)
-		return
-	}
-	if now := renamed.PolicyKeys[key.Value]; slices.Contains(known, now) {
-		p.report(posOf(key), "unknown-key", now, "%s is now called %s", quote(key.Value), quote(now))
 		return
 	}
 	p.reportChoice(posOf(key), "unknown-key", nearestKey(key.Value, what, known), unknown, known)
@@ -203,10 +198,6 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 	}
 	if slices.Contains(words, text) {
 		return text, true
-	}
-	if now := renamed.PolicyWords[text]; slices.Contains(words, now) {
-		p.report(posOf(n), "bad-value", now, "%s %s is now called %s", what, quote(text), quote(now))
-		return "", false
 	}
 	near := cmp.Or(sameMeaning(text, words), Nearest(text, words))
 	p.reportChoice(posOf(n), "bad-value", near, "invalid "+what+" "+quote(text), words)

@@ -218,5 +218,5 @@ func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome,
 // compileReturned compiles a text that may have been served before. An undo must not depend on what has happened
 // since: its tests held when it was served.
 func compileReturned(name string, data []byte, r Return) (*Snapshot, error) {
-	return compile(name, data, policyfile.Options{Accepted: r == Undo, Stored: r != NeverServed})
+	return compile(name, data, policyfile.Options{Accepted: r == Undo})
 }

@@ -45,7 +45,7 @@ func Compile(name string, data []byte) (*Snapshot, error) {
 // compileAccepted is Compile for a text that was accepted before. A test of the policy that fails now, because a date
 // has passed or the catalog of crawlers is newer, is a warning.
 func compileAccepted(name string, data []byte) (*Snapshot, error) {
-	return compile(name, data, policyfile.Options{Accepted: true, Stored: true})
+	return compile(name, data, policyfile.Options{Accepted: true})
 }
 
 func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) {

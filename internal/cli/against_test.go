@@ -23,7 +23,7 @@ func TestReadList(t *testing.T) {
 		"nested lists":          {`[{"i":{"accepted":["A","B"]}},{"i":{"accepted":[]}}]`, "i.accepted", []string{"A", "B"}, ""},
 		"a list of objects":     {`[{"i":[{"value":"A"},{"value":"B"}]}]`, "i.value", []string{"A", "B"}, ""},
 		"by name":               {`{"A":{"f":"no"},"B":{}}`, "", []string{"A", "B"}, ""},
-		"a field, for name":      {`{"x":{"ua":"A"},"y":{"ua":"A"}}`, "ua", []string{"A"}, ""},
+		"a field, for name":     {`{"x":{"ua":"A"},"y":{"ua":"A"}}`, "ua", []string{"A"}, ""},
 		"lines":                 {"# a list\nMozilla/5.0 (compatible; A/1; +https://a.example)\r\n\n B/2 \n", "", []string{"Mozilla/5.0 (compatible; A/1; +https://a.example)", "B/2"}, ""},
 		"lines like YAML":       {"A: b\nB\n", "", []string{"A: b", "B"}, ""},
 		"device-detector":       {"###\n- regex: 'A(?:bot)?'\n  name: 'A bot'\n  producer:\n    name: 'no'\n- regex: 'B'\n  name: \"B\"\n", "name", []string{"A bot", "B"}, ""},

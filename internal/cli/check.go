@@ -171,10 +171,10 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	}
 	closed += policyfile.SummaryRow("search shows:", s.File.ShownText(time.Now(), paths))
 	if names := closedAISearch(s.File); len(names) > 0 {
-		closed += policyfile.SummaryRow("AI search:", english.Some(names, 3) + " may not crawl, so their answers do not show the pages")
+		closed += policyfile.SummaryRow("AI search:", english.Some(names, 3)+" may not crawl, so their answers do not show the pages")
 	}
 	if names := openUnclassified(s.File); len(names) > 0 {
-		closed += policyfile.SummaryRow("no category:", english.Some(names, 3) + " remain allowed, because nothing published says what they are for; list them with \"caddy robots-policy crawlers none\"")
+		closed += policyfile.SummaryRow("no category:", english.Some(names, 3)+" remain allowed, because nothing published says what they are for; list them with \"caddy robots-policy crawlers none\"")
 	}
 	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed

@@ -14,11 +14,9 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -104,12 +102,7 @@ func setRun(cmd *cobra.Command, run Run) {
 		}
 		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return int(code), nil })(cmd, nil)
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-			err = fmt.Errorf("%w%s", err, renamed.Flags.Hint(unknown.GetSpecifiedName()))
-		}
-		return exit(err)
-	})
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit(err) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return exit(run(cmd, args)) }
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
@@ -78,7 +77,7 @@ func unknownName(known *crawlers.Catalog, name string) error {
 	if near := policyfile.Nearest(name, names); near != "" {
 		return fmt.Errorf("unknown crawler, operator or category %q; did you mean %q?", name, near)
 	}
-	return fmt.Errorf("unknown crawler, operator or category %q; the categories are %s%s", name, strings.Join(kinds, ", "), renamed.Arguments.Hint(name))
+	return fmt.Errorf("unknown crawler, operator or category %q; the categories are %s", name, strings.Join(kinds, ", "))
 }
 
 func writeTable(out io.Writer, list []described) error {

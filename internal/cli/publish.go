@@ -186,7 +186,7 @@ func (p *publication) prepare(ctx context.Context, cmd *cobra.Command, s *storag
 	p.change.Text, p.change.Replaces = string(p.text), p.before.SHA256
 	p.change.By = cmp.Or(p.change.By, operator())
 	p.returns = p.before.Returns(source.SumOf(p.change.Text))
-	next, ds := site.LoadWith(name, p.text, policyfile.Options{Accepted: p.returns == source.Undo, Stored: p.returns != source.NeverServed})
+	next, ds := site.LoadWith(name, p.text, policyfile.Options{Accepted: p.returns == source.Undo})
 	p.site = next
 	return report(cmd, ds)
 }

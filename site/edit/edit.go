@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/effect"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -68,7 +67,7 @@ func NewChoice(who string, do Action, place, host string, intended bool) (c Choi
 	}
 	switch {
 	case (!slices.Contains(Actions(), do) || do == Snippet) && !strings.Contains(string(do), " "):
-		return c, fmt.Errorf("unknown action %q: must be allow, ask, block, slow, or snippet and a number of characters%s", do, renamed.Arguments.Hint(string(do)))
+		return c, fmt.Errorf("unknown action %q: must be allow, ask, block, slow, or snippet and a number of characters", do)
 	case do == Slow && place != "none" && !rate.MatchString(place):
 		return c, fmt.Errorf("%q is not a valid rate; write requests per second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
 	case do == Slow:
@@ -124,7 +123,7 @@ type InvalidError struct{ policyfile.Diagnostics }
 // that makes the choice for anyone. The text is the same if the policy decides so
 // already.
 func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
-	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true, Stored: true})
+	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
 	if before == nil {
 		return nil, &InvalidError{ds}
 	}

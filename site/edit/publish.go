@@ -17,7 +17,7 @@ import (
 
 // Publish switches a channel on or off, by its key under publish, in the text of a policy file without errors. Its errors are those of [Apply].
 func Publish(name, text, register string, on bool, now time.Time) (*Result, error) {
-	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true, Stored: true})
+	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
 	if before == nil {
 		return nil, &InvalidError{ds}
 	}

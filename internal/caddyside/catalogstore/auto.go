@@ -120,7 +120,7 @@ const byHand = "see `caddy robots-policy diff --catalog`, and take it with `cadd
 func Compare(name string, text []byte, before, after *crawlers.Catalog) (*compare.Diff, error) {
 	var sites [2]*site.Site
 	for i, c := range []*crawlers.Catalog{before, after} {
-		s, ds := site.LoadWith(name, text, policyfile.Options{Catalog: c, Accepted: true, Stored: true})
+		s, ds := site.LoadWith(name, text, policyfile.Options{Catalog: c, Accepted: true})
 		if s == nil {
 			return nil, fmt.Errorf("%s has an error under the catalog of %s: %s", name, c.AsOf(), ds.Error())
 		}

@@ -127,7 +127,7 @@ func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []stri
 		}
 		for _, v := range history {
 			if slices.Contains(sums, v.SHA256) {
-				x.older[id(v.SHA256)], _ = site.LoadWith(d.Name, []byte(v.Text), policyfile.Options{Accepted: true, Stored: true})
+				x.older[id(v.SHA256)], _ = site.LoadWith(d.Name, []byte(v.Text), policyfile.Options{Accepted: true})
 			}
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -228,7 +227,7 @@ func unknownOption(d *caddyfile.Dispenser, name string) error {
 			known = append(known, m.ID.Name())
 		}
 	}
-	return d.Errf("unrecognized option '%s': must be %s%s", name, english.List(known, "or"), renamed.Options.Hint(name))
+	return d.Errf("unrecognized option '%s': must be %s", name, english.List(known, "or"))
 }
 
 var (
