@@ -39,7 +39,7 @@ type CategoryCount struct {
 	Category string   `json:"category"`        // "other" for crawlers without one
 	Count    int      `json:"count"`           // with this answer
 	Total    int      `json:"total"`           // of the category
-	Names    []string `json:"names,omitempty"` // up to three, where it is not the whole category
+	Names    []string `json:"names,omitempty"` // up to ten, unless it is the whole category
 }
 
 const maxSummaryHosts = 50
@@ -107,13 +107,16 @@ func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
 	return s
 }
 
+// mostNamed bounds how many crawlers of a category a summary names.
+const mostNamed = 10
+
 func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	counts := make([]CategoryCount, 0, len(names)) // [] rather than null
 	for kind, tokens := range names {
 		c := CategoryCount{Category: cmp.Or(kind, "other"), Count: len(tokens), Total: total[kind]}
 		if c.Count < c.Total {
 			slices.SortFunc(tokens, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
-			c.Names = tokens[:min(len(tokens), 3)]
+			c.Names = tokens[:min(len(tokens), mostNamed)]
 		}
 		counts = append(counts, c)
 	}
@@ -195,7 +198,7 @@ func countText(counts []CategoryCount, unknown bool) string {
 		case c.Count == c.Total:
 			parts = append(parts, fmt.Sprintf("%s (all %d)", c.Category, c.Count))
 		case c.Count <= len(c.Names):
-			parts = append(parts, fmt.Sprintf("%s (%d of %d: %s)", c.Category, c.Count, c.Total, strings.Join(c.Names, ", ")))
+			parts = append(parts, fmt.Sprintf("%s (%d of %d: %s)", c.Category, c.Count, c.Total, english.Some(c.Names, 3)))
 		default:
 			parts = append(parts, fmt.Sprintf("%s (%d of %d)", c.Category, c.Count, c.Total))
 		}
