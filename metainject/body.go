@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// hold takes the next bytes of a page whose header is held back. The page's buffers are released only
-// at the end, since b may be in one.
+// hold stores the next bytes of a page whose header has not been sent yet. It releases the page's buffers only
+// after it has read b, because b may lie in one of them.
 func (rw *ResponseWriter) hold(b []byte) (n int, err error) {
 	n, err = rw.look(b)
 	if rw.phase != phaseHeld && rw.phase != phaseCoded {
@@ -77,8 +77,8 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 // sniffLen is the number of bytes net/http looks at to detect a body's type.
 const sniffLen = 512
 
-// sniffed detects the type of a body without a Content-Type as net/http would, and reports whether it
-// is a page. If not, or for HEAD, it sends the header.
+// sniffed detects the type of a body without a Content-Type, in the same way as net/http, and reports whether the
+// body is a page. If the body is not a page, or the request is HEAD, sniffed sends the header.
 func (rw *ResponseWriter) sniffed() bool {
 	p := rw.page
 	p.sniff = false
@@ -87,7 +87,7 @@ func (rw *ResponseWriter) sniffed() bool {
 		rw.commit(0, false, false)
 		return false
 	}
-	rw.keepHeader() // the handler's own stays without, in case that fails
+	rw.keepHeader() // a copy gets the type, so that the handler's header is untouched if the handler fails
 	p.header["Content-Type"] = []string{kind}
 	if rw.r.Method == http.MethodHead {
 		rw.commit(0, true, true)
@@ -97,15 +97,15 @@ func (rw *ResponseWriter) sniffed() bool {
 	return true
 }
 
-// keepHeader copies the header: what the handler sets from now on is for trailers.
+// keepHeader copies the header. Fields that the handler sets after this are trailers.
 func (rw *ResponseWriter) keepHeader() {
 	if rw.page.header == nil {
 		rw.page.header = maps.Clone(rw.w.Header())
 	}
 }
 
-// send changes and writes b, a page whose head is known or that may not be held any longer. It returns
-// the number of bytes of b that were written.
+// send edits and writes b, when the end of the head is known or no more bytes may be held. It returns the number of
+// bytes of b that were written.
 func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	p := rw.page
 	rw.checkHead(len(b) >= rw.o.MaxHead)
@@ -121,14 +121,14 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	return n, rw.flushed(nil)
 }
 
-// checkHead reports a head that fills the buffer.
+// checkHead reports a head that is longer than the buffer.
 func (rw *ResponseWriter) checkHead(full bool) {
 	if full && rw.o.LongHead != nil && !rw.page.scan.BehindHead() && !rw.page.scan.Foreign {
 		rw.o.LongHead(rw.r)
 	}
 }
 
-// flushHeld flushes while a page is held: it sends a page whose head has ended, and a body that is not a
+// flushHeld handles a flush while bytes are held. It sends a page whose head has ended, and a body that is not a
 // page.
 func (rw *ResponseWriter) flushHeld() error {
 	p := rw.page
@@ -172,16 +172,17 @@ type coding uint8
 const (
 	identity coding = iota
 	gzipCoding
-	deflateCoding // zlib, or, as some servers mean it, raw deflate
+	deflateCoding // zlib; some servers send raw deflate under this name
 	zstdCoding
 	brotliCoding
 	unknownCoding
 )
 
-// whole reports whether a coding's stream cannot be edited and has to be unpacked and packed again.
+// whole reports whether a stream in this coding must be unpacked and packed again as a whole, because it cannot be
+// edited in place.
 func (c coding) whole() bool { return c == zstdCoding || c == brotliCoding }
 
-// codingOf reads a Content-Encoding field. More than one coding is unknown.
+// codingOf reads a Content-Encoding field. It returns the unknown coding if the field names more than one.
 func codingOf(values []string) coding {
 	if len(values) == 0 {
 		return identity
@@ -197,8 +198,9 @@ var codings = map[string]coding{
 	"": identity, "identity": identity, "gzip": gzipCoding, "x-gzip": gzipCoding, "deflate": deflateCoding, "zstd": zstdCoding, "br": brotliCoding,
 }
 
-// lookCoded is look for a coded body. The body is held as it arrived, together with its text. A page
-// that does not change passes as it arrived, and so does a body that its coding cannot decode.
+// lookCoded does for a body in a content coding what look does for others. It stores the body as it arrived,
+// together with the unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes
+// are sent unchanged.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
 	if p.coding.whole() {
@@ -220,7 +222,7 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	return len(window) + n, err
 }
 
-// peekStep is the amount of text that is unpacked before it is scanned.
+// peekStep is the number of bytes that are unpacked before the text is scanned again.
 const peekStep = 2 << 10
 
 // inflateHead unpacks the held part of a deflate stream until the head is known.
@@ -250,10 +252,10 @@ func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 	}
 }
 
-// endsInHead handles a deflate stream that ends inside the head. Some clients read the bytes that
-// follow, such as another member of gzip, as part of the page, and others do not. The elements go into
-// the part that all clients read, unless they could push a declaration of the encoding in the other part
-// too far.
+// endsInHead handles a deflate stream that ends inside the head. More bytes may follow the stream, such as another
+// member of gzip. Some clients treat them as part of the page, and others do not. So the new elements go into the
+// first stream, which all clients read. They are left out if they could push a declaration of the encoding in the
+// later bytes too far back.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
 	switch {
@@ -310,7 +312,7 @@ func (rw *ResponseWriter) decideCoded(eof bool) (err error) {
 	return err
 }
 
-// flushed catches up on a flush that had to wait.
+// flushed repeats a flush that had to wait for the end of the head.
 func (rw *ResponseWriter) flushed(err error) error {
 	if err != nil || !rw.page.flush {
 		return err

@@ -18,39 +18,40 @@ import (
 // Everyone is the name of the meta tag that addresses every crawler.
 const Everyone = headscan.Everyone
 
-// An Element carries rules for one audience: <meta name="NAME" content="RULES"> (HTML meta tag
-// of draft-illyes-repext).
+// An Element is a meta tag with rules for one audience: <meta name="NAME" content="RULES"> (draft-illyes-repext,
+// HTML meta tag).
 type Element struct {
 	Name  string // Everyone, or a crawler's product token in any case
 	Rules robotsrule.Set
-	// Content is the value of an element that has no rules.
+	// Content is used as the value if Rules is empty.
 	Content string
-	// Combine returns the content for a page whose elements of that name have content, separated by commas. If it is nil,
-	// Content replaces theirs.
+	// Combine receives the content of the page's elements of the same name, joined by commas, and returns the new
+	// content. If Combine is nil, Content replaces the page's content.
 	Combine func(theirs string) string
-	// Silent elements are only for pages that have an element of the name.
+	// Silent elements change an element that a page has, but are not added to a page without one.
 	Silent bool
 }
 
-// A Set is the elements for the pages of one path, prepared once and shared by all requests.
+// A Set holds the elements for all pages of one path. It is prepared once and shared by all requests.
 type Set struct {
 	elements []prepared
 	tokens   map[string]struct{}
-	lift     robotsrule.Lift // from the elements of a page
+	lift     robotsrule.Lift // restrictions to remove from a page's elements
 	everyone robotsrule.Set
-	robots   bool   // there are robots elements among the elements
-	html     []byte // all elements one after the other
+	robots   bool   // the elements include one for everyone
+	html     []byte // all elements as HTML
 	xhtml    []byte
-	mark     string // of the elements, for entity tags
-	// plain is the set without indexifembedded, for pages in which another element has a noindex without it: readers
-	// add the elements up. It is nil if nothing says indexifembedded to everyone.
+	mark     string // identifies the elements within entity tags
+	// plain is this set without indexifembedded. It is used for pages where another element has a noindex without
+	// indexifembedded, because readers combine all elements. It is nil if no element for everyone has
+	// indexifembedded.
 	plain *Set
-	// combinations grows as pages are seen; it changes no result.
+	// combinations caches results. It grows as pages are seen, and affects only speed.
 	combinations atomic.Pointer[map[combinationKey]*combination]
 }
 
 type prepared struct {
-	name        string // as it is written
+	name        string // in the spelling of the policy
 	lower       string
 	rules       robotsrule.Set
 	content     string
@@ -59,16 +60,19 @@ type prepared struct {
 	html, xhtml string
 }
 
-// NewSet prepares elements in the given order. It unites the rules of one name. It leaves out elements
-// without rules, and names that cannot be a product token: those over 64 bytes or with white space, a
-// control character or a colon. tokens lists, in lower case, the product tokens of crawlers that read meta
-// tags with their names. It may be nil, is not copied and must not change. Meta tags of a page are
-// recognized by these tokens, by Everyone, by yandex and by the given names.
+// NewSet prepares elements in the given order, and joins elements of the same name. It leaves out elements without
+// rules. It also leaves out names that cannot be a product token because they are longer than 64 bytes, or contain
+// white space, a control character or a colon.
+//
+// tokens lists the product tokens, in lower case, of crawlers that obey meta tags with their names. It may be nil.
+// NewSet keeps the map, so the caller must not change it. A page's meta tags are recognized if their name is in
+// tokens or in elements, is Everyone, or is yandex.
 func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	return NewLiftingSet(elements, tokens, 0)
 }
 
-// NewLiftingSet is NewSet with restrictions to lift from the elements of a page, in mode Merge.
+// NewLiftingSet is like NewSet, but in mode Merge the set also removes the restrictions in lift from the elements
+// of a page.
 func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsrule.Lift) *Set {
 	s := &Set{tokens: tokens, lift: lift}
 	for _, e := range elements {
@@ -92,7 +96,7 @@ func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsru
 	return s.prepare()
 }
 
-// refuses reports whether an element for one crawler has a noindex without indexifembedded.
+// refuses reports whether an element for a single crawler has noindex without indexifembedded.
 func (s *Set) refuses() bool {
 	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.rules.PlainNoindex() })
 }
@@ -105,7 +109,7 @@ func (s *Set) withoutEmbedding() []prepared {
 	return elements
 }
 
-// prepare writes the elements.
+// prepare renders the elements as HTML and XHTML.
 func (s *Set) prepare() *Set {
 	sum := fnv.New32a()
 	for i := range s.elements {
@@ -133,7 +137,7 @@ func (s *Set) prepare() *Set {
 	return s
 }
 
-// maxToken bounds the product tokens in pages, in bytes.
+// maxToken is the maximum length of a product token in a page, in bytes.
 const maxToken = 64
 
 func isName(s string) bool {
@@ -145,16 +149,16 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxToken
 }
 
-// neverInToken reports whether c is never part of a product token.
+// neverInToken reports whether a product token cannot contain c.
 func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 
-// IsEmpty reports whether there is nothing to put into a page. A nil Set is empty.
+// IsEmpty reports whether the set changes no page. A nil Set is empty.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 && s.lift == 0 }
 
-// Send reports whether a page gets an element for a name for which it has none. A nil Set sends none.
+// Send reports whether the set adds an element to a page that has none of that name. A nil Set adds none.
 func (s *Set) Send() bool { return s != nil && len(s.html) > 0 }
 
-// HTML returns the elements as they are written into an HTML page.
+// HTML returns the elements in the form in which they are added to an HTML page.
 func (s *Set) HTML() string {
 	if s == nil {
 		return ""
@@ -171,7 +175,7 @@ func (s *Set) find(lower string) *prepared {
 	return nil
 }
 
-// renderValue writes an element with escaped content.
+// renderValue renders an element whose content is already escaped.
 func renderValue(name, escaped string, xml bool) string {
 	end := ">"
 	if xml {
@@ -180,11 +184,11 @@ func renderValue(name, escaped string, xml bool) string {
 	return `<meta name="` + html.EscapeString(name) + `" content="` + escaped + `"` + end
 }
 
-// A combination is what a page's elements for one audience become.
+// A combination is the result of combining a page's elements for one audience with the policy's.
 type combination struct {
-	keep   bool   // they say it already
+	keep   bool   // the page's elements need no change
 	value  string // of content, escaped; "" if they have to go
-	quoted []byte // value in quotes
+	quoted []byte // the new value with its quotes
 }
 
 type combinationKey struct {
@@ -192,13 +196,13 @@ type combinationKey struct {
 	mode              Mode
 }
 
-// Limits of the cache of what a page's elements become: pages of a site say the same few things.
+// Limits of the cache of combinations. The pages of a site repeat the same few values, so a small cache is enough.
 const (
 	maxCombinations = 64
 	maxContent      = 256
 )
 
-// combined is combine with a cache.
+// combined returns the result of combine, from the cache if possible.
 func (s *Set) combined(audience, content string, element *prepared, mode Mode) *combination {
 	key := combinationKey{audience, content, mode}
 	known := s.combinations.Load()
@@ -233,6 +237,6 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 		maps.Copy(more, *known)
 	}
 	more[key] = c
-	s.combinations.CompareAndSwap(known, &more) // another's is as good
+	s.combinations.CompareAndSwap(known, &more) // if another goroutine was first, its map is as good
 	return c
 }

@@ -11,30 +11,31 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// The entity tag of a page, changed or not, ends with Options.ETagSuffix and a mark for the elements and
-// the mode. So it changes whenever a policy, a mode or a time limit changes the meta tags of pages.
+// A page's entity tag ends with Options.ETagSuffix and a mark for the elements and the mode, whether or not the
+// page was changed. The tag therefore changes whenever a policy, a mode or a time limit changes the page's meta
+// tags.
 //
-// The tag is made weak, because the page can depend on how it arrived (coding, flushes); weakened, at the
-// end of the mark, says that the handler's was strong: "abc" becomes W/"abc-rp1f2e3d4c5b6a-m1a2b3c4dw".
-// The answer to HEAD has no tag: GET's depends on what encodes the body.
+// The tag is made weak, because the page's bytes can depend on the coding and on flushes. If the handler's tag was
+// strong, the mark ends with weakened: "abc" becomes W/"abc-rp1f2e3d4c5b6a-m1a2b3c4dw". Responses to HEAD have no
+// tag, because the tag of a GET depends on the coding of the body.
 const weakened = 'w'
 
-// modeLetters stand for the modes in marks.
+// modeLetters identify the modes within the marks of entity tags.
 var modeLetters = [...]string{Merge: "-m", Replace: "-r", Off: "-"}
 
-// ending appends to b what the page's entity tags end with, before the quote.
+// ending appends to b the suffix and mark of the page's entity tags, without the closing quote.
 func (rw *ResponseWriter) ending(b []byte) []byte {
 	b = append(b, rw.o.ETagSuffix...)
 	b = append(b, modeLetters[rw.o.Mode]...)
 	return append(b, rw.o.Set.mark...)
 }
 
-// marks reports whether entity tags are marked.
+// marks reports whether this response's entity tag gets a mark.
 func (rw *ResponseWriter) marks() bool {
 	return !rw.o.Set.IsEmpty() && rw.o.Mode != Off && rw.o.ETagSuffix != ""
 }
 
-// appendMarked appends the page's entity tag, made from the handler's.
+// appendMarked appends the handler's entity tag with the mark added.
 func (rw *ResponseWriter) appendMarked(b []byte, tag string) []byte {
 	weaken := tag[0] == '"'
 	if weaken {
@@ -47,7 +48,8 @@ func (rw *ResponseWriter) appendMarked(b []byte, tag string) []byte {
 	return append(b, '"')
 }
 
-// unmarked returns the handler's entity tag for one of this page's; ok is false for others.
+// unmarked removes the mark from an entity tag of this page and returns the handler's tag. ok is false if the tag
+// has no mark of this page.
 func (rw *ResponseWriter) unmarked(tag string) (original string, ok bool) {
 	var buf [64]byte
 	ending := rw.ending(buf[:0])
@@ -61,13 +63,13 @@ func (rw *ResponseWriter) unmarked(tag string) (original string, ok bool) {
 	return tag, false
 }
 
-// isETag reports whether v has the form of one entity tag.
+// isETag reports whether v is a well-formed entity tag.
 func isETag(v string) bool {
 	v = strings.TrimPrefix(v, "W/")
 	return len(v) >= 2 && v[0] == '"' && strings.IndexByte(v[1:], '"') == len(v)-2
 }
 
-// eachETag calls f with the entity tags of a list, and returns false if it contains anything else.
+// eachETag calls f for each entity tag of a list. It returns false if the list is malformed.
 func eachETag(list string, f func(tag string)) bool {
 	for {
 		list = strings.TrimLeft(list, " \t,")
@@ -87,16 +89,16 @@ func eachETag(list string, f func(tag string)) bool {
 	}
 }
 
-// Request returns the request for the handler, which only knows its own entity tags. Tags of this page lose
-// their marks in If-None-Match and If-Match. If-Range keeps them, so that it does not match: the handler's
-// range is of another text. An If-Match that lost a mark removes Range, which a server may ignore (RFC 9110
-// section 14.2).
+// Request returns the request to pass to the handler, which knows only its own entity tags. Request removes the
+// marks from this page's tags in If-None-Match and If-Match. It keeps them in If-Range, so that If-Range does not
+// match: the handler's ranges belong to the unchanged page. If a mark was removed from If-Match, Range is removed,
+// which a server may do (RFC 9110 section 14.2).
 //
-// Unmarked tags and dates are removed: they may be of a page from before the policy, which the handler
-// would confirm with a 304. They stay if a browser says that it fetches no document.
+// Request also removes unmarked tags and dates. They may come from before the policy was in force, and the handler
+// would confirm them with a 304. They stay if the browser says that the request is not for a document.
 //
-// A page is asked for in gzip rather than in zstd or br (see narrowCodings). The header is only copied if
-// a condition changes.
+// Request asks for gzip rather than zstd or br (see narrowCodings). It copies the header only if a condition
+// changes.
 func (rw *ResponseWriter) Request() *http.Request {
 	rw.narrowCodings()
 	r := rw.r
@@ -128,8 +130,8 @@ func (rw *ResponseWriter) Request() *http.Request {
 	return r
 }
 
-// mayAskForPage reports whether a request with this Sec-Fetch-Dest may be for a page. Only browsers send
-// it; scripts that fetch parts of pages send "empty".
+// mayAskForPage reports whether a request with this Sec-Fetch-Dest may be for a page. Only browsers send the field.
+// For a script that fetches part of a page, its value is "empty".
 func mayAskForPage(dest []string) bool {
 	return len(dest) != 1 || slices.Contains([]string{"document", "iframe", "frame", "embed", "object", "empty", ""}, dest[0])
 }
@@ -142,8 +144,8 @@ func set(h http.Header, key string, values []string) {
 	h[key] = values
 }
 
-// rewriteTags removes the marks from lists of entity tags, and with only the unmarked tags. Malformed
-// lists and "*" stay.
+// rewriteTags removes the marks from lists of entity tags. If only is true, it also removes tags without a mark. It
+// does not change "*" and malformed lists.
 func (rw *ResponseWriter) rewriteTags(lines []string, only bool) (out []string, changed bool) {
 	for _, line := range lines {
 		var tags []string
@@ -166,7 +168,8 @@ func (rw *ResponseWriter) rewriteTags(lines []string, only bool) (out []string, 
 	return out, changed
 }
 
-// restoreETag marks the tag of a 304 if the client asked with the mark, and removes the date.
+// restoreETag adds the mark to the entity tag of a 304 if the client's request had the mark. It also removes the
+// date.
 func (rw *ResponseWriter) restoreETag(h http.Header) {
 	v := h["Etag"]
 	if len(v) != 1 || !rw.marks() || !isETag(v[0]) {
@@ -184,14 +187,14 @@ func (rw *ResponseWriter) restoreETag(h http.Header) {
 	}
 }
 
-// signatures are the HTTP message signatures (RFC 9421) of a response and the values they cover, nil for
-// none.
+// signatures holds the HTTP message signatures (RFC 9421) of a response and the field values that they cover. It is
+// nil if the response has none.
 type signatures struct {
 	inputs *httpsfv.Dictionary
-	fields map[string][]string // by name, in the handler's spelling
+	fields map[string][]string // covered fields by name, in the handler's spelling
 }
 
-// signaturesOf reads the signatures of a response before its header changes.
+// signaturesOf reads the signatures of a response, before the writer changes its header.
 func signaturesOf(h http.Header) *signatures {
 	lines := h["Signature-Input"]
 	if lines == nil {
@@ -199,7 +202,7 @@ func signaturesOf(h http.Header) *signatures {
 	}
 	inputs, err := httpsfv.UnmarshalDictionary(lines)
 	if err != nil {
-		return nil // nothing that could be verified
+		return nil // the signatures are incomplete, so nobody can verify them
 	}
 	s := &signatures{inputs, map[string][]string{}}
 	s.each(func(_, field string) {
@@ -221,8 +224,8 @@ func (s *signatures) each(f func(label, field string)) {
 	}
 }
 
-// drop removes signatures over a changed field. If the body was edited, its digests in trailers are dropped
-// too.
+// drop removes the signatures that cover a changed field. If the body was edited, it also drops digests in
+// trailers.
 func (s *signatures) drop(h http.Header, edited bool) {
 	if s == nil {
 		return

@@ -12,13 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// verdict is the conclusion from a response's header about its body.
+// verdict is the first decision about a body, made from the response's header.
 type verdict uint8
 
 const (
 	notOurs verdict = iota
 	ours
-	toSniff // there is no Content-Type
+	toSniff // no Content-Type, so the first bytes decide
 )
 
 // pageKind is the kind of page that a media type indicates.
@@ -30,7 +30,7 @@ const (
 	xhtmlPage
 )
 
-// consider decides whether the handler's final header has to wait for the body.
+// consider decides whether the final header must be held until the body's head is known.
 func (rw *ResponseWriter) consider() {
 	h := rw.w.Header()
 	if rw.status == http.StatusNotModified {
@@ -56,7 +56,7 @@ func (rw *ResponseWriter) consider() {
 	}
 }
 
-// evaluate decides by the header whether the body is a page that may be changed.
+// evaluate decides from the header whether the body is a page that may be changed.
 func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 	types, given := h["Content-Type"]
 	m := media{}
@@ -78,22 +78,22 @@ func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 		}
 		return ours, m
 	}
-	// net/http looks at what has no type, unless it is in a coding.
+	// net/http detects the type of a body without Content-Type, but not if it has a content coding.
 	if len(h["Content-Encoding"]) > 0 || len(h["Transfer-Encoding"]) > 0 {
 		return notOurs, m
 	}
 	return toSniff, m
 }
 
-// media is the information in a Content-Type.
+// media holds the information in a Content-Type.
 type media struct {
 	kind     pageKind
 	encoding headscan.Encoding
 }
 
-// mediaOf reads a Content-Type; the media type alone decides whether it is a page (RFC 9110 §8.3.1).
+// mediaOf reads a Content-Type. Whether the body is a page depends only on the media type (RFC 9110 section 8.3.1).
 func mediaOf(contentType string) media {
-	switch contentType { // what most servers send
+	switch contentType { // the usual values, without parsing
 	case "text/html; charset=utf-8", "text/html; charset=UTF-8", "text/html;charset=utf-8", "text/html;charset=UTF-8":
 		return media{htmlPage, headscan.ASCIIBased}
 	case "text/html":
@@ -109,7 +109,7 @@ func mediaOf(contentType string) media {
 	return media{}
 }
 
-// charsetOf is the charset among a media type's parameters, or "".
+// charsetOf returns the charset parameter of a media type, or "".
 func charsetOf(params string) string {
 	for params != "" {
 		var param string
@@ -122,15 +122,16 @@ func charsetOf(params string) string {
 	return ""
 }
 
-// changeHeader turns the handler's header into the page's header. It marks the entity tag. It removes
-// Last-Modified and Accept-Ranges, because the date does not change with the policy and the ranges are the
-// handler's (RFC 9110 section 14.3). If the page is changed, the length becomes the length of the new
-// content or is removed (section 8.6), and digests are removed (RFC 9530).
+// changeHeader turns the handler's header into the page's header:
+//   - It marks the entity tag.
+//   - It removes Last-Modified, because the date does not change with the policy.
+//   - It removes Accept-Ranges, because the handler's ranges belong to the unchanged page (RFC 9110 section 14.3).
+//   - If the page is changed, it corrects or removes the length (section 8.6), and removes digests (RFC 9530).
 func (rw *ResponseWriter) changeHeader(h http.Header, delta int, changed bool) {
 	if !changed && !rw.marks() {
 		return
 	}
-	var buf [128]byte // both values in one string
+	var buf [128]byte // one allocation for both values
 	text, tagEnd := buf[:0], 0
 	if v := h["Etag"]; len(v) == 1 && rw.r.Method != http.MethodHead && rw.marks() && isETag(v[0]) {
 		text = rw.appendMarked(text, v[0])
@@ -157,7 +158,7 @@ func (rw *ResponseWriter) changeHeader(h http.Header, delta int, changed bool) {
 
 func drop(h http.Header, keys ...string) {
 	for _, k := range keys {
-		if h[k] != nil { // cheaper than deleting what is not there
+		if h[k] != nil { // a lookup is cheaper than deleting an absent field
 			delete(h, k)
 		}
 	}
@@ -173,10 +174,10 @@ func setOrDelete(h http.Header, key, value string, values []string) []string {
 	return values
 }
 
-// digestFields hold a hash of the content.
+// digestFields are the header fields with a hash of the content.
 var digestFields = [...]string{"Content-Digest", "Repr-Digest", "Unencoded-Digest", "Digest", "Content-Md5"}
 
-// withoutValidators removes entity tags, and digests of a changed page, from the announced trailers.
+// withoutValidators removes entity tags from a Trailer field. For a changed page it also removes digests.
 func (rw *ResponseWriter) withoutValidators(trailer []string, changed bool) (left []string) {
 	for _, line := range trailer {
 		for name := range strings.SplitSeq(line, ",") {
@@ -190,8 +191,8 @@ func (rw *ResponseWriter) withoutValidators(trailer []string, changed bool) (lef
 	return left
 }
 
-// dropTrailers removes a page's entity tag and, if it was changed, digests from the trailers. Unannounced
-// trailers have a prefix.
+// dropTrailers removes a page's entity tag from the trailers. If the page was changed, it also removes digests. The
+// names of unannounced trailers begin with http.TrailerPrefix.
 func (rw *ResponseWriter) dropTrailers(h http.Header) {
 	drop(h, http.TrailerPrefix+"Etag")
 	if !rw.edited {
@@ -205,8 +206,8 @@ func (rw *ResponseWriter) dropTrailers(h http.Header) {
 	}
 }
 
-// forbidsTransform reports whether Cache-Control has no-transform. It ignores an argument, which the directive should
-// not have (RFC 9111 section 5.2).
+// forbidsTransform reports whether a Cache-Control field contains no-transform. An argument of no-transform is
+// ignored, because the directive has none (RFC 9111 section 5.2).
 func forbidsTransform(values []string) bool {
 	for directive := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, _, _ := strings.Cut(directive, "=")
@@ -217,7 +218,7 @@ func forbidsTransform(values []string) bool {
 	return false
 }
 
-// isIncremental reports whether a response asks not to be held (RFC 10036).
+// isIncremental reports whether a response asks intermediaries not to buffer it (RFC 10036).
 func isIncremental(values []string) bool {
 	if len(values) != 1 {
 		return false
@@ -226,9 +227,9 @@ func isIncremental(values []string) bool {
 	return strings.Trim(item, " \t") == "?1"
 }
 
-// narrowCodings asks for gzip, which is edited in place at a tenth of the cost of unpacking and packing zstd
-// or br. These stay acceptable: a file may exist in no other coding. restoreCodings puts the field back, so
-// that an access log sees the client's own.
+// narrowCodings changes Accept-Encoding to prefer gzip. Editing gzip in place costs a tenth of unpacking and
+// packing zstd or br. The client's other codings stay acceptable, because a file may exist only in one of these.
+// restoreCodings restores the field, so that access logs show the client's value.
 func (rw *ResponseWriter) narrowCodings() {
 	line := rw.r.Header["Accept-Encoding"]
 	if !rw.active || len(line) != 1 || !acceptsHTML(rw.r.Header["Accept"]) {
@@ -236,7 +237,7 @@ func (rw *ResponseWriter) narrowCodings() {
 	}
 	if narrowed := narrow(line[0]); narrowed != line[0] {
 		rw.accepted = line[0]
-		line[0] = narrowed // in place, which is cheaper than to set the field twice
+		line[0] = narrowed // in place: cheaper than setting the field twice
 	}
 }
 
@@ -247,7 +248,7 @@ func (rw *ResponseWriter) restoreCodings() {
 	}
 }
 
-// acceptsHTML reports whether an Accept field names HTML, as browsers and search engines send it.
+// acceptsHTML reports whether an Accept field contains HTML, as in the requests of browsers and search engines.
 func acceptsHTML(accept []string) bool {
 	for _, v := range accept {
 		if strings.Contains(v, "text/html") || strings.Contains(v, "application/xhtml+xml") {
@@ -257,9 +258,10 @@ func acceptsHTML(accept []string) bool {
 	return false
 }
 
-// narrow returns an Accept-Encoding field with zstd and br last, unless there is nothing else.
+// narrow returns an Accept-Encoding field with zstd and br ranked last. It returns the field unchanged if it has no
+// other coding.
 func narrow(line string) string {
-	switch line { // what browsers send
+	switch line { // the usual values of browsers
 	case "gzip, deflate, br, zstd":
 		return "gzip, deflate, br;q=0.002, zstd;q=0.001"
 	case "gzip, deflate, br":
@@ -285,8 +287,8 @@ func narrow(line string) string {
 	return strings.TrimSpace(strings.Join(items, ","))
 }
 
-// FlushError sends what can be sent: nothing before the head's end tag, and after it everything, without
-// waiting for elements that could still belong to the head.
+// FlushError sends as much as possible. Before the head's end tag it sends nothing. After the end tag it sends
+// everything, and does not wait for elements that could still belong to the head.
 func (rw *ResponseWriter) FlushError() error {
 	if rw.phase == phasePass {
 		return rw.flushBelow()
@@ -309,5 +311,5 @@ func (rw *ResponseWriter) FlushError() error {
 
 func (rw *ResponseWriter) flushBelow() error { return http.NewResponseController(rw.w).Flush() }
 
-// Flush is FlushError for handlers that ask for an http.Flusher.
+// Flush calls FlushError and ignores the error. It implements http.Flusher.
 func (rw *ResponseWriter) Flush() { _ = rw.FlushError() }

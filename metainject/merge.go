@@ -14,29 +14,29 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Mode tells what happens to the robots meta tags that a page has already.
+// Mode decides how the policy's meta tags are combined with robots meta tags that a page already has.
 type Mode uint8
 
 const (
-	// Merge combines them with the policy's to the most restrictive.
+	// Merge combines the page's rules with the policy's; of each pair the more restrictive one applies.
 	Merge Mode = iota
-	// Replace puts the policy's in their place and removes those for other audiences. If the policy has
-	// no robots elements for a page, it is Merge.
+	// Replace replaces the page's elements with the policy's, and removes those for other audiences. If the policy
+	// has no element for everyone for the page, Replace is the same as Merge.
 	Replace
-	// Off leaves every page as it is.
+	// Off does not change any page.
 	Off
 )
 
-// An edit changes the page.
+// An edit is a change of the page's bytes.
 type edit = deflateedit.Edit
 
-// editsOf appends the changes of a page with a scanned head, in the order of the page.
+// editsOf appends the edits for a page with a scanned head to es, in the order of their places.
 func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool) []edit {
 	if s.HeadAt < 0 || s.Foreign || !s.Document && !fragments {
 		return es
 	}
 	if mode == Replace && set != nil && !set.robots {
-		mode = Merge // there is nothing to put in the place of a page's robots elements
+		mode = Merge // the policy has no element for everyone to replace the page's with
 	}
 	if len(set.html) == 0 && len(s.Metas()) == 0 {
 		return es
@@ -44,7 +44,7 @@ func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool
 	if s.Headless {
 		start := "<head>"
 		if s.HeadEnd > s.HeadAt {
-			start = ">" // of the tag that is there
+			start = ">" // the end of the existing tag
 		}
 		return append(es, edit{Start: s.HeadAt, End: s.HeadEnd, Text: []byte(start + string(set.xhtml) + "</head>")})
 	}
@@ -67,17 +67,17 @@ func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool
 	return es
 }
 
-// A merger works out the edits of one page.
+// A merger computes the edits of one page.
 type merger struct {
 	*headscan.Scanner
 	set    *Set
 	mode   Mode
 	insert strings.Builder // new elements
-	// behindCharset: elements before the declaration of the encoding move behind it.
+	// behindCharset means that elements before the declaration of the encoding are moved after it.
 	behindCharset bool
 }
 
-// all is every element of the policy.
+// all returns all elements of the policy, in the syntax of the page.
 func (m *merger) all() []byte {
 	if m.XML() {
 		return m.set.xhtml
@@ -85,9 +85,8 @@ func (m *merger) all() []byte {
 	return m.set.html
 }
 
-// insertAt returns the place for n new bytes. That is the start of the head's content. It is after the
-// element that declares the encoding in AMP pages, and if the element would otherwise leave the bytes in
-// which browsers look for it.
+// insertAt returns the place for n new bytes. Normally this is the start of the head. In an AMP page, or if n bytes
+// would push the declaration of the encoding too far back, it is after that declaration.
 func (m *merger) insertAt(es []edit, n int) int {
 	if m.Charset == "" && (m.pushes(es, n) || m.AMP && m.CharsetEnd > 0 && m.inHead(m.CharsetEnd)) {
 		return m.CharsetEnd
@@ -95,7 +94,8 @@ func (m *merger) insertAt(es []edit, n int) int {
 	return m.HeadAt
 }
 
-// pushesCharset reports whether the edits move the declaration of the encoding too far.
+// pushesCharset reports whether the edits push the declaration of the encoding beyond the bytes in which browsers
+// look for it.
 func (m *merger) pushesCharset(es []edit) bool {
 	return m.Charset == "" && m.pushes(es, 0)
 }
@@ -104,10 +104,10 @@ func (m *merger) pushes(es []edit, n int) bool {
 	return m.CharsetEnd > 0 && m.CharsetEnd <= headscan.CharsetLimit && m.CharsetEnd+n+growth(es, m.CharsetEnd) > headscan.CharsetLimit
 }
 
-// inHead reports whether a place is in the head for parsers without scripting, too.
+// inHead reports whether parsers without scripting, too, consider the place part of the head.
 func (m *merger) inHead(at int) bool { return m.NoscriptAt < 0 || at <= m.NoscriptAt }
 
-// growth is by how much edits lengthen the page up to end.
+// growth returns the number of bytes by which edits lengthen the part of the page before end.
 func growth(es []edit, end int) (n int) {
 	for _, e := range es {
 		if e.End <= end && e.Start < end {
@@ -117,7 +117,7 @@ func growth(es []edit, end int) (n int) {
 	return n
 }
 
-// merge makes one element of all for one audience.
+// merge combines all elements for each audience into one.
 func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	metas := m.Metas()
 	for i := range metas {
@@ -144,7 +144,8 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	at := m.HeadAt
 	if m.Charset != "" && m.pushes(es[n:], m.insert.Len()) {
-		// Nothing can be inserted after the declaration, and where it stands it may be pushed too far.
+		// No element can be inserted after the declaration of the encoding, and in its present place it may be
+		// pushed too far back.
 		rest := m.insert.String()
 		m.insert.Reset()
 		m.insert.WriteString(`<meta charset="` + html.EscapeString(m.Charset) + `">` + rest)
@@ -156,7 +157,7 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 		es = slices.Insert(es, n, edit{Start: at, End: at, Text: []byte(m.insert.String())})
 	}
 	if m.Implied && (m.insert.Len() == 0 || at != m.HeadAt) {
-		// The element that opened the head may have been removed.
+		// If the element that opened the head was removed, the new elements must open it.
 		for i := n; i < len(es); i++ {
 			if e := &es[i]; e.Start == m.HeadAt && e.End > e.Start && len(e.Text) == 0 {
 				e.Text = []byte("<head>")
@@ -166,7 +167,7 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	return es
 }
 
-// mergeAudience handles all elements for the audience of the first.
+// mergeAudience combines all elements for one audience. first is the index of the first of them.
 func (m *merger) mergeAudience(es []edit, first int) []edit {
 	metas := m.Metas()
 	f := &metas[first]
@@ -198,7 +199,8 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	return es
 }
 
-// rest returns the replacement of an element whose rules go: the encoding that it declares, and then text.
+// rest returns the text that replaces an element whose rules are removed: its declaration of the encoding, if it
+// has one, followed by text.
 func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	if f.Charset == "" {
 		return []byte(text)
@@ -210,7 +212,7 @@ func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	return []byte(`<meta charset="` + html.EscapeString(f.Charset) + end + text)
 }
 
-// contents joins the rules of all elements for the audience of the first.
+// contents joins the rules of all elements for one audience. first is the index of the first of them.
 func (m *merger) contents(first int) (content string, count int) {
 	metas := m.Metas()
 	var joined strings.Builder
@@ -236,13 +238,13 @@ func (m *merger) contents(first int) (content string, count int) {
 	return content, count
 }
 
-// combine returns the rules that a page's elements for one audience must have, given the rules they have.
-// No rules means that the elements are removed. keep means that they already have the rules in a spelling
-// that every engine understands.
+// combine returns the rules that replace those of a page's elements for one audience. have and content are the
+// rules that the page has. If combine returns no rules, the elements are removed. If it returns keep, they already
+// have these rules in a spelling that every engine understands.
 //
-// Readers add the rules for everyone to those for one crawler, so these need no repetition. But a permission
-// such as "index" that everyone's rules deny must not stay, because some engines let it win, nor an indexifembedded
-// next to everyone's plain noindex.
+// Elements for one crawler need not repeat the rules for everyone, because readers combine both. But two rules must
+// not stay, because some engines let the permission win: a permission such as "index" that the rules for everyone
+// deny, and indexifembedded if the rules for everyone have a noindex without it.
 func combine(have robotsrule.Set, content string, element *prepared, denied robotsrule.Set, mode Mode) (want robotsrule.Set, keep bool) {
 	if mode == Replace {
 		if element == nil {
@@ -256,7 +258,7 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 	}
 	if all := want.Union(denied); permits(content, have, all) || want.Has("indexifembedded") && all.PlainNoindex() {
 		if !want.Has("indexifembedded") {
-			all = all.WithoutEmbedding() // the page may deny it to everyone
+			all = all.WithoutEmbedding() // the page's elements for everyone may deny it
 		}
 		return all, false
 	}
@@ -265,7 +267,7 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 
 var permissive = [...]string{"all", "index", "follow", "snippet", "archive", "cache", "translate", "imageindex"}
 
-// permits reports whether content, which means have, has a permissive word that the rules deny.
+// permits reports whether content has a permissive word that rules deny. have are the rules parsed from content.
 func permits(content string, have, rules robotsrule.Set) bool {
 	for _, word := range permissive {
 		if have.Has(word) && !rules.Has(word) {
