@@ -127,8 +127,8 @@ func (d *inflater) skipStored() event {
 // maxSkip is the number of bytes by which skip may exceed its limit: two literals and a match.
 const maxSkip = 2 + maxMatch
 
-// skip reads symbols until the text has limit bytes. It stops before a match whose distance reaches further back
-// than back.
+// skip reads symbols until the text has limit bytes. It stops before a match that copies text from before the position
+// back.
 func (d *inflater) skip(back, limit int64) (ev event) {
 	r, text := d.bitReader, d.text
 	for ev == gotSome {
