@@ -155,8 +155,8 @@ func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time
 var errRefused = errors.New("the site's policy does not allow this crawler here")
 
 // refusalError returns the error that Caddy's placeholder {err.message} shows. An error route may put the message
-// into a page that Caddy's templates directive executes. So the message is quoted such that it contains no template
-// action.
+// into a page that Caddy's templates directive executes. So a space is put into each "{{", which would begin a
+// template action.
 func refusalError(message string) error {
 	if message == "" {
 		return errRefused

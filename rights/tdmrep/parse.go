@@ -23,7 +23,8 @@ const maxNotes = 20
 //
 //   - A location without a leading slash gets one. A URL is reduced to its path.
 //   - A tdm-reservation other than 0 or 1 is read as 1. Text and booleans of the same meaning are accepted.
-//   - Rules without a location or tdm-reservation are left out, and so are rules after the first 1,000.
+//   - Rules without a location or tdm-reservation are left out, and so are rules after the first 1,000. If rules
+//     after these exist, the file reserves every path.
 func Parse(data []byte) (f *File, notes []string, err error) {
 	if len(data) > MaxFile {
 		return nil, nil, fmt.Errorf("the file is larger than %d KiB", MaxFile>>10)
