@@ -18,16 +18,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// answered holds the findings made while the request was answered.
+// answered holds facts that become known while the request is answered.
 type answered struct {
-	document  string // the path of a register's document that is served
-	form      string // of the robots.txt that is served
-	violation bool   // of the robots.txt that the crawler has fetched
+	document  string // path of the served rights document, or ""
+	form      string // form of the served robots.txt
+	violation bool   // the request violates the robots.txt that the crawler fetched
 }
 
-// answer answers a request that has been judged.
+// answer answers a request after the policy has decided about it.
 func (q *request) answer() error {
-	tunnel := q.Method == http.MethodConnect // blocked as any other, as a page would be
+	tunnel := q.Method == http.MethodConnect // a blocked tunnel gets the same answer as a page
 	if q.isRobots() {
 		q.addHeaders()
 		q.serveRobots()
@@ -48,12 +48,13 @@ func (q *request) answer() error {
 	return q.servePage(enforced)
 }
 
-// unavailableRetry is the number of seconds after which a crawler is to ask for robots.txt again while the
-// policy is not available.
+// unavailableRetry is sent as Retry-After while the policy is not available: the number of seconds after which a
+// crawler should fetch robots.txt again.
 const unavailableRetry = 60
 
-// answerUnavailable answers while it is not known whether there is a policy. A request for robots.txt gets 503, which
-// tells crawlers to come back later. Any other request is answered as if there were no policy.
+// answerUnavailable answers while the handler cannot find out whether the host has a policy. A request for
+// robots.txt gets status 503, which tells crawlers to come back later. Other requests are answered as if there were
+// no policy.
 func (q *request) answerUnavailable() error {
 	if !q.isRobots() {
 		return q.next.ServeHTTP(q.w, q.Request)
@@ -64,14 +65,14 @@ func (q *request) answerUnavailable() error {
 	return nil
 }
 
-// answerOpaque answers a request whose target has an opaque part, like nginx. It does not
-// return an error, because the error routes of a server could forward the request.
+// answerOpaque rejects a request whose target has a scheme but no host, with the same status as nginx. It does not
+// return an error, because the server's error routes could forward the request.
 func answerOpaque(w http.ResponseWriter) {
 	http.Error(w, "the request target has a scheme, but no host", http.StatusBadRequest)
 }
 
-// enforce counts a request and does what the policy demands. If the request is blocked,
-// it is answered, or err is the answer.
+// enforce counts a request and enforces the policy's decision. refused means that the request is blocked. Then
+// either the answer has been written, or err is the error from which the server makes the answer.
 func (q *request) enforce() (refused bool, err error) {
 	d := q.decision
 	q.h.countEdge(d)
@@ -89,23 +90,23 @@ func (q *request) enforce() (refused bool, err error) {
 	return true, q.refuse(q.snapshot.Site.File.Spec.Enforcement)
 }
 
-// noindexValues marks the block itself.
+// noindexValues keeps the answer to a blocked request out of search results.
 var noindexValues, _ = robotstag.Build(
 	[]robotstag.Member{{Token: robotstag.Everyone, Rules: robotsrule.Of("noindex")}}, robotstag.Usage{}, time.Time{})
 
-// messageType is text/plain in a spelling that Caddy's templates does not recognize, because it
-// compares types byte for byte. Otherwise templates around this handler would execute the
-// message. Types are case-insensitive (RFC 9110 section 8.3.1).
+// messageType is text/plain in a spelling that Caddy's templates directive does not recognize, because it compares
+// types byte for byte. If it recognized the type, it would execute the message as a template. Types are
+// case-insensitive (RFC 9110 section 8.3.1).
 const messageType = "Text/Plain; charset=utf-8"
 
-// refuse blocks a request as the policy's enforcement says: with a response, like
-// Caddy's respond directive, or with an error for the error routes. Caches must not
-// show the block to people, so it is never stored.
+// refuse blocks a request in the way that the policy's enforcement configures: with a response, like Caddy's
+// respond directive, or with an error for the server's error routes. The response is marked no-store, because
+// caches must not show it to people.
 func (q *request) refuse(e policy.Enforcement) error {
 	status := cmp.Or(e.Status, http.StatusForbidden)
 	if status == http.StatusPaymentRequired {
 		terms := q.paymentRequired()
-		if !q.h.RaiseRefusals { // an error page has its own words
+		if !q.h.RaiseRefusals { // an error route writes its own message
 			e.Message = strings.TrimSpace(e.Message + "\n" + terms)
 		}
 	}
@@ -122,23 +123,22 @@ func (q *request) refuse(e policy.Enforcement) error {
 	return q.writeRefusal(status, e.Message)
 }
 
-// tooMany answers a request that is over a limit (RFC 6585 section 4). It says nothing
-// about indexing: the page is not gone.
+// tooMany answers a request that exceeds a rate limit (RFC 6585 section 4). The answer has no noindex, because the
+// page is still there.
 func (q *request) tooMany() error {
 	seconds := wholeSeconds(q.wait)
 	q.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return q.writeRefusal(http.StatusTooManyRequests, "Too many requests by this crawler; try again in "+english.Count(seconds, "second"))
 }
 
-// writeRefusal sends a status and a message, or returns them as an error for the error
-// routes.
+// writeRefusal answers with a status and a message, or returns both as an error for the server's error routes.
 func (q *request) writeRefusal(status int, message string) error {
 	header := q.w.Header()
 	header["Cache-Control"] = []string{"no-store"}
 	if q.h.RaiseRefusals {
 		return &Error{status, refusalError(message)}
 	}
-	header["Content-Type"] = nil // nothing to sniff
+	header["Content-Type"] = nil // keeps net/http from detecting a type
 	if message != "" {
 		header.Set("Content-Type", messageType)
 	}
@@ -149,13 +149,14 @@ func (q *request) writeRefusal(status int, message string) error {
 	return nil
 }
 
-// wholeSeconds rounds up, for Retry-After.
+// wholeSeconds rounds up to seconds, the unit of Retry-After.
 func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
 var errRefused = errors.New("the site's policy does not allow this crawler here")
 
-// refusalError returns the error that {err.message} shows. Error routes may put it
-// into a page that Caddy's templates executes, so it contains no template action.
+// refusalError returns the error that Caddy's placeholder {err.message} shows. An error route may put the message
+// into a page that Caddy's templates directive executes. So a space is put into each "{{", which would begin a
+// template action.
 func refusalError(message string) error {
 	if message == "" {
 		return errRefused
@@ -166,9 +167,9 @@ func refusalError(message string) error {
 	return errors.New(message)
 }
 
-// paymentRequired completes a response with status 402 if a license is available. It adds links to the site's license
-// and to the offered ones, and the price of a single request in the field that Cloudflare's pay per crawl uses. It
-// returns the terms of the offers, one for each line.
+// paymentRequired completes a response with status 402 if the policy offers a license. It adds links to the site's
+// license and to the offered ones. The price of a single request is in the header field that Cloudflare's pay per
+// crawl uses. paymentRequired returns the terms of the offers, one offer a line.
 func (q *request) paymentRequired() string {
 	header := q.w.Header()
 	if license := q.snapshot.Site.License(q.Host); license != nil {
@@ -185,7 +186,8 @@ func (q *request) paymentRequired() string {
 	return strings.Join(terms, "\n")
 }
 
-// offerTerms is an offer in words: "License for train-ai, payment per crawl, USD 0.01, for commercial users: URL".
+// offerTerms describes an offer, for example "License for train-ai, payment per crawl, USD 0.01, for commercial
+// users: URL".
 func offerTerms(o *policy.Offer) string {
 	text := "License for " + o.Usage.String() + ", payment per " + o.Payment
 	switch o.Payment {

@@ -17,41 +17,41 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Style is the protocol in which another server asks whether to answer a request that it has received.
+// Style is the protocol in which another server asks whether to answer a request.
 type Style string
 
 const (
-	// StyleNginx is auth_request of nginx: the target is in X-Original-URI, the method in
-	// X-Original-Method. Because nginx treats every other status as a failure, the status of a
-	// block is 403, and Robots-Policy-Status has the policy's. A field has one line, because a
+	// StyleNginx is the protocol of nginx's auth_request. X-Original-URI has the target, and X-Original-Method the
+	// method. The status of a block is always 403, because nginx treats other statuses as failures;
+	// Robots-Policy-Status has the status that the policy demands. Every field has a single line, because a
 	// variable of nginx has only the first.
 	StyleNginx Style = "nginx"
-	// StyleForward is ForwardAuth of Traefik and forward_auth of Caddy: target, method and
-	// host are in X-Forwarded-Uri, -Method and -Host.
+	// StyleForward is the protocol of Traefik's ForwardAuth and Caddy's forward_auth. The target, method and host
+	// are in X-Forwarded-Uri, X-Forwarded-Method and X-Forwarded-Host.
 	StyleForward Style = "forward"
-	// StyleEnvoy is ext_authz of Envoy over HTTP, with the path prefix DecidePath. The rest of
-	// the path, the method and the host come from the request.
+	// StyleEnvoy is the protocol of Envoy's ext_authz over HTTP with the path prefix DecidePath. The rest of the
+	// path, the method and the host are those of the request.
 	StyleEnvoy Style = "envoy"
 )
 
-// DecidePath is the path at which other servers ask. Requests for other paths are for
-// robots.txt and the rights documents, which they pass on.
+// DecidePath is the path at which other servers ask for a decision. They pass requests for robots.txt and the
+// rights documents on under their own paths.
 const DecidePath = "/decide"
 
-// statusField has the status that the policy demands, for StyleNginx; statusClose, which
-// is nginx's own, stands for closing the connection without an answer.
+// statusField is the header field with the status that the policy demands, for StyleNginx. statusClose is nginx's
+// status for closing the connection without an answer.
 const (
 	statusField = "Robots-Policy-Status"
 	statusClose = 444
 )
 
-// Decide answers another server, which must be one that Server.TrustsProxy trusts. A request
-// for DecidePath asks about a request that the other server has received. The answer is 200
-// with the fields for the page, or the block. The page's own fields are not known, so those
-// fields are not merged with them.
+// Decide answers another server, which must be a proxy that Server.TrustsProxy trusts. A request for DecidePath
+// asks about a request that the other server has received. If that request may pass, the answer has status 200 and
+// the header fields for the page; otherwise it is the answer for the blocked client. The page's own fields are not
+// known here, so Decide cannot merge them.
 func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	if !h.Server.TrustsProxy(r) {
-		return h.reject(r, errors.New("the server that asks is not among the trusted proxies"))
+		return h.reject(r, errors.New("the asking server is not a trusted proxy"))
 	}
 	if r.URL.Path != DecidePath && !strings.HasPrefix(r.URL.Path, DecidePath+"/") {
 		return h.Serve(w, r, notFound{})
@@ -62,22 +62,22 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	}
 	target, ok := site.PathOf(asked.RequestURI, asked.URL)
 	if !ok {
-		answerOpaque(w) // in every style, because it is not a block
+		answerOpaque(w) // the same in every style, because it is not a block
 		return nil
 	}
 	c := &check{ResponseWriter: w, style: h.Options.Decide}
 	return h.serve(c, asked, c, target, c)
 }
 
-// reject logs why a server gets no answer, and returns the error for it.
+// reject logs why a server gets no decision, and returns the error with which to answer it.
 func (h *Handler) reject(r *http.Request, err error) error {
 	if ok, skipped := h.samples.Sample(lineKind{}, time.Now()); ok {
-		h.Logger.Error("not deciding for another server", zap.String("from", r.RemoteAddr), zap.Error(err), zap.Int("skipped", skipped))
+		h.Logger.Error("rejected a question from another server", zap.String("from", r.RemoteAddr), zap.Error(err), zap.Int("skipped", skipped))
 	}
 	return &Error{http.StatusForbidden, err}
 }
 
-// request is the request that another one asks about.
+// request returns the request about which another server asks.
 func (s Style) request(r *http.Request) (*http.Request, error) {
 	method, host := r.Method, r.Host
 	var target string
@@ -85,7 +85,7 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	switch s {
 	case StyleEnvoy:
 		if target = strings.TrimPrefix(r.RequestURI, DecidePath); target == "" {
-			err = errors.New("after " + DecidePath + " the path is missing: the server that asks must add it")
+			err = errors.New("after " + DecidePath + " the path is missing: configure the asking server to add it")
 		}
 	case StyleNginx:
 		if target, err = single(r, "X-Original-Uri"); err == nil {
@@ -103,7 +103,7 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	}
 	u := parseTarget(method, target)
 	if _, rest, ok := strings.Cut(target, ":"); ok && u.Scheme != "" && u.Host == "" && u.Opaque == "" {
-		target = "//" + rest // some find a host after any number of slashes (WHATWG)
+		target = "//" + rest // WHATWG parsers find a host after any number of slashes
 	}
 	asked := r.WithContext(r.Context())
 	asked.Method, asked.RequestURI, asked.URL = method, target, u
@@ -111,9 +111,8 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 	return asked, nil
 }
 
-// parseTarget reads a request target as net/http does, or else as servers may that take
-// what net/http does not, such as "/100%". Then only the scheme and the host are known for
-// what they are.
+// parseTarget parses a request target like net/http. Other servers accept some targets that net/http rejects, such
+// as "/100%". Of such a target only the scheme and the host are parsed.
 func parseTarget(method, target string) *url.URL {
 	if method == http.MethodConnect && !strings.HasPrefix(target, "/") {
 		target = "connect://" + target
@@ -131,37 +130,38 @@ func parseTarget(method, target string) *url.URL {
 	return u
 }
 
-// single returns the value of a field that the other server sets. A second line would be
-// the client's.
+// single returns the value of a header field that the other server sets. A second line is an error, because it
+// would come from the client.
 func single(r *http.Request, field string) (string, error) {
 	switch values := r.Header[field]; {
 	case len(values) == 0 || values[0] == "":
-		return "", fmt.Errorf("%s is missing: the server that asks must set it", field)
+		return "", fmt.Errorf("%s is missing: configure the asking server to set it", field)
 	case len(values) > 1:
-		return "", fmt.Errorf("%s is there twice: the server that asks must replace what clients send", field)
+		return "", fmt.Errorf("%s occurs twice: configure the asking server to replace the field that clients send", field)
 	default:
 		return values[0], nil
 	}
 }
 
-// check is a request that another server has received, and the answer to that server.
+// check is a request that another server has received, together with the answer to that server.
 type check struct {
 	http.ResponseWriter
 	style  Style
 	passed bool
 }
 
-// hasPassed reports whether the request may pass. It is false of nil, a request that was received here.
+// hasPassed reports whether the request may pass. It returns false for nil, which stands for a request that was
+// received here.
 func (c *check) hasPassed() bool { return c != nil && c.passed }
 
-// ServeHTTP implements upstream.Next: the request may pass.
+// ServeHTTP implements upstream.Next. It is called if the request may pass.
 func (c *check) ServeHTTP(w http.ResponseWriter, _ *http.Request) error {
 	c.passed = true
 	w.WriteHeader(http.StatusOK)
 	return nil
 }
 
-// WriteHeader gives a block a status that the other server takes for one.
+// WriteHeader replaces the status of a blocked request by one that the other server understands as a block.
 func (c *check) WriteHeader(status int) {
 	switch {
 	case c.passed:
@@ -181,13 +181,13 @@ func (c *check) WriteHeader(status int) {
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (c *check) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// notFound is the handler after the documents.
+// notFound is the handler for paths that are neither robots.txt nor a rights document.
 type notFound struct{}
 
 // ServeHTTP implements upstream.Next.
 func (notFound) ServeHTTP(http.ResponseWriter, *http.Request) error {
-	return &Error{http.StatusNotFound, errors.New("neither robots.txt nor a document of the policy")}
+	return &Error{http.StatusNotFound, errors.New("the path is neither robots.txt nor a document of the policy")}
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// class holds the common properties of requests that are counted and logged alike.
+// class holds the properties that requests with the same counters and log lines have in common.
 type class struct {
 	version  uint64 // the Serial of the policy's Snapshot
 	crawler  policy.CrawlerID
 	identity policy.Identity
 	verdict  policy.Verdict
-	impostor bool        // enforcement.impostors decided, not a rule
-	limited  bool        // it is allowed, and over the limit of rule
-	action   policy.Mode // if blocked: the policy's mode, limited by the handler's
-	rule     policy.Pos  // of the rule that decided; zero if none did
+	impostor bool        // the setting enforcement.impostors decided, not a rule
+	limited  bool        // allowed, but over the rate limit of rule
+	action   policy.Mode // if disallowed: the policy's mode, at most the handler's
+	rule     policy.Pos  // the deciding rule; zero if no rule decided
 }
 
-// classify returns the class of a request that is over no limit.
+// classify returns the class of a request that exceeds no rate limit.
 func (q *request) classify(v site.Verdict) class {
 	c := class{version: q.snapshot.Serial, crawler: v.Crawler, identity: q.query.Identity, verdict: v.Decision.Verdict, impostor: v.Impostor}
 	if v.Decision.Rule != nil {
@@ -37,10 +37,10 @@ func (q *request) classify(v site.Verdict) class {
 	return c
 }
 
-// refused reports whether the policy is against the request, enforced or not.
+// refused reports whether the policy is against the request, whether or not that is enforced.
 func (c *class) refused() bool { return c.impostor || c.verdict == policy.Disallowed }
 
-// done returns what was decided about the requests of the class, and done about them.
+// done returns the decision about the requests of the class, as far as it was enforced.
 func (c *class) done() activity.Decision {
 	switch {
 	case c.limited && c.action == policy.ModeBlock:
@@ -60,8 +60,9 @@ func (c *class) done() activity.Decision {
 	return activity.Disallowed
 }
 
-// Decision is the counted, logged and published decision on a class of requests by a known
-// crawler. The requests share it. Only its counters change. It holds nothing of the policy.
+// Decision is the decision about a class of requests by a known crawler, as it is counted, logged and published.
+// All requests of the class share it. Only its counters change. It does not refer to the policy, so that an old
+// policy can be freed.
 type Decision struct {
 	class
 	ruleName string
@@ -72,16 +73,16 @@ type Decision struct {
 	robots, edge, headers, page series
 }
 
-// Crawler returns the crawler that the policy judged by.
+// Crawler returns the crawler whose rules decided.
 func (d *Decision) Crawler() policy.Crawler { return d.info }
 
 // Identity returns what verification found about the client.
 func (d *Decision) Identity() policy.Identity { return d.identity }
 
-// Rule is the name of the rule, or of the setting, that decided; empty if none did.
+// Rule returns the name of the rule or setting that decided, or "" if none did.
 func (d *Decision) Rule() string { return d.ruleName }
 
-// Verdict is "allowed", "disallowed" or "unstated"; of a request that is over a limit
+// Verdict returns "allowed", "disallowed" or "unstated". For a request that exceeds a rate limit, it returns
 // "limited" or "would_limit".
 func (d *Decision) Verdict() string {
 	if d.limited {
@@ -90,8 +91,8 @@ func (d *Decision) Verdict() string {
 	return d.verdict.String()
 }
 
-// Action is the reaction to a request that the policy disallows or that is over a limit: "off",
-// "log" or "block"; empty for one that passes.
+// Action returns the reaction to a request that the policy disallows or that exceeds a rate limit: "off", "log" or
+// "block". For other requests it returns "".
 func (d *Decision) Action() string {
 	if !d.refused() && !d.limited {
 		return ""
@@ -99,13 +100,13 @@ func (d *Decision) Action() string {
 	return d.action.String()
 }
 
-// decisions caches the decisions of a handler, the most recent one in each slot, so
-// that its size is fixed.
+// decisions caches the decisions of a handler. Its size is fixed: each slot has the most recent decision of several
+// classes.
 type decisions [decisionSlots]atomic.Pointer[Decision]
 
 const decisionSlots = 256
 
-// decisionOf returns the decision of a class of requests under a policy, by a rule or nil.
+// decisionOf returns the decision about a class of requests under a policy. rule is the rule that decided, or nil.
 func (h *Handler) decisionOf(s *site.Site, c class, rule *policy.Rule) *Decision {
 	slot := &h.decisions[c.slot()]
 	if d := slot.Load(); d != nil && d.class == c {
@@ -121,8 +122,7 @@ func (h *Handler) decisionOf(s *site.Site, c class, rule *policy.Rule) *Decision
 	return d
 }
 
-// slot returns the slot of a class. Crawlers next to each other in the catalog
-// have different ones.
+// slot returns the slot of a class. Neighbors in the catalog get different slots.
 func (c *class) slot() uint {
 	return (uint(c.crawler) + 16*uint(c.verdict) + 8*uint(c.identity) + 5*uint(c.rule.Line) + 31*uint(c.version)) % decisionSlots
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handler publishes and enforces a policy for crawlers around any HTTP handler. It
-// answers requests for robots.txt and for the rights documents, and blocks and limits crawlers.
-// It adds headers and meta tags to responses, and passes requests to recorders. It needs no
-// Caddy; [Handler.Wrap] is middleware for net/http.
+// Package handler publishes and enforces a policy for crawlers around any HTTP handler. It answers requests for
+// robots.txt and for the rights documents, and blocks and limits crawlers. It adds headers and meta tags to
+// responses, and passes requests to recorders. It does not depend on Caddy: [Handler.Wrap] is middleware for
+// net/http.
 package handler
 
 import (
@@ -30,81 +30,82 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Policies finds the policy of a host for a handler, such as a [source.Store].
+// Policies finds the policy of a host. A [source.Store] implements it.
 type Policies interface {
-	// Get returns the policy of a host, nil if it has none. An error means that the
-	// policy is not known now; the request is answered with 503. With a
-	// [source.UnavailableError], that is so for robots.txt only, and pages pass.
+	// Get returns the policy of a host, or nil if it has none. An error means that the policy cannot be found out
+	// now; the handler then answers every request with status 503. If the error is a [source.UnavailableError], it
+	// answers only robots.txt so, and passes other requests on.
 	Get(ctx context.Context, host string) (*source.Snapshot, error)
 }
 
-// RobotsTxt is the treatment of requests for /robots.txt.
+// RobotsTxt selects how requests for /robots.txt are answered.
 type RobotsTxt int
 
 const (
-	RobotsTxtReplace RobotsTxt = iota // answer from the policy
-	RobotsTxtMerge                    // add the robots.txt of the handlers that follow
-	RobotsTxtOff                      // pass them on
+	RobotsTxtReplace RobotsTxt = iota // answer with the policy's robots.txt
+	RobotsTxtMerge                    // answer with the policy's robots.txt, merged with the next handler's
+	RobotsTxtOff                      // leave the answer to the next handler
 )
 
-// Options say how a handler applies the policies. Only Policies is needed.
+// Options configure a Handler. Only Policies is required.
 type Options struct {
 	Policies Policies
 
-	// MaxMode is the most that is done about a crawler that the policy disallows.
-	// ModeUnset stands for ModeBlock.
+	// MaxMode limits what happens to crawlers that the policy disallows. The zero value, ModeUnset, means
+	// ModeBlock, which is no limit.
 	MaxMode policy.Mode
 
-	// RaiseRefusals returns a block as an [*Error], for the error routes of a server
-	// that has some.
+	// RaiseRefusals returns a block as an [*Error] instead of answering it. Use it in servers with error routes.
 	RaiseRefusals bool
 
 	RobotsTxt RobotsTxt
 
-	// MaxAge is the time for which clients may use robots.txt. 0 stands for
-	// [robotsserve.DefaultMaxAge], a negative age for none.
+	// MaxAge is how long clients may cache robots.txt. 0 means [robotsserve.DefaultMaxAge]; a negative duration
+	// means that they may not cache it.
 	MaxAge time.Duration
 
-	// Headers are the headers to add; 0 stands for all, NoHeaders for none.
+	// Headers selects the headers to add. 0 means all headers, NoHeaders none.
 	Headers   robotstag.Channels
 	NoHeaders bool
 
-	// Tailored gives each crawler, in headers and pages, what the policy says to it alone.
+	// Tailored puts into headers and meta tags what the policy says to the requesting crawler alone. Otherwise they
+	// say what applies to all crawlers.
 	Tailored bool
 
-	// Meta is the treatment of pages' robots meta tags, and MaxHead the number of bytes of a
-	// page that are searched for its head. 0 stands for [metainject.DefaultMaxHead].
+	// Meta selects how the robots meta tags of pages are changed. MaxHead is the number of bytes of a page that are
+	// searched for the end of its head; 0 means [metainject.DefaultMaxHead].
 	Meta    metainject.Mode
 	MaxHead int
 
-	// Verifier verifies clients. With nil, clients are not verified. It is not closed.
+	// Verifier verifies the identity of clients. If it is nil, clients are not verified. The handler does not close
+	// it.
 	Verifier *identity.Verifier
 
-	Logger    *zap.Logger         // nil: nothing is logged
-	Metrics   *Metrics            // nil: what is counted is not seen
-	Recorders *activity.Recorders // of requests; nil: none
-	Server    Server              // nil: net/http
+	Logger    *zap.Logger         // nil disables logging
+	Metrics   *Metrics            // nil if the counters are not exported
+	Recorders *activity.Recorders // record requests; nil for none
+	Server    Server              // nil means NetHTTP
 
-	// Decide is the protocol in which other servers ask about their requests, "" if none do.
-	// With one, use Handler.Decide, and neither Wrap nor Serve. Pages are not seen, so Meta and
-	// RobotsTxtMerge have no effect.
+	// Decide is the protocol in which other servers ask about requests that they have received, or "". With a
+	// protocol, use Handler.Decide instead of Wrap and Serve. Meta and RobotsTxtMerge have no effect then, because
+	// the handler does not see pages.
 	Decide Style
 }
 
 // Handler applies policies to requests. It is safe for concurrent use.
 type Handler struct {
 	Options
-	override  atomic.Int32 // a policy.Mode that limits MaxMode; ModeUnset: none
+	override  atomic.Int32 // a policy.Mode that limits MaxMode; ModeUnset means no limit
 	samples   logsample.Sampler[lineKind]
 	warned    logsample.Once
 	robots    *wellKnown[robotstxt.File] // nil: RobotsTxtOff
 	documents map[*channels.Channel]wellKnown[upstream.Document]
 	decisions decisions
-	unknown   func(*http.Request) // publishes a request by anyone but a known crawler
+	unknown   func(*http.Request) // publishes a request that is not from a known crawler
 	longHead  func(*http.Request) // called for pages whose head is longer than MaxHead
 }
 
-// New returns a handler. It panics without Policies.
+// New returns a handler. It panics if Options.Policies is nil.
 func New(o Options) *Handler {
 	if o.Policies == nil {
 		panic("handler.New: Options.Policies is nil")
@@ -134,9 +135,9 @@ func New(o Options) *Handler {
 	return h
 }
 
-// Serve answers a request, or lets next answer it with what the policy adds. It goes by
-// the request target as the client sent it, before any rewrite. An [*Error] is for the
-// server's error routes.
+// Serve answers a request, or calls next and adds the policy's headers and meta tags to its response. The policy is
+// applied to the request target that the client sent, before any rewrite. If the error is an [*Error], the server's
+// error routes should answer.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Next) error {
 	target, ok := site.PathOf(h.Server.Original(r))
 	if !ok {
@@ -146,7 +147,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 	return h.serve(w, r, next, target, nil)
 }
 
-// serve is Serve for a target. A check is a request that another server has received.
+// serve implements Serve for a request target. check is not nil if another server received the request.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Next, target string, check *check) (err error) {
 	q := request{Request: r, h: h, w: w, next: next, check: check, target: site.NewTarget(r.Host, target)}
 	q.snapshot, err = h.Policies.Get(r.Context(), r.Host)
@@ -177,8 +178,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 	return q.answer()
 }
 
-// Wrap returns a handler that applies the policies to what next answers. It fits
-// wherever func(http.Handler) http.Handler does.
+// Wrap returns a handler that applies the policies to the requests and responses of next. It is middleware of the
+// usual form func(http.Handler) http.Handler.
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	following := withoutError{next}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -188,8 +189,8 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// writeError answers with an error. The message of a block is the policy's, and meant
-// for the client; why a policy is not known is for the log.
+// writeError answers with an error. Clients get the message of a block, because the policy's author wrote it for
+// them. The reason why a policy is not available is only logged.
 func (h *Handler) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status, message := h.Server.ErrorStatus(err), err.Error()
 	if status >= http.StatusInternalServerError {
@@ -201,7 +202,7 @@ func (h *Handler) writeError(w http.ResponseWriter, r *http.Request, err error) 
 	http.Error(w, message, status)
 }
 
-// withoutError is an http.Handler as one that can return an error.
+// withoutError adapts an http.Handler to upstream.Next, whose ServeHTTP returns an error.
 type withoutError struct{ http.Handler }
 
 // ServeHTTP implements upstream.Next.
@@ -210,8 +211,8 @@ func (n withoutError) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// SetOverride limits what the handler enforces, whatever its options and the policies
-// say. ModeUnset lifts the limit; do so when the handler is no longer used.
+// SetOverride limits what the handler enforces, whatever its options and the policies say. SetOverride(ModeUnset)
+// removes the limit. Remove it before you stop using the handler, because it is counted in the metrics.
 func (h *Handler) SetOverride(m policy.Mode) {
 	if before := policy.Mode(h.override.Swap(int32(m))); before != policy.ModeUnset {
 		h.Metrics.override.WithLabelValues(before.String()).Dec()
@@ -221,7 +222,7 @@ func (h *Handler) SetOverride(m policy.Mode) {
 	}
 }
 
-// mode returns what is enforced at most.
+// mode returns the strictest mode that is enforced.
 func (h *Handler) mode() policy.Mode {
 	if o := policy.Mode(h.override.Load()); o != policy.ModeUnset {
 		return min(o, h.MaxMode)
@@ -229,8 +230,8 @@ func (h *Handler) mode() policy.Mode {
 	return h.MaxMode
 }
 
-// Upstream returns the robots.txt of a host in the handlers that follow: the last fetched one, or nil if there is none. It
-// also reports whether they have answered yet.
+// Upstream returns the robots.txt that the next handler last answered with for a host, or nil if there is none.
+// known reports whether it has answered yet.
 func (h *Handler) Upstream(host string) (below *robotstxt.File, known bool) {
 	if h.robots == nil || h.robots.upstreams == nil {
 		return nil, true

@@ -15,20 +15,19 @@ import (
 
 // judgment is the policy's decision on a request by a crawler that it knows.
 type judgment struct {
-	decision  *Decision // nil for anyone but a known crawler
-	several   bool      // it names more crawlers than that of query
+	decision  *Decision // nil if the request is not from a known crawler
+	several   bool      // the User-Agent names several crawlers
 	query     policy.Query
 	anyCase   bool              // see site.Verdict
-	statement *policy.Statement // that decided; nil if none did
+	statement *policy.Statement // the deciding statement; nil if none decided
 	client    client            // the crawler that decision is about
-	audit     bool              // made by the command audit
+	audit     bool              // the request is from the command audit
 	read      site.Reading      // the robots.txt that the crawler has fetched before
 	wait      time.Duration     // if limited: when a request is possible again
 	limitPos  policy.Pos        // if limited: the limit's place in the policy file
 }
 
-// judge decides about the request, unless it is by anyone but a crawler that the policy
-// knows.
+// judge decides about the request if it is from a crawler that the policy knows.
 func (q *request) judge() {
 	var buf [4]client
 	clients, purposes := q.ask(buf[:0])
@@ -40,14 +39,14 @@ func (q *request) judge() {
 	who := whoBuf[:0]
 	for _, c := range clients {
 		if info := s.Policy.CrawlerInfo(c.Crawler); info.IsStranger() {
-			c.Identity = policy.Unknown // to all rules but its own
+			c.Identity = policy.Unknown // rules for other crawlers see an unknown identity
 		}
 		who = append(who, site.Client{Crawler: c.Crawler, Identity: c.Identity})
 	}
 	q.query = policy.Query{Host: q.target.Host, Path: q.target.Path, Now: time.Now(), Purposes: purposes}
 	query, verdict := s.EdgeOfAll(&q.target, who, q.query)
 	q.query, q.several, q.anyCase, q.statement = query, len(clients) > 1, verdict.AnyCase, verdict.Decision.Statement
-	// A crawler that proves who it is does not escape by naming our audit.
+	// A verified crawler cannot get the audit's treatment by naming the audit command.
 	info := s.Policy.CrawlerInfo(query.Crawler)
 	q.audit = query.Identity != policy.Verified && !info.IsStranger() && strings.Contains(q.UserAgent(), activity.AuditProduct)
 	kind, rule := q.classify(verdict), verdict.Decision.Rule
@@ -67,22 +66,22 @@ func (q *request) judge() {
 	q.read = q.snapshot.Memory.Readings.Last(q.decision.token, q.Host, q.decision.identity == policy.Verified)
 }
 
-// limitShare is among how many servers each limit is divided, 0 for one. It is global, because the
-// servers of a fleet are counted once for a process, whatever configurations it has.
+// limitShare is the number of servers among which each rate limit is divided. 0 means one. It is global because the
+// servers of a fleet are counted once per process, even if the process has several configurations.
 var limitShare atomic.Int64
 
-// ShareLimits divides every limit among that many servers.
+// ShareLimits divides every rate limit by the number of servers.
 func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
 
-// countedLimits says by which policy a request has been counted, so that it is counted
-// once: not again in error routes, or by another handler that does no more.
+// countedLimits records under which policy a request was counted. Error routes and further handlers that apply the
+// same limits then do not count it again.
 type countedLimits struct {
 	limiter *site.Limiter
 	mode    policy.Mode
 }
 
-// countLimits counts a request against limits. If it is over one of them, it makes it and k a limited request's, and
-// returns the rule.
+// countLimits counts a request against limits. If it exceeds one of them, countLimits changes q and k accordingly
+// and returns the rule.
 func (q *request) countLimits(limits []site.Limit, k *class) *policy.Rule {
 	limiter, maxMode := &q.snapshot.Memory.Limiter, q.h.mode()
 	vars := q.h.Server.Vars(q.Request)

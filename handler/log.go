@@ -12,13 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// lineKind groups the lines of which the log gets samples.
+// lineKind identifies similar log lines, of which only samples are logged.
 type lineKind struct {
 	class
 	violation bool
 }
 
-// log writes a line about the request, unless there are too many of its kind.
+// log logs a line about the request, unless many similar lines were logged recently.
 func (q *request) log(message string, kind lineKind, fields func() []zap.Field) {
 	c := q.h.Logger.Check(zapcore.InfoLevel, message)
 	if c == nil {
@@ -38,7 +38,7 @@ func (q *request) log(message string, kind lineKind, fields func() []zap.Field) 
 	c.Write(slices.Concat(who, fields(), []zap.Field{zap.Int("skipped", skipped)})...)
 }
 
-// logRefusal logs a block or, in mode log, what would be one.
+// logRefusal logs a blocked request. In mode log, it logs a request that would have been blocked.
 func (q *request) logRefusal() {
 	d, s := q.decision, q.snapshot.Site
 	q.log(refusalMessage(d), lineKind{class: d.class}, func() []zap.Field {
@@ -57,7 +57,7 @@ func (q *request) logRefusal() {
 	})
 }
 
-// refusalMessage returns a constant: most requests pay for it without being logged.
+// refusalMessage returns a constant, because it is called for most requests, although few are logged.
 func refusalMessage(d *Decision) string {
 	switch {
 	case d.action == policy.ModeBlock && d.limited:
@@ -70,11 +70,10 @@ func refusalMessage(d *Decision) string {
 	return "crawler would be blocked"
 }
 
-// checkViolation counts and logs a request that violates the robots.txt that the
-// crawler has fetched.
+// checkViolation counts and logs a request that violates the robots.txt that the crawler fetched before.
 func (q *request) checkViolation() {
 	if q.decision.info.Signer {
-		return // no robots.txt addresses it
+		return // robots.txt cannot address this crawler
 	}
 	decision, found := q.read.Violation(q.decision.token, q.snapshot.Site, &q.target, q.query)
 	if q.violation = found; !found || q.audit {

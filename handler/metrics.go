@@ -18,18 +18,19 @@ const (
 	channelPage      = "page"
 )
 
-// Values of the label decision of channels other than blocking, which has those of [activity.Decision].
+// Values of the label decision for all channels except blocking. Blocking uses the values of [activity.Decision].
 const (
 	decisionServed = "served" // robots.txt
 	decisionSent   = "sent"   // headers, meta tags
 )
 
-// Every label has a closed set of values: rules and crawlers come from the policy
-// and the catalog, never from requests. Past these bounds they become labels.Other.
+// Limits on the number and length of label values. All labels have a closed set of values, because rules and
+// crawlers come from the policy and the catalog, never from requests. Values beyond these limits become
+// labels.Other.
 const maxLabelRules, maxLabelBots, maxLabelBytes = 200, 2000, 64
 
-// Metrics counts what crawlers do. It is a collector for Prometheus, which several
-// handlers can share.
+// Metrics counts decisions about requests by crawlers. It is a Prometheus collector that several handlers can
+// share.
 type Metrics struct {
 	requests, violations, identities *prometheus.CounterVec
 	override                         *prometheus.GaugeVec
@@ -37,7 +38,7 @@ type Metrics struct {
 	rules, bots *labels.Set
 }
 
-// NewMetrics returns metrics that count from zero.
+// NewMetrics returns metrics with all counters at zero.
 func NewMetrics() *Metrics {
 	name := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: "caddy", Subsystem: "robots_policy", Name: name, Help: help}
@@ -48,7 +49,7 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		requests: counter(name("decisions_total", "Requests by crawlers, by channel, decision and the rule that decided."),
 			"crawler", "channel", "decision", "rule"),
-		violations: counter(name("violations_total", "Requests by crawlers for what the robots.txt they had fetched disallows."),
+		violations: counter(name("violations_total", "Requests by crawlers for paths that the robots.txt they had fetched disallows."),
 			"crawler", "rule"),
 		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unverified."),
 			"crawler", "identity"),
@@ -79,7 +80,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 // crawler returns the label of a crawler: its token in the catalog or the policy.
 func (m *Metrics) crawler(token string) string { return m.bots.Label(token) }
 
-// rule returns the label of a rule by its name, which is empty if none decided.
+// rule returns the label value for a rule's name, or for "" if no rule decided.
 func (m *Metrics) rule(name string) string {
 	if name == "" {
 		return ""
@@ -87,8 +88,7 @@ func (m *Metrics) rule(name string) string {
 	return m.rules.Label(name)
 }
 
-// series is a set of counters that are looked up when they are first incremented:
-// a series that was never counted does not exist.
+// series creates each counter when it is first incremented, so that counters of zero are not exported.
 type series struct {
 	counters atomic.Pointer[[]prometheus.Counter]
 }

@@ -24,8 +24,8 @@ func (h *Handler) warnOfLongHead(r *http.Request) {
 	}
 }
 
-// servePage lets the next handler answer, and adds what the policy says about the path.
-// count says whether to count the request.
+// servePage calls the next handler, and adds what the policy says about the path to its response. count tells
+// whether to count the request.
 func (q *request) servePage(count bool) error {
 	page, etag := q.page()
 	if count {
@@ -51,15 +51,14 @@ func (q *request) servePage(count bool) error {
 	return err
 }
 
-// page returns what the response carries, and the suffix for the entity tag of a
-// page that is rewritten.
+// page returns the headers and meta tags for the response, and the suffix for the entity tag of a changed page.
 func (q *request) page() (*site.Page, string) {
-	var now time.Time // site.Page asks the clock only if the policy has dates
+	var now time.Time // zero: site.Page reads the clock only if the policy has dates
 	s, suffix := q.snapshot.Site, q.snapshot.ETagSuffix
 	if !q.h.Tailored {
 		return s.PageOf(&q.target, now), suffix
 	}
-	if q.several { // what everyone reads has the restrictions of each
+	if q.several { // the version for everyone has the restrictions of all crawlers
 		return s.PageOf(&q.target, now), suffix + "-all"
 	}
 	crawler := policy.CrawlerID(0)
@@ -69,15 +68,13 @@ func (q *request) page() (*site.Page, string) {
 	return s.Tailored(crawler, &q.target, now), suffix + "-" + strconv.Itoa(int(crawler))
 }
 
-// addHeaders adds the policy's rules for the path to the header of a response that is about to
-// be written and is not a page.
+// addHeaders adds the policy's headers for the path just before a response is written that is not a page.
 func (q *request) addHeaders() {
 	page, _ := q.page()
 	(&headerHook{q.h, page}).OnHeader(http.StatusOK, q.w.Header())
 }
 
-// headerHook merges the headers of a page into a response when its header is
-// complete.
+// headerHook merges the policy's headers for a page into a response, once the response's header is complete.
 type headerHook struct {
 	h    *Handler
 	page *site.Page
@@ -100,7 +97,7 @@ func (k *headerHook) OnHeader(_ int, header http.Header) {
 	}
 	for _, problem := range robotstag.Apply(header, k.page.Values, h.Headers) {
 		if h.warned.First(string(problem.Kind) + problem.Field + problem.Text) {
-			h.Logger.Warn("the upstream sent an invalid header", zap.String("problem", problem.String()))
+			h.Logger.Warn("the upstream sent an invalid header, which is not merged", zap.String("problem", problem.String()))
 		}
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// publication returns what is published under the policy. The recorders get it with the
-// first request under it, if not before.
+// publication returns the documents published under the policy. It gives them to the recorders if they do not have
+// them yet.
 func (q *request) publication() *activity.Publication {
 	all := q.snapshot.Publication()
 	q.snapshot.Given.To(q.h.Recorders).Publish(q.h.Recorders, all)
 	return all
 }
 
-// publishRobots gives the recorders the robots.txt that the crawler gets, if none got it
-// before. answer is what it was served with.
+// publishRobots gives the robots.txt that the crawler gets to the recorders, if they do not have it yet. answer is
+// the answer that served it.
 func (q *request) publishRobots(version string, answer robotsserve.Answer) {
 	given, host := q.snapshot.Given.To(q.h.Recorders), policy.NormalizeHost(q.Host)
 	if !given.Robots(host+" "+version, time.Now().Unix()/86400) {
@@ -33,13 +33,13 @@ func (q *request) publishRobots(version string, answer robotsserve.Answer) {
 	text := textWriter{header: http.Header{}}
 	q.snapshot.Site.Robots.Serve(&text, plain, answer)
 	if robotsserve.Version(text.header.Get("Etag")) != version {
-		given.Forget(host + " " + version) // the upstream's file was merged in between: the next crawler gets this version, or another
+		given.Forget(host + " " + version) // the upstream's file changed in between, so the next request tries again
 		return
 	}
 	q.h.Recorders.Serve(q.snapshot.Publication(), site.Document{Name: site.RobotsTxt, Host: host, Version: version, Text: text.body.String()})
 }
 
-// textWriter is a response in memory.
+// textWriter is a ResponseWriter that keeps the response in memory.
 type textWriter struct {
 	header http.Header
 	body   bytes.Buffer

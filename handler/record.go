@@ -18,24 +18,24 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// recording is between the handler and the client to count the bytes sent, and records the request when it was
-// answered.
+// recording is a ResponseWriter that counts the bytes sent to the client. When the request has been answered, it
+// records the request.
 type recording struct {
 	http.ResponseWriter
 	status   int
 	bytes    int64
 	began    time.Time
 	unlisted string // the name of an automated client that the policy does not know
-	returned bool   // the handlers did: they panic to end a connection
+	returned bool   // the handlers returned; false if they panicked to end the connection
 }
 
 var recordings = sync.Pool{New: func() any { return new(recording) }}
 
-// record begins to record a request. It returns nil if there are no recorders, and unless the request is by a crawler, or
-// by a client that looks automated.
+// record begins to record a request. It returns nil if there are no recorders, or if the client is neither a
+// crawler nor looks automated.
 func (q *request) record() *recording {
 	if !q.h.Recorders.Active() || q.h.Server.Vars(q.Request)[recordedVar] != nil {
-		return nil // error routes do not record it again
+		return nil // already recorded before the error route
 	}
 	var name string
 	if q.decision == nil {
@@ -51,7 +51,7 @@ func (q *request) record() *recording {
 	return rec
 }
 
-// end passes the request on. err is what the handlers returned.
+// end calls the recorders. err is the error of the handlers.
 func (rec *recording) end(q *request, err error) {
 	v := rec.visit(q)
 	rec.describe(&v, q, err)
@@ -60,7 +60,7 @@ func (rec *recording) end(q *request, err error) {
 	recordings.Put(rec)
 }
 
-// visit holds the question of a request and the decision.
+// visit returns the record of the request and of the decision about it.
 func (rec *recording) visit(q *request) activity.Request {
 	p := q.snapshot.Publication()
 	v := activity.Request{Host: policy.NormalizeHost(q.Host), Policy: p.SHA256[:12], Publication: p.ID[:12], Number: p.Number}
@@ -81,15 +81,15 @@ func (rec *recording) visit(q *request) activity.Request {
 	return v
 }
 
-// describe adds to what was decided what was answered.
+// describe adds the properties of the answer to a record.
 func (rec *recording) describe(v *activity.Request, q *request, err error) {
 	v.Status, v.Bytes = rec.status, rec.bytes
 	if q.Method == http.MethodHead {
-		v.Bytes = 0 // what handlers write is not sent
+		v.Bytes = 0 // net/http does not send what handlers write
 	}
 	switch {
 	case q.check.hasPassed():
-		v.Status, v.Bytes = 0, 0 // only the server that asked knows
+		v.Status, v.Bytes = 0, 0 // only the asking server knows them
 	case v.Status != 0 || !rec.returned:
 	case err != nil:
 		v.Status = q.h.Server.ErrorStatus(err)
@@ -113,8 +113,8 @@ var identities = map[policy.Identity]activity.Identity{
 	policy.Unknown: activity.Unverified, policy.Verified: activity.Verified, policy.Impostor: activity.Impostor,
 }
 
-// recordedPath leaves out a query that did not matter to the decision. Queries can
-// hold what should not be stored.
+// recordedPath returns the path with its query, but without a query that did not matter for the decision. Queries
+// can contain private data.
 func (q *request) recordedPath() (recorded string, omitted bool) {
 	target := pathpattern.EncodeBeyondASCII(q.target.Path)
 	plain, _, ok := strings.Cut(target, "?")
@@ -124,7 +124,7 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 	without := q.target.WithoutQuery()
 	verdict := q.snapshot.Site.EdgeOf(&without, q.query)
 	matters := verdict.Decision.Statement != q.statement
-	if q.decision.limited { // the statement may be about another crawler than the one that is limited
+	if q.decision.limited { // the statement may concern another crawler than the limited one
 		matters = verdict.Blocked()
 	}
 	if matters {
@@ -133,7 +133,7 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 	return plain, true
 }
 
-// WriteHeader notes the status.
+// WriteHeader remembers the status.
 func (rec *recording) WriteHeader(status int) {
 	if rec.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		rec.status = status
@@ -141,14 +141,14 @@ func (rec *recording) WriteHeader(status int) {
 	rec.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts what is sent.
+// Write counts the bytes sent.
 func (rec *recording) Write(b []byte) (int, error) {
 	n, err := rec.ResponseWriter.Write(b)
 	rec.bytes += int64(n)
 	return n, err
 }
 
-// ReadFrom counts what is sent.
+// ReadFrom counts the bytes sent.
 func (rec *recording) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(rec.ResponseWriter, r)
 	rec.bytes += n
@@ -163,7 +163,7 @@ func (rec *recording) Push(target string, opts *http.PushOptions) error {
 	return http.ErrNotSupported
 }
 
-// Hijack implements http.Hijacker, and notes that the connection has another protocol.
+// Hijack implements http.Hijacker. It remembers that the connection no longer carries HTTP.
 func (rec *recording) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, b, err := http.NewResponseController(rec.ResponseWriter).Hijack()
 	if err == nil && rec.status == 0 {
@@ -172,7 +172,7 @@ func (rec *recording) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, b, err
 }
 
-// FlushError is for http.ResponseController.
+// FlushError flushes the underlying writer, for http.ResponseController.
 func (rec *recording) FlushError() error {
 	return http.NewResponseController(rec.ResponseWriter).Flush()
 }
@@ -180,5 +180,5 @@ func (rec *recording) FlushError() error {
 // Flush implements http.Flusher.
 func (rec *recording) Flush() { _ = rec.FlushError() }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (rec *recording) Unwrap() http.ResponseWriter { return rec.ResponseWriter }

@@ -13,14 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// request is a request with everything found out about it. It lives on the stack of serve, because
-// most requests are by browsers and must not cost anything.
+// request is a request with everything found out about it. It stays on the stack of serve, because most requests
+// are from browsers and must not cost an allocation.
 type request struct {
 	*http.Request
 	h        *Handler
 	w        http.ResponseWriter
 	next     upstream.Next
-	check    *check // not nil: another server has received it, and answers it
+	check    *check // not nil if another server received the request and will answer it
 	target   site.Target
 	snapshot *source.Snapshot
 
@@ -33,11 +33,11 @@ func (q *request) isRobots() bool {
 	return q.h.robots != nil && q.check == nil && q.Method != http.MethodConnect && q.target.Name() == "/robots.txt"
 }
 
-// client is a crawler that a request may be from.
+// client is a crawler from which a request may come.
 type client = identity.Client[policy.CrawlerID]
 
-// ask finds out who sent the request, and for which purposes. There are no clients unless it is from a crawler that the
-// policy knows.
+// ask finds out which known crawlers may have sent the request, and for which purposes. It returns no clients if
+// none of them is a crawler that the policy knows.
 func (q *request) ask(clients []client) (_ []client, purposes []string) {
 	s := q.snapshot.Site
 	var buf [4]policy.CrawlerID
@@ -55,12 +55,12 @@ func (q *request) ask(clients []client) (_ []client, purposes []string) {
 
 // Variables of a request.
 const (
-	judgedVar   = "robots_policy.evaluated" // the edge has enforced the policy
-	limitedVar  = "robots_policy.limited"   // []countedLimits: it has been counted
-	recordedVar = "robots_policy.recorded"  // it is being recorded
+	judgedVar   = "robots_policy.evaluated" // a handler has enforced the policy
+	limitedVar  = "robots_policy.limited"   // []countedLimits: policies under which it was counted
+	recordedVar = "robots_policy.recorded"  // a handler records it
 )
 
-// note sets a variable of the request, and reports whether it was not set before.
+// note sets a variable of the request. It reports whether the variable was unset.
 func (q *request) note(name string) bool {
 	vars := q.h.Server.Vars(q.Request)
 	if vars[name] != nil {
@@ -72,9 +72,8 @@ func (q *request) note(name string) bool {
 	return true
 }
 
-// isFirst reports whether the policy is still to be enforced on the request. Error
-// routes handle a request that was judged before the error, unless the error came
-// first.
+// isFirst reports whether the policy must still be enforced on the request. It returns false in an error route if
+// the policy was enforced before the error.
 func (q *request) isFirst() bool {
 	return q.note(judgedVar) || !q.h.Server.InErrorRoute(q.Request)
 }

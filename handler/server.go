@@ -14,27 +14,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
 )
 
-// Server answers a handler's questions about the server around it, and takes its messages.
-// Without one, a handler goes by the request alone, as net/http serves it.
+// Server answers a handler's questions about the server around it, and receives its messages. Without a Server, a
+// handler uses only the request, as net/http passes it.
 type Server interface {
 	upstream.Server
 
-	// ClientIP returns the IP address of the client, without a port, "" if it is not known.
-	// Clients are not verified by an address of another form.
+	// ClientIP returns the client's IP address without a port, or "" if it is not known. A client whose address has
+	// another form is not verified.
 	ClientIP(r *http.Request) string
-	// Vars returns what handlers note about a request for those that see it later, nil if
-	// there is no place for it. Keys begin with "robots_policy.".
+	// Vars returns the variables of a request, in which a handler leaves notes for later handlers of the same
+	// request. It returns nil if the server has no place for variables. All keys begin with "robots_policy.".
 	Vars(r *http.Request) map[string]any
-	// IsInclude reports whether the response becomes a part of a page. Meta tags in it would
-	// apply to the whole page.
+	// IsInclude reports whether the response will be inserted into a page. Meta tags in it would apply to the whole
+	// page.
 	IsInclude(r *http.Request) bool
-	// Publisher returns what is called with each request with a decision, such as to log
-	// it. It is called once for many requests; d is nil for those that are by anyone but a
-	// known crawler.
+	// Publisher returns a function that is called with each request that has the decision d, for example to log it.
+	// Publisher itself is called once for many requests. d is nil for requests that are not from a known crawler.
 	Publisher(d *Decision) func(r *http.Request)
 }
 
-// Error is an answer that the server's error routes may replace.
+// Error is an error with an HTTP status. The server's error routes may answer it.
 type Error struct {
 	Status int
 	Err    error
@@ -44,32 +43,32 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// NetHTTP is the Server of programs that have no other. Embed it to change what it knows.
+// NetHTTP is the Server for programs that use only net/http. To override some of its methods, embed it.
 type NetHTTP struct{}
 
-// Original implements Server. Handlers that come first, such as http.StripPrefix, change
-// the URL of a request but not RequestURI.
+// Original implements Server. It uses RequestURI, because earlier handlers, such as http.StripPrefix, change the
+// URL.
 func (NetHTTP) Original(r *http.Request) (target string, u *url.URL) {
 	if path, query, _ := strings.Cut(r.RequestURI, "?"); path == r.URL.Path && query == r.URL.RawQuery {
 		return r.RequestURI, r.URL
 	}
 	sent, err := url.ParseRequestURI(r.RequestURI)
-	if err != nil || r.Method == http.MethodConnect { // whose target is a host and a port
+	if err != nil || r.Method == http.MethodConnect { // the target of CONNECT is a host and a port
 		return r.RequestURI, r.URL
 	}
 	return r.RequestURI, sent
 }
 
-// TrustsProxy implements Server: it trusts none.
+// TrustsProxy implements Server. It trusts no proxy.
 func (NetHTTP) TrustsProxy(*http.Request) bool { return false }
 
-// InErrorRoute implements Server.
+// InErrorRoute implements Server. It returns false.
 func (NetHTTP) InErrorRoute(*http.Request) bool { return false }
 
-// IsInclude implements Server.
+// IsInclude implements Server. It returns false.
 func (NetHTTP) IsInclude(*http.Request) bool { return false }
 
-// ClientIP implements Server.
+// ClientIP implements Server. It returns the address of the connection.
 func (NetHTTP) ClientIP(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -80,13 +79,13 @@ func (NetHTTP) ClientIP(r *http.Request) string {
 
 type varsKey struct{}
 
-// requestVars are variables of one request. Its context is also that of requests that a
-// handler makes on its way, maybe several at a time; the variables are not theirs.
+// requestVars holds the variables of one request. A handler may use the request's context for further requests,
+// even several at a time. The variables do not belong to those.
 type requestVars struct {
 	vars        map[string]any
 	method, uri string
-	url         *url.URL // if uri is empty, as in a request that does not come from a client
-	upstream    bool     // of a request for the upstream's file, whatever it is changed to
+	url         *url.URL // used if uri is empty, because the request does not come from a client
+	upstream    bool     // a request for the upstream's file, even if handlers change it
 }
 
 // Vars implements Server.
@@ -98,8 +97,8 @@ func (NetHTTP) Vars(r *http.Request) map[string]any {
 	return v.vars
 }
 
-// withVars returns the request with variables, so that another handler of ours that it
-// passes does not do the same again.
+// withVars returns the request with variables. By these, another handler of this package sees what was already done
+// for the request.
 func withVars(r *http.Request) *http.Request {
 	if (NetHTTP{}).Vars(r) != nil {
 		return r
@@ -125,5 +124,5 @@ func (NetHTTP) ErrorStatus(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Publisher implements Server. It publishes nothing.
+// Publisher implements Server. The returned function does nothing.
 func (NetHTTP) Publisher(*Decision) func(*http.Request) { return func(*http.Request) {} }

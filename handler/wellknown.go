@@ -20,12 +20,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// wellKnown is a file at a place that a standard sets, merged with the upstream's file
-// there if so configured.
+// wellKnown is a file at a path that a standard defines. If so configured, it is merged with the file that the next
+// handler serves at this path, here called the upstream's file.
 type wellKnown[T any] struct {
 	cacheControl        string
-	unknownCacheControl string             // while the upstream's file is not known, or not merged
-	upstreams           *upstream.Cache[T] // nil: nothing is merged
+	unknownCacheControl string             // Cache-Control while the upstream's file is not known, or not merged
+	upstreams           *upstream.Cache[T] // nil if upstream files are not merged
 }
 
 func newWellKnown[T any](maxAge time.Duration, upstreams *upstream.Cache[T]) wellKnown[T] {
@@ -36,8 +36,8 @@ func newWellKnown[T any](maxAge time.Duration, upstreams *upstream.Cache[T]) wel
 	}
 }
 
-// theirs returns the upstream's file, or nil if it is not merged. It also returns the previous
-// file, or nil, and the Cache-Control of the answer.
+// theirs returns the upstream's file, or nil if it is not merged. before is the upstream's previous file, or nil.
+// cacheControl is for the answer.
 func (f *wellKnown[T]) theirs(q *request) (theirs, before *T, cacheControl string) {
 	if f.upstreams == nil || q.Method != http.MethodGet && q.Method != http.MethodHead {
 		return nil, nil, f.cacheControl
@@ -73,7 +73,7 @@ func (q *request) serveRobots() {
 	answer := q.robotsAnswer()
 	merged, settled := q.snapshot.Site.Robots.Serve(q.w, q.Request, answer)
 	if q.form = activity.Form(answer.Scheme, merged); !settled {
-		answer = robotsserve.Answer{Scheme: answer.Scheme} // nothing waits for the merge again
+		answer = robotsserve.Answer{Scheme: answer.Scheme} // other requests need not wait for this merge
 	}
 	if q.decision == nil || q.Method != http.MethodGet {
 		return
@@ -105,7 +105,7 @@ func (q *request) robotsAnswer() robotsserve.Answer {
 	return a
 }
 
-// serveDocument answers if the request is for the document of a channel that the policy has, and reports whether it did.
+// serveDocument answers a request for a rights document of the policy, and reports whether it did.
 func (q *request) serveDocument() bool {
 	ch := q.snapshot.Site.ChannelAt(&q.target)
 	if ch == nil {
@@ -115,7 +115,7 @@ func (q *request) serveDocument() bool {
 	if doc == nil {
 		return false
 	}
-	if q.check != nil { // the other server requests it from here
+	if q.check != nil { // the other server fetches documents from here
 		_ = q.next.ServeHTTP(q.w, q.Request)
 		return true
 	}
@@ -125,7 +125,8 @@ func (q *request) serveDocument() bool {
 	return true
 }
 
-// documentOf returns the policy's document of a channel, merged with the upstream's; nil if the policy has none.
+// documentOf returns the policy's document for a channel, merged with the upstream's document. It returns nil if
+// the policy has none.
 func (q *request) documentOf(ch *channels.Channel) (*rights.Document, string) {
 	doc := q.snapshot.Site.Document(ch, q.Host)
 	if doc == nil {
@@ -141,7 +142,7 @@ func (q *request) documentOf(ch *channels.Channel) (*rights.Document, string) {
 		q.h.Logger.Warn("the upstream's "+ch.File.Name+" is invalid", zap.String("host", q.Host), zap.Strings("notes", notes))
 	}
 	if stricter {
-		q.h.Logger.Warn("locations of the upstream's "+ch.File.Name+" cross the policy's paths in too many ways; exceptions from what either reserves are left out", zap.String("host", q.Host))
+		q.h.Logger.Warn("locations of the upstream's "+ch.File.Name+" overlap the policy's paths in too many ways; the merged file leaves out exceptions from reserved paths", zap.String("host", q.Host))
 	}
 	return both, cacheControl
 }

@@ -214,10 +214,10 @@ func TestDecideRefusesOthers(t *testing.T) {
 	for _, c := range []struct{ style, fields, want string }{
 		{"nginx", "", "X-Original-Uri is missing"},
 		{"nginx", "X-Original-Uri: /", "X-Original-Method is missing"},
-		{"nginx", "X-Original-Uri: /, X-Original-Uri: /a, X-Original-Method: GET", "X-Original-Uri is there twice"},
+		{"nginx", "X-Original-Uri: /, X-Original-Uri: /a, X-Original-Method: GET", "X-Original-Uri occurs twice"},
 		{"forward", "X-Forwarded-Uri: /, X-Forwarded-Method: GET", "X-Forwarded-Host is missing"},
 		{"forward", "X-Original-Uri: /, X-Original-Method: GET", "X-Forwarded-Uri is missing"},
-		{"untrusted", "X-Forwarded-Uri: /, X-Forwarded-Method: GET, X-Forwarded-Host: www.example.com", "the server that asks is not among the trusted proxies"},
+		{"untrusted", "X-Forwarded-Uri: /, X-Forwarded-Method: GET, X-Forwarded-Host: www.example.com", "the asking server is not a trusted proxy"},
 	} {
 		t.Run(c.style+" "+c.fields, func(t *testing.T) {
 			s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)
@@ -239,7 +239,7 @@ func TestDecideRefusesOthers(t *testing.T) {
 			if r := s.get("/decide", header...); r.StatusCode != 403 {
 				t.Errorf("%s %s", r.Status, r.body)
 			}
-			if lines := s.lines("log", "not deciding for another server", 1); len(lines) != 1 || !strings.HasPrefix(fmt.Sprint(lines[0]["error"]), c.want) {
+			if lines := s.lines("log", "rejected a question from another server", 1); len(lines) != 1 || !strings.HasPrefix(fmt.Sprint(lines[0]["error"]), c.want) {
 				t.Errorf("logged %v, want %s", lines, c.want)
 			}
 		})

@@ -84,10 +84,10 @@ func TestStarts(t *testing.T) {
 		invalid  string // what caddy validate says
 	}{
 		{"none", false, 200, "", ""},
-		{"missing", false, 299, "", "nothing is published at"},
-		{"missing", true, 200, "nothing is published at", "nothing is published at"},
-		{"absent", false, 299, "", "nothing is published at"},
-		{"absent", true, 200, "nothing is published at", "nothing is published at"},
+		{"missing", false, 299, "", "no policy is published at"},
+		{"missing", true, 200, "no policy is published at", "no policy is published at"},
+		{"absent", false, 299, "", "no policy is published at"},
+		{"absent", true, 200, "no policy is published at", "no policy is published at"},
 		{"unreadable", false, 503, "permission denied", "permission denied"},
 		{"unreadable", true, 200, "permission denied", "permission denied"},
 		{"empty", false, 503, "the file is empty", "the file is empty"},
@@ -194,7 +194,7 @@ func (s *reloading) alerts(robots int, problem string) {
 			s.t.Errorf("%+v", status)
 		}
 	case robots == 503 && len(status.Without) == 1 && status.Without[0].State == "unavailable":
-		message, shown = "policy not loaded; until there is one, robots.txt is answered with 503", status.Without[0].Error
+		message, shown = "policy not loaded; until it is, requests for robots.txt get status 503", status.Without[0].Error
 	case robots == 200 && len(status.Policies) == 1:
 		message, shown = "policy not reloaded; the last good version stays", status.Policies[0].Error
 	default:

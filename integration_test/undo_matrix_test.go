@@ -238,7 +238,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	if !unlimited {
 		m.says(out.body, "Search engines lose 20 requests")
 	}
-	if len(m.log("an undo is served, and it has a cost")) != 1 {
+	if len(m.log("the policy was undone, and search engines lose something by it")) != 1 {
 		t.Error("no alert")
 	}
 	// A second one returns to the text that was undone, and asks.
@@ -323,7 +323,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 	}
 	out := m.puts("before", true)
 	m.says(out, `"applied"`)
-	if len(m.log("an undo is served, and it has a cost")) != 1 || m.policies().Policies[0].UndoCost == "" {
+	if len(m.log("the policy was undone, and search engines lose something by it")) != 1 || m.policies().Policies[0].UndoCost == "" {
 		m.t.Error("no alert")
 	}
 	m.puts("mistake", true) // which is the text that was served directly before, too

@@ -29,37 +29,58 @@
 //
 // # Which elements
 //
-// The package changes responses to GET and HEAD with status 200 whose type is text/html or application/xhtml+xml,
-// or is missing where net/http would find HTML. The encoding must be based on ASCII and the content coding known.
-// Responses with Content-Range, Cache-Control: no-transform or Incremental: ?1 are not changed. The page must show
-// that it is not a fragment (Options.Fragments). The response to HEAD has the header of a changed page, without
-// Content-Length.
+// A page's robots elements are those with name="robots", with the product token of a crawler that reads such
+// elements (NewSet), or with name="yandex". Two common mistakes, which crawlers ignore, are recognized and replaced
+// by a valid element:
+//
+//   - property="robots" in place of name="robots";
+//   - http-equiv="X-Robots-Tag". Its content may name one crawler, as in "googlebot: noindex".
+//
+// An element for one crawler need not repeat the rules for everyone, because crawlers combine both. If it permits
+// something that the rules for everyone deny, it is changed to deny it, because some engines let a permission win.
+// If the value of an element cannot be read, the element stays next to the policy's. An element that also declares
+// the encoding keeps that declaration.
+//
+// Elements without a known rule, elements of another XML namespace, and elements in the body, text, comments,
+// noscript and templates are not changed. Nor is any other byte of the page.
+//
+// # Which pages
+//
+// The package changes responses to GET and HEAD with status 200 and the type text/html or application/xhtml+xml. If
+// a response has no type, net/http's detection of HTML decides. The encoding must be based on ASCII, and the content
+// coding must be known. Responses with Content-Range, Cache-Control: no-transform or Incremental: ?1 are not
+// changed, and neither are fragments of pages (Options.Fragments). The response to HEAD has the header of a changed
+// page, without Content-Length.
 //
 // # Streaming
 //
-// The header and the page's bytes are held until the head's end is known, usually within the first Write, up to
-// Options.MaxHead bytes. Elements further down a longer head stay (readers add them to ours; so they do in mode
-// Replace), and a page whose head has not begun by then is not changed. A flush inside the head waits; one after
-// </head> does not, so that elements between </head> and <body> are not seen then.
+// The writer holds the header and the page's bytes until it has found the end of the head, usually within the first
+// Write. It holds at most Options.MaxHead bytes. If the head is longer, elements after these bytes are not changed,
+// even in mode Replace; crawlers combine them with the new ones. If the head has not begun within these bytes, the
+// page is not changed. A flush inside the head waits until the head ends. A flush after </head> does not wait, so
+// elements between </head> and <body> are not changed then.
 //
 // # Content codings
 //
-// A page in gzip, deflate, zstd or br stays in that coding, without Content-Length. A page that does not change
-// passes as it arrived, and so does a body that its coding cannot decode. Streams of gzip and deflate are edited
-// (package deflateedit), and a broken body stays as broken as it was. If the head continues in a further member of
-// gzip, that member is not merged, because clients differ on whether it belongs to the page. zstd and br are held
-// as a whole, unpacked and packed again at the fastest level. They pass unchanged if they are damaged, followed by
-// other bytes, or longer than 2 MiB. The memory for all pages, including their unpacked text, is bounded. While it
-// is in use, further pages are not changed.
+// A page in gzip, deflate, zstd or br stays in that coding, and loses its Content-Length. A page that needs no
+// change is sent as it arrived, and so is a body that cannot be unpacked.
+//
+// Streams of gzip and deflate are edited in place (package deflateedit). A broken stream stays broken at the same
+// place. If the head continues in another member of gzip, the elements there are not changed, because clients differ
+// on whether that member belongs to the page.
+//
+// Pages in zstd and br are held as a whole, unpacked, and packed again at the fastest level. They are sent unchanged
+// if they are damaged, followed by other bytes, or longer than 2 MiB. The memory for all pages, including their
+// unpacked text, is bounded. While all of it is in use, further pages are not changed.
 //
 // # How the head is found
 //
-// The scan follows the HTML standard's tree construction with scripting; the tests compare it with x/net/html.
-// Parsers without scripting also find the inserted elements in the head. The scan ends the head early in a template
-// at plaintext, and at nested templates. It also does so at some texts behind svg, math, select or col, and at a
-// numeric character reference of more than 64 bytes. A page that ends inside a tag or comment before its head began
-// is not changed. XHTML is read as XML: it gets a head if it has none, and is not changed with an internal DTD
-// subset or a prefixed html or head.
+// The scan follows the HTML standard's tree construction with scripting enabled. The tests compare it with
+// x/net/html. The added elements are in the head for parsers without scripting, too. The scan treats some rare
+// markup as the end of the head: plaintext and nested templates in a template, some texts after svg, math, select or
+// col in a template, and a numeric character reference of more than 64 bytes. A page that ends inside a tag or
+// comment before its head began is not changed. XHTML is read as XML: a page without a head gets one. An XHTML page
+// with an internal DTD subset, or a namespace prefix on html or head, is not changed.
 package metainject
 
 import (
@@ -70,7 +91,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// yandex is a name that an engine documents, although no crawler has it
+// yandex is the name of a meta tag that the engine documents. No crawler has this product token
 // (https://yandex.com/support/webmaster/controlling-robot/meta-robots.html).
 const yandex = "yandex"
 

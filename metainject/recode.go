@@ -14,42 +14,45 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Pages in zstd and br are held, unpacked, changed and packed as a whole. While they take recodingBudget
-// bytes, further ones pass as they are. That counts what they unpack to, what unpacking takes, and what a slow
-// client has not yet read. Few arrive, because gzip is asked for first (narrowCodings).
+// Pages in zstd and br are held, unpacked, changed and packed as a whole. recoding counts the bytes that this
+// takes: the unpacked text, the unpackers' memory, and what slow clients have not read yet. When it reaches
+// recodingBudget, further such pages are sent unchanged. They are rare, because the handler is asked for gzip
+// (narrowCodings).
 //
-// Only the head of other pages is held. While slow heads take headsBudget bytes, further ones are changed as
-// far as they have been seen.
+// Of other pages only the head is held. heads counts these bytes. When it reaches headsBudget, no more is held, and
+// further pages are changed only as far as they have arrived.
 var recoding, heads atomic.Int64
 
 const (
 	recodingBudget = 40 << 20
 	headsBudget    = 64 << 20
-	// editorCost is the memory of an editor, which a page in gzip or deflate has.
+	// editorCost is the memory that the editor of a page in gzip or deflate takes.
 	editorCost = 64 << 10
-	// maxPacked and maxText limit the length of pages that are changed.
+	// maxPacked and maxText limit the length of zstd and br pages that are changed.
 	maxPacked = 2 << 20
 	maxText   = 16 << 20
-	// The text may have bombBase bytes, and bombRatio for each byte of the body. No
-	// page comes near that; it bounds the work that a few bytes can cause.
+	// The unpacked text may have bombBase bytes, plus bombRatio bytes for each byte of the body. Ordinary pages
+	// stay far below this limit. It bounds the work that a small body can cause.
 	bombBase  = 1 << 20
 	bombRatio = 1024
-	// coderCost is the memory of an unpacker and a packer, without the window. In br each code table takes
-	// treeCost; three kinds of block have at most 256 of them, and one takes at least 12 bits of the body.
+	// coderCost is the memory of an unpacker and a packer, without the window. In br each code table takes treeCost
+	// more. There are at most 256 tables for each of three kinds of block, and a table takes at least 12 bits of
+	// the body.
 	coderCost = 1 << 20
 	treeCost  = 4320
 	maxTrees  = 3 * 256
-	// maxUnpacking is the number of pages that are unpacked at once, on as many processors.
+	// maxUnpacking is the maximum number of pages that are unpacked at the same time.
 	maxUnpacking = 4
-	// textStep is by how much the room for text grows at least.
+	// textStep is the smallest number of bytes by which the buffer for text grows.
 	textStep = 64 << 10
 	// maxWindow is the largest window that zstd in HTTP may ask a reader to have (RFC 9659).
 	maxWindow = 8 << 20
-	// minWindow is the smallest that zstd knows, and maxPooledWindow the largest of an unpacker that is kept.
+	// minWindow is the smallest window that zstd allows. maxPooledWindow is the largest window of an unpacker that
+	// is kept for reuse.
 	minWindow       = 1 << 10
-	windowByte      = 5 // behind the magic number and a byte of flags
+	windowByte      = 5 // after the magic number and a byte of flags
 	maxPooledWindow = 4 << 20
-	// packWindow keeps the memory of a packer low.
+	// packWindow limits the memory of a packer.
 	packWindow  = 64 << 10
 	packBits    = 16 // the same for br
 	brotliLevel = 1
@@ -69,10 +72,10 @@ type packer interface {
 
 var unpackers = map[coding]*sync.Pool{
 	zstdCoding: {New: func() any {
-		// Without concurrency it decodes in the goroutine that reads from it.
+		// Without concurrency the decoder works in the goroutine that reads from it.
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			panic(err) // constant options
+			panic(err) // cannot happen: the options are constant
 		}
 		return d
 	}},
@@ -93,7 +96,7 @@ var packers = map[coding]*sync.Pool{
 	}},
 }
 
-// gather holds the next bytes of a page in zstd or br, or passes it as it is if there is no memory.
+// gather stores the next bytes of a page in zstd or br. If no memory is left, it sends the page unchanged.
 func (rw *ResponseWriter) gather(b []byte) (int, error) {
 	p := rw.page
 	if len(p.raw)+len(b) <= maxPacked && p.reserve(len(b)) {
@@ -108,7 +111,7 @@ func (rw *ResponseWriter) gather(b []byte) (int, error) {
 	return rw.w.Write(b)
 }
 
-// sendWhole sends a page in zstd or br, changed if that can be.
+// sendWhole sends a page in zstd or br, changed if possible.
 func (rw *ResponseWriter) sendWhole() error {
 	out, full := rw.recode()
 	rw.checkHead(full)
@@ -117,12 +120,12 @@ func (rw *ResponseWriter) sendWhole() error {
 	return rw.flushed(err)
 }
 
-// unpacking bounds how many pages are unpacked at once. It is held for work of the processor only, so that waiting
-// for it takes no longer than sharing the processors does.
+// unpacking bounds the number of pages that are unpacked at the same time. A page occupies a place only while the
+// processor works on it, never while it waits for a client.
 var unpacking = make(chan struct{}, min(maxUnpacking, runtime.GOMAXPROCS(0)))
 
-// recode returns what is sent for a held page, and whether its head may fill the buffer. It lets go of all memory but
-// that and small buffers.
+// recode returns the bytes to send for a held page. It also reports whether the head may be longer than the buffer.
+// It releases all memory except these bytes and small buffers.
 func (rw *ResponseWriter) recode() (out []byte, full bool) {
 	p := rw.page
 	out = p.raw
@@ -148,11 +151,11 @@ func (rw *ResponseWriter) recode() (out []byte, full bool) {
 	return out, full
 }
 
-// unpack puts the text of a page in zstd or br into held. It returns false for a page that must pass as it is:
-// damaged, cut short, followed by something else, or too long, or if there is no memory.
+// unpack unpacks a page in zstd or br into held. It returns false for a page that must be sent unchanged: the body
+// is damaged, cut short, followed by other bytes or too long, or no memory is left.
 func (p *page) unpack() bool {
 	limit := min(maxText, bombBase+bombRatio*len(p.raw))
-	at, narrow, window := narrowed(p.coding, p.raw, bits.Len(uint(limit+16))) // br cannot reach the last 16 bytes of its window
+	at, narrow, window := narrowed(p.coding, p.raw, bits.Len(uint(limit+16))) // +16: br cannot use the last 16 bytes of its window
 	if window == 0 {
 		return false
 	}
@@ -168,7 +171,7 @@ func (p *page) unpack() bool {
 	}
 	u := unpackers[p.coding].Get().(unpacker)
 	var err error
-	if d, ok := u.(*zstd.Decoder); ok { // a further frame may ask for more
+	if d, ok := u.(*zstd.Decoder); ok { // another frame may need a larger window
 		err = d.ResetWithOptions(bytes.NewReader(p.raw), zstd.WithDecoderMaxWindow(uint64(window)))
 	} else {
 		err = u.Reset(bytes.NewReader(p.raw))
@@ -182,13 +185,13 @@ func (p *page) unpack() bool {
 		p.held = p.held[:len(p.held)+n]
 	}
 	if window <= maxPooledWindow {
-		_ = u.Reset(nil) // it only drops the reader
+		_ = u.Reset(nil) // drops the reader; cannot fail
 		unpackers[p.coding].Put(u)
 	}
 	return err == io.EOF && len(p.held) <= limit
 }
 
-// grow makes room for more text. While it is copied, it is there twice.
+// grow enlarges the buffer for text. While the text is copied, both buffers exist and are counted.
 func (p *page) grow() bool {
 	had := cap(p.held)
 	more := max(textStep, had)
@@ -200,10 +203,10 @@ func (p *page) grow() bool {
 	return true
 }
 
-// narrowed returns the window of a body, which is the memory that unpacking needs for text that may be repeated, or 0
-// if raw is not a compressed body. One byte of the body declares the window (RFC 7932 section 9.1, RFC 8878 section
-// 3.1.1.1). narrowed returns that byte with its place, changed so that the window is no larger than a text of the
-// given bits needs. A text of that length unpacks to the same bytes.
+// narrowed returns the size of the window that a body declares, or 0 if raw is not a compressed body. The window is
+// the memory that unpacking needs for repeated text, and a single byte of the body declares it (RFC 7932 section
+// 9.1, RFC 8878 section 3.1.1.1). narrowed also returns the place of that byte, and its value for a smaller window
+// that is large enough for a text whose length has need bits. Such a text unpacks to the same bytes.
 func narrowed(c coding, raw []byte, need int) (at int, narrow byte, window int) {
 	first := raw[0]
 	if c == brotliCoding {
@@ -261,8 +264,8 @@ func (p *page) reserve(n int) bool {
 	return true
 }
 
-// hold reserves memory for a page's buffers. Without, no more is held, and the page gets no entity tag, which
-// would be of the page as it is otherwise.
+// hold reserves memory for a page's buffers. If it returns false, no more bytes are held, and the page gets no
+// entity tag, because it differs from the page that is sent otherwise.
 func (p *page) hold() bool {
 	n := len(p.raw) + len(p.held) - p.reserved
 	if p.editor != nil {

@@ -20,32 +20,33 @@ const DefaultMaxHead = 128 << 10
 // MostMaxHead is the largest value that Options.MaxHead may have.
 const MostMaxHead = 16 << 20
 
-// A HeaderHook may change the header of every response, once, just before it is sent. The status is final;
-// there is no call for 101 and hijacked connections. If the handler wrote nothing the status is 200.
+// A HeaderHook may change the header of every response. It is called once, just before the header is sent, with the
+// final status (200 if the handler wrote nothing). It is not called for status 101 and hijacked connections.
 type HeaderHook interface {
 	OnHeader(status int, h http.Header)
 }
 
 // Options control one response. The zero value leaves the response unchanged.
 type Options struct {
-	// Set is the elements for the page. If it is nil or empty, no body is looked at.
+	// Set holds the elements for the page. If it is nil or empty, the body is not examined.
 	Set *Set
-	// Mode tells what to do with elements that the page has already.
+	// Mode decides how these elements are combined with those that the page already has.
 	Mode Mode
-	// ETagSuffix is appended to the entity tag of a page, before a mark for the elements and the mode.
-	// It should identify the policy, such as "-rp" and a hash, in characters of RFC 9110 section 8.8.3.
-	// If it is empty, changed pages have no entity tag.
+	// ETagSuffix is appended to a page's entity tag, followed by a mark for the elements and the mode. It should
+	// identify the policy, for example as "-rp" and a hash. It must consist of characters that RFC 9110 section
+	// 8.8.3 allows. If it is empty, changed pages have no entity tag.
 	ETagSuffix string
-	// MaxHead bounds the bytes of a page, and of its gzip or deflate stream, that are held while its head
-	// is looked for; 0 means DefaultMaxHead. A longer head is changed as far as it has been seen.
+	// MaxHead is the number of bytes of a page, and of its gzip or deflate stream, that are held while the writer
+	// looks for the end of the head. 0 means DefaultMaxHead. If the head is longer, only these bytes are changed.
 	MaxHead int
-	// Fragments also makes HTML without a DOCTYPE, html, head, body or meta tag a page. By default such
-	// HTML is treated as a part that a script or a template puts into another page.
+	// Fragments makes the writer change HTML without a DOCTYPE, html, head, body or meta tag as well. By default
+	// the writer takes such HTML for a fragment that a script or template inserts into another page, and does not
+	// change it.
 	Fragments bool
-	// Header is called with the header; it may be nil.
+	// Header is called with the response's header before it is sent. It may be nil.
 	Header HeaderHook
-	// LongHead is called when a head is longer than MaxHead, so that elements further down are not
-	// merged; it may be nil.
+	// LongHead is called when a head is longer than MaxHead, so that elements after MaxHead bytes are not merged.
+	// It may be nil.
 	LongHead func(*http.Request)
 }
 
@@ -53,49 +54,50 @@ type phase uint8
 
 const (
 	phaseOpen  phase = iota // no final header yet
-	phaseHeld               // set, but held back until the head is known
-	phasePass               // sent; the body passes as it is
-	phaseCoded              // sent; the body goes through the page's editor
-	phaseDrop               // sent, for HEAD; net/http must not count the body
+	phaseHeld               // the handler set the header, which waits until the head is known
+	phasePass               // the header was sent, and the body is not changed
+	phaseCoded              // the header was sent, and the body goes through the page's editor
+	phaseDrop               // HEAD: the header was sent, and net/http must not count the body
 	phaseOver
 )
 
-// A ResponseWriter changes the robots meta tags of the page written through it, and calls the
-// HeaderHook. Everything else passes, with ReadFrom and so sendfile. It is not safe for concurrent use.
+// A ResponseWriter changes the robots meta tags of the page that is written through it, and calls the HeaderHook.
+// It passes everything else through, including ReadFrom, and therefore sendfile. It is not safe for concurrent use.
 type ResponseWriter struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	o      Options
 	phase  phase
-	active bool // the body may be changed
+	active bool // changing the body is still possible
 	hooked bool
-	sent   bool // the final header
+	sent   bool // the final header was sent
 	isPage bool // the body may have been changed
 	edited bool // the body is not the handler's
-	trails bool // and its header announces trailers
+	trails bool // the header announces trailers
 	status int
 	later  http.Header // trailers that were set while the header was held
-	page   *page       // while held
-	// accepted is the client's Accept-Encoding, while it is narrowed.
+	page   *page       // nil unless bytes are held
+	// accepted is the client's Accept-Encoding while the request has a narrowed one.
 	accepted string
 }
 
-// A page is the state of a response while its head is looked for, and in a coding while it is changed. A held
-// header is copied: what the handler sets after WriteHeader is for trailers.
+// A page is the state of a response while the writer looks for the end of the head and, if the body has a content
+// coding, while it is changed. A held header is copied, because fields that the handler sets after WriteHeader are
+// trailers.
 type page struct {
 	scan     headscan.Scanner
 	edits    []edit
 	array    [4]edit
 	held     []byte
 	buf      [4 << 10]byte // for ReadFrom and WriteString
-	header   http.Header   // as it was at WriteHeader, once it was copied
-	sniff    bool          // there is no Content-Type: the first bytes decide
-	flush    bool          // the handler has flushed what is held
+	header   http.Header   // copy of the header at WriteHeader
+	sniff    bool          // without Content-Type the first bytes decide
+	flush    bool          // the handler flushed while bytes were held
 	coding   coding
-	raw      []byte // a body in a content coding as it arrived; held has its text
+	raw      []byte // a coded body as it arrived; held has its text
 	editor   *deflateedit.Editor
 	reserved int  // bytes of memory, in recoding or heads
-	busy     bool // there were no more
+	busy     bool // no memory was left
 }
 
 var (
@@ -104,8 +106,8 @@ var (
 	editors = sync.Pool{New: func() any { return new(deflateedit.Editor) }}
 )
 
-// Wrap returns a writer for the response to r. Call the handler with Request's request, then Close with its
-// error, and finally Release, also after a panic.
+// Wrap returns a writer for the response to r. Call the handler with the result of Request, then call Close with
+// the handler's error. Finally, call Release, even after a panic.
 func Wrap(w http.ResponseWriter, r *http.Request, o Options) *ResponseWriter {
 	rw := writers.Get().(*ResponseWriter)
 	if o.MaxHead <= 0 {
@@ -117,7 +119,7 @@ func Wrap(w http.ResponseWriter, r *http.Request, o Options) *ResponseWriter {
 	return rw
 }
 
-// Release returns the writer to its pool and drops what was held. It must not be used afterwards.
+// Release returns the writer to its pool and discards held bytes. The writer must not be used afterwards.
 func (rw *ResponseWriter) Release() {
 	rw.restoreCodings()
 	rw.dropPage()
@@ -133,7 +135,7 @@ func (rw *ResponseWriter) dropPage() {
 	rw.page = nil
 	p.unreserve()
 	if p.editor != nil {
-		p.editor.Reset(false) // lets go of what it holds
+		p.editor.Reset(false) // releases its buffers
 		editors.Put(p.editor)
 	}
 	p.editor = nil
@@ -154,7 +156,8 @@ func (rw *ResponseWriter) Header() http.Header { return rw.w.Header() }
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (rw *ResponseWriter) Unwrap() http.ResponseWriter { return rw.w }
 
-// WriteHeader passes 1xx at once. A page's final header is held until its head is known; a second is ignored.
+// WriteHeader sends a status of 1xx immediately. It holds a page's final header until the end of the head is known.
+// It ignores a second final status.
 func (rw *ResponseWriter) WriteHeader(status int) {
 	if rw.phase != phaseOpen {
 		return
@@ -174,7 +177,8 @@ func (rw *ResponseWriter) WriteHeader(status int) {
 	}
 }
 
-// commit sends the header. page means that the page may have been changed, changed that it was, by delta bytes.
+// commit sends the header. page means that the body may have been changed. changed means that it was changed, by
+// delta bytes.
 func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 	h := rw.w.Header()
 	var later http.Header
@@ -187,7 +191,7 @@ func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 	if page {
 		rw.changeHeader(h, delta, changed)
 		if p := rw.page; p != nil && p.busy {
-			delete(h, "Etag") // it would be another page's
+			delete(h, "Etag") // it would identify another page
 		}
 		rw.isPage, rw.trails = true, len(h["Trailer"]) > 0
 	}
@@ -198,7 +202,7 @@ func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 		rw.phase = phaseDrop
 	}
 	rw.w.WriteHeader(rw.status)
-	for k, v := range later { // what the handler has set since is for trailers
+	for k, v := range later { // fields set after WriteHeader are trailers
 		if _, before := rw.page.header[k]; !before {
 			if rw.later == nil {
 				rw.later = make(http.Header)
@@ -218,7 +222,7 @@ func (rw *ResponseWriter) hook(h http.Header) {
 	}
 }
 
-// Write holds the bytes of a page until its head is known.
+// Write writes the next bytes of the body. It holds the bytes of a page until the end of the head is known.
 func (rw *ResponseWriter) Write(b []byte) (int, error) {
 	if rw.phase == phasePass {
 		return rw.w.Write(b)
@@ -238,7 +242,7 @@ func (rw *ResponseWriter) Write(b []byte) (int, error) {
 	return rw.w.Write(b)
 }
 
-// WriteString is Write for a string.
+// WriteString is like Write for a string.
 func (rw *ResponseWriter) WriteString(s string) (n int, err error) {
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
@@ -256,7 +260,7 @@ func (rw *ResponseWriter) WriteString(s string) (n int, err error) {
 	return n + k, err
 }
 
-// ReadFrom copies from r, and lets the underlying writer do so, perhaps by sendfile, where it can.
+// ReadFrom copies from r. Where possible it leaves this to the underlying writer, which may use sendfile.
 func (rw *ResponseWriter) ReadFrom(r io.Reader) (n int64, err error) {
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
@@ -284,7 +288,7 @@ func (rw *ResponseWriter) ReadFrom(r io.Reader) (n int64, err error) {
 	return n + k, err
 }
 
-// Hijack takes over the connection, as http.Hijacker.
+// Hijack takes over the connection. It implements http.Hijacker.
 func (rw *ResponseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, b, err := http.NewResponseController(rw.w).Hijack()
 	if err == nil {
@@ -301,8 +305,8 @@ func (rw *ResponseWriter) Push(target string, o *http.PushOptions) error {
 	return http.ErrNotSupported
 }
 
-// Close ends the response. If err, the handler's, is not nil, what is held is dropped, so that the caller can
-// send another response if Committed is false. It returns errors of writing, never err.
+// Close ends the response. If the handler failed, err is its error: Close then discards held bytes, so that the
+// caller can send another response if Committed is false. Close returns errors of writing, but never err.
 func (rw *ResponseWriter) Close(err error) error {
 	defer func() { rw.phase = phaseOver }()
 	rw.restoreCodings()
@@ -328,7 +332,7 @@ func (rw *ResponseWriter) Close(err error) error {
 	if rw.phase == phaseCoded && err == nil {
 		err = rw.page.editor.Close()
 	}
-	for k, v := range rw.later { // the writer below may have sent the header only with the body
+	for k, v := range rw.later { // the underlying writer may send the header only with the body
 		if h := rw.w.Header(); h[k] == nil {
 			h[k] = v
 		}
@@ -339,5 +343,5 @@ func (rw *ResponseWriter) Close(err error) error {
 	return err
 }
 
-// Committed reports whether a final header has been sent, or the connection hijacked.
+// Committed reports whether a final header was sent or the connection was hijacked.
 func (rw *ResponseWriter) Committed() bool { return rw.sent }

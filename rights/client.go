@@ -10,32 +10,32 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Client is a kind of client that asks about rights: one class of crawlers that name a purpose or none.
+// Client stands for the crawlers of one class that state one purpose, or none. It answers questions about rights.
 type Client struct {
 	Policy  *policy.Policy
 	Class   *policy.Class
 	Purpose string // in lower case, or ""
 
 	query policy.Query
-	all   func() []policy.Applied // see statements
+	all   func() []policy.Applied // returns the statements, computed once
 }
 
-// NewClient returns a verified client of a class. purpose is in lower case, or "".
+// NewClient returns the Client for verified crawlers of a class. purpose must be in lower case, or "" for none.
 func NewClient(p *policy.Policy, c *policy.Class, host, purpose string) *Client {
 	client := &Client{Policy: p, Class: c, Purpose: purpose, query: c.Query(host, policy.Other, purpose)}
 	client.all = sync.OnceValue(client.statements)
 	return client
 }
 
-// At returns the decision about paths that match a pattern and, among the policy's patterns, only the ones
-// that cover it.
+// At returns the decision about a usage on paths that match the pattern at. Of the policy's patterns, only those
+// apply that cover all these paths.
 func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	q := c.query
 	q.Usage = u
 	return c.Policy.DecideAt(q, at)
 }
 
-// Statements lists what the policy states about a usage or, after that, about Other.
+// Statements lists what the policy states about a usage. The statements about Other follow.
 func (c *Client) Statements(u policy.Usage) []policy.Applied {
 	all := append(c.Policy.Statements(c.Class, u, c.Purpose), c.Policy.Statements(c.Class, policy.Other, c.Purpose)...)
 	return slices.DeleteFunc(all, func(a policy.Applied) bool { return !a.Rule.Identity.MetBy(c.query.Identity) })
@@ -49,7 +49,8 @@ func (c *Client) statements() (all []policy.Applied) {
 	return all
 }
 
-// Strictest returns the verdict about a usage for all paths: Disallowed if some path is, Allowed if all are.
+// Strictest returns one verdict about a usage for all paths. It is Disallowed if any path is disallowed, and
+// Allowed if every path is allowed.
 func (c *Client) Strictest(u policy.Usage) policy.Verdict {
 	verdict := policy.Unstated
 	if c.At(u, pathpattern.All).Verdict == policy.Allowed {
@@ -65,7 +66,7 @@ func (c *Client) Strictest(u policy.Usage) policy.Verdict {
 	return verdict
 }
 
-// Preferences is At about the usages of policy.RightsUsages.
+// Preferences returns the results of At for the usages of policy.RightsUsages.
 func (c *Client) Preferences(at pathpattern.Pattern) (p Preferences) {
 	for i, u := range policyUsages {
 		p[i] = c.At(u, at)

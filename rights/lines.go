@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// Lines returns what a client's group in robots.txt states in a vocabulary, with the problems of saying it.
+// Lines returns the lines of a vocabulary for a client's group in robots.txt. It also returns the problems if lines
+// cannot say exactly what the policy states.
 func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 	if f.Crossing != "" {
 		return f.byPath(c)
@@ -22,10 +23,11 @@ func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 	return []policy.Line{f.everywhere(c, text)}, nil
 }
 
-// StrictLine returns the value of one line for every path. It disallows each usage that is disallowed for any path. It is "" if there is none.
+// StrictLine returns the value of a single line for all paths, or "" if nothing is disallowed. It disallows each
+// usage that is disallowed on any path.
 func (f *Vocabulary) StrictLine(c *Client) string { return f.Text(c.strictest().Restrictions(), "") }
 
-// everywhere is a line for every path.
+// everywhere returns a line that applies to all paths.
 func (f *Vocabulary) everywhere(c *Client, text string) policy.Line {
 	l := policy.NewLine(f.Field, pathpattern.All, text)
 	if all := c.all(); len(all) > 0 {
@@ -76,7 +78,8 @@ func (f *Vocabulary) byPath(c *Client) ([]policy.Line, []policy.Problem) {
 	return lines, nil
 }
 
-// strictest says no to what is disallowed for any path, and yes to what is allowed for all.
+// strictest returns one verdict for each usage: disallowed if any path is disallowed, allowed if every path is
+// allowed.
 func (c *Client) strictest() (verdicts Verdicts) {
 	for i, u := range policyUsages {
 		verdicts[i] = c.Strictest(u)

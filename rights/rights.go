@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights says what a policy states about the use of content by AI and search, for channels that carry rights.
-// Its usages come from the AIPREF vocabulary: train-ai, ai-use and search.
+// Package rights answers what a policy states about the use of content by AI and search. Channels that publish
+// rights ask it. Its usages come from the AIPREF vocabulary: train-ai, ai-use and search.
 //
-// Client answers for channels that address one crawler (the groups of robots.txt), View for those that address everyone
-// (documents, usage tokens, control tokens). These cannot exempt a crawler: what is disallowed for any crawler, purpose
-// or identity is disallowed there.
+// Client answers for channels that can address one crawler, such as the groups of robots.txt. View answers for
+// channels that address everyone, such as documents, usage tokens and control tokens. These channels cannot exempt
+// a crawler. So a View disallows a usage if it is disallowed for any crawler, purpose or identity.
 package rights
 
 import (
@@ -20,12 +20,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Document is a channel's file. It does not change and may be shared.
+// Document is a file that a channel publishes. It does not change and may be shared.
 type Document struct {
 	Body   []byte
 	ETag   string // strong (RFC 9110 section 8.8.3)
 	Type   string // media type
-	Source any    // what a channel writes it from, to merge it with a site's own; or nil
+	Source any    // the channel's data behind the file, for merging; or nil
 }
 
 func NewDocument(body []byte, mediaType string) *Document {
@@ -33,18 +33,19 @@ func NewDocument(body []byte, mediaType string) *Document {
 	return &Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, Type: mediaType}
 }
 
-// SiteDocument is a site's own document of a channel.
+// SiteDocument is a document that the site itself serves for a channel.
 type SiteDocument interface {
-	// MergeInto returns the stricter of ours and the site's. exact is false if it is stricter than both.
+	// MergeInto returns the stricter combination of our document and the site's. exact is false if the result is
+	// stricter than necessary.
 	MergeInto(ours *Document) (both *Document, exact bool)
 }
 
-// Declared holds the fields of a response and the meta tags that a channel has for a page. It does not change.
+// Declared holds the header fields and meta tags of a channel for a page. It does not change.
 type Declared interface {
-	// Apply merges the fields with what the header of a response already says.
+	// Apply merges the fields into the header of a response.
 	Apply(http.Header)
 	Tags() []Tag
-	// Restricts reports whether it restricts anything.
+	// Restricts reports whether the fields or tags restrict any usage.
 	Restricts() bool
 	String() string
 }
@@ -52,12 +53,12 @@ type Declared interface {
 // Tag is a meta tag.
 type Tag struct {
 	Name, Content string
-	// Merge returns the content for a page whose own tags of that name have content, separated by commas. If it is nil,
-	// Content replaces theirs.
+	// Merge receives the content of the page's tags with the same name, joined by commas, and returns the new
+	// content. If Merge is nil, Content replaces the page's content.
 	Merge func(theirs string) string
 }
 
-// AddLink adds a Link field (RFC 8288) to a response's header next to others, unless it is there.
+// AddLink adds a Link field (RFC 8288) to a response's header, unless the header already contains the link.
 func AddLink(h http.Header, link string) {
 	for _, line := range h["Link"] {
 		if strings.Contains(line, link) {
@@ -67,27 +68,28 @@ func AddLink(h http.Header, link string) {
 	h["Link"] = append(slices.Clip(h["Link"]), link)
 }
 
-// Serve answers GET and HEAD, with ranges and conditions (RFC 9110), and other methods with 405.
+// Serve answers a request for the document. It supports GET and HEAD, with ranges and conditions (RFC 9110), and
+// answers other methods with status 405.
 func (d *Document) Serve(w http.ResponseWriter, r *http.Request, cacheControl string) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "this document answers GET and HEAD only", http.StatusMethodNotAllowed)
+		http.Error(w, "use GET or HEAD for this document", http.StatusMethodNotAllowed)
 		return
 	}
 	h.Set("Cache-Control", cacheControl)
 	h.Set("Etag", d.ETag)
 	h.Set("Content-Type", d.Type)
 	h.Set("X-Content-Type-Options", "nosniff")
-	// Browsers and tools of other sites read it too, and it is public.
+	// The document is public, and scripts of other sites may read it.
 	h.Set("Access-Control-Allow-Origin", "*")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(d.Body))
 }
 
-// Preferences are the decisions about the usages of policy.RightsUsages, in that order.
+// Preferences holds one decision for each usage of policy.RightsUsages, in the same order.
 type Preferences [3]policy.Decision
 
-// Verdicts are the verdicts of Preferences, which can be compared.
+// Verdicts holds the verdicts of Preferences. Unlike Preferences, two Verdicts can be compared with ==.
 type Verdicts [3]policy.Verdict
 
 func (p Preferences) Verdicts() (v Verdicts) {
@@ -97,7 +99,8 @@ func (p Preferences) Verdicts() (v Verdicts) {
 	return v
 }
 
-// Combine unites what is said (draft-ietf-aipref-vocab §5.1): any no is no, else any yes is yes.
+// Combine combines two statements about each usage (draft-ietf-aipref-vocab section 5.1): the usage is disallowed
+// if either disallows it, and otherwise allowed if either allows it.
 func (v Verdicts) Combine(w Verdicts) Verdicts {
 	for i := range v {
 		v[i] = max(v[i], w[i])
@@ -107,7 +110,7 @@ func (v Verdicts) Combine(w Verdicts) Verdicts {
 
 func (v Verdicts) Stated() bool { return v != Verdicts{} }
 
-// Restrictions returns the verdicts that disallow.
+// Restrictions returns only the verdicts that disallow a usage. The others are Unstated.
 func (v Verdicts) Restrictions() Verdicts {
 	for i := range v {
 		if v[i] != policy.Disallowed {
@@ -117,7 +120,7 @@ func (v Verdicts) Restrictions() Verdicts {
 	return v
 }
 
-// Alike reports whether two say the same, and disallow it for the same reason.
+// Alike reports whether p and q have the same verdicts, and the same reasons for those that disallow.
 func (p Preferences) Alike(q Preferences) bool {
 	for i := range p {
 		if p[i].Verdict != q[i].Verdict || p[i].Verdict == policy.Disallowed && p[i].Statement != q[i].Statement {
@@ -127,10 +130,10 @@ func (p Preferences) Alike(q Preferences) bool {
 	return true
 }
 
-// severity orders verdicts from the laxest to the strictest.
+// severity ranks verdicts from the least to the most strict.
 var severity = [...]int{policy.Allowed: 0, policy.Unstated: 1, policy.Disallowed: 2}
 
-// stricter returns the stricter decision about each usage.
+// stricter returns the stricter of two decisions for each usage.
 func (p Preferences) stricter(q Preferences) Preferences {
 	for i := range p {
 		if severity[q[i].Verdict] > severity[p[i].Verdict] {

@@ -13,19 +13,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// View is a view of a policy as everyone on a host reads it: the strictest for any crawler, purpose and
-// identity.
+// View is a host's policy for readers who cannot tell crawlers apart: for each path and usage it has the strictest
+// decision for any crawler, purpose and identity.
 type View struct {
-	clients  []*Client // classes of crawlers by purpose and identity; first everyone without own rules
+	clients  []*Client // classes by purpose and identity; the first stands for crawlers without rules by name
 	patterns []pathpattern.Pattern
 
 	cells func() ([]solve.Cell[Preferences], bool)
 }
 
-// maxClients bounds the clients with rules about rights. Beyond it, paths that are closed to any are closed.
+// maxClients limits the number of clients with rules about rights. If there are more, a usage is disallowed on
+// every path that is disallowed for any of them.
 const maxClients = 200
 
-// NewView returns the view of a host, which may have a port.
+// NewView returns the view of a host. The host may include a port.
 func NewView(p *policy.Policy, host string) *View {
 	v := &View{}
 	v.cells = sync.OnceValues(v.tile)
@@ -68,7 +69,7 @@ func NewView(p *policy.Policy, host string) *View {
 	return v
 }
 
-// ownRights reports whether a class has rules about rights beyond those for everyone.
+// ownRights reports whether a class has rules about rights that do not apply to everyone.
 func ownRights(p *policy.Policy, c *policy.Class, purpose string) bool {
 	for tier := range policy.TierEveryone + 1 {
 		for _, r := range p.Rules(c, tier) {
@@ -82,7 +83,7 @@ func ownRights(p *policy.Policy, c *policy.Class, purpose string) bool {
 	return false
 }
 
-// keyOf is equal for classes with equal statements.
+// keyOf returns a key that is equal for classes with equal statements.
 func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 	var key []byte
 	for _, u := range append(slices.Clone(policyUsages), policy.Other) {
@@ -100,14 +101,15 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
 
-// Answer is a decision for everyone, each time for the first of the clients with the strictest verdict.
+// Answer holds a decision for everyone about each usage. If several clients have the strictest verdict, the
+// decision is from the first of them.
 type Answer struct {
 	Decisions Preferences
 	Clients   [3]int
 }
 
-// At returns the decision about paths that match a pattern and, among the policy's patterns, only the ones
-// that cover it.
+// At returns the decisions about paths that match a pattern. Of the policy's patterns, only those apply that cover
+// all these paths.
 func (v *View) At(pattern pathpattern.Pattern) (all Answer) {
 	all.Decisions = v.clients[0].Preferences(pattern)
 	for i, c := range v.clients[1:] {
@@ -120,7 +122,7 @@ func (v *View) At(pattern pathpattern.Pattern) (all Answer) {
 	return all
 }
 
-// alike reports whether two answers are the same for the same reason.
+// alike reports whether two answers have the same verdicts for the same reasons.
 func (a Answer) alike(b Answer) bool {
 	for i := range a.Decisions {
 		x, y := a.Decisions[i], b.Decisions[i]
@@ -131,7 +133,7 @@ func (a Answer) alike(b Answer) bool {
 	return true
 }
 
-// Statements lists the statements for each client about a usage, by its place in policy.RightsUsages.
+// Statements lists each client's statements about a usage. usage is an index of policy.RightsUsages.
 func (v *View) Statements(usage int) [][]policy.Applied {
 	all := make([][]policy.Applied, len(v.clients))
 	for i, c := range v.clients {
@@ -140,20 +142,21 @@ func (v *View) Statements(usage int) [][]policy.Applied {
 	return all
 }
 
-// Stated reports whether the view says anything about a usage.
+// Stated reports whether the view has a decision about a usage on any path.
 func (v *View) Stated(u policy.Usage) bool {
 	i := slices.Index(policyUsages, u)
 	cells, _ := v.Cells()
 	return slices.ContainsFunc(cells, func(c solve.Cell[Preferences]) bool { return c.Value[i].Verdict != policy.Unstated })
 }
 
-// StatesAny reports whether the view says anything.
+// StatesAny reports whether the view has a decision about any usage.
 func (v *View) StatesAny() bool {
 	return slices.ContainsFunc(policyUsages, v.Stated)
 }
 
-// Cells says for every path what holds, for readers who take the longest matching pattern. If patterns cross in too many
-// ways, exact is false, and one cell says for all paths what is disallowed for any.
+// Cells divides all paths into cells with equal decisions, for readers that use the longest matching pattern. If
+// the patterns overlap in too many ways, exact is false. Then there is one cell for all paths, which disallows each
+// usage that is disallowed on any path.
 func (v *View) Cells() (cells []solve.Cell[Preferences], exact bool) {
 	return v.cells()
 }
@@ -189,8 +192,8 @@ func (v *View) strictest() (all Preferences) {
 	return all
 }
 
-// Exceptions are the statements for some crawlers, purposes or identities that the view cannot follow, in the order of
-// the file.
+// Exceptions lists the statements that allow a usage for only some crawlers, purposes or identities, so that the
+// view cannot follow them. They are in the order of the policy file.
 func (v *View) Exceptions() (all []policy.Decision) {
 	seen := map[*policy.Statement]bool{}
 	add := func(d policy.Decision) {
@@ -206,7 +209,7 @@ func (v *View) Exceptions() (all []policy.Decision) {
 				switch {
 				case strict[i].Verdict != policy.Disallowed || d.Verdict == policy.Disallowed:
 				case d.Verdict == policy.Allowed && everyone[i].Verdict == policy.Disallowed:
-					add(d) // it is exempt
+					add(d) // the statement exempts this client
 				default:
 					add(strict[i])
 				}
@@ -219,7 +222,7 @@ func (v *View) Exceptions() (all []policy.Decision) {
 	return all
 }
 
-// ForEveryone is At for the host and path of a query.
+// ForEveryone returns the preferences of the host's View for the path of a query.
 func ForEveryone(p *policy.Policy, q policy.Query) Preferences {
 	var all Preferences
 	first := true

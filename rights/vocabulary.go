@@ -9,31 +9,32 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Vocabulary is a channel of lines in robots.txt and a header field.
+// Vocabulary describes a channel that states rights in lines of robots.txt and in a header field.
 type Vocabulary struct {
-	Key    string // the setting under publish
-	Field  string // the name, in the form that http.Header has it in
+	Key    string // key of the setting under publish
+	Field  string // canonical name of the header field
 	Labels []Label
-	// Crossing is the code of the problem that paths of lines in robots.txt cross. If it is empty, such lines are for every
-	// path; otherwise the longest path decides.
+	// Crossing is the code of the problem that the paths of lines overlap, if readers use the line with the longest
+	// path. If it is empty, the vocabulary's lines apply to all paths.
 	Crossing string
-	// Lenient tells that readers take names and words in any case, with spaces around the equals sign.
+	// Lenient means that readers accept names and words in any case, and spaces around the equals sign.
 	Lenient bool
-	// On reports whether a policy publishes it, and Switch makes it do so.
+	// On reports whether a policy publishes the vocabulary. Switch makes a policy publish it.
 	On     func(*policy.Publish) bool
 	Switch func(*policy.Publish)
-	// Use returns how far content may be used, as a policy publishes it; nil if the vocabulary does not say so.
+	// Use returns how far content may be used according to the policy's publish section. Use is nil if the
+	// vocabulary cannot state it.
 	Use func(*policy.Publish) string
 }
 
-// Label is a name in a Vocabulary, with the words that it can have, from the laxest to the strictest.
+// Label is a name in a Vocabulary, with its possible words from the least to the most strict.
 type Label struct {
 	Name  string
 	Words []string
-	usage int // of policy.RightsUsages; -1 for the setting of how far content may be used
+	usage int // index of policy.RightsUsages, or -1 for the setting of how far content may be used
 }
 
-// Vocabularies are the ways to write preferences.
+// Vocabularies lists all vocabularies.
 var Vocabularies = [...]*Vocabulary{&ContentUsage, &ContentSignal}
 
 // ContentUsage is the vocabulary of AIPREF.
@@ -59,7 +60,8 @@ var ContentSignal = Vocabulary{
 
 var yn, yesNo = []string{"y", "n"}, []string{"yes", "no"}
 
-// UseOf returns how far content may be used, as a policy publishes it in the vocabulary, or "" if it publishes nothing about it.
+// UseOf returns how far content may be used according to a policy's settings for the vocabulary, or "" if they do
+// not state it.
 func (f *Vocabulary) UseOf(p *policy.Publish) string {
 	if f.Use == nil || !f.On(p) {
 		return ""
@@ -67,7 +69,7 @@ func (f *Vocabulary) UseOf(p *policy.Publish) string {
 	return f.Use(p)
 }
 
-// StatesUse reports whether any vocabulary says how far content may be used.
+// StatesUse reports whether a policy states in any vocabulary how far content may be used.
 func StatesUse(p *policy.Publish) bool {
 	return slices.ContainsFunc(Vocabularies[:], func(f *Vocabulary) bool { return f.UseOf(p) != "" })
 }
@@ -78,8 +80,8 @@ func (f *Vocabulary) LineKey() string { return strings.ToLower(f.Field) }
 // No returns the word that disallows a usage.
 func (f *Vocabulary) No() string { return f.Labels[0].Words[1] }
 
-// Text returns what is written for verdicts, such as "train-ai=n, search=y"; "" if nothing is stated. use is how far
-// content may be used, or "".
+// Text returns the line for verdicts, such as "train-ai=n, search=y", or "" if nothing is stated. use states how
+// far content may be used, or is "".
 func (f *Vocabulary) Text(v Verdicts, use string) string {
 	var parts []string
 	for _, l := range f.Labels {
@@ -90,7 +92,7 @@ func (f *Vocabulary) Text(v Verdicts, use string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Word returns the word that a label has for verdicts, or "".
+// Word returns the word of a label for verdicts, or "" if the verdicts do not state it.
 func (l *Label) Word(v Verdicts, use string) string {
 	if l.usage < 0 {
 		return use
@@ -105,10 +107,10 @@ func (l *Label) Word(v Verdicts, use string) string {
 	return ""
 }
 
-// contradictions lists values of use that decisions contradict.
+// contradictions lists the values of use that contradict a verdict.
 var contradictions = []struct {
 	use     string
-	usage   int // of policy.RightsUsages
+	usage   int // index of policy.RightsUsages
 	verdict policy.Verdict
 	says    string
 }{
@@ -117,7 +119,7 @@ var contradictions = []struct {
 	{"immediate", 2, policy.Allowed, "nothing may be stored, as an index must"},
 }
 
-// CheckUse reports decisions of a view that contradict how far content may be used.
+// CheckUse reports the decisions of a view that contradict the setting of how far content may be used.
 func (f *Vocabulary) CheckUse(publish *policy.Publish, v *View) (problems []policy.Problem) {
 	use := f.UseOf(publish)
 	if use == "" {

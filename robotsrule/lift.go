@@ -4,7 +4,7 @@ package robotsrule
 
 import "strings"
 
-// Lift is a set of restrictions that a policy lifts from what a site says itself.
+// Lift is a set of restrictions that a policy removes from what the site itself says.
 type Lift uint8
 
 // The restrictions that can be lifted.
@@ -13,7 +13,7 @@ const (
 	LiftSnippet                  // nosnippet and max-snippet
 )
 
-// Lifted returns s without the restrictions that l names, in any spelling in which a reader might find them.
+// Lifted returns s without the restrictions in l, and without all unknown words in which a reader might find them.
 func (s Set) Lifted(l Lift) Set {
 	var names []string
 	if l&LiftIndex != 0 {

@@ -2,8 +2,9 @@
 
 package robotsrule
 
-// Limit returns how much a set leaves of what max-snippet, max-video-preview or max-image-preview limits, and whether it
-// limits that: characters, seconds, or 0 for "none", 1 for "standard". Large is not a limit, nor is -1.
+// Limit returns the limit that a set puts on max-snippet, max-video-preview or max-image-preview. The unit of n is
+// characters or seconds; for images 0 means "none" and 1 "standard". limited is false if there is no limit; "large"
+// and -1 are not limits.
 func (s Set) Limit(name string) (n int64, limited bool) {
 	switch {
 	case name == "max-image-preview":

@@ -14,15 +14,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Params returns the rules as Parameters of Robots-Tag members (draft-illyes-repext-03). Bare rules are
-// true, numbers are Integers, and the max-image-preview is a Token. The date is a String in ISO 8601
-// form, because parsers of RFC 8941, which the draft cites, would discard the whole field at a Date.
+// Params returns the rules as Parameters of Robots-Tag members (draft-illyes-repext-03). Rules without a value are
+// true, numbers are Integers, and the value of max-image-preview is a Token. The date is a String in ISO 8601 form.
+// It is not a Date, because parsers of RFC 8941, which the draft cites, would discard the whole field.
 //
-// Usually that is one member, or none. Further values of a rule, such as one that cannot be understood, need a
-// member each. These come first, because readers of a Dictionary, as in draft -02, know only the last.
+// Usually there is one member, or none. If a rule has several values, such as one that cannot be read, each further
+// value needs its own member. These members come first, because readers of a Dictionary, as in draft -02, use only
+// the last.
 //
-// Permissive words are left out, as the draft says that all rules are restrictive, and unknown rules for
-// which RFC 8941 has no syntax. The order is always the same.
+// Permissive words are left out, because in the draft all rules are restrictive. Unknown rules that RFC 8941 cannot
+// express are left out, too. The order is always the same.
 func (s Set) Params() (members []*httpsfv.Params) {
 	p := httpsfv.NewParams()
 	if s.index >= noindexEmbedded {
@@ -66,8 +67,8 @@ func (s Set) Params() (members []*httpsfv.Params) {
 	return members
 }
 
-// ParamsLose returns the unknown rules that Params leaves out, permissive words aside, as X-Robots-Tag spells
-// them, or nil.
+// ParamsLose returns the unknown rules that Params leaves out, in the spelling of X-Robots-Tag, or nil. It does not
+// return permissive words.
 func (s Set) ParamsLose() (lost []string) {
 	for _, w := range s.words() {
 		if _, _, ok := wordItem(w); !ok && !permissive(w) {
@@ -97,7 +98,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		item, err := httpsfv.UnmarshalItem([]string{text})
 		return name, item.Value, err == nil
 	}
-	// A malformed value of a known rule stays text, so that no type changes it.
+	// A malformed value of a known rule stays text, so that its type does not change.
 	if item, err := httpsfv.UnmarshalItem([]string{text}); err == nil && len(item.Params.Names()) == 0 && !takesValue(name) {
 		switch v := item.Value.(type) {
 		case int64, httpsfv.Token:
@@ -108,7 +109,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		if !takesValue(name) {
 			return name, nil, false
 		}
-		text = url.PathEscape(text) // so that readers see at least that there is a value
+		text = url.PathEscape(text) // so that readers at least see that the rule has a value
 	}
 	return name, text, true
 }
@@ -121,10 +122,13 @@ func isKey(name string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.*") == ""
 }
 
-// FromParams reads the parameters of a Robots-Tag member. It never fails. A bare rule with any value, even false, is
-// the rule, and the value may be one more. A number may be a Decimal, which is truncated, or text; a date a Date, a
-// String or a Token. Unknown rules and values stay with their type, except that a Date and a Display String become
-// Strings, which RFC 8941 has.
+// FromParams reads the parameters of a Robots-Tag member. It never fails:
+//   - A rule that takes no value applies whatever its value is, even false. The value may be the name of another
+//     rule.
+//   - A number may be a Decimal, which is truncated, or a text.
+//   - A date may be a Date, a String or a Token.
+//   - Unknown rules and values keep their type, except that a Date and a Display String become Strings, because RFC
+//     8941 has only these.
 func FromParams(p *httpsfv.Params) Set {
 	var set, more Set
 	if p == nil {
@@ -174,7 +178,7 @@ func paramElement(name string, v any) element {
 	return e
 }
 
-// paramWord is the word for an unknown parameter.
+// paramWord returns the word for an unknown parameter.
 func paramWord(name string, v any) string {
 	switch x := v.(type) {
 	case bool:
@@ -190,7 +194,7 @@ func paramWord(name string, v any) string {
 		}
 		v = strings.TrimSuffix(strings.TrimPrefix(text, `%"`), `"`)
 	}
-	// The other spelling is preferred, so that a rule is one rule whichever field it comes from.
+	// "name:value" is preferred, so that a rule is the same whichever field it comes from.
 	word := fmt.Sprint(name, ":", v)
 	if _, back, ok := wordItem(word); ok && back == v && Parse(word).other == word {
 		return word

@@ -12,18 +12,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Parse reads a list of rules as in the content of a robots meta tag or in X-Robots-Tag, after the user
-// agent. It never fails:
+// Parse reads a list of rules in the syntax of a robots meta tag's content. X-Robots-Tag has the same syntax after
+// the user agent. Parse never fails:
 //
-//   - names are read in any case, and "=" as ":"; none is noindex, nofollow;
-//   - the date of unavailable_after may be in RFC 822, RFC 850, ISO 8601 or asctime form or begin with the month,
-//     with its commas; without a time it is the start of that day, without a zone UTC;
-//   - a number that is too large is the largest that can be written;
-//   - a bare rule with a value (noindex:true) is the rule;
-//   - an unknown rule, or a known one with a value that cannot be understood, stays as written.
+//   - Names may have any case, and "=" means ":". none means noindex, nofollow.
+//   - The date of unavailable_after may have the form of RFC 822, RFC 850, ISO 8601 or asctime, or begin with the
+//     month. It may contain commas. Without a time it is the start of the day, and without a zone it is in UTC.
+//   - A number that is too large becomes the largest valid number.
+//   - A rule that takes no value applies even with a value (noindex:true).
+//   - Unknown rules, and known rules with an unreadable value, are kept unchanged.
 //
-// indexifembedded belongs to the noindex of the same list: join the lists of one author and audience with
-// commas before parsing them.
+// indexifembedded weakens only a noindex in the same list. Before parsing, join the lists of one author for one
+// audience with commas.
 func Parse(s string) Set {
 	var set Set
 	var words []string
@@ -40,7 +40,7 @@ func Parse(s string) Set {
 			if e.sep == 0 || takesValue(e.name) {
 				break
 			}
-			// The text after a bare rule can be one more rule, or after an equals sign its value.
+			// The text after a rule without value may be another rule. After an equals sign it is only a value.
 			text = text && e.sep == ':'
 			value := e.value
 			if e = elementOf(value); takesValue(e.name) {
@@ -57,7 +57,7 @@ type element struct {
 	name   string // in lowercase
 	sep    byte   // ':' or '=', or 0 for a bare name
 	value  string
-	isDate bool // value, of an unavailable_after, was read into date
+	isDate bool // value is the date of an unavailable_after, which was parsed into date
 	date   date
 }
 
@@ -68,14 +68,15 @@ func (e element) word() string {
 	return e.name + ":" + e.value
 }
 
-// nextElement takes the first member off a list. Its name is empty between two commas.
+// nextElement splits off the first member of a list. Its name is empty if there is nothing between two commas.
 func nextElement(s string) (e element, rest string) {
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' || r == '=' })
 	first, rest, _ := strings.Cut(s, ",")
 	if e = elementOf(clean(first)); e.name != "unavailable_after" || e.sep == 0 {
 		return e, rest
 	}
-	// The date may hold commas; the longest text that is a date wins. One that cannot be read stays whole.
+	// The date may contain commas, so the longest text that is a date is used. If no text is a date, the whole
+	// value is kept.
 	value := s[strings.IndexAny(s, ":=")+1:]
 	most := dateEnd(value)
 	for end := most; end >= 0; end = strings.LastIndexByte(value[:end], ',') {
@@ -89,7 +90,7 @@ func nextElement(s string) (e element, rest string) {
 	return e, strings.TrimPrefix(value[most:], ",")
 }
 
-// elementOf reads clean text without commas, and no date.
+// elementOf parses a member without commas that contains no date. text must be clean.
 func elementOf(text string) element {
 	text = strings.TrimLeft(text, " :=")
 	i := strings.IndexAny(text, ":=")
@@ -100,10 +101,10 @@ func elementOf(text string) element {
 	return element{name: name, sep: text[i], value: strings.Trim(text[i+1:], ` "'`)}
 }
 
-// datePart begins a part of a date that follows a comma: a number, or the name of a month.
+// datePart matches the beginning of a part of a date after a comma: a number, or the name of a month.
 var datePart = regexp.MustCompile(`(?i)^[\x00-\x20]*(?:[0-9]+(?:z\b|[^0-9a-z=]|$)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?[\x00-\x20]+[0-9])`)
 
-// dateEnd is the index of the comma, one of the first three, that ends a date, or the length of s.
+// dateEnd returns the index of the comma that ends a date, or the length of s. A date contains at most two commas.
 func dateEnd(s string) int {
 	end := 0
 	for range 3 {
@@ -123,7 +124,7 @@ func takesValue(name string) bool {
 	return strings.HasPrefix(name, "max-") || name == "unavailable_after"
 }
 
-// add adds a known rule, and reports whether it is one, with a value that can be understood.
+// add adds a known rule. It returns false if the rule is unknown or its value cannot be read.
 func (s *Set) add(e element) bool {
 	switch e.name {
 	case "noindex":
@@ -162,7 +163,7 @@ func (s *Set) add(e element) bool {
 	return true
 }
 
-// noindex and embedded record the two words of one list, in either order.
+// noindex and embedded record these two words of one list, in either order.
 func (s *Set) noindex() {
 	switch s.index {
 	case embeddedOnlyWord:
@@ -203,9 +204,9 @@ func parseNumber(value string) (int64, bool) {
 	return n, true
 }
 
-// documented are the rules that search engines document, with the values they take.
-// Google: https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
-// Bing: https://www.bing.com/webmasters/help/which-robots-metatags-does-bing-support-5198d240
+// documented lists the rules that search engines document, with their possible values. Google:
+// https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag Bing:
+// https://www.bing.com/webmasters/help/which-robots-metatags-does-bing-support-5198d240
 var documented = []documentedRule{
 	{"all", ""},
 	{"follow", ""},
@@ -228,10 +229,10 @@ var documented = []documentedRule{
 
 type documentedRule struct{ name, value string }
 
-// ParseStrict reads a list as Parse does, but only documented rules with documented values. The error names the
-// rule and the valid values. A date needs its time and zone, because engines do not document their defaults. A
-// rule with two values, a permissive word together with its contrary, and indexifembedded without noindex are
-// errors.
+// ParseStrict parses a list like Parse, but accepts only documented rules with documented values. The error names
+// the rule and the valid values. A date must have a time and a zone, because engines do not document their
+// defaults. It is also an error if a rule has two values, a permissive word is combined with its contrary, or
+// indexifembedded comes without noindex.
 func ParseStrict(s string) (Set, error) {
 	var set Set
 	seen := map[string]string{}
@@ -243,7 +244,7 @@ func ParseStrict(s string) (Set, error) {
 			return Set{}, fmt.Errorf("a rule is missing before or after a comma")
 		}
 		e, rest := nextElement(s)
-		// Only a list that ends with a comma has an empty rest and a member to come.
+		// If the list ends with a comma, rest is empty, but another member is missing.
 		more = rest != "" || strings.HasSuffix(s, ",")
 		s = rest
 		if err := e.check(); err != nil {
@@ -302,7 +303,7 @@ func (e element) unknown() error {
 	return fmt.Errorf("%q is not a rule that a search engine documents; those are %s", e.name, strings.Join(names, ", "))
 }
 
-// consistent looks for words that cannot both be meant.
+// consistent returns an error if the list contains contradictory rules.
 func (s Set) consistent(seen map[string]string) error {
 	_, none := seen["none"]
 	for _, word := range []string{"index", "follow"} {
@@ -321,9 +322,9 @@ func (s Set) consistent(seen map[string]string) error {
 	return nil
 }
 
-// IsCanonical reports whether every known rule of a list is spelled as search engines document it, so that they
-// read it as Parse does. Case and white space around a rule do not matter. Parse also reads "noindex=false" and
-// "noindex: nofollow" as noindex, where an engine may ignore the word.
+// IsCanonical reports whether every known rule of a list has the spelling that search engines document, so that
+// they read the list like Parse. Case and white space around a rule do not matter. It returns false for
+// "noindex=false" and "noindex: nofollow", which Parse reads as noindex, but engines may ignore.
 func IsCanonical(list string) bool {
 	for list != "" {
 		e, rest := nextElement(list)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotsrule holds the robots control rules of one audience (noindex, nosnippet, max-snippet and so on) as
-// one value, and combines two of them to the most restrictive.
+// Package robotsrule provides sets of robots control rules, such as noindex, nosnippet and max-snippet. It parses
+// and writes them, and combines sets to the most restrictive.
 //
-// "Robots control rules" is the term of the IANA registry of draft-illyes-repext-03, which defines only noindex
-// and nosnippet, combined by "union". The others are those that search engines document for robots meta tags
-// and X-Robots-Tag. Comments say where a combination is stricter than an engine's own.
+// "Robots control rules" is the term of the IANA registry in draft-illyes-repext-03. The draft defines only noindex
+// and nosnippet, which are combined by "union". The package also knows the rules that search engines document for
+// robots meta tags and X-Robots-Tag. Comments mention where a combination is stricter than an engine's.
 package robotsrule
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Set is a set of robots control rules. The zero value is the empty set. Sets are equal under == exactly if
-// Equal says so, so a Set can be a map key. No method changes a Set.
+// Set is a set of robots control rules for one audience. The zero value is the empty set. Two sets that mean the
+// same are equal under ==, so a Set can be a map key. No method changes a Set.
 type Set struct {
 	flags   uint16
 	index   uint8
@@ -28,7 +28,8 @@ type Set struct {
 	other   string // sorted, unique, separated by newlines
 }
 
-// Restrictive rules without a value, in the order of writing. noindex is apart: indexifembedded weakens it.
+// Restrictive rules without a value, in the order of writing. noindex is not among them, because indexifembedded
+// weakens it.
 const (
 	nofollow uint16 = 1 << iota
 	nosnippet
@@ -42,8 +43,8 @@ const (
 
 var flagNames = [numFlags]string{"nofollow", "nosnippet", "noarchive", "nocache", "notranslate", "noimageindex", "noodp"}
 
-// What a set says about indexing, the weakest first. An indexifembedded alone says nothing; it stays because
-// pages and headers spread the two over several elements.
+// What a set says about indexing, from the least to the most strict. indexifembedded alone has no effect. It is
+// kept, because pages and headers may have it in another element than noindex.
 const (
 	indexUnsaid uint8 = iota
 	embeddedOnlyWord
@@ -51,7 +52,7 @@ const (
 	noindexPlain
 )
 
-// max-image-preview, from the weakest to the strictest.
+// Values of max-image-preview, from the least to the most strict.
 const (
 	imageUnsaid uint8 = iota
 	imageLarge
@@ -61,16 +62,16 @@ const (
 
 var imageNames = [...]string{imageLarge: "large", imageStandard: "standard", imageNone: "none"}
 
-// A limit is 0 for nothing, 1 for "no limit" (-1), else the number plus 2.
+// A limit is 0 if there is none, 1 for "no limit" (-1), or otherwise the number plus 2.
 const (
 	limitUnsaid    = 0
 	limitUnlimited = 1
 	limitZero      = 2
-	// maxNumber is the largest Integer of RFC 9651 §3.3.1, as which larger numbers are read.
+	// maxNumber is the largest Integer of RFC 9651 section 3.3.1. Larger numbers are read as this one.
 	maxNumber = 999_999_999_999_999
 )
 
-// maxDate is the end of the year 9999, the last second that headers and meta tags can write.
+// maxDate is the last second of the year 9999, which is the last that headers and meta tags can express.
 const maxDate = 253402300799
 
 func limit(n int64) int64 {
@@ -92,11 +93,12 @@ func stricterLimit(a, b int64) int64 {
 
 // Union returns the most restrictive combination of s and t. It is commutative, associative and idempotent.
 //
-// max-snippet and max-video-preview take the smaller number; -1 is "no limit", and a max-snippet of 0 is
-// nosnippet, which beats any other. max-image-preview takes none before standard before large, and
-// unavailable_after the earlier date. indexifembedded stays only if no noindex comes without it. noarchive beats
-// nocache, because Bing reads both together as nocache, the weaker. A permissive word goes if its contrary is
-// there, and all goes if anything is restricted. Unknown rules and malformed values stay.
+// For max-snippet and max-video-preview, the smaller number applies; -1 means "no limit", and a max-snippet of 0 is
+// nosnippet. For max-image-preview, none is stricter than standard, and standard stricter than large. For
+// unavailable_after, the earlier date applies. indexifembedded is kept only if every noindex comes with it.
+// noarchive replaces nocache, because Bing reads both together as nocache, which is weaker. A permissive word is
+// dropped if the set has its contrary, and "all" is dropped if the set has any restriction. Unknown rules and
+// malformed values are kept.
 func (s Set) Union(t Set) Set {
 	if s == t || t == (Set{}) {
 		return s
@@ -113,7 +115,8 @@ func (s Set) Union(t Set) Set {
 	return s.canonical()
 }
 
-// UnionAll returns the Union of any number of sets, in halves, because each Union copies the unknown rules of both.
+// UnionAll returns the Union of all sets. It combines them in halves, because each Union copies the unknown rules
+// of both sets.
 func UnionAll(sets []Set) Set {
 	switch n := len(sets); n {
 	case 0:
@@ -125,8 +128,8 @@ func UnionAll(sets []Set) Set {
 	}
 }
 
-// canonical drops what a stricter rule of the set makes idle. Each condition, once true, stays true under Union,
-// which makes Union associative.
+// canonical removes rules that have no effect next to a stricter one. A condition for removing a rule remains true
+// under Union. This makes Union associative.
 func (s Set) canonical() Set {
 	if s.snippet == limitZero {
 		s.flags |= nosnippet
@@ -144,16 +147,19 @@ func (s Set) canonical() Set {
 	return s.drop(func(w string) bool { return s.contradicts(w, words) })
 }
 
-// mayNoindex reports whether a reader might find a noindex without its exception in unknown rules.
+// mayNoindex reports whether unknown rules contain a word that a reader might take for a noindex without
+// indexifembedded.
 func (s Set) mayNoindex() bool {
 	return strings.Contains(s.other, "noindex") || strings.Contains(s.other, "none")
 }
 
-// PlainNoindex reports whether s has a noindex, or what may be one to a reader, without indexifembedded.
+// PlainNoindex reports whether s has a noindex without indexifembedded, or an unknown word that a reader might take
+// for it.
 func (s Set) PlainNoindex() bool { return s.index == noindexPlain || s.mayNoindex() }
 
-// contradicts reports whether w, one of the sorted words, is a permissive word whose contrary s has, or a known
-// rule that lacks its value. A malformed value stays next to a proper one, because a reader may understand it.
+// contradicts reports whether s makes w meaningless. w is one of the sorted words. It is meaningless if it is a
+// permissive word whose contrary s has, or a known rule without its value. A malformed value is kept next to a
+// valid one, because a reader may understand it.
 func (s Set) contradicts(w string, words []string) bool {
 	name, valued := wordName(w)
 	switch {
@@ -196,14 +202,14 @@ func (s Set) hasFlag(name string) bool {
 	return i >= 0 && s.flags&(1<<i) != 0
 }
 
-// Equal reports whether s and t mean the same, whatever their order, case and spelling was.
+// Equal reports whether s and t mean the same. Order, case and spelling do not matter.
 func (s Set) Equal(t Set) bool { return s == t }
 
-// IsEmpty reports whether s says nothing; a permissive word is something.
+// IsEmpty reports whether s has no rules. Permissive words count as rules.
 func (s Set) IsEmpty() bool { return s == Set{} }
 
-// Has reports whether s has the rule called name (in lowercase), whatever its value. none is noindex and
-// nofollow, and a max-snippet of 0 is only nosnippet.
+// Has reports whether s has the rule with this name (in lowercase), with any value. none is stored as noindex and
+// nofollow, and a max-snippet of 0 as nosnippet.
 func (s Set) Has(name string) bool {
 	switch name {
 	case "none":
@@ -231,7 +237,8 @@ func (s Set) hasValue(name string) bool {
 	return false
 }
 
-// UnavailableAfter returns the last second at which the page may be shown, in UTC, if there is one.
+// UnavailableAfter returns the last second, in UTC, at which the page may be shown. ok is false if there is no
+// limit.
 func (s Set) UnavailableAfter() (time.Time, bool) {
 	if s.expires == 0 {
 		return time.Time{}, false
@@ -239,8 +246,8 @@ func (s Set) UnavailableAfter() (time.Time, bool) {
 	return time.Unix(s.expires-1, 0).UTC(), true
 }
 
-// Expired returns s at the time now: an unavailable_after whose second is over is replaced with noindex, which
-// engines that do not document the date obey as well.
+// Expired returns s as it applies at the time now. If the second of unavailable_after is over, that rule is
+// replaced by noindex, which engines that do not support the date obey as well.
 func (s Set) Expired(now time.Time) Set {
 	if s.expires == 0 || now.Unix() < s.expires {
 		return s
@@ -250,10 +257,11 @@ func (s Set) Expired(now time.Time) Set {
 	return s.canonical()
 }
 
-// Of returns the set of rules such as "noindex" or "max-snippet:20".
+// Of returns the set with the named rules, such as "noindex" or "max-snippet:20".
 func Of(names ...string) Set { return Parse(strings.Join(names, ",")) }
 
-// MaxSnippet returns the set with a max-snippet of n characters; -1 is "no limit", and less is nosnippet as 0 is.
+// MaxSnippet returns the set with a max-snippet of n characters. -1 means no limit. 0 and all other negative
+// numbers mean nosnippet.
 func MaxSnippet(n int) Set {
 	if n < -1 {
 		n = 0
@@ -261,25 +269,26 @@ func MaxSnippet(n int) Set {
 	return Set{snippet: limit(int64(n))}.canonical()
 }
 
-// UnavailableAfter returns the set with an unavailable_after of t in whole seconds, between 1970 and 9999.
+// UnavailableAfter returns the set with an unavailable_after of t, in whole seconds between 1970 and 9999.
 func UnavailableAfter(t time.Time) Set {
 	return Set{expires: clampDate(t.Unix()) + 1}
 }
 
-// others are names in use for rules that no engine documents, and permissive contraries of known rules.
+// others are names of rules in use that no engine documents, and permissive contraries of known rules.
 var others = []string{
 	"archive", "cache", "imageindex", "noai", "noimageai", "nositelinkssearchbox", "noyaca", "noydir", "odp", "snippet", "translate",
 }
 
-// IsRule reports whether name, in any case, is the name of a rule that an engine documents or that is in use, or
-// starts with max-. In X-Robots-Tag it distinguishes "unavailable_after: …" from "examplebot: …".
+// IsRule reports whether name, in any case, is the name of a rule. These are the rules that engines document,
+// others in use, and all names that begin with max-. In X-Robots-Tag this distinguishes "unavailable_after: …" from
+// "examplebot: …".
 func IsRule(name string) bool {
 	name = ascii.Lower(name)
 	return takesValue(name) || slices.Contains(others, name) ||
 		slices.ContainsFunc(documented, func(d documentedRule) bool { return d.name == name })
 }
 
-// HasRule reports whether a list has a rule, whatever its value.
+// HasRule reports whether a list has the named rule, with any value.
 func HasRule(list string) bool {
 	for list != "" {
 		var e element
@@ -290,8 +299,8 @@ func HasRule(list string) bool {
 	return false
 }
 
-// Cut takes the first rule off a list as Parse reads it, so that a date keeps its commas. Rule and rest are
-// parts of list, without the comma between them.
+// Cut splits off the first rule of a list, in the same way as Parse, so that a date keeps its commas. rule and rest
+// are parts of list, without the comma between them.
 func Cut(list string) (rule, rest string) {
 	_, rest = nextElement(list)
 	rule = list[:len(list)-len(rest)]
@@ -301,8 +310,8 @@ func Cut(list string) (rule, rest string) {
 	return rule, rest
 }
 
-// Restrictive returns s without words that only allow (all, index, … and an indexifembedded without noindex).
-// They state the default, and some engines let them win over a restriction from elsewhere.
+// Restrictive returns s without words that only allow something: all, index, … and an indexifembedded without
+// noindex. These words state the default, and some engines let them override a restriction from elsewhere.
 func (s Set) Restrictive() Set {
 	if s.index == embeddedOnlyWord {
 		s.index = indexUnsaid
@@ -315,8 +324,8 @@ func (s Set) WithoutUnknown() Set {
 	return s.Without(func(string) bool { return true })
 }
 
-// Without returns s without the unknown rules and malformed values for which drop is true. A rule is "name",
-// "name:value" or, for a parameter without that spelling, "name=item".
+// Without returns s without the unknown rules and malformed values for which drop returns true. The argument of
+// drop is "name", "name:value" or, for a parameter that cannot be written so, "name=item".
 func (s Set) Without(drop func(rule string) bool) Set {
 	return s.drop(func(w string) bool { return !permissive(w) && drop(w) })
 }
@@ -332,7 +341,7 @@ func (s Set) WithoutEmbedding() Set {
 	return s
 }
 
-// Beyond returns the smallest set whose union with t is that of s and t.
+// Beyond returns the smallest set r for which the Union of r and t equals the Union of s and t.
 func (s Set) Beyond(t Set) Set {
 	d := s.Union(t)
 	d.flags &^= t.flags

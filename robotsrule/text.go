@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// maxDateText bounds the text of a date: "Wednesday, 31 December 2026 23:59:59.000 +0000" has some 45 bytes.
+// maxDateText limits the length of a date. "Wednesday, 31 December 2026 23:59:59.000 +0000" has about 45 bytes.
 const maxDateText = 64
 
-// zones are names with one widely used meaning (RFC 822 section 5.1 and others), in hours east of UTC.
+// zones maps zone names with one common meaning (RFC 822 section 5.1 and others) to hours east of UTC.
 var zones = map[string]int{
 	"GMT": 0, "UTC": 0, "WET": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 	"WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11,
@@ -29,7 +29,7 @@ type layout struct {
 	zone, named bool
 }
 
-// layouts are the forms of dates, by how they begin.
+// layouts maps the beginning of a date to its possible forms.
 var layouts = func() map[beginning][]layout {
 	var all []layout
 	zones := []string{"Z07:00", "Z0700", "Z07"}
@@ -58,7 +58,7 @@ var layouts = func() map[beginning][]layout {
 	return by
 }()
 
-// beginning tells forms of dates apart, because trying all of them takes long.
+// beginning classifies dates by how they begin, because trying all forms takes long.
 type beginning uint8
 
 const (
@@ -84,16 +84,17 @@ func beginningOf(text string) beginning {
 	return day
 }
 
-// date is a parsed date. exact is false if the start of the day, or UTC, was assumed.
+// date is a parsed date. exact is false if the time or the zone was missing in the text.
 type date struct {
 	unix      int64
 	exact     bool
 	localZone bool // the zone is a name such as EST, which readers may not know
 }
 
-// parseDate reads a date in a form that Google documents (RFC 822, RFC 850, ISO 8601), with two or four digits for
-// the year and full or short months. It also reads dates that begin with the month. A date without a time is the
-// start of that day. Unknown zones are errors, and digits alone unless they can only be a date.
+// parseDate parses a date in the forms that Google documents (RFC 822, RFC 850, ISO 8601), with a two-digit or
+// four-digit year and full or short names of months. It also parses dates that begin with the month. A date without
+// a time is the start of that day. Unknown zones are errors. Text with only digits is an error, unless it can only
+// be a date.
 func parseDate(text string) (date, bool) {
 	if text = clean(text[:min(len(text), 2*maxDateText)]); len(text) < len("2 Jan 06") || len(text) > maxDateText {
 		return date{}, false
@@ -101,7 +102,7 @@ func parseDate(text string) (date, bool) {
 	text = strings.ToUpper(text)
 	text = text[len(weekday.FindString(text)):]
 	text = monthFirst.ReplaceAllString(text, "$1 $2")
-	if strings.HasSuffix(text, " UT") { // RFC 822; Go's zones have three letters
+	if strings.HasSuffix(text, " UT") { // RFC 822 has UT, but Go's zones have three letters
 		text += "C"
 	}
 	for _, l := range layouts[beginningOf(text)] {
@@ -127,15 +128,16 @@ func parseDate(text string) (date, bool) {
 
 func clampDate(unix int64) int64 { return min(max(unix, 0), maxDate) }
 
-// headerDate is RFC 822's date without the weekday and its comma, with a four-digit year (RFC 5322).
+// headerDate is the date of RFC 822 with a four-digit year (RFC 5322), without the weekday and its comma.
 const headerDate = "2 Jan 2006 15:04:05 GMT"
 
-// String returns the rules as X-Robots-Tag and meta content spell them: "noindex, nofollow, max-snippet:20,
-// unavailable_after: 31 Dec 2026 23:59:59 GMT". Unknown rules with a value come last, because a reader may
-// mistake the name for a user agent. The order is always the same, and parsing the text gives the same set.
+// String returns the rules in the spelling of X-Robots-Tag and robots meta tags: "noindex, nofollow,
+// max-snippet:20, unavailable_after: 31 Dec 2026 23:59:59 GMT". Unknown rules with a value come last, because a
+// reader may mistake their name for a user agent. The order is always the same. Parsing the result gives the same
+// set.
 func (s Set) String() string { return s.text(headerDate) }
 
-// Meta is String with the date in ISO 8601 form. It is not escaped for HTML.
+// Meta is like String, but with the date in ISO 8601 form. The result is not escaped for HTML.
 func (s Set) Meta() string { return s.text(time.RFC3339) }
 
 func (s Set) text(dateLayout string) string {
@@ -217,7 +219,8 @@ func mergeWords(a, b string) string {
 	return joinWords(append(strings.Split(a, "\n"), strings.Split(b, "\n")...))
 }
 
-// permissive reports whether a bare word only allows: all, and the contrary of a known restriction.
+// permissive reports whether a word without value only allows something: all, and the contraries of known
+// restrictions.
 func permissive(word string) bool {
 	switch word {
 	case "all", "index", "indexifembedded":
@@ -231,7 +234,7 @@ func permissive(word string) bool {
 	return false
 }
 
-// clean makes one line of text: control characters and runs of white space become one space.
+// clean converts text to a single line: it replaces control characters and runs of white space by one space.
 func clean(text string) string {
 	ok := true
 	for i := 0; i < len(text) && ok; i++ {

@@ -11,8 +11,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Anywhere returns the rules for any path, as if each applied to every path. These are the strictest robots control
-// rules, the preferences that disallow, and the time when these next change because a date passes (zero for never).
+// Anywhere returns what rules say about at least one path, as if each of their entries applied to every path. all
+// are the strictest robots control rules, and disallowed the preferences that disallow. until is the time when a
+// date next changes them, or zero.
 func Anywhere(publish *policy.Publish, rules []*policy.Rule, now time.Time) (all robotsrule.Set, disallowed rights.Verdicts, until time.Time) {
 	for _, r := range rules {
 		for i := range r.Statements {
@@ -29,8 +30,8 @@ func Anywhere(publish *policy.Publish, rules []*policy.Rule, now time.Time) (all
 	return all, disallowed, until
 }
 
-// ControlAnywhere returns the rules of a crawler's Control, if rules disallow enough for any path, as if each applied to
-// every path.
+// ControlAnywhere returns the rules of a crawler's Control if rules disallow enough on at least one path, as if
+// each of their entries applied to every path.
 func ControlAnywhere(p *policy.Policy, id policy.CrawlerID, rules []*policy.Rule, now time.Time) robotsrule.Set {
 	disallows := func(u policy.Usage) bool {
 		return slices.ContainsFunc(rules, func(r *policy.Rule) bool {
@@ -42,7 +43,7 @@ func ControlAnywhere(p *policy.Policy, id policy.CrawlerID, rules []*policy.Rule
 	return p.ControlWhere(id, disallows)
 }
 
-// addAnywhere adds what a statement disallows, and returns the rules for it.
+// addAnywhere adds the usage that a statement disallows to v, and returns the robots control rules for it.
 func addAnywhere(v *rights.Verdicts, publish *policy.Publish, s *policy.Statement, now time.Time) (rules robotsrule.Set, until time.Time) {
 	var limit policy.TimeLimit
 	if s.Qualifiers != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// separator is the text between the members of a field, as in RFC 9110 §5.2.
+// separator is the text between the members of a field (RFC 9110 section 5.2).
 const separator = ", "
 
-// audiences are rules by token, in lowercase; everyone's stand under Everyone.
+// audiences maps tokens in lowercase to their rules. The rules for everyone have the key Everyone.
 type audiences map[string]robotsrule.Set
 
 // field is one of the two fields that carry rules by audience.
@@ -24,8 +24,8 @@ type field struct {
 	name    string
 	oneLine bool
 	accepts func(token string) bool
-	// member writes the rules for one token, "" if the field has no spelling for any; lost are the rules
-	// without a spelling.
+	// member returns the text of the rules for one token, or "" if the field cannot express any of them. lost are
+	// the rules that it cannot express.
 	member func(token string, rules robotsrule.Set) (text string, lost []string)
 	read   func(lines []string) (audiences, []Problem)
 }
@@ -67,11 +67,11 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 	return text, lost
 }
 
-// readable returns the text of rules without those that X-Robots-Tag cannot spell.
+// readable returns the text of rules for X-Robots-Tag. lost are the rules that X-Robots-Tag cannot express.
 func readable(rules robotsrule.Set) (text string, lost []string) {
 	text = rules.Without(func(rule string) bool {
 		name, value, _ := strings.Cut(rule, ":")
-		// A parameter's quotes would be text to a reader.
+		// Readers would read the quotes of a parameter as a part of its text.
 		bad := strings.Contains(name, "=") || strings.Contains(value, ",")
 		if bad {
 			lost = append(lost, rule)
@@ -81,7 +81,7 @@ func readable(rules robotsrule.Set) (text string, lost []string) {
 	return text, lost
 }
 
-// unscoped spells unknown rules with an equals sign, because a reader would take a name before a colon for a user agent.
+// unscoped writes unknown rules with an equals sign, because readers take a name before a colon for a user agent.
 func unscoped(text string) string {
 	var rules []string
 	for text != "" {
@@ -99,15 +99,16 @@ type member struct {
 	token, text string
 }
 
-// compose writes the field for v's members and the upstream's: everyone's first, then v's by token, then the
-// upstream's. Members that do not fit in Limit are reported. A member of v's is then written for everyone
-// instead, and one of the upstream's is left out.
+// compose returns the lines of the field with the members of v and of the upstream. The member for everyone comes
+// first, then the other members of v sorted by token, then those of the upstream. Members that do not fit in Limit
+// are reported. If the member is v's, its rules go into the member for everyone; if it is the upstream's, it is
+// left out.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)
 	if star.Has("indexifembedded") && (plainNoindex(ours) || plainNoindex(theirs)) {
-		// A reader who adds the lines up would find the exception of one together with the noindex of the
-		// other.
+		// A reader that combines all lines would find the exception of one audience together with the noindex of
+		// another.
 		star = star.WithoutEmbedding()
 	}
 	w := f.write(&star, ours)
@@ -121,7 +122,7 @@ func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	return w.lines(), w.problems
 }
 
-// write writes everyone's member and v's. star becomes what is now said to everyone.
+// write writes the members for everyone and of v. It changes star to the rules that the field now has for everyone.
 func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	w := writer{field: f}
 	*star = w.put(Everyone, *star)
@@ -131,8 +132,8 @@ func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	return w
 }
 
-// tokens returns the audiences besides everyone that the field can name: v's, with the upstream's rules for
-// the same, and the upstream's own.
+// tokens returns the audiences besides everyone that the field can name. ours are v's members, including the
+// upstream's rules for the same tokens. theirs are the upstream's other members.
 func (f *field) tokens(v *Values, upstream audiences) (ours, theirs []Member) {
 	ours = make([]Member, 0, len(v.members))
 	for _, m := range v.members {
@@ -154,7 +155,7 @@ func plainNoindex(members []Member) bool {
 	return slices.ContainsFunc(members, func(m Member) bool { return m.Rules.PlainNoindex() })
 }
 
-// writer collects the members that fit.
+// writer collects the members that fit in Limit.
 type writer struct {
 	field    *field
 	members  []member
@@ -202,8 +203,8 @@ func (w *writer) cost(text string) int {
 
 func (w *writer) fits(text string) bool { return w.used+w.cost(text) <= Limit }
 
-// lines returns the field's lines, everyone's first, then by token, so that merging in any order gives the
-// same bytes.
+// lines returns the lines of the field: first the line for everyone, then the others by token. So the bytes do not
+// depend on the order of merging.
 func (w *writer) lines() []string {
 	if len(w.members) == 0 {
 		return nil
@@ -226,17 +227,17 @@ func (w *writer) lines() []string {
 	return texts
 }
 
-// maxLines bounds the lines of X-Robots-Tag: some clients give up at 100 header lines.
+// maxLines limits the lines of X-Robots-Tag, because some clients give up at 100 header lines.
 const maxLines = 32
 
-// ownLine are the first letters of large engines' user agents, whose readers may only look at the name that
-// begins a line.
+// ownLine has the first letters of the user agents of large engines. These get their own lines, because some
+// readers look only at the name at the start of a line.
 var ownLine = []string{
 	"google", "adsbot-google", "bingbot", "msnbot", "yandex", "baiduspider", "slurp", "applebot",
 	"duckduck", "seznam", "yeti", "petal", "qwant",
 }
 
-// packLines puts the members of other crawlers into one last line, as RFC 9110 section 5.3 allows.
+// packLines puts the members for other crawlers together into a last line, as RFC 9110 section 5.3 allows.
 func packLines(members []member, texts []string) []string {
 	var lines, rest []string
 	for i, m := range members {
@@ -249,10 +250,10 @@ func packLines(members []member, texts []string) []string {
 	return append(lines, strings.Join(rest, separator))
 }
 
-// Channels are the fields that Apply touches.
+// Channels is a set of header fields that Apply may change.
 type Channels uint8
 
-// The channels; they can be combined with |. Each field of preferences has the next bit.
+// The fields, which can be combined with |. The fields of preferences have the bits after these.
 const (
 	RobotsTag Channels = 1 << iota
 	XRobotsTag
@@ -260,7 +261,7 @@ const (
 	AllChannels = firstPreference<<len(rights.Vocabularies) - 1
 )
 
-// Fields returns the names of the fields, in the form that http.Header has them in.
+// Fields returns the canonical names of the header fields.
 func Fields() []string {
 	names := make([]string, 0, 2+len(rights.Vocabularies))
 	names = append(names, RobotsTagField, XRobotsTagField)
@@ -270,7 +271,7 @@ func Fields() []string {
 	return names
 }
 
-// ChannelNames returns the names of the channels in configurations: their fields in lowercase.
+// ChannelNames returns the names of the fields in configurations, which are in lowercase.
 func ChannelNames() []string {
 	names := Fields()
 	for i := range names {
@@ -279,7 +280,7 @@ func ChannelNames() []string {
 	return names
 }
 
-// ParseChannel returns the channel of a name, or 0 if there is none.
+// ParseChannel returns the field with this name in configurations, or 0 if there is none.
 func ParseChannel(name string) Channels {
 	i := slices.Index(ChannelNames(), name)
 	if i < 0 {
@@ -288,17 +289,19 @@ func ParseChannel(name string) Channels {
 	return 1 << i
 }
 
-// Apply puts v into the header h of a response, just before it is sent. h has the names as http.Header.Set
-// writes them.
+// Apply merges v into the header h of a response, just before it is sent. The names in h must be canonical, as
+// http.Header.Set writes them.
 //
-// It merges the fields that an upstream or another handler has set. In a field of preferences that is not
-// published, it only disallows what v does, if the field is there. The result is never weaker than v and,
-// except for the named problems and what v lifts, never weaker than h. It does not depend on the order in which values are
-// applied, nor on how often. Words that only allow (all, index, follow, …) are dropped. Each field is
-// merged with itself, because its readers may not read the others. There is one exception: Robots-Tag in v
-// also has the rules of X-Robots-Tag in h, because readers of the new name may ignore the old one then.
+// Apply merges the fields that the upstream or another handler has set. The result is never weaker than v. Except
+// for the returned problems and what v lifts, it is never weaker than h either. It depends neither on the order in
+// which values are applied nor on how often. Words that only allow something (all, index, follow, …) are dropped.
+// If a field of preferences is not published but the upstream sends it, Apply only adds what v disallows.
 //
-// The problems, at most 32 a field, are usually nil.
+// Each field is merged only with itself, because its readers may not read the others. There is one exception: if v
+// has Robots-Tag, it also gets the rules of X-Robots-Tag in h, because readers of the new name may then ignore the
+// old one.
+//
+// The problems are usually nil. There are at most 32 for each field.
 func Apply(h http.Header, v *Values, channels Channels) []Problem {
 	if v == nil {
 		return nil
@@ -321,12 +324,12 @@ func Apply(h http.Header, v *Values, channels Channels) []Problem {
 type applier struct {
 	header   http.Header
 	values   *Values
-	spare    []string // backing of the slices that go into the header
+	spare    []string // memory for the slices that go into the header
 	problems []Problem
 }
 
-// set puts a copy of lines under name: Caddy's header directive replaces text in place, which would
-// change all later responses.
+// set sets the field to a copy of lines. Without a copy, Caddy's header directive, which replaces text in place,
+// would change later responses.
 func (a *applier) set(name string, lines []string) {
 	if a.spare == nil {
 		size := len(a.values.RobotsTag) + len(a.values.XRobotsTag)
@@ -339,7 +342,8 @@ func (a *applier) set(name string, lines []string) {
 	a.header[name], a.spare = a.spare[:n:n], a.spare[n:]
 }
 
-// unmerged reports whether a field needs no merging, and sets ours if nothing else is there.
+// unmerged reports whether a field needs no merging. If the response does not have the field yet, it sets the field
+// to ours.
 func (a *applier) unmerged(name string, ours []string) bool {
 	theirs := a.header[name]
 	if len(ours) == 0 || slices.Equal(theirs, ours) {
@@ -380,7 +384,7 @@ func (a *applier) rules(f *field, ours []string) {
 	}
 }
 
-// lift lifts restrictions from all rules, and reports whether there were any.
+// lift removes the lifted restrictions from all rules, and reports whether there were any.
 func (all audiences) lift(l robotsrule.Lift) (changed bool) {
 	for token, rules := range all {
 		if lifted := rules.Lifted(l); lifted != rules {
@@ -390,19 +394,20 @@ func (all audiences) lift(l robotsrule.Lift) (changed bool) {
 	return changed
 }
 
-// isUnknown reports whether a rule is not in use; a malformed value of a known rule is not unknown.
+// isUnknown reports whether a rule has a name that is not in use. It returns false for a known rule with a
+// malformed value.
 func isUnknown(rule string) bool {
 	name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
 	return !robotsrule.IsRule(name)
 }
 
-// olderName returns the rules that Robots-Tag must repeat from the response's X-Robots-Tag, or nil.
+// olderName returns the rules of the response's X-Robots-Tag that Robots-Tag must repeat, or nil.
 func (a *applier) olderName(f *field) audiences {
 	lines := a.header[XRobotsTagField]
 	if f != &robotsTag || len(lines) == 0 || slices.Equal(lines, a.values.XRobotsTag) {
 		return nil
 	}
-	found, _ := readXRobotsTag(lines) // merging that field reports its problems
+	found, _ := readXRobotsTag(lines) // problems are reported when that field is merged
 	found.lift(a.values.Lift)
 	return found
 }

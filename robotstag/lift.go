@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// lifts are the usages whose allow entries can lift a site's own restriction.
+// lifts lists the usages for which an allow entry can lift the site's own restriction.
 var lifts = []struct {
 	usage policy.Usage
 	lift  robotsrule.Lift
@@ -20,7 +20,7 @@ var lifts = []struct {
 	{policy.PresentSnippet, robotsrule.LiftSnippet, "nosnippet and max-snippet"},
 }
 
-// Lifts yields the usages of what is lifted, each with the rules.
+// Lifts yields the usages for which lift lifts restrictions, each with the names of these rules.
 func Lifts(lift robotsrule.Lift) iter.Seq2[policy.Usage, string] {
 	return func(yield func(policy.Usage, string) bool) {
 		for _, l := range lifts {
@@ -31,7 +31,7 @@ func Lifts(lift robotsrule.Lift) iter.Seq2[policy.Usage, string] {
 	}
 }
 
-// CanLift reports whether an allow entry about a usage can lift a site's own restriction.
+// CanLift reports whether an allow entry for a usage can lift the site's own restriction.
 func CanLift(u policy.Usage) bool {
 	for usage := range Lifts(^robotsrule.Lift(0)) {
 		if usage == u {
@@ -41,8 +41,9 @@ func CanLift(u policy.Usage) bool {
 	return false
 }
 
-// Lift returns what the policy lifts from the page of a query, and when that may change: each restriction whose usage an
-// allow entry with over-site decides. It ignores the usage of the query.
+// Lift returns the restrictions that the policy lifts from a page. These are the restrictions of each usage that is
+// decided by an allow entry with over-site. until is the time when that may change, or zero. The usage of q is
+// ignored.
 func Lift(p *policy.Policy, q policy.Query) (lift robotsrule.Lift, until time.Time) {
 	for _, l := range lifts {
 		q.Usage = l.usage

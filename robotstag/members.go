@@ -9,13 +9,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// splitMembers cuts a structured field at the commas between members, not at those in Strings and Inner Lists.
+// splitMembers splits a structured field at the commas between members. It does not split at commas within Strings
+// and Inner Lists.
 func splitMembers(s string) []string {
 	var pieces []string
 	for {
 		end := memberEnd(s)
 		if i := strings.LastIndex(ascii.Lower(s[:end]), "unavailable_after"); i >= 0 {
-			date, _ := robotsrule.Cut(s[i:]) // with its commas
+			date, _ := robotsrule.Cut(s[i:]) // including its commas
 			end = max(end, i+len(date))
 		}
 		pieces = append(pieces, s[:end])
@@ -26,8 +27,9 @@ func splitMembers(s string) []string {
 	}
 }
 
-// memberEnd is the index of the comma after the first member of s, or the length of s. In a String or Inner List
-// that does not end, it is the first comma. An Inner List cannot hold another, so it does not end if one begins.
+// memberEnd returns the index of the comma after the first member of s, or the length of s. If a String or Inner
+// List does not end, it returns the index of the first comma. An Inner List cannot contain another, so it does not
+// end if another begins.
 func memberEnd(s string) int {
 	quoted, depth, comma := false, 0, -1
 	for i := 0; i < len(s); i++ {
@@ -56,8 +58,8 @@ func memberEnd(s string) int {
 	return len(s)
 }
 
-// lastMemberEnd is the end of the last whole member of a line that was cut: draft-illyes-repext-03 ignores the
-// member at the cut and honors those before it.
+// lastMemberEnd returns the end of the last complete member of a line that was cut off. draft-illyes-repext-03
+// ignores the member at the cut and honors those before it.
 func lastMemberEnd(s string) int {
 	last := -1
 	for at := 0; ; {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// spelling is the text with which headers and meta tags disallow a usage: the nearest stricter rule
-// if there is no exact one. Other usages only appear in robots.txt.
+// spelling maps each usage to the rules that disallow it in headers and meta tags. If no rule disallows exactly the
+// usage, it is the next stricter one. Usages that are not in the map only appear in robots.txt.
 var spelling = map[policy.Usage]robotsrule.Set{
 	policy.Follow:              robotsrule.Of("nofollow"),
 	policy.Index:               robotsrule.Of("noindex"),
@@ -28,7 +28,8 @@ var spelling = map[policy.Usage]robotsrule.Set{
 	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
 }
 
-// spellingOf is the text with which a policy disallows a usage in headers and meta tags; ok is false if there is none.
+// spellingOf returns the rules with which a policy disallows a usage in headers and meta tags. ok is false if there
+// are none.
 func spellingOf(publish *policy.Publish, u policy.Usage) (text robotsrule.Set, ok bool) {
 	if words := channels.WordsFor(publish, u); !words.IsEmpty() {
 		return words, true
@@ -37,15 +38,16 @@ func spellingOf(publish *policy.Publish, u policy.Usage) (text robotsrule.Set, o
 	return text, ok
 }
 
-// Disallows reports whether robots control rules disallow a usage, as headers and meta tags disallow it.
+// Disallows reports whether robots control rules disallow a usage in the way in which headers and meta tags
+// disallow it.
 func Disallows(rules robotsrule.Set, u policy.Usage) bool {
 	word, ok := spelling[u]
 	return ok && word.Beyond(rules.WithoutEmbedding()).IsEmpty()
 }
 
-// Members returns the policy's rules for each audience about the query's host and path, everyone first, and
-// the time when they next change (zero for never). Crawler and usage of the query are ignored. The other
-// members have only rules beyond everyone's. Tokens that no page can name are left out.
+// Members returns the policy's rules about a host and path for each audience, everyone first. until is the time
+// when they next change, or zero. The crawler and usage of q are ignored. The other members have only the rules
+// that everyone's member lacks. Tokens that a page cannot name are left out.
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
 	everyone, until := Rules(p, q)
@@ -55,7 +57,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	add := func(id policy.CrawlerID, rules robotsrule.Set) {
 		if head := p.Family(id); head != 0 && p.CrawlerInfo(id).RobotsOnly {
 			q := q
-			q.Crawler = head // who fetches the page, and is obeyed too
+			q.Crawler = head // the crawler that fetches the page for this one; its rules apply, too
 			theirs, change := Rules(p, q)
 			rules, until = rules.Beyond(theirs), earlier(until, change)
 		}
@@ -86,25 +88,25 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	return members, until
 }
 
-// OfOne returns the rules that a member for one crawler has, beyond those for everyone. No reader of a channel's own words
-// looks for its own name.
+// OfOne returns the rules that the member for one crawler must have in addition to those for everyone. It leaves
+// out the words of other channels, because their readers do not look for their own names.
 func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
 	return rules.Without(channels.Words().Has).Beyond(everyone)
 }
 
-// Source is a reason for robots control rules: a decision, or an engine's own rule.
+// Source is a reason for robots control rules: either a decision or a rule for an engine.
 type Source struct {
 	Rules    robotsrule.Set
-	Usage    policy.Usage // of Decision
+	Usage    policy.Usage // the usage of Decision
 	Decision policy.Decision
-	Engine   *policy.EngineRule // nil: Decision says it
+	Engine   *policy.EngineRule // nil if Decision is the reason
 	Rule     *policy.Rule
-	Control  bool // the rules are the operator's own control, of which Usage is one part
+	Control  bool // the rules are the operator's own control, which covers Usage among others
 }
 
-// Rules returns the robots control rules for the query's crawler, host and path, and when they next change
-// because a date passes (zero for never). The query's usage is ignored. A header cannot demand a verified
-// client, so the rules of all clients of that name are combined to the strictest.
+// Rules returns the robots control rules for a crawler, host and path. until is the time when a date next changes
+// them, or zero. The usage of q is ignored. A header cannot distinguish verified clients, so the rules for all
+// identities are combined to the strictest.
 func Rules(p *policy.Policy, q policy.Query) (robotsrule.Set, time.Time) {
 	return rulesOf(Sources(p, q))
 }
@@ -116,7 +118,8 @@ func rulesOf(sources []Source, until time.Time) (rules robotsrule.Set, _ time.Ti
 	return rules, until
 }
 
-// Sources is Rules with the reasons, in a fixed order, once for each identity that a client can have.
+// Sources returns the reasons for the results of Rules, in a fixed order. It returns a reason once for each
+// identity to which it applies.
 func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
 	sources, until = stated(p, q)
 	if p.CrawlerInfo(q.Crawler).Control == nil {
@@ -131,7 +134,7 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 	return sources, until
 }
 
-// stated is Sources without the operators' own controls.
+// stated returns the results of Sources without the operators' own controls.
 func stated(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
 	for _, q.Identity = range p.Identities() {
 		for _, u := range policy.Usages() {
@@ -156,7 +159,7 @@ func stated(p *policy.Policy, q policy.Query) (sources []Source, until time.Time
 	return sources, until
 }
 
-// spell turns a decision into robots control rules.
+// spell returns the robots control rules for a decision.
 func spell(publish *policy.Publish, u policy.Usage, d policy.Decision) robotsrule.Set {
 	word, ok := spellingOf(publish, u)
 	if d.Verdict == policy.Disallowed && ok {
@@ -184,7 +187,7 @@ func spellLimits(u policy.Usage, q *policy.Qualifiers) (rules robotsrule.Set) {
 	return rules
 }
 
-// characters is a length in characters: n words have at least n characters and the spaces between them.
+// characters converts a length to characters. n words have at least n characters, plus the spaces between them.
 func characters(l policy.Length) int {
 	if l.Unit == policy.Words && l.N > 0 {
 		return min(2*l.N-1, 1<<30)
@@ -199,8 +202,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Preferences returns the AIPREF preferences for the query's host and path (draft-ietf-aipref-vocab), and when
-// they next change. The header has no audience: ask for crawler 0; narrower preferences are in robots.txt.
+// Preferences returns the AIPREF preferences for a host and path (draft-ietf-aipref-vocab), and the time when they
+// next change. The header cannot name an audience, so q.Crawler should be 0. Preferences for single crawlers are in
+// robots.txt.
 func Preferences(p *policy.Policy, q policy.Query) (verdicts rights.Verdicts, until time.Time) {
 	sources, until := PreferenceSources(p, q)
 	usages := policy.RightsUsages()
@@ -216,7 +220,8 @@ type PreferenceSource struct {
 	Decision policy.Decision
 }
 
-// PreferenceSources is Preferences with the reasons. "search" is only permitted by a statement that names it, because it permits training for search as well.
+// PreferenceSources returns the results of Preferences with their reasons. "search" is only permitted by a
+// statement that names it, because it also permits training for search.
 func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
 	for _, q.Usage = range policy.RightsUsages() {
 		var strictest policy.Decision
@@ -238,8 +243,9 @@ func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSo
 	return sources, until
 }
 
-// Lost lists the qualifiers of a decision, as name=value, that robots control rules cannot express. Dates are
-// not among them, because the rules change then, nor until-recrawled, which rules imply (draft-illyes-repext-03).
+// Lost lists the qualifiers of a decision that robots control rules cannot express, as name=value. Dates are not
+// listed, because the rules change on these dates. until-recrawled is not listed, because rules imply it
+// (draft-illyes-repext-03).
 func Lost(u policy.Usage, d policy.Decision) (lost []string) {
 	if d.Verdict != policy.Allowed || d.Statement == nil || d.Statement.Usage != u {
 		return nil

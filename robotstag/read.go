@@ -9,24 +9,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Kind is a fixed, short word for a Problem, fit for a metric's label.
+// Kind identifies the kind of a Problem. It is a fixed, short word that is suitable as a metric's label.
 type Kind string
 
-// Kinds of problems: Build's are about the policy, Apply's about what an upstream or another handler set.
+// The kinds of problems. Build reports problems of the policy, and Apply reports problems of headers that an
+// upstream or another handler has set.
 const (
-	// Malformed: an unreadable member was dropped; it would have made readers discard the whole field.
+	// Malformed means that an unreadable member was dropped. Readers would have discarded the whole field because
+	// of it.
 	Malformed Kind = "malformed"
-	// Repaired: a line was read as what its author must have meant.
+	// Repaired means that a malformed line was read in its most likely meaning.
 	Repaired Kind = "repaired"
-	// TooLong: a member, or its unknown rules, did not fit in the field's limit.
+	// TooLong means that a member, or its unknown rules, did not fit in the field.
 	TooLong Kind = "too-long"
-	// Unread: an upstream's field is longer than what is read of it.
+	// Unread means that an upstream's field is longer than the part that is read.
 	Unread Kind = "unread"
-	// BadToken: the audience's token cannot be written in any field.
+	// BadToken means that the token of an audience cannot be written in any field.
 	BadToken Kind = "bad-token"
-	// NoRobotsTag: the token has no spelling in Robots-Tag; X-Robots-Tag has it.
+	// NoRobotsTag means that the token cannot be written in Robots-Tag, but in X-Robots-Tag.
 	NoRobotsTag Kind = "no-robots-tag"
-	// RuleLost: an unknown rule has no spelling in the field.
+	// RuleLost means that an unknown rule cannot be written in the field.
 	RuleLost Kind = "rule-lost"
 )
 
@@ -37,27 +39,27 @@ const (
 
 type Problem struct {
 	Kind  Kind
-	Field string // the header field; empty for all of them
-	Text  string // the line, member or token in question, shortened
+	Field string // the header field, or "" for all fields
+	Text  string // the shortened line, member or token with the problem
 }
 
-// String says what the problem is in a sentence without a full stop.
+// String describes the problem in a sentence without a full stop.
 func (p Problem) String() string {
 	switch p.Kind {
 	case Malformed:
-		return fmt.Sprintf("%s: %q cannot be understood and was left out", p.Field, p.Text)
+		return fmt.Sprintf("%s: %q cannot be read, and was left out", p.Field, p.Text)
 	case Repaired:
 		return fmt.Sprintf("%s: the line %q is malformed; it was read as what it most likely means", p.Field, p.Text)
 	case TooLong:
 		return fmt.Sprintf("%s: %q does not fit in %d bytes and was left out", p.Field, p.Text, Limit)
 	case Unread:
-		return fmt.Sprintf("%s: the upstream sent more than %d bytes; the rest, from %q on, was left out", p.Field, readLimit, p.Text)
+		return fmt.Sprintf("%s: the upstream sent more than %d bytes; the rest, which begins with %q, was left out", p.Field, readLimit, p.Text)
 	case BadToken:
 		return fmt.Sprintf("the name %q is not valid in a header field; its rules were left out", p.Text)
 	case NoRobotsTag:
 		return fmt.Sprintf("%s cannot name %q; its rules are in %s only", p.Field, p.Text, XRobotsTagField)
 	case RuleLost:
-		return fmt.Sprintf("%s has no spelling for the rule %q", p.Field, p.Text)
+		return fmt.Sprintf("%s cannot express the rule %q, which was left out", p.Field, p.Text)
 	}
 	return fmt.Sprintf("%s: %s: %q", p.Field, p.Kind, p.Text)
 }
@@ -73,10 +75,10 @@ func addProblem(problems []Problem, kind Kind, field, text string) []Problem {
 	return append(problems, Problem{kind, field, strings.Clone(text)})
 }
 
-// readXRobotsTag reads an upstream's lines of X-Robots-Tag. Each line starts with rules for everyone; a user
-// agent and a colon turn to that agent. All rules for one audience are one list, because one author may have
-// spread it over lines. Nothing is malformed: what is unknown stays. A line in the syntax of Robots-Tag is read as one
-// (draft-illyes-repext section 2.1.1).
+// readXRobotsTag reads an upstream's lines of X-Robots-Tag. At the start of a line the rules are for everyone;
+// after a user agent and a colon they are for that agent. All rules for one audience are read as one list, because
+// one author may have spread them over several lines. No line is malformed, because unknown rules are kept. A line
+// in the syntax of Robots-Tag is read in that syntax (draft-illyes-repext section 2.1.1).
 func readXRobotsTag(lines []string) (audiences, []Problem) {
 	lists := map[string]*strings.Builder{}
 	add := func(agent, rule string) {
@@ -105,7 +107,8 @@ func readXRobotsTag(lines []string) (audiences, []Problem) {
 	return found, problems
 }
 
-// newSyntax returns the members of a line that is a List as in Robots-Tag and has known rules, such as *;noindex, else nil.
+// newSyntax returns the members of a line such as *;noindex, which is a List as in Robots-Tag with known rules. For
+// other lines it returns nil.
 func newSyntax(line string) []Member {
 	if !strings.Contains(line, ";") {
 		return nil
@@ -124,7 +127,7 @@ func newSyntax(line string) []Member {
 	return members
 }
 
-// splitScopes calls yield with the rules of a line of X-Robots-Tag and the user agents they are for.
+// splitScopes calls yield with each rule of a line of X-Robots-Tag and the user agent to which it applies.
 func splitScopes(line string, yield func(agent, rule string)) {
 	agent := Everyone
 	for line != "" {
@@ -144,7 +147,7 @@ func splitScopes(line string, yield func(agent, rule string)) {
 	}
 }
 
-// readsBack reports whether a line of X-Robots-Tag is exactly these rules for everyone.
+// readsBack reports whether readers of a line of X-Robots-Tag find exactly these rules for everyone.
 func readsBack(text string, rules robotsrule.Set) bool {
 	found, _ := readXRobotsTag([]string{text})
 	return len(found) == 1 && found[Everyone] == rules
@@ -152,7 +155,8 @@ func readsBack(text string, rules robotsrule.Set) bool {
 
 func lastComma(line string) int { return strings.LastIndexByte(line, ',') }
 
-// eachLine calls read with each line up to readLimit bytes. A longer line is cut where cut says, which is reported.
+// eachLine calls read with each line, until readLimit bytes have been read. It cuts a longer line at the index that
+// cut returns, and reports that.
 func eachLine(lines []string, field string, cut func(string) int, read func(string, []Problem) []Problem) (problems []Problem) {
 	left := readLimit
 	for _, line := range lines {

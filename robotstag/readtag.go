@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// reading says how a line or member of Robots-Tag was understood, from the best to the worst.
+// reading tells how well a line or member of Robots-Tag could be read, from best to worst.
 type reading int
 
 const (
@@ -22,11 +22,11 @@ const (
 	guessed // it is not a structured field
 )
 
-// readRobotsTag reads an upstream's lines of Robots-Tag, each separately, because one malformed line voids
-// all. Besides the List of draft -03 it reads the Dictionary of -02, in the form of its text (*=(noindex
-// nosnippet)) and of its examples. It also reads X-Robots-Tag syntax, which is a List of product tokens
-// without rules. An odd member or parameter does not void the others, because some readers just split the
-// field at commas and semicolons.
+// readRobotsTag reads an upstream's lines of Robots-Tag. It reads each line separately, because a malformed line
+// would make the whole field unreadable. It accepts the List of draft -03 and the Dictionary of draft -02, both in
+// the form of its text (*=(noindex nosnippet)) and of its examples. It also accepts the syntax of X-Robots-Tag,
+// which is a List of product tokens without rules. A malformed member or parameter does not affect the others,
+// because some readers just split the field at commas and semicolons.
 func readRobotsTag(lines []string) (audiences, []Problem) {
 	said := map[string][]robotsrule.Set{}
 	problems := eachLine(lines, RobotsTagField, lastMemberEnd, func(line string, p []Problem) []Problem {
@@ -54,10 +54,11 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 	return found, problems
 }
 
-// addressed directs a member to everyone if its token cannot be a crawler's, such as 42 or noindex|nosnippet.
+// addressed makes a member apply to everyone if its token cannot be the token of a crawler, such as 42 or
+// noindex|nosnippet.
 func addressed(m Member) Member {
 	if m.Token == Everyone || isKey(m.Token) && !strings.Contains(m.Token, ".") && !robotsrule.IsRule(m.Token) {
-		return m // as it should be
+		return m // the token is valid
 	}
 	hidden := rulesIn(m.Token)
 	switch {
@@ -69,8 +70,8 @@ func addressed(m Member) Member {
 	return m
 }
 
-// wordByWord replaces rules that the field cannot spell, such as "noindex nosnippet", with the known rules in their
-// text.
+// wordByWord replaces rules that the field cannot express, such as "noindex nosnippet", by the known rules among
+// their words.
 func wordByWord(rules robotsrule.Set) robotsrule.Set {
 	if rules.WithoutUnknown() == rules {
 		return rules
@@ -87,7 +88,7 @@ func wordByWord(rules robotsrule.Set) robotsrule.Set {
 	}).Union(robotsrule.UnionAll(known))
 }
 
-// ruleText is a rule with what may be its value, or any other word.
+// ruleText matches a rule with its possible value, or any other word.
 var ruleText = regexp.MustCompile(`(?i)\b(max-(?:snippet|video-preview|image-preview))\b[ \t:="'(]*([a-z0-9]+)|[a-z0-9_-]+`)
 
 // rulesIn returns the known restrictive rules among the words of a text.
@@ -104,7 +105,7 @@ func rulesIn(text string) robotsrule.Set {
 	return robotsrule.UnionAll(found).Without(isUnknown).Restrictive()
 }
 
-// readRobotsTagLine returns members and the text of those in which nothing can be read.
+// readRobotsTagLine returns the members of a line, and the text of those that contain nothing readable.
 func readRobotsTagLine(line string) (members []Member, odd []string, how reading) {
 	if line == "" {
 		return nil, nil, asWritten
@@ -147,7 +148,7 @@ func readMembers(line string) (members []Member, odd []string, how reading) {
 	return members, odd, how
 }
 
-// legacyLine reads a line as X-Robots-Tag, if it contains a known rule.
+// legacyLine reads a line in the syntax of X-Robots-Tag if it contains a known rule.
 func legacyLine(line string) ([]Member, bool) {
 	known := false
 	splitScopes(line, func(_, rule string) {
@@ -163,9 +164,9 @@ func legacyLine(line string) ([]Member, bool) {
 
 var equals = regexp.MustCompile(`[ \t]*[:=][ \t]*`)
 
-// readLoosely reads a member that is not a structured field: a product token, or none for everyone, and rules, between
-// semicolons. There may be white space around both, and a colon for an equals sign. It reports whether there is
-// anything to read.
+// readLoosely reads a member that is not a structured field. It expects a product token, or none for everyone, and
+// rules, separated by semicolons. It allows white space around them, and a colon for an equals sign. It returns
+// false if there is nothing to read.
 func readLoosely(text string) (Member, bool) {
 	m := Member{Token: Everyone}
 	first, rest, _ := strings.Cut(equals.ReplaceAllString(text, ":"), ";")
@@ -192,7 +193,8 @@ func readLoosely(text string) (Member, bool) {
 	return m, !m.Rules.IsEmpty() || isKey(m.Token) || !rulesIn(m.Token).IsEmpty()
 }
 
-// cutParam cuts a parameter off its member, at a semicolon outside a String that ends.
+// cutParam splits off the first parameter of a member. The parameter ends at a semicolon that is not within a
+// String.
 func cutParam(s string) (param, rest string) {
 	param, rest, _ = strings.Cut(s, ";")
 	for strings.Count(param, `"`)%2 == 1 && strings.Contains(rest, `"`) {
@@ -202,7 +204,7 @@ func cutParam(s string) (param, rest string) {
 	return param, rest
 }
 
-// readList reads draft -03's List.
+// readList reads the List of draft -03.
 func readList(text string) ([]Member, reading) {
 	list, err := httpsfv.UnmarshalList([]string{strings.Trim(text, " \t")})
 	if err != nil {
@@ -222,7 +224,7 @@ func readList(text string) ([]Member, reading) {
 		case httpsfv.Token:
 			m, how = readToken(strings.ToLower(string(value)), rules)
 		case string:
-			// A token of RFC 9309 that is not a Token could be a String.
+			// A product token of RFC 9309 may not be a Token of RFC 8941, but a String.
 			m, _ = readToken(strings.ToLower(value), rules)
 		default:
 			return nil, guessed
@@ -233,7 +235,7 @@ func readList(text string) ([]Member, reading) {
 	return members, worst
 }
 
-// readToken takes apart a token that contains a rule: "noindex", "googlebot:noindex", "max-snippet:250".
+// readToken splits a token that contains a rule: "noindex", "googlebot:noindex", "max-snippet:250".
 func readToken(token string, rules robotsrule.Set) (Member, reading) {
 	agent, rule, scoped := strings.Cut(token, ":")
 	switch {
@@ -245,7 +247,8 @@ func readToken(token string, rules robotsrule.Set) (Member, reading) {
 	return Member{token, rules}, asWritten
 }
 
-// readEntry reads a member of draft -02's Dictionary: a list of rules, or one rule, behind an equals sign.
+// readEntry reads a member of the Dictionary of draft -02, which has one rule or a list of rules after an equals
+// sign.
 func readEntry(text string) ([]Member, reading) {
 	d, err := httpsfv.UnmarshalDictionary([]string{strings.Trim(text, " \t")})
 	if err != nil || len(d.Names()) != 1 {

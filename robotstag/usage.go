@@ -15,13 +15,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Usage holds the preferences that a response states to everyone, and the vocabularies that state them.
+// Usage holds the preferences that a response states for everyone, and the settings of the vocabularies that state
+// them.
 type Usage struct {
 	rights.Verdicts
-	Publish *policy.Publish // nil: none of them
+	Publish *policy.Publish // nil if no vocabulary is published
 }
 
-// Combine unites preferences.
+// Combine adds preferences to u.
 func (u Usage) Combine(v rights.Verdicts) Usage {
 	u.Verdicts = u.Verdicts.Combine(v)
 	return u
@@ -32,10 +33,10 @@ func (u *Usage) IsEmpty() bool {
 	return !u.Stated() && (u.Publish == nil || !rights.StatesUse(u.Publish))
 }
 
-// published reports whether a vocabulary is sent whatever the upstream sends.
+// published reports whether the policy sends the vocabulary's field even if the upstream does not.
 func (u *Usage) published(f *rights.Vocabulary) bool { return u.Publish != nil && f.On(u.Publish) }
 
-// text is the value of a vocabulary's field, or "".
+// text returns the value of the vocabulary's field, or "".
 func (u *Usage) text(f *rights.Vocabulary) string {
 	if !u.published(f) {
 		return ""
@@ -43,7 +44,7 @@ func (u *Usage) text(f *rights.Vocabulary) string {
 	return f.Text(u.Verdicts, f.UseOf(u.Publish))
 }
 
-// word is a statement about a label. An unpublished field states prohibitions only.
+// word returns the word for a label, or "". If the field is not published, it returns only words that disallow.
 func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
 	if u.published(f) {
 		return l.Word(u.Verdicts, f.UseOf(u.Publish))
@@ -51,11 +52,11 @@ func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
 	return l.Word(u.Restrictions(), "")
 }
 
-// preferenceField is a field that is a Dictionary of preferences (draft-ietf-aipref-attach-05).
+// preferenceField is a header field whose value is a Dictionary of preferences (draft-ietf-aipref-attach-05).
 type preferenceField struct{ *rights.Vocabulary }
 
-// upstreamUsage has, of each label in an upstream's field, the strictest member. Unknown labels are passed on,
-// because vocabularies grow, and so are values that are not preferences.
+// upstreamUsage holds the strictest member for each label in an upstream's field. Unknown labels, and values that
+// are not preferences, are passed on, because vocabularies grow.
 type upstreamUsage struct {
 	preferenceField
 	members map[string]httpsfv.Member
@@ -63,9 +64,10 @@ type upstreamUsage struct {
 
 var aroundEquals = regexp.MustCompile(`[ \t]*=[ \t]*`)
 
-// read reads each line separately, because a malformed one voids all. It combines equal keys by §5.1, where a
-// reader of the joined lines would take the last. In a malformed line it reads each member separately, but only
-// the restricting ones, because such a line does not allow anything to readers of the whole field.
+// read reads each line separately, because a malformed line would make the whole field unreadable. If a key occurs
+// in several lines, it combines the values by section 5.1; a reader of the joined lines would use the last. In a
+// malformed line it reads each member separately, but only those that disallow, because to readers of the whole
+// field such a line allows nothing.
 func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 	up := upstreamUsage{f, map[string]httpsfv.Member{}}
 	problems := eachLine(lines, f.Field, lastMemberEnd, func(line string, p []Problem) []Problem {
@@ -84,7 +86,7 @@ func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 		if err == nil && len(texts) == len(whole.Names()) {
 			return p
 		}
-		// The key occurs twice, and the Dictionary has only the last; or the line is malformed.
+		// Either the key occurs twice and the Dictionary has only the last value, or the line is malformed.
 		least := unstated
 		if err != nil {
 			least = laxest + 1
@@ -103,17 +105,18 @@ func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 	return up, problems
 }
 
-// strictness orders what may be said of a label: the words of the label follow the laxest.
+// strictness ranks the words for a label. Higher numbers are stricter.
 type strictness int
 
 const (
 	unstated strictness = iota
 	laxest
-	odd       strictness = 1 << 10 // it may mean anything
+	odd       strictness = 1 << 10 // an unknown word, whose meaning may be anything
 	strictest strictness = odd + 1
 )
 
-// words returns the words of a label, or of a preference if the vocabulary does not know it.
+// words returns the words of a label. For a label that the vocabulary does not know, it returns the words of a
+// preference.
 func (f preferenceField) words(name string) []string {
 	i := slices.IndexFunc(f.Labels, func(l rights.Label) bool { return l.Name == name })
 	return f.Labels[max(i, 0)].Words
@@ -154,10 +157,10 @@ func (up upstreamUsage) add(name string, m httpsfv.Member) {
 	}
 }
 
-// looseNo is a label with a value that is n or begins with the word no, in text that is not a Dictionary.
+// looseNo matches a label with the value n or a value that begins with no, in text that is not a Dictionary.
 var looseNo = regexp.MustCompile(`(?i)([a-z*][a-z0-9_.*-]*)["' \t()]*[:=]["' \t()=:]*no?\b`)
 
-// addLoosely adds what a malformed member disallows, and reports whether that is anything.
+// addLoosely adds the labels that a malformed member disallows, and reports whether there are any.
 func (up upstreamUsage) addLoosely(text string) bool {
 	found := looseNo.FindAllStringSubmatch(text, -1)
 	for _, label := range found {
@@ -166,11 +169,11 @@ func (up upstreamUsage) addLoosely(text string) bool {
 	return len(found) > 0
 }
 
-// maxUsage bounds what is kept of an upstream's member for a label of ours, in bytes.
+// maxUsage limits the bytes that are kept of an upstream's member for a known label.
 const maxUsage = 1 << 10
 
-// member returns the stricter of our word and the upstream's for a label, in the upstream's spelling if both are
-// equal.
+// member returns the stricter of our word and the upstream's for a label. If both are equally strict, it keeps the
+// upstream's spelling.
 func (up upstreamUsage) member(l *rights.Label, word string) string {
 	ours, theirs := unstated, unstated
 	if word != "" {
@@ -202,7 +205,7 @@ func marshalMember(name string, m httpsfv.Member) (string, error) {
 	return httpsfv.Marshal(d)
 }
 
-// merge writes both in one line. Unknown labels that do not fit in Limit are left out and reported.
+// merge returns one line with both preferences. Unknown labels that do not fit in Limit are left out and reported.
 func (up upstreamUsage) merge(u *Usage, problems []Problem) ([]string, []Problem) {
 	var members []string
 	size := -len(separator)
@@ -231,8 +234,8 @@ func (up upstreamUsage) merge(u *Usage, problems []Problem) ([]string, []Problem
 	return []string{strings.Join(members, separator)}, problems
 }
 
-// usage merges one field of preferences. A field that is not published is never added, and an upstream's is made
-// stricter.
+// usage merges one field of preferences. If the field is not published, it is never added, but an upstream's field
+// is made stricter.
 func (a *applier) usage(f preferenceField, ours []string) {
 	u, theirs := &a.values.usage, a.header[f.Field]
 	if len(theirs) == 0 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotstag makes the header fields that tell crawlers what they may do with a response, and merges
-// them with an upstream's:
+// Package robotstag builds the header fields that tell crawlers what they may do with a response. It merges them
+// with the same fields of an upstream. The fields are:
 //
-//   - Robots-Tag (draft-illyes-repext-03, a List of product tokens with rules as parameters), in bytes that
-//     are also a Dictionary of draft -02 and valid by RFC 8941;
-//   - X-Robots-Tag, the form that search engines document;
-//   - the fields of rights.Vocabularies, with preferences about AI and search.
+//   - Robots-Tag (draft-illyes-repext-03), a List of product tokens with rules as parameters. The package writes it
+//     so that it is also a valid Dictionary of draft -02, and valid under RFC 8941.
+//   - X-Robots-Tag, which search engines document.
+//   - The fields of rights.Vocabularies, with preferences about AI and search.
 //
-// Draft -03 forbids new uses of the X- name, but no engine documents reading the other yet, so both are
-// written and say the same. All of them only restrict, and several lines or fields add up: a line for one
-// crawler has only what it adds to everyone's, and no crawler can be exempted from everyone's.
+// Draft -03 forbids new uses of X-Robots-Tag, but no engine documents yet that it reads Robots-Tag. So the package
+// writes both with the same rules. All fields only restrict, and readers combine all lines and fields. So a line
+// for one crawler has only the rules that it adds to those for everyone, and no crawler can be exempted from these.
 package robotstag
 
 import (
@@ -22,44 +22,44 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// The fields' names, in the form that http.Header has them in.
+// The canonical names of the fields.
 const (
 	RobotsTagField  = "Robots-Tag"
 	XRobotsTagField = "X-Robots-Tag"
 )
 
 const (
-	// Limit bounds the value written for one field, in bytes, all lines of X-Robots-Tag together: readers
-	// may stop there (draft-illyes-repext-03).
+	// Limit is the maximum number of bytes written for one field, including all lines of X-Robots-Tag. Readers may
+	// ignore the rest (draft-illyes-repext-03).
 	Limit = 8 << 10
-	// readLimit is the number of bytes of an upstream's lines of one field that are read.
+	// readLimit is the maximum number of bytes that are read of an upstream's field, including all lines.
 	readLimit = 16 << 10
 )
 
 // Everyone is the token of the member for all crawlers.
 const Everyone = "*"
 
-// Member is the rules for one audience: a product token in any case, or Everyone.
+// Member holds the rules for one audience. Its token is a product token in any case, or Everyone.
 type Member struct {
 	Token string
 	Rules robotsrule.Set
 }
 
-// Values are the header fields of one decision. They must not be changed. An empty field has no lines.
+// Values holds the header fields for a page. They must not be changed. A field that is not sent has no lines.
 type Values struct {
 	RobotsTag   []string                           // one line
-	XRobotsTag  []string                           // everyone's first; a line for each audience, or few lines if they are many
+	XRobotsTag  []string                           // the line for everyone first; if there are many audiences, some share a line
 	Preferences [len(rights.Vocabularies)][]string // one line each
-	Lift        robotsrule.Lift                    // from the fields of the upstream
-	Until       time.Time                          // when the values change because an unavailable_after passes, zero for never
+	Lift        robotsrule.Lift                    // restrictions to remove from the upstream's fields
+	Until       time.Time                          // when an unavailable_after in the values passes, or zero
 
 	star    robotsrule.Set
 	members []Member // sorted by token, in lowercase; without Everyone
 	usage   Usage
 }
 
-// Build makes the values for members and usage at the time now: an unavailable_after that has passed is
-// noindex. Members of one token are united. The problems name what could not be written.
+// Build returns the header fields for members and usage at the time now. An unavailable_after that has passed
+// becomes noindex. Members with the same token are combined. The problems tell what could not be written.
 func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	v := &Values{usage: usage}
 	byToken := map[string]robotsrule.Set{}
@@ -98,7 +98,7 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	return v, problems
 }
 
-// Send reports whether a response gets a field that the upstream does not send.
+// Send reports whether a response gets a field that the upstream did not send.
 func (v *Values) Send() bool {
 	return v != nil && (v.RobotsTag != nil || v.XRobotsTag != nil || slices.ContainsFunc(v.Preferences[:], func(lines []string) bool { return lines != nil }))
 }
@@ -117,18 +117,19 @@ const (
 	letters  = "abcdefghijklmnopqrstuvwxyz"
 )
 
-// isAgent reports whether a lower-case name is valid before the colon in X-Robots-Tag as a user agent. Valid
-// are letters, hyphen and underscore (RFC 9309 §2.2.1), and characters of crawlers in use, but not a rule's
-// name.
+// isAgent reports whether a name in lower case is a user agent if it comes before a colon in X-Robots-Tag. It may
+// have letters, hyphens and underscores (RFC 9309 section 2.2.1), and other characters that crawlers in use have.
+// It must not be the name of a rule.
 func isAgent(name string) bool {
 	return len(name) <= maxToken && strings.Trim(name, letters+"0123456789-_.!+/") == "" && strings.ContainsAny(name, letters) &&
 		!robotsrule.IsRule(name)
 }
 
-// isScope reports whether a lower-case name before a colon in X-Robots-Tag names an audience.
+// isScope reports whether a name in lower case before a colon in X-Robots-Tag is an audience.
 func isScope(name string) bool { return name == Everyone || isAgent(name) }
 
-// isKey reports whether a token is also a Token and a key of RFC 8941, which fits both drafts of Robots-Tag.
+// isKey reports whether a token is also a Token and a key of RFC 8941. Only then it can be written in both drafts
+// of Robots-Tag.
 func isKey(name string) bool {
 	return strings.Trim(name, letters+"0123456789-_.") == "" && strings.IndexAny(name, letters) == 0
 }

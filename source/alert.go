@@ -12,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// alert says at once what search engines lose by an undo that is served now. It stays until the next version.
+// alert logs and reports what search engines lose by an undo that has just been served. The alert stays until the
+// next version.
 func (d *Document) alert(o *Options, src *source, out Outcome) {
 	if !out.undo || out.Before == nil || out.Now == nil || out.Err != nil {
 		return
@@ -29,13 +30,13 @@ func (d *Document) alert(o *Options, src *source, out Outcome) {
 	}
 	d.mu.Unlock()
 	if current {
-		o.Logger.Error("an undo is served, and it has a cost", zap.String("policy", src.name), zap.String("sha256", out.Now.SHA256), zap.String("cost", cost))
+		o.Logger.Error("the policy was undone, and search engines lose something by it", zap.String("policy", src.name), zap.String("sha256", out.Now.SHA256), zap.String("cost", cost))
 		o.emit("robots_policy.undo_cost", map[string]any{"policy": src.name, "sha256": out.Now.SHA256, "cost": cost})
 	}
 }
 
-// costOf says what search engines lose by an undo, and which tests of the policy now fail. It is "" if there is nothing to
-// say.
+// costOf describes what search engines lose by an undo, and which tests of the policy now fail. It returns "" if
+// nothing is lost and no test fails.
 func (d *Document) costOf(o *Options, src *source, before, now *Snapshot) string {
 	var all []string
 	if err := d.allows(o, src, before, now, nil); err != nil {
@@ -52,10 +53,10 @@ func (d *Document) costOf(o *Options, src *source, before, now *Snapshot) string
 	return strings.Join(all, "; ")
 }
 
-// markTries is the number of attempts to note next to a policy that a version is served.
+// markTries is the number of attempts to record in the storage that a version is served.
 const markTries = 10
 
-// markServed notes next to the policy in a storage that the present text is served.
+// markServed records in the storage, next to the policy, that this server serves the present text.
 func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
 	if src.stored == nil || o.ReadOnly || d.loading.Acquire(ctx, 1) != nil {
 		return
@@ -67,7 +68,7 @@ func (d *Document) markServed(ctx context.Context, o *Options, src *source) {
 	}
 	if err := src.stored.markServed(ctx, now.SHA256); err != nil {
 		if tries--; tries == 0 {
-			o.Logger.Warn("it cannot be noted in the storage that this version is served, so `publish --undo` may not find it",
+			o.Logger.Warn("recording in the storage that this version is served failed; `publish --undo` may not find it",
 				zap.String("policy", src.name), zap.Error(err))
 		}
 	} else {

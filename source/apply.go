@@ -12,9 +12,9 @@ import (
 
 // Outcome is the result of applying a state of a source.
 type Outcome struct {
-	Before  *Snapshot // nil: there was none
+	Before  *Snapshot // the previous version, or nil
 	Now     *Snapshot
-	Err     error // why the state was rejected; Now is Before then
+	Err     error // why the state was rejected; then Now is Before
 	Changes *compare.Diff
 
 	news    news
@@ -23,21 +23,22 @@ type Outcome struct {
 	missing bool          // the file of a host is gone
 }
 
-// news is the text of the log and of events about an Outcome.
+// news is the kind of change that the log and events report about an Outcome.
 type news int
 
 const (
 	nothing   news = iota
 	loaded         // a version is served from now on
-	rejected       // the source has no version that can be served
-	recovered      // the source has the served version again
+	rejected       // the source's present text cannot be served
+	recovered      // after an error, the source has the served version again
 )
 
-// update reads a source and applies what has changed, and reports it. With all set, a new state is applied at once,
-// and given to the stores that do not watch too. It is called with loading held, and releases it.
+// update reads a source, applies a change and reports it. If all is set, it applies the new state without waiting
+// for it to settle, and also gives it to the stores that do not watch. The caller must hold loading; update
+// releases it.
 func (d *Document) update(ctx context.Context, o *Options, src *source, all bool) Outcome {
 	out := d.readAndApply(ctx, o, src, all)
-	o.report(src, out) // without loading, because a handler of the event may load a configuration
+	o.report(src, out) // loading is released, because a handler of the event may load a configuration
 	d.alert(o, src, out)
 	d.markServed(ctx, o, src)
 	return out
@@ -64,8 +65,8 @@ func (d *Document) readAndApply(ctx context.Context, o *Options, src *source, al
 	return d.apply(o, src, found, err, all)
 }
 
-// settling reports whether a state of the source is new. Errors must settle as well: an
-// editor may have removed the old file and not yet written the new one.
+// settling reports whether a state of the source is new and must settle before it is applied. This includes errors,
+// because an editor may have removed the old file and not yet written the new one.
 func (d *Document) settling(src *source, found content, err error) bool {
 	state := src.state(found, err)
 	now := d.Current()
@@ -77,11 +78,11 @@ func (d *Document) settling(src *source, found content, err error) bool {
 	return true
 }
 
-// undecidedRetry is after how long the guard is asked again if it could not decide.
+// undecidedRetry is the time after which a guard that could not decide is asked again.
 const undecidedRetry = time.Minute
 
-// apply applies a state of the source. A new version is compiled and given to the stores that watch, or to all; if it
-// has an error, or there is none, they keep the version that they have.
+// apply applies a state of the source. It compiles a new text and gives the version to the stores that watch or, if
+// all is set, to every store. If there is no text or it has an error, the stores keep their version.
 func (d *Document) apply(o *Options, src *source, found content, err error, all bool) Outcome {
 	before := d.Current()
 	state := src.state(found, err)
@@ -120,8 +121,8 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 	return out
 }
 
-// returned says how a new text relates to what was served before, and whose losses were accepted with it. A server
-// goes by what it served itself and, because it may have missed versions, by the history in the storage.
+// returned returns how a new text relates to the texts served before, and whose losses were accepted with it. It
+// uses the record of this server, and the history in the storage, because the server may have missed versions.
 func (d *Document) returned(src *source, sum string) (Return, []string) {
 	d.mu.RLock()
 	previous := d.previous
@@ -143,12 +144,12 @@ func (d *Document) returned(src *source, sum string) (Return, []string) {
 	return r, nil
 }
 
-// reject notes why a state of the source is not served. One that is known is news no
-// more, but its error may be worded differently now.
+// reject records that a state of the source is not served. known means that the same state was reported before.
+// Even then its error is recorded, because the wording may have changed.
 func (d *Document) reject(src *source, state string, found content, err error, known bool) Outcome {
 	d.rejected, d.validator = state, found.validator
 	if !d.undecided.IsZero() {
-		d.validator = nil // the same text must be read again
+		d.validator = nil // forces the next read to return the text, even if it has not changed
 	}
 	now := d.Current()
 	out := Outcome{Before: now, Now: now, Err: err}
@@ -163,7 +164,8 @@ func (d *Document) reject(src *source, state string, found content, err error, k
 	return out
 }
 
-// unchanged is the outcome for a source that holds the current version, still or again.
+// unchanged returns the outcome for a source that has the current version. If the source had an error before, it
+// has recovered.
 func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Outcome {
 	d.serves(found)
 	if all {
@@ -180,11 +182,11 @@ func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Out
 	return out
 }
 
-// adopt makes a new version, compiled from found, the current one.
+// adopt makes s, which was compiled from found, the current version.
 func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, all bool) Outcome {
 	before := d.Current()
 	d.serves(found)
-	saved := o.saveLastGood(src, s) // before it is served, so that it is served after a crash too
+	saved := o.saveLastGood(src, s) // before serving it, so that a crash does not bring back the old version
 	if before != nil && before.SHA256 != s.SHA256 {
 		saved = before.SHA256
 	}
@@ -203,13 +205,13 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 	return out
 }
 
-// serves notes that the state of the source is served.
+// serves records that the present state of the source is served.
 func (d *Document) serves(found content) {
 	d.validator, d.rejected = found.validator, ""
 	d.setError(nil, false)
 }
 
-// setError records the present problem of the source (nil if it has none), and whether the problem is that it has no policy.
+// setError records the present problem of the source, or nil. absent means that the source has no policy yet.
 func (d *Document) setError(err error, absent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -222,7 +224,7 @@ func (d *Document) setError(err error, absent bool) {
 	d.err, d.absent = err, absent
 }
 
-// publish makes a version the current one and gives it to the stores that watch, or to all.
+// publish makes a version the current one. It gives it to the stores that watch or, if all is set, to every store.
 func (d *Document) publish(s *Snapshot, all bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -232,14 +234,14 @@ func (d *Document) publish(s *Snapshot, all bool) {
 	}
 	d.setCurrent(s)
 	for _, u := range d.all {
-		if u.watch || all || d.retry > 0 { // who waits since the start, too
+		if u.watch || all || d.retry > 0 { // retry: stores without a version since the start get it, too
 			u.set(s)
 		}
 	}
 	d.retry = 0
 }
 
-// setCurrent is called with mu held, before any other goroutine has s.
+// setCurrent sets the current version. The caller must hold mu, and no other goroutine may have s yet.
 func (d *Document) setCurrent(s *Snapshot) {
 	if d.Current() != s {
 		s.Memory = d.memory

@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// longestSleep is the longest time that the timer of dates waits, because clocks are set, and computers
-// sleep.
+// longestSleep limits the timer's wait, because clocks are set and computers sleep.
 const longestSleep = time.Hour
 
-// shortestSleep is the time until a date that has passed is looked at again.
+// shortestSleep is the time after which a date that has passed is handled again.
 const shortestSleep = time.Minute
 
-// dates is the timer that goes off when the first date in one of the policies of a pool passes.
+// dates is a timer for the first date in any policy of a pool.
 type dates struct {
 	mu    sync.Mutex
-	next  time.Time // zero: no policy has a date
+	next  time.Time // zero if no policy has a date
 	timer *time.Timer
 }
 
-// watchDates makes the timer go off when a date in a version passes. The policy is then compiled once more, so that
-// results which the date changes, such as its tests, are determined again.
+// watchDates sets the timer for the dates in a version. When a date passes, the policy is compiled again, because
+// the date may change its results, such as those of its tests.
 func (p *Pool) watchDates(s *Snapshot) {
 	if p == nil || s == nil {
 		return

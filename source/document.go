@@ -18,54 +18,54 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Document is a policy with its source, which it watches for those stores that want it.
-// It keeps serving the last good version.
+// Document is a policy and its source. It watches the source for the stores that want this, and keeps serving the
+// last good version.
 type Document struct {
-	Name   string // of the source
+	Name   string // name of the source
 	counts *counters
 
-	// The file of a host, which Hosts polls. It is nil if the document is for all hosts, whose users have its
-	// source.
+	// file is the file of a host, which Hosts polls. It is nil if the document applies to all hosts. The source is
+	// then in users.
 	file *source
-	used atomic.Int64 // when a request came for it, in Unix seconds
+	used atomic.Int64 // when a request last used the document, in Unix seconds
 
-	// loading is held while the source is read and a change is applied, one at a
-	// time. It is acquired before mu, and guards the fields up to users.
+	// loading is held while the source is read and a change is applied, so that only one goroutine does this. It is
+	// acquired before mu, and protects the fields from here to users.
 	loading   *semaphore.Weighted
-	validator any       // of the last read; nil after one that failed
-	pending   string    // a new state of the source that was seen once
-	rejected  string    // the last state of the source that was not loaded
-	marked    time.Time // when its saved version was last marked as used
-	undecided time.Time // when the guard last failed to decide on it; zero: it did
-	unmarked  int       // how often it may be tried to note in the history that the present text is served
+	validator any       // validator of the last read; nil if that failed
+	pending   string    // a new state that was seen once and has not settled
+	rejected  string    // the last state that was not loaded
+	marked    time.Time // when the saved version was last marked as in use
+	undecided time.Time // when the guard last could not decide; zero if it decided
+	unmarked  int       // remaining attempts to record in the history that the present text is served
 
-	failures atomic.Int32 // reads in a row that failed
+	failures atomic.Int32 // number of failed reads in a row
 
-	users // its mutex guards what follows
+	users // its mutex protects the fields below
 
 	current  atomic.Pointer[Snapshot] // the last good version; nil before the first
-	err      error                    // why the current state of the source is not served; nil if it is
-	absent   bool                     // err says that the source has no policy yet
+	err      error                    // why the source's present state is not served, or nil
+	absent   bool                     // err means that the source has no policy yet
 	errSince time.Time
 	checked  time.Time // when the source was last read
-	previous string    // the SHA-256 of the text that was served directly before the present one
+	previous string    // SHA-256 of the text that was served before the present one
 
 	cost      string // what search engines lose by the undo that is served, or "" if there is none
 	costSince time.Time
 
-	memory *site.Memory // of all its versions
+	memory *site.Memory // shared by all versions
 }
 
 func newDocument(name string) *Document {
 	return &Document{Name: name, loading: semaphore.NewWeighted(1), counts: new(counters), memory: site.NewMemory(false)}
 }
 
-// Current returns the version that is served, nil before the first one.
+// Current returns the version in force, or nil before the first one.
 func (d *Document) Current() *Snapshot { return d.current.Load() }
 
-// open makes sure that there is a version for a user that is about to join. The source is read even if the document
-// is in use by a configuration that is about to be replaced, as its version may be out of date. A policy with an
-// error rejects the new configuration; a network failure does not.
+// open makes sure that the document has a version before a user joins. It reads the source even if another
+// configuration uses the document, because that version may be out of date. If the policy has an error, open
+// returns it, and the new configuration is rejected. A network failure is not such an error.
 func (d *Document) open(ctx context.Context, u *user) error {
 	fromLastGood := u.src.startsFromLastGood && u.watch
 	if fromLastGood && d.Current() != nil {
@@ -100,7 +100,7 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	if now := d.Current(); err == nil && now != nil {
-		// A text that the guard rejected is not loaded just because a configuration is loaded.
+		// Loading a configuration does not load a text that the guard rejected.
 		if returns, accepted := d.returned(u.src, s.SHA256); returns != Undo {
 			if err := d.allows(u.Options, u.src, now, s, accepted); err != nil {
 				d.noteRejected(u, state, err)
@@ -114,15 +114,15 @@ func (d *Document) open(ctx context.Context, u *user) error {
 	}
 	if d.isFirst(u, found, err) {
 		if d.rejected == "" {
-			u.Logger.Warn("there is no policy yet, and robots_policy does nothing until there is one: publish it, or write the file", zap.String("policy", u.src.name), zap.Error(err))
+			u.Logger.Warn("robots_policy does nothing yet, because the policy does not exist; publish it, or write the file", zap.String("policy", u.src.name), zap.Error(err))
 			d.setError(err, true)
 		}
 		d.rejected = state
 		return nil
 	}
-	// At a start, the last good policy is better than no site at all, and sites without a policy that a storage or
-	// a web server does not give are better, too. Where a configuration runs already, that one stays, and the error
-	// says why; unless it has no policy either.
+	// When the server starts, serving the last good policy is better than not starting. If a storage or web server
+	// does not answer, starting without a policy is better, too. If a configuration is already running with a
+	// policy, it keeps running, and the error says why.
 	if !u.Strict && d.startLastGood(u) || u.src.remote && !u.ReadOnly && (!u.Strict || d.unavailable() != nil) {
 		d.noteRejected(u, state, err)
 		return nil
@@ -130,8 +130,8 @@ func (d *Document) open(ctx context.Context, u *user) error {
 	return err
 }
 
-// waitsForGuard reports whether the last good policy is served at first, because the text is another one, and the guard
-// starts with the configuration. The first poll applies the text, as at a reload.
+// waitsForGuard reports whether the last good policy is served first, because the source has another text and the
+// guard only works once the configuration runs. The first poll then applies the text as at a reload.
 func (d *Document) waitsForGuard(u *user, data []byte) bool {
 	if running, _ := d.active(); u.Guard == nil || u.ReadOnly || running != nil {
 		return false
@@ -145,14 +145,15 @@ func (d *Document) waitsForGuard(u *user, data []byte) bool {
 	return true
 }
 
-// noteRejected notes and reports why the state of the source is not served when a configuration is loaded.
+// noteRejected records and reports why the state of the source is not served when a configuration is loaded.
 func (d *Document) noteRejected(u *user, state string, err error) {
 	d.rejected = state
 	d.setError(err, false)
 	u.report(u.src, Outcome{Now: d.Current(), Err: err, news: rejected})
 }
 
-// wasAccepted reports whether a text was the last good version, or is an undo, so that its tests were passed before.
+// wasAccepted reports whether the text is the last good version or an undo. Such a text passed its tests when it
+// was first accepted.
 func (d *Document) wasAccepted(u *user, data []byte) bool {
 	if u.accepted(u.src, data) {
 		return true
@@ -161,14 +162,14 @@ func (d *Document) wasAccepted(u *user, data []byte) bool {
 	return returns == Undo
 }
 
-// UnavailableError is why it is not known whether there is a policy, or what it says.
+// UnavailableError means that the source could not be read. Therefore it is not known whether there is a policy.
 type UnavailableError struct{ Err error }
 
 func (e UnavailableError) Error() string { return "the policy is not available: " + e.Err.Error() }
 
 func (e UnavailableError) Unwrap() error { return e.Err }
 
-// unavailable returns an UnavailableError while there is no version to serve, although there may be a policy.
+// unavailable returns an UnavailableError if there is no version to serve, but there may be a policy.
 func (d *Document) unavailable() error {
 	if d.Current() != nil {
 		return nil
@@ -181,22 +182,23 @@ func (d *Document) unavailable() error {
 	return UnavailableError{d.err}
 }
 
-// isFirst reports whether a policy is still to be written: its source has nothing, and
-// nothing was ever accepted from it. A file that is missing when a configuration replaces one
-// that runs is more likely a name that was mistyped, and one that is validated should be there.
+// isFirst reports whether the policy has yet to be written: the source is empty, and no text was ever accepted from
+// it. It returns false if another configuration is running, because a missing file is then more likely a mistyped
+// name. It also returns false if a configuration is only validated.
 func (d *Document) isFirst(u *user, found content, err error) bool {
 	return u.src.isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
 }
 
-// isNothing reports whether a source has no policy: no file, no key, or an empty file. An empty key is damaged.
+// isNothing reports whether a source has no policy: the file or key does not exist, or the file is empty. An empty
+// key does not count, because it is damaged.
 func (src *source) isNothing(found content, err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || src.stored == nil && found.data != nil && len(bytes.TrimSpace(found.data)) == 0
 }
 
-// hasVersion reports whether there is a version to serve, if only a saved one.
+// hasVersion reports whether there is a version to serve, including a saved one.
 func (d *Document) hasVersion(u *user) bool { return d.Current() != nil || d.startLastGood(u) }
 
-// startLastGood makes the last good policy the current one, if there is one.
+// startLastGood makes the last good policy the current version, if there is one.
 func (d *Document) startLastGood(u *user) bool {
 	s, before := u.loadLastGood(u.src)
 	if s == nil {
@@ -210,7 +212,7 @@ func (d *Document) startLastGood(u *user) bool {
 	return true
 }
 
-// join gives a user the current version and, if it watches, each one that follows.
+// join gives a user the current version. If the user watches, it also gets every later version.
 func (d *Document) join(u *user) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -221,16 +223,16 @@ func (d *Document) join(u *user) {
 	d.users.join(u, d.poll)
 }
 
-// poll reads the source once and applies what has changed. It returns when to poll again.
+// poll reads the source once and applies a change. It returns the time until the next poll.
 func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 	u, interval := d.active()
 	switch {
 	case u == nil:
 		return startupPoll
-	case interval == 0: // there is a version now without a watcher
+	case interval == 0: // there is a version, and no store watches
 		return idlePoll
 	}
-	wait = interval // after a panic
+	wait = interval // used if poll panics
 	defer u.recoverPanic()
 	if d.loading.Acquire(ctx, 1) != nil {
 		return wait
@@ -248,12 +250,12 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 
 const (
 	idlePoll = time.Minute
-	// unavailableRetry is the longest time until a source without a policy yet is asked again.
+	// unavailableRetry is the longest time until a source is read again that could not be read since the start.
 	unavailableRetry = 30 * time.Second
 )
 
-// nextPoll returns how long to wait for the next poll. Remote sources are polled
-// less often while they fail, and with jitter, so that a fleet does not poll at once.
+// nextPoll returns how long to wait until the next poll. If remote sources fail, they are polled less often. Their
+// times vary at random, so that the servers of a fleet do not poll at the same moment.
 func nextPoll(interval time.Duration, failures int, remote bool) time.Duration {
 	if !remote {
 		return interval
@@ -268,7 +270,7 @@ func nextPoll(interval time.Duration, failures int, remote bool) time.Duration {
 	return interval - rand.N(interval/5+1)
 }
 
-// Reload reads the source now and gives the result to every store, also to those that do not watch.
+// Reload reads the source and gives the result to every store, including stores that do not watch.
 func (d *Document) Reload(ctx context.Context) Outcome {
 	u, _ := d.active()
 	if u == nil {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Draft is a text of a policy that is not published yet. Each policy in a storage has one, for
-// all people who work on it.
+// Draft is a text that is not published yet. A policy in a storage has at most one draft, which all editors share.
 type Draft struct {
 	Base string    `json:"base"` // the SHA-256 of the version that it changes, or "" if there is none
 	Text string    `json:"text"`
@@ -21,14 +20,14 @@ type Draft struct {
 
 const draftSuffix = ".draft"
 
-// ID tells drafts, and who approved them, apart. It is "" for nil.
+// ID identifies the draft together with its approvals. It returns "" for nil.
 func (d *Draft) ID() string {
 	if d == nil {
 		return ""
 	}
 	data, err := json.Marshal(d)
 	if err != nil {
-		panic(err) // it has nothing that JSON cannot have
+		panic(err) // cannot happen: JSON can represent all fields
 	}
 	return sumOf(data)
 }
@@ -37,7 +36,7 @@ func (s *storedPolicy) draft(ctx context.Context) (*Draft, error) {
 	return loadBeside[*Draft](ctx, s, draftSuffix, "draft")
 }
 
-// Draft returns the draft of the policy, nil if there is none.
+// Draft returns the draft of the policy, or nil if there is none.
 func (d *Document) Draft(ctx context.Context) (*Draft, error) {
 	s := d.stored()
 	if s == nil {
@@ -46,8 +45,8 @@ func (d *Document) Draft(ctx context.Context) (*Draft, error) {
 	return within(ctx, readTimeout, "reading the draft", s.draft)
 }
 
-// SaveDraft saves a draft, or deletes it for nil, if the draft in the storage is still the one whose ID is replaces.
-// Its errors are ErrOvertaken, errReadOnly and, for everything else, ErrStorage.
+// SaveDraft saves a draft, or deletes the draft if it is nil. replaces must be the ID of the draft that the storage
+// has now. The errors are ErrOvertaken if it is not, errReadOnly, and ErrStorage for all other problems.
 func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft) error {
 	s := d.stored()
 	if s == nil {
@@ -61,11 +60,11 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 	})
 }
 
-// ErrOtherDraft says that another draft is saved already.
+// ErrOtherDraft means that a different draft is already saved.
 var ErrOtherDraft = errors.New("the policy has another draft: publish or discard it in the console first")
 
-// Propose saves a draft for others to approve, unless another one is saved. If one with the same text is, its author
-// is among those who approve it.
+// Propose saves a draft that others should approve. If a draft with the same text is saved already, Propose adds
+// the author to those who approve it. If another draft is saved, it returns ErrOtherDraft.
 func (d *Document) Propose(ctx context.Context, draft *Draft) error {
 	s := d.stored()
 	if s == nil {
@@ -74,12 +73,12 @@ func (d *Document) Propose(ctx context.Context, draft *Draft) error {
 	return s.saveDraft(ctx, publishTimeout, draft.partAfter)
 }
 
-// ProposeTo is Propose for a key of a storage.
+// ProposeTo does the same as Propose for a key of a storage.
 func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) error {
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the part of a draft to store after before, which is stored already.
+// partAfter returns the part of a draft that must be stored after before, which is already stored.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:
@@ -94,7 +93,8 @@ func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	return &approved, nil
 }
 
-// saveDraft saves the draft that next returns for the present one, or deletes it if next returns nil.
+// saveDraft replaces the draft in the storage by the result of next, which gets the present draft. If next returns
+// nil, saveDraft deletes the draft.
 func (s *storedPolicy) saveDraft(ctx context.Context, limit time.Duration, next func(before *Draft) (*Draft, error)) error {
 	err := s.locked(ctx, limit, "saving the draft", func(ctx context.Context) error {
 		before, err := s.draft(ctx)
@@ -113,7 +113,7 @@ func (s *storedPolicy) saveDraft(ctx context.Context, limit time.Duration, next 
 		return s.storeBeside(ctx, draftSuffix, draft)
 	})
 	if errors.Is(err, ErrLockStays) {
-		return nil // it is saved
+		return nil // the draft is already saved
 	}
 	return err
 }

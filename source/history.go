@@ -14,60 +14,61 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Signed says who published a version or saved a draft, and why. The zero value is not known.
+// Signed holds who published a version or saved a draft, and why. In the zero value both are unknown.
 type Signed struct {
 	By       string   `json:"by,omitempty"`
 	Note     string   `json:"note,omitempty"`
 	Approved []string `json:"approved,omitempty"` // the names of those who approved it
 }
 
-// Published is a version of a policy in a storage, and its text.
+// Published is a version of a policy in a storage, with its text.
 type Published struct {
 	SHA256 string    `json:"sha256"`
 	Number int       `json:"number"` // 1, 2, 3, …
 	Time   time.Time `json:"time"`
 	Signed
-	Served   time.Time `json:"served,omitzero"`    // when a server first served it; zero: no server is known to have
-	Found    bool      `json:"found,omitempty"`    // it was put there by other means
-	Undo     bool      `json:"undo,omitempty"`     // it is the text that was served directly before
-	Accepted []string  `json:"accepted,omitempty"` // the search engines whose losses were accepted with it
+	Served   time.Time `json:"served,omitzero"`    // when a server first served it; zero if no server is known to
+	Found    bool      `json:"found,omitempty"`    // written to the storage by other means than publishing
+	Undo     bool      `json:"undo,omitempty"`     // returns to the text that was served before
+	Accepted []string  `json:"accepted,omitempty"` // search engines whose losses were accepted
 	Text     string    `json:"text"`
 }
 
-// Label is the name that people use for a version: v3.
+// Label returns the name that users see for the version, such as v3.
 func (p *Published) Label() string { return fmt.Sprintf("v%d", p.Number) }
 
 // History lists the texts published at a key of a storage and the texts they replaced, newest first.
 type History []Published
 
-// The bounds of the history of a policy in the storage.
+// Limits of the history that is kept in the storage.
 const (
 	historySuffix  = ".history"
 	maxHistory     = 20
 	maxHistorySize = 4 << 20
 )
 
-// Return says how a text relates to what servers have served.
+// Return tells whether a text is new to the servers, or returns to an earlier text.
 type Return int
 
 const (
 	NeverServed Return = iota // no server is known to have served it
-	Undo                      // it was served directly before the present version
-	Earlier                   // it was served before that
+	Undo                      // served directly before the present version
+	Earlier                   // served earlier than that
 )
 
-// top reports whether the newest version has a hash.
+// top reports whether the newest version has the hash sum.
 func (h History) top(sum string) bool { return len(h) > 0 && h[0].SHA256 == sum }
 
-// Standing is the state of a policy's storage: its text and its history.
+// Standing is the content of a policy's storage: its text and its history.
 type Standing struct {
 	History
 	Text   string
 	SHA256 string // of the text; "" if there is none
 }
 
-// Undo returns the version that servers served directly before the text of the storage: if they serve that one, the
-// one before it; if they don't, the one that they serve. It is nil if none is known.
+// Undo returns the version to which an undo goes back, or nil if none is known. If servers serve the text in the
+// storage, that is the version that they served directly before. If they do not serve that text, it is the version
+// that they serve now.
 func (s *Standing) Undo() *Published {
 	for i := range s.History {
 		if v := &s.History[i]; v.SHA256 != s.SHA256 && !v.Served.IsZero() {
@@ -83,8 +84,8 @@ func (s *Standing) UndoesUndo() bool {
 	return back != nil && len(s.History) > 1 && s.top(s.SHA256) && s.History[0].Undo && s.History[1].SHA256 == back.SHA256
 }
 
-// GoBack returns the version to go back to: the one with a number or, for 0, the one for an undo. A version that no
-// server is known to have served is an error, because it is a new text to them.
+// GoBack returns the version with a number or, for 0, the version for an undo. It returns an error for a version
+// that no server is known to have served, because to the servers that is a new text.
 func (s *Standing) GoBack(number int) (*Published, error) {
 	if number == 0 {
 		if back := s.Undo(); back != nil {
@@ -101,14 +102,14 @@ func (s *Standing) GoBack(number int) (*Published, error) {
 		}
 		return nil, fmt.Errorf("there is no version v%d: the history has %s", number, cmp.Or(english.List(known, "and"), "none"))
 	case v.SHA256 == s.SHA256:
-		return nil, fmt.Errorf("v%d is what the storage holds now", number)
+		return nil, fmt.Errorf("v%d is already the version in the storage", number)
 	case !s.served(v.SHA256):
-		return nil, fmt.Errorf("no server is known to have served v%d, so it is a new text: publish it as a file", number)
+		return nil, fmt.Errorf("v%d cannot be restored, because no server is known to have served it; publish its text as a file", number)
 	}
 	return v, nil
 }
 
-// Version returns the version with a number, nil if there is none.
+// Version returns the version with a number, or nil if there is none.
 func (h History) Version(number int) *Published {
 	if i := slices.IndexFunc(h, func(p Published) bool { return p.Number == number }); i >= 0 {
 		return &h[i]
@@ -116,7 +117,7 @@ func (h History) Version(number int) *Published {
 	return nil
 }
 
-// Returns says how a text, whose hash is given, relates to what servers have served.
+// Returns tells how the text with the hash sum relates to the texts that servers have served.
 func (s *Standing) Returns(sum string) Return {
 	switch back := s.Undo(); {
 	case sum == s.SHA256 || !s.served(sum):
@@ -127,8 +128,8 @@ func (s *Standing) Returns(sum string) Return {
 	return Earlier
 }
 
-// returned says how the storage's text, which a server is about to load, relates to texts that servers served
-// before. A text that is not marked as an undo may still be one for this server.
+// returned tells how the storage's text relates to the texts that servers served before. A server calls it before
+// it loads the text. Even a text that is not marked as an undo may be one for this server.
 func (s *Standing) returned() Return {
 	switch {
 	case !s.top(s.SHA256) || !s.History[1:].served(s.SHA256):
@@ -139,19 +140,19 @@ func (s *Standing) returned() Return {
 	return Earlier
 }
 
-// served reports whether one of the versions is known to have been served, with a text of a hash.
+// served reports whether a server is known to have served a version with the hash sum.
 func (h History) served(sum string) bool {
 	return slices.ContainsFunc(h, func(p Published) bool { return p.SHA256 == sum && !p.Served.IsZero() })
 }
 
-// standing reads what the storage holds.
+// standing reads the policy's storage.
 func (s *storedPolicy) standing(ctx context.Context) (*Standing, error) {
 	text, err := s.Load(ctx, s.key)
 	if ignoreNotExist(err) != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.name(), err)
 	}
 	st := &Standing{Text: string(text)}
-	if len(bytes.TrimSpace(text)) > 0 { // else it is as good as nothing
+	if len(bytes.TrimSpace(text)) > 0 { // an empty text is the same as none
 		st.SHA256 = sumOf(text)
 	}
 	var marks []servedMark
@@ -164,17 +165,18 @@ func (s *storedPolicy) standing(ctx context.Context) (*Standing, error) {
 	return st, err
 }
 
-// StandingOf reads what a storage holds at a key.
+// StandingOf reads the text and history at a key of a storage.
 func StandingOf(ctx context.Context, storage Storage, key string) (*Standing, error) {
 	return (&storedPolicy{storage, key}).standing(ctx)
 }
 
-// history returns what was published and what that replaced, newest first.
+// history returns the versions of the policy, newest first. They include texts that were replaced, but not
+// published.
 func (s *storedPolicy) history(ctx context.Context) (History, error) {
 	return loadBeside[History](ctx, s, historySuffix, "history")
 }
 
-// following numbers a version, and puts it before the versions of a history.
+// following gives a version the next number, and puts it first in a history.
 func following(history History, p Published) History {
 	p.Number = 1
 	if len(history) > 0 {
@@ -183,11 +185,11 @@ func following(history History, p Published) History {
 	return append(History{p}, history...)
 }
 
-// saveHistory writes the newest versions of a history, as many as its bounds allow.
+// saveHistory saves the newest versions of a history, up to its limits.
 func (s *storedPolicy) saveHistory(ctx context.Context, all History) error {
 	size := 0
 	for i := range all {
-		all[i].Served = time.Time{} // it has a key of its own
+		all[i].Served = time.Time{} // stored under a separate key
 		if size += len(all[i].Text); i > 1 && (i == maxHistory || size > maxHistorySize) {
 			all = all[:i]
 			break
@@ -196,11 +198,11 @@ func (s *storedPolicy) saveHistory(ctx context.Context, all History) error {
 	if err := s.storeBeside(ctx, historySuffix, all); err != nil {
 		return fmt.Errorf("saving the previous version: %w", err)
 	}
-	return ctx.Err() // a storage that ignored it may have returned too late to go on
+	return ctx.Err() // the storage may have ignored ctx and returned too late
 }
 
-// A servedMark notes that a server loaded a text, and which version was the newest then. An equal text that is published
-// later is another version, and a server may have rejected it.
+// A servedMark records that a server loaded a text, and which version was the newest at that time. The version
+// matters because an equal text may be published again later, and a server may reject it then.
 type servedMark struct {
 	SHA256 string    `json:"sha256"`
 	Newest int       `json:"newest"`
@@ -212,9 +214,9 @@ const (
 	maxServed    = 4 * maxHistory
 )
 
-// servedMarks returns the marks, oldest first. They are stored under a separate key, and written without
-// a lock. If the storage failed while a server held a lock, the lock would stop the next publication. For the same
-// reason, damaged marks are ignored: then nothing can be undone until servers load other versions.
+// servedMarks returns the marks, oldest first. They have a separate key and are written without a lock: if the
+// storage failed while a server held a lock, that lock would block the next publication. For the same reason
+// servedMarks ignores damaged marks. Then no version can be undone until servers load other versions.
 func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 	marks, err := loadBeside[[]servedMark](ctx, s, servedSuffix, "list of served versions")
 	if errors.Is(err, errDamaged) {
@@ -223,7 +225,7 @@ func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 	return marks, err
 }
 
-// markServed notes next to the policy that a server serves a text.
+// markServed records in the storage that a server serves the text with the hash sum.
 func (s *storedPolicy) markServed(ctx context.Context, sum string) error {
 	_, err := within(ctx, readTimeout, "noting which version is served", func(ctx context.Context) (any, error) {
 		history, err := s.history(ctx)
@@ -248,7 +250,7 @@ func (s *storedPolicy) markServed(ctx context.Context, sum string) error {
 	return err
 }
 
-// servedAt returns when a server first loaded a version, the zero time if none has.
+// servedAt returns when a server first loaded the version, or the zero time if none is known to have loaded it.
 func (p *Published) servedAt(marks []servedMark) time.Time {
 	for _, m := range marks {
 		if m.SHA256 == p.SHA256 && (p.Found || m.Newest >= p.Number) {
@@ -258,7 +260,8 @@ func (p *Published) servedAt(marks []servedMark) time.Time {
 	return time.Time{}
 }
 
-// Standing reads what the storage of the policy holds. Another source than a storage has no history.
+// Standing reads the storage of the policy. It returns an error if the source is not a storage, because other
+// sources have no history.
 func (d *Document) Standing(ctx context.Context) (*Standing, error) {
 	s := d.stored()
 	if s == nil {
@@ -267,7 +270,7 @@ func (d *Document) Standing(ctx context.Context) (*Standing, error) {
 	return within(ctx, readTimeout, "reading the history", s.standing)
 }
 
-// History lists what was published to the storage of the policy and what that replaced, newest first.
+// History lists the versions of the policy, newest first. They include texts that were replaced, but not published.
 func (d *Document) History(ctx context.Context) (History, error) {
 	st, err := d.Standing(ctx)
 	if err != nil {

@@ -68,7 +68,7 @@ func TestUndoOfHistories(t *testing.T) {
 			t.Errorf("%s: %v, want %v", sum, got, want)
 		}
 	}
-	for n, want := range map[int]string{1: "", 2: "no server is known to have served v2", 3: "", 5: "v5 is what the storage holds now", 9: "there is no version v9"} {
+	for n, want := range map[int]string{1: "", 2: "v2 cannot be restored, because no server is known to have served it", 3: "", 5: "v5 is already the version in the storage", 9: "there is no version v9"} {
 		if _, err := st.GoBack(n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("v%d: %v", n, err)
 		}

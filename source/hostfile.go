@@ -15,8 +15,8 @@ import (
 // rootKey is the context key of the *os.Root of the directory.
 type rootKey struct{}
 
-// newHostDocument returns the document of a file below the directory of h, which reading it does
-// not leave, whatever symbolic links there are.
+// newHostDocument returns the document for a file in the directory of h. Reading the file never leaves the
+// directory, whatever symbolic links exist.
 func newHostDocument(h *Hosts, name string) *Document {
 	d := newDocument(h.template.dir + name)
 	d.memory = site.NewMemory(true)
@@ -28,8 +28,8 @@ func newHostDocument(h *Hosts, name string) *Document {
 	return d
 }
 
-// isMissing reports whether an error means that there is no such file. There is none
-// either if its name is too long, or it would be below another file.
+// isMissing reports whether an error means that the file does not exist. This includes a name that is too long, and
+// a path that leads through another file.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }

@@ -20,42 +20,42 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Bounds of a Hosts. A client can make up hosts, so all that it can grow is bounded.
+// Limits of a Hosts. Clients can invent hosts, so everything that grows with hosts is limited.
 const (
-	maxFiles  = 20_000 // beyond, the file that was not used for the longest goes
+	maxFiles  = 20_000 // if there are more, the least recently used file is dropped
 	maxMisses = 20_000
-	// How many files are looked up in a second, and how long a request waits for its
-	// turn. After that it fails: a wrong answer could be used by a crawler for a day.
+	// A request waits a limited time until its file may be looked up. After that it fails, because a crawler could
+	// use a wrong answer for a day.
 	lookupsPerSecond = 2000
 	maxLookupWait    = 500 * time.Millisecond
-	// How many files are read at once, as each read that hangs in the kernel holds a
-	// thread, and how long loading a file waits for its turn.
+	// maxReads is the number of files that are read at the same time, because each read that hangs in the kernel
+	// holds a thread. Loading a file waits a limited time for its turn.
 	maxReads    = 256
 	maxReadWait = time.Second
 )
 
 var errBusy = errors.New("too many policies are being loaded at once")
 
-// Hosts is the policies of a hostTemplate, such as /etc/policies/{host}.yaml. A file is loaded on the first request
-// for a host that has it, and then watched. Hosts that share a file share its policy.
+// Hosts holds the policies of a name with a placeholder, such as /etc/policies/{host}.yaml. The first request for a
+// host loads the host's file, which is then watched. Hosts that share a file share the policy.
 type Hosts struct {
 	template *hostTemplate
 	lookups  *rate.Limiter
 	loading  singleflight.Group // by name of the file
 	reads    *semaphore.Weighted
 	sweeping *semaphore.Weighted
-	closed   func() *Snapshot // for files that were never good
+	closed   func() *Snapshot // for hosts whose file never had a valid policy
 	counts   counters
 
-	users // its mutex guards what follows
+	users // its mutex protects the fields below
 
 	files  map[string]*Document    // by name, relative to the directory of the template
 	misses map[string]*atomic.Bool // names without a file, and whether they were asked for since the last sweep
 	dirErr error                   // why the directory cannot be read now
 }
 
-// closedText is the policy of a host whose file has an error and was never good: crawlers stay away, as they do while
-// robots.txt is unreachable (RFC 9309 section 2.3.1.4).
+// closedText is the policy for a host whose file has an error and never had a valid policy. It disallows the host
+// for all crawlers. Crawlers do the same themselves while robots.txt is unreachable (RFC 9309 section 2.3.1.4).
 const closedText = `version: 1
 rules:
   - name: the policy file of this host has an error
@@ -73,13 +73,13 @@ func newHosts(t *hostTemplate) *Hosts {
 		closed: sync.OnceValue(func() *Snapshot {
 			s, _ := Compile(t.name, []byte(closedText))
 			s.Memory = site.NewMemory(true)
-			s.catalog.Store(nil) // it does not name crawlers
+			s.catalog.Store(nil) // no new catalog changes it, because it does not name crawlers
 			return s
 		}),
 	}
 }
 
-// Name returns the template as it is configured, made absolute.
+// Name returns the template as an absolute path.
 func (h *Hosts) Name() string { return h.template.name }
 
 func (h *Hosts) join(u *user) {
@@ -87,12 +87,12 @@ func (h *Hosts) join(u *user) {
 	h.users.join(u, h.poll)
 	h.mu.Unlock()
 	if !u.watch {
-		// Without watching, files are read when a configuration is loaded.
+		// Stores that do not watch read the files when a configuration is loaded.
 		h.Reload(context.Background())
 	}
 }
 
-// options returns the options of the newest store that runs, or is about to.
+// options returns the options of the newest store.
 func (h *Hosts) options() *Options {
 	if u, _ := h.active(); u != nil {
 		return u.Options
@@ -117,7 +117,7 @@ func checkDir(ctx context.Context, name string) error {
 	return nil
 }
 
-// openDir opens the directory of the template, and logs a change of whether that is possible.
+// openDir opens the directory of the template. If that fails or succeeds for the first time, it logs the change.
 func (h *Hosts) openDir(o *Options) (*os.Root, error) {
 	root, err := os.OpenRoot(h.template.dir)
 	h.mu.Lock()
@@ -135,8 +135,8 @@ func (h *Hosts) openDir(o *Options) (*os.Root, error) {
 	return root, err
 }
 
-// Get returns the policy of a host, as a request names it, nil if it has no file. An
-// error means that the policy is not known now.
+// Get returns the policy of the host that a request names, or nil if the host has no file. An error means that the
+// policy cannot be found out now.
 func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
 	host, ok := cleanHost(host)
 	if !ok {
@@ -166,14 +166,15 @@ func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
 	return d.Current(), nil
 }
 
-// load loads a file on the first request for it, once for all requests at that time. It returns nil if there is none.
+// load loads a file for the first request that needs it. Requests that arrive at the same time share the result. It
+// returns nil if the file does not exist.
 func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	select {
 	case r := <-h.loading.DoChan(name, func() (any, error) {
 		var d *Document
-		o, err := h.options(), errors.New("the policy of this host could not be loaded") // stays after a panic
+		o, err := h.options(), errors.New("the policy of this host could not be loaded") // the error remains if loading panics
 		func() {
 			defer o.recoverPanic()
 			d, err = h.lookUp(o, name)
@@ -186,13 +187,14 @@ func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
 	}
 }
 
-// lookUp reads a file for the first time, and remembers it, or that there is none. An error in it closes its hosts.
+// lookUp reads a file for the first time. It remembers the document, or that the file does not exist. If the file
+// has an error, the hosts of the file get the policy of closedText.
 func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	h.mu.RLock()
 	known, miss := h.files[name], h.misses[name]
 	h.mu.RUnlock()
 	if known != nil || miss != nil {
-		return known, nil // a lookup that has just ended found it
+		return known, nil // another lookup has just found it
 	}
 	if !h.waitForTurn() {
 		return nil, errBusy
@@ -221,7 +223,7 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	return f, nil
 }
 
-// waitForTurn waits until a file may be looked up, and acquires reads. It returns false if that takes too long.
+// waitForTurn waits until the file may be looked up, and acquires reads. It returns false if that takes too long.
 func (h *Hosts) waitForTurn() bool {
 	limited, cancel := context.WithTimeout(context.Background(), maxLookupWait)
 	defer cancel()
@@ -234,7 +236,7 @@ func (h *Hosts) waitForTurn() bool {
 }
 
 func (h *Hosts) add(name string, d *Document) {
-	d.used.Store(time.Now().Unix()) // not the first to go
+	d.used.Store(time.Now().Unix()) // so that it is not dropped at once
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.files) >= maxFiles {
@@ -243,11 +245,11 @@ func (h *Hosts) add(name string, d *Document) {
 	h.files[name] = d
 }
 
-// few is the number of entries that are looked at to find one that can go.
+// few is the number of entries among which the one to drop is chosen.
 const few = 16
 
-// evict removes the least recently used of a few files, but rather not one that has
-// an error now: its last good version is nowhere else. It is called with mu held.
+// evict drops the least recently used of a few files. It prefers files without an error, because the last good
+// version of a file with an error exists only in memory. The caller must hold mu.
 func (h *Hosts) evict() {
 	var oldest string
 	at := int64(math.MaxInt64)
@@ -267,8 +269,8 @@ func (h *Hosts) evict() {
 	delete(h.files, oldest)
 }
 
-// miss remembers for a while that a file does not exist. If there are too many, others are forgotten, preferably
-// those that are not asked for.
+// miss remembers for a while that a file does not exist. If there are too many such files, it forgets others,
+// preferably those that are not requested.
 func (h *Hosts) miss(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// slowAfter is the time that a sweep waits for files.
+// slowAfter is the time that a sweep waits for the files before it goes on without the slow ones.
 const slowAfter = 100 * time.Millisecond
 
 func (h *Hosts) poll(ctx context.Context) time.Duration {
@@ -26,8 +26,8 @@ func (h *Hosts) poll(ctx context.Context) time.Duration {
 	return wait
 }
 
-// Reload applies what is new in all files, without waiting for it to settle. It
-// returns false if that takes too long; files that were read by then are applied.
+// Reload applies all changed files without waiting until they settle. It returns false if ctx ends first. The files
+// read until then have been applied.
 func (h *Hosts) Reload(ctx context.Context) bool {
 	_, err := within(ctx, readTimeout, "the directory", func(ctx context.Context) (any, error) {
 		h.sweep(ctx, true)
@@ -36,9 +36,9 @@ func (h *Hosts) Reload(ctx context.Context) bool {
 	return err == nil
 }
 
-// sweep polls all files that are loaded, many at once, and looks up those that were missing. Files that take long are
-// left to finish on their own. It reports whether a new state has yet to settle. With all set, new states are applied
-// at once, and the sweep waits for every file until ctx ends.
+// sweep polls all loaded files, many at the same time, and looks for files that were missing before. Slow files
+// finish in the background. soon reports whether a changed file must still settle. If all is set, sweep applies
+// changes at once, and waits for every file until ctx ends.
 func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	if h.sweeping.Acquire(ctx, 1) != nil {
 		return false
@@ -73,7 +73,7 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	finished := make(chan struct{})
 	go func() {
 		polls.Wait()
-		_ = root.Close() // it was only read
+		_ = root.Close() // nothing was written
 		close(finished)
 	}()
 	var timeout <-chan time.Time
@@ -88,14 +88,14 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	return settling.Load()
 }
 
-// loaded returns the files in memory by name.
+// loaded returns the loaded files by name.
 func (h *Hosts) loaded() map[string]*Document {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return maps.Clone(h.files)
 }
 
-// pollFile reads a file and applies what has changed. It reports whether a new state has yet to settle.
+// pollFile reads a file and applies a change. soon reports whether the change must still settle.
 func (h *Hosts) pollFile(ctx context.Context, o *Options, name string, d *Document, all bool) (soon bool) {
 	out := d.update(ctx, o, d.file, all)
 	if out.missing {
@@ -111,8 +111,8 @@ func (h *Hosts) pollFile(ctx context.Context, o *Options, name string, d *Docume
 	return out.settle > 0
 }
 
-// sweepMisses forgets missing files, so that the next request looks them up again. Those that are asked for all the
-// time are looked up here, so that their requests do not have to wait.
+// sweepMisses forgets missing files, so that the next request looks them up again. It looks up frequently requested
+// files itself, so that requests do not have to wait.
 func (h *Hosts) sweepMisses(ctx context.Context, root *os.Root) {
 	h.mu.Lock()
 	maps.DeleteFunc(h.misses, func(_ string, used *atomic.Bool) bool { return !used.Swap(false) })

@@ -14,10 +14,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// hostTemplate is the name of a file for each host, such as /etc/policies/{host}.yaml.
+// hostTemplate is a file name with a placeholder, such as /etc/policies/{host}.yaml. Each host has its own file.
 type hostTemplate struct {
-	name  string // as it is written, made absolute
-	dir   string // before the first placeholder, with a slash at its end; all files are below it
+	name  string // the configured name as an absolute path
+	dir   string // the directory of all files: the path before the first placeholder, with a final slash
 	parts []hostPart
 	after string // the text after the last placeholder
 }
@@ -25,18 +25,18 @@ type hostTemplate struct {
 // hostPart is a placeholder and the text before it.
 type hostPart struct {
 	before string
-	label  int // wholeHost, or which label, from the right
+	label  int // wholeHost, or the number of the label, from the right
 }
 
 const wholeHost = -1
 
 var hostPlaceholder = regexp.MustCompile(`\{(?:(?:http\.request\.)?(host)|(?:(?:http\.request\.)?host\.)?labels\.([0-9]+))\}`)
 
-// IsHostTemplate reports whether a policy's name has a placeholder.
+// IsHostTemplate reports whether the name of a policy contains a placeholder.
 func IsHostTemplate(name string) bool { return strings.Contains(name, "{") }
 
-// parseHostTemplate reads the name of a file for each host. Only the host and its labels are allowed in it,
-// because they can be checked. Anything else in braces is an error, and so are files right in the root directory.
+// parseHostTemplate parses a file name with placeholders. The only placeholders are the host and its labels,
+// because these can be checked. A template must not put files directly into the root directory.
 func parseHostTemplate(name string) (*hostTemplate, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -64,13 +64,13 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 		return nil, fmt.Errorf("invalid policy file name %q: the only placeholders of a request that it can contain are {host} and {labels.N}", name)
 	}
 	if t.dir == string(filepath.Separator) && strings.Count(abs, string(filepath.Separator)) == 1 {
-		return nil, errors.New("policy files for hosts need a directory of their own")
+		return nil, errors.New("policy files for hosts must be in a directory other than /")
 	}
 	return t, nil
 }
 
-// appendFile appends the file of a host, as cleanHost returns it, relative to dir. It
-// returns false if the host has too few labels.
+// appendFile appends the name of a host's file, relative to dir. host must be a result of cleanHost. It returns
+// false if the host has too few labels.
 func (t *hostTemplate) appendFile(name []byte, host string) (file []byte, ok bool) {
 	start := len(name)
 	for _, p := range t.parts {
@@ -88,7 +88,7 @@ func (t *hostTemplate) appendFile(name []byte, host string) (file []byte, ok boo
 	return name, filepath.IsLocal(string(name[start:]))
 }
 
-// labelOf returns a label of a host, counted from the right.
+// labelOf returns the nth label of a host, from the right.
 func labelOf(host string, n int) (string, bool) {
 	for range n {
 		dot := strings.LastIndexByte(host, '.')
@@ -100,9 +100,9 @@ func labelOf(host string, n int) (string, bool) {
 	return host[strings.LastIndexByte(host, '.')+1:], true
 }
 
-// cleanHost brings the host of a request into the form for names of files: lower case, A-labels, without port and
-// without the dot at the end. Only names of letters, digits, dots and hyphens are hosts with a file (RFC 1123
-// section 2.1). It returns false for all others.
+// cleanHost converts the host of a request to the form used in file names: lower case, A-labels, no port and no
+// final dot. It returns false if the host contains anything but letters, digits, dots and hyphens (RFC 1123 section
+// 2.1); such hosts have no file.
 func cleanHost(host string) (string, bool) {
 	if len(host) > 1024 {
 		return "", false

@@ -19,24 +19,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/wholefile"
 )
 
-// lastGood is the last good version of a policy as it is saved, for a start without its source.
+// lastGood is the saved last good version of a policy. A server uses it if it starts while the source is not
+// available.
 type lastGood struct {
 	Source  string    `json:"source"`
 	Saved   time.Time `json:"saved"`
 	Text    []byte    `json:"text"`
 	Counted counted   `json:"counted"`
-	Before  string    `json:"before,omitempty"` // the SHA-256 of the text that was served directly before
+	Before  string    `json:"before,omitempty"` // SHA-256 of the text that was served before
 }
 
-// The number of saved policies that no site uses now, because file names can change with every deployment, and
-// the time for which all of them are kept. Servers that share the directory mark every day those that they use.
+// Saved policies that no site uses are kept for some time, and after that up to a number. They are not all kept,
+// because file names can change with every deployment. Servers that share the directory mark the ones that they use
+// every day.
 const (
 	maxLastGood  = 64
 	lastGoodUse  = 24 * time.Hour
 	lastGoodLife = 30 * lastGoodUse
 )
 
-// lastGoodFile is the file for the last good version of a source, "" if none is saved.
+// lastGoodFile returns the file name for the last good version of a source, or "" if versions are not saved.
 func (o *Options) lastGoodFile(src *source) string {
 	if o.LastGood == "" || src.key == "" {
 		return ""
@@ -44,8 +46,8 @@ func (o *Options) lastGoodFile(src *source) string {
 	return filepath.Join(o.LastGood, sumOf([]byte(src.key))[:32]+".json")
 }
 
-// saveLastGood numbers a good version and saves it. It is served even if that fails. saveLastGood returns the SHA-256
-// of the text that was served directly before, if that was saved.
+// saveLastGood numbers a good version and saves it. If saving fails, the version is served nevertheless. before is
+// the SHA-256 of the text that was served before, as far as it was saved.
 func (o *Options) saveLastGood(src *source, s *Snapshot) (before string) {
 	file := o.lastGoodFile(src)
 	if saved, err := o.lastGood(src); err == nil {
@@ -67,7 +69,7 @@ func (o *Options) saveLastGood(src *source, s *Snapshot) (before string) {
 	return before
 }
 
-// before returns the SHA-256 of the text that was served directly before a text with the hash sum is.
+// before returns the SHA-256 of the text that was served before the text with the hash sum.
 func (l *lastGood) before(sum string) string {
 	if saved := sumOf(l.Text); saved != sum {
 		return saved
@@ -75,7 +77,8 @@ func (l *lastGood) before(sum string) string {
 	return l.Before
 }
 
-// markLastGood marks the saved version of a document as used, for other servers. It is called with loading held.
+// markLastGood marks the saved version of a document as in use, so that other servers keep it. The caller must hold
+// loading.
 func (d *Document) markLastGood(u *user) {
 	file, now := u.lastGoodFile(u.src), time.Now()
 	if file == "" || u.ReadOnly || now.Sub(d.marked) < lastGoodUse {
@@ -85,8 +88,8 @@ func (d *Document) markLastGood(u *user) {
 	_, _ = within(context.Background(), readTimeout, "writing", func(context.Context) (any, error) { return nil, os.Chtimes(file, now, now) })
 }
 
-// pruneLastGood deletes the oldest saved policies if there are too many, but none
-// that is in use here, or may be in use by another server.
+// pruneLastGood deletes the oldest saved policies if there are too many. It keeps those that this server uses or
+// another server may use.
 func (o *Options) pruneLastGood() error {
 	entries, err := os.ReadDir(o.LastGood)
 	if err != nil || len(entries) <= maxLastGood {
@@ -118,8 +121,8 @@ func (o *Options) pruneLastGood() error {
 	return nil
 }
 
-// loadLastGood returns the last good version of a source, or nil. It is checked like any
-// other, but for the tests of the policy, which it passed.
+// loadLastGood returns the last good version of a source, or nil. It checks the version like any other, except for
+// the policy's tests, which it has already passed.
 func (o *Options) loadLastGood(src *source) (s *Snapshot, before string) {
 	saved, err := o.lastGood(src)
 	if err == nil {
@@ -132,13 +135,13 @@ func (o *Options) loadLastGood(src *source) (s *Snapshot, before string) {
 		return nil, ""
 	}
 	s.Since = saved.Saved
-	o.count(src, s, false) // the storage may hang
+	o.count(src, s, false) // without the history, because the storage may hang
 	o.Logger.Info("starting with the last good policy", zap.String("policy", src.name),
 		zap.String("sha256", s.SHA256), zap.Time("saved", saved.Saved))
 	return s, saved.Before
 }
 
-// accepted reports whether a text is the last good version of a source.
+// accepted reports whether data is the last good version of a source.
 func (o *Options) accepted(src *source, data []byte) bool {
 	saved, err := o.lastGood(src)
 	return err == nil && bytes.Equal(saved.Text, data)
@@ -155,7 +158,7 @@ func (o *Options) lastGood(src *source) (lastGood, error) {
 			err = json.Unmarshal(data, &saved)
 		}
 		if err == nil && saved.Source != src.name {
-			err = fmt.Errorf("it is that of %q", saved.Source)
+			err = fmt.Errorf("the file belongs to the policy %q", saved.Source)
 		}
 		return saved, err
 	})

@@ -15,16 +15,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
-// Pool shares what stores load: however many of them use a policy, it is read and compiled once. It is a Prometheus
-// collector of the state of the policies. The zero value is ready to use.
+// Pool shares policies between stores, so that each policy is read and compiled only once. It is a Prometheus
+// collector for the state of the policies. The zero value is ready to use.
 type Pool struct {
 	documents refcount.Pool[*Document] // by key of the source
 	hosts     refcount.Pool[*Hosts]    // by template
 	dates     dates
 }
 
-// Documents returns the loaded documents, in the order of their names. If there are two of one name, while a
-// configuration with another storage takes over, it returns the one of the running configuration.
+// Documents returns the loaded documents, sorted by name. While a new configuration with another storage takes
+// over, two documents may have the same name. Documents then returns the one of the running configuration.
 func (p *Pool) Documents() []*Document {
 	loaded := slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.Current() == nil })
 	slices.SortFunc(loaded, func(a, b *Document) int {
@@ -33,30 +33,30 @@ func (p *Pool) Documents() []*Document {
 	return slices.CompactFunc(loaded, func(a, b *Document) bool { return a.Name == b.Name })
 }
 
-// Waiting returns the documents for which there is no policy yet: their handlers do nothing.
+// Waiting returns the documents whose policy does not exist yet. Their handlers do nothing.
 func (p *Pool) Waiting() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() == nil })
 }
 
-// Unavailable returns the documents whose policies could not be read since the start: their handlers answer requests
-// for robots.txt with 503, and pass pages.
+// Unavailable returns the documents whose source could not be read since the start. Their handlers answer requests
+// for robots.txt with status 503, and pass all other requests on.
 func (p *Pool) Unavailable() []*Document {
 	return p.without(func(d *Document) bool { return d.unavailable() != nil })
 }
 
-// without returns the documents that have no version and are among others.
+// without returns the documents without a version for which among returns true.
 func (p *Pool) without(among func(*Document) bool) []*Document {
 	all := slices.DeleteFunc(p.inUse(), func(d *Document) bool { return d.Current() != nil || !among(d) })
 	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
-// inUse are the documents of configurations that run.
+// inUse returns the documents of running configurations.
 func (p *Pool) inUse() []*Document {
 	return slices.DeleteFunc(p.documents.All(), func(d *Document) bool { return d.idle() == 1 })
 }
 
-// idle is 1 for a document of no configuration that runs, else 0.
+// idle returns 0 for a document of a running configuration, and 1 for any other.
 func (d *Document) idle() int {
 	if u, _ := d.active(); u == nil {
 		return 1
@@ -64,7 +64,7 @@ func (d *Document) idle() int {
 	return 0
 }
 
-// Problem says why the current state of the source is not served, "" if it is.
+// Problem returns why the present state of the source is not served, or "" if it is.
 func (d *Document) Problem() string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -74,21 +74,21 @@ func (d *Document) Problem() string {
 	return d.err.Error()
 }
 
-// broken reports whether there is a Problem, without formatting it, which can take long.
+// broken reports whether there is a Problem. Unlike Problem, it does not format the error, which can take long.
 func (d *Document) broken() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.err != nil
 }
 
-// AllHosts returns the per-host policies in use, in the order of their names.
+// AllHosts returns the per-host policies in use, sorted by name.
 func (p *Pool) AllHosts() []*Hosts {
 	all := p.hosts.All()
 	slices.SortFunc(all, func(a, b *Hosts) int { return cmp.Compare(a.Name(), b.Name()) })
 	return all
 }
 
-// Loaded lists the policies that are loaded, those of hosts with files of their own included.
+// Loaded lists the loaded policies, including those of hosts with their own files.
 func (p *Pool) Loaded() []*Document {
 	loaded := p.Documents()
 	for _, h := range p.AllHosts() {
@@ -97,13 +97,13 @@ func (p *Pool) Loaded() []*Document {
 	return loaded
 }
 
-// recompileTimeout bounds a call of Recompile: a file that cannot be read, or an event
-// handler, may hold up a policy for ever.
+// recompileTimeout limits a call of Recompile, because an unreadable file or an event handler may block a policy
+// forever.
 const recompileTimeout = 30 * time.Second
 
-// Recompile compiles once more the policies that were compiled with another catalog of crawlers than the one in use, or
-// before a date in them passed. A policy that has an error now stays as it is. The work that is left when ctx ends, or
-// after half a minute, is left to the next call.
+// Recompile recompiles policies after a change that affects their results: a new catalog of crawlers is in use, or
+// a date in the policy has passed. If a policy now has an error, the old version stays in force. Recompile stops
+// when ctx ends or after half a minute; the next call does the rest.
 func (p *Pool) Recompile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, recompileTimeout)
 	defer cancel()
@@ -120,7 +120,7 @@ func (p *Pool) Recompile(ctx context.Context) {
 	}
 }
 
-// recompile replaces the current version by one of the same text.
+// recompile replaces the current version by a new one with the same text.
 func (d *Document) recompile(ctx context.Context, o *Options) {
 	defer o.recoverPanic()
 	if !d.Current().outdated() || d.loading.Acquire(ctx, 1) != nil {
@@ -134,9 +134,9 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	used, _ := crawlers.Default()
 	s, err := compileAccepted(d.Name, []byte(before.Text))
 	if err != nil {
-		before.catalog.Store(used) // so that it is said once
+		before.catalog.Store(used) // so that the error is logged only once
 		before.asked.Store(time.Now().UnixNano())
-		o.Logger.Error("a policy has an error with the new catalog of crawlers, or after a date; it is served as it was compiled before",
+		o.Logger.Error("a policy has an error after an update of the catalog or after a date passed; the version compiled before stays in force",
 			zap.String("policy", d.Name), zap.Error(err))
 		return
 	}
@@ -161,8 +161,8 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 	}
 }
 
-// nextDate is the first date in the version that has not been dealt with, or zero if there is none. A version that could not be
-// compiled after a date stays in use until the next date.
+// nextDate returns the first date in the version that has not been handled yet, or zero if there is none. If
+// compiling fails after a date, the version stays in use until the next date.
 func (s *Snapshot) nextDate() time.Time {
 	if asked := s.asked.Load(); asked != 0 {
 		return s.Site.NextDate(time.Unix(0, asked))
@@ -170,8 +170,8 @@ func (s *Snapshot) nextDate() time.Time {
 	return s.until
 }
 
-// outdated reports whether another catalog than the version's is in use, or a date in it has passed. The
-// closed policy of a host without a usable file does not name crawlers, and never is.
+// outdated reports whether the version was compiled with another catalog than the one in use, or before a date in
+// it passed. The policy of closedText is never outdated, because it does not name crawlers.
 func (s *Snapshot) outdated() bool {
 	if s == nil {
 		return false

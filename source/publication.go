@@ -15,12 +15,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// counted is the number of versions of a source counted on this server.
+// counted is the number of the last version of a source on this server.
 type counted struct {
 	Number int    `json:"number"`
 	Minor  int    `json:"minor"`
-	SHA256 string `json:"sha256"` // of the policy
-	ID     string `json:"id"`     // of the publication
+	SHA256 string `json:"sha256"` // hash of the policy
+	ID     string `json:"id"`     // identifies the publication
 	Signed
 }
 
@@ -31,13 +31,13 @@ func (c *counted) String() string {
 	return fmt.Sprintf("%d.%d", c.Number, c.Minor)
 }
 
-// count numbers a version. A policy in a storage has the number and the author of the newest version of its history,
-// if that has its text. The history is read only with ask. If it has another text, the version is the next one, and
-// its author is not known. The versions of other sources are counted as they come. Another program or catalog under
-// the same policy is counted after a dot.
+// count gives a version its number. For a policy in a storage, it uses the number and author of the newest version
+// in the history if the texts are equal. Otherwise the version gets the next number, and its author is unknown. The
+// history is read only if ask is set. Versions of other sources are numbered in the order in which they are loaded.
+// The same policy with another program or catalog gets a number after a dot.
 func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 	if o.lastGoodFile(src) == "" {
-		return c // nothing would remember it
+		return c // numbers are not saved
 	}
 	if saved, err := o.lastGood(src); err == nil {
 		c = saved.Counted
@@ -61,7 +61,7 @@ func (o *Options) count(src *source, s *Snapshot, ask bool) (c counted) {
 			if fresh {
 				c.Number = history[0].Number
 			}
-		case fresh && len(history) > 0: // it was put there by other means
+		case fresh && len(history) > 0: // the text was not published, but written by other means
 			c.Number = max(c.Number, history[0].Number+1)
 		}
 	}
@@ -85,7 +85,7 @@ var program = sync.OnceValue(func() string {
 	return module + " " + version
 })
 
-// Publication returns the published texts of this version. It is worked out once.
+// Publication returns the texts that this version publishes. They are computed once.
 func (s *Snapshot) Publication() *activity.Publication { return s.publication() }
 
 func (s *Snapshot) publish() *activity.Publication {
@@ -95,7 +95,7 @@ func (s *Snapshot) publish() *activity.Publication {
 	return p
 }
 
-// Running are the policies that configurations which run apply now, those of hosts that are loaded too.
+// Running returns the policies that running configurations apply, including the loaded policies of hosts.
 func (p *Pool) Running() (all []*Snapshot) {
 	documents := p.inUse()
 	for _, h := range p.AllHosts() {
@@ -109,7 +109,7 @@ func (p *Pool) Running() (all []*Snapshot) {
 	return all
 }
 
-// InForce are the publications of the policies for all hosts that configurations which run apply now.
+// InForce returns the publications of the policies for all hosts in running configurations.
 func (p *Pool) InForce() (all []*activity.Publication) {
 	for _, d := range p.inUse() {
 		if s := d.Current(); s != nil {

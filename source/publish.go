@@ -22,40 +22,41 @@ import (
 
 // Errors of publishing.
 var (
-	// errReadOnly: the source is not in a storage.
+	// errReadOnly means that the source is not a storage.
 	errReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
-	// ErrOvertaken: the storage holds another version than the one that was meant to be replaced.
+	// ErrOvertaken means that the storage has another version than the one to be replaced.
 	ErrOvertaken = errors.New("another version was published in the meantime")
-	// ErrStorage: the storage failed while the version was read or written.
+	// ErrStorage means that the storage failed during reading or writing.
 	ErrStorage = errors.New("storage error")
-	// ErrLockStays: the version was published, and the lock in the storage was not released.
+	// ErrLockStays means that the version was published, but the lock in the storage could not be released.
 	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
 )
 
-// Change is a text that is to take the place of another one in a storage.
+// Change is a text that should replace another one in a storage.
 type Change struct {
 	Replaces string // the SHA-256 of the version that it replaces, or "" if there is none
 	Text     string
-	Accept   []string // the search engines whose losses are accepted, where the text was served earlier
+	Accept   []string // search engines whose losses are accepted if an earlier text is restored
 	Draft    string   // the ID of the draft that it was made from, or "" if there is none
 	Signed
 
-	known   string // another version that it may replace
+	known   string // another version that the text may replace
 	returns Return
 }
 
-// LossError is the reason why an earlier version is not published: search engines would lose something by it
-// that has not been accepted.
+// LossError is the reason why an earlier version is not published: search engines would lose something by it, and
+// this loss was not accepted.
 type LossError struct {
 	Claim claim.Claim
-	Names []string // of the search engines and gaps, as they are accepted
+	Names []string // search engines and gaps, by the names with which to accept them
 }
 
 func (e *LossError) Error() string {
-	return "going back to this version: " + e.Claim.Err().Error() + "; accept it by name: " + strings.Join(e.Names, ",")
+	return "this version cannot be restored:  " + e.Claim.Err().Error() + "; accept it by name: " + strings.Join(e.Names, ",")
 }
 
-// NotAccepted returns a LossError if the policy of now takes something from search engines, and accepted does not name it.
+// NotAccepted returns a LossError if search engines lose something by the change from before to now, and accepted
+// does not name them.
 func NotAccepted(before, now *site.Site, below site.Below, accepted []string) error {
 	losses := compare.Sites(before, now, compare.Options{Below: below}).Losses
 	c := replay.KeepsBy(losses, before == nil, accepted)
@@ -65,9 +66,9 @@ func NotAccepted(before, now *site.Site, below site.Below, accepted []string) er
 	return &LossError{c, losses.Names()}
 }
 
-// PublishTo writes a text at a key of a storage, if the storage holds the version that it replaces. The caller has
-// checked the text. PublishTo gives up after a minute, and then has seconds to release the lock. Its errors are
-// ErrOvertaken, ErrLockStays and, for everything else, ErrStorage.
+// PublishTo writes a text to a key of a storage if the storage has the version that the text should replace. The
+// caller must have checked the text. PublishTo gives up after a minute, plus some seconds for releasing the lock.
+// The errors are ErrOvertaken, ErrLockStays, and ErrStorage for all other problems.
 func PublishTo(ctx context.Context, storage Storage, key string, c Change) error {
 	s := &storedPolicy{storage, key}
 	return s.publish(ctx, publishToTimeout, func(st *Standing) (Change, error) {
@@ -76,7 +77,8 @@ func PublishTo(ctx context.Context, storage Storage, key string, c Change) error
 	})
 }
 
-// publish replaces the storage's text by the result of change for the storage's state, under a lock.
+// publish holds a lock while it replaces the storage's text by the result of change, which gets the present text
+// and history.
 func (s *storedPolicy) publish(ctx context.Context, limit time.Duration, change func(*Standing) (Change, error)) error {
 	return s.locked(ctx, limit, "publishing", func(ctx context.Context) error {
 		st, err := s.standing(ctx)
@@ -91,7 +93,7 @@ func (s *storedPolicy) publish(ctx context.Context, limit time.Duration, change 
 	})
 }
 
-// replace is publish, while the lock is held.
+// replace does the work of publish while the lock is held.
 func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change) error {
 	if before.SHA256 != c.Replaces && (c.known == "" || before.SHA256 != c.known) {
 		return ErrOvertaken
@@ -119,15 +121,16 @@ func (s *storedPolicy) replace(ctx context.Context, before *Standing, c *Change)
 	return nil
 }
 
-// dropDraft deletes the published draft. If that fails, it is not shown, because its text is the policy's.
+// dropDraft deletes the published draft. If that fails, the draft is not shown, because its text is the text of the
+// policy.
 func (s *storedPolicy) dropDraft(ctx context.Context, c *Change) {
 	if draft, err := s.draft(ctx); err == nil && draft != nil && (draft.Text == c.Text || draft.ID() == c.Draft) {
 		_ = s.Delete(ctx, s.key+draftSuffix)
 	}
 }
 
-// withdraw restores a history after the text that follows it could not be written, unless the text may be there after
-// all. The time that the write had may be over.
+// withdraw restores a history whose newest text could not be written, unless the text may have been written after
+// all. It does not use the context of the write, which may have ended.
 func (s *storedPolicy) withdraw(ctx context.Context, text string, history []Published) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
@@ -140,7 +143,8 @@ func (s *storedPolicy) withdraw(ctx context.Context, text string, history []Publ
 
 var errUnused = errors.New("no site uses this policy any more")
 
-// stored is the policy in a storage of a running configuration, nil if it has another source.
+// stored returns the policy's place in the storage of a running configuration, or nil if the source is not a
+// storage.
 func (d *Document) stored() *storedPolicy {
 	if u, _ := d.active(); u != nil {
 		return u.src.stored
@@ -148,13 +152,13 @@ func (d *Document) stored() *storedPolicy {
 	return nil
 }
 
-// Writable reports whether the source of the document can be published to.
+// Writable reports whether texts can be published to the document's source.
 func (d *Document) Writable() bool { return d.stored() != nil }
 
-// Publish writes a text of the policy to the storage and serves it, if the storage still holds the version that it
-// replaces, or one that this server has rejected. A text that was not served directly before must be allowed by the
-// guard; of one that was served earlier, search engines may lose only what is accepted. The caller has checked the
-// policy's own tests.
+// Publish writes a text to the policy's storage and serves it. The storage must have the version that the text
+// should replace, or one that this server has rejected. The guard must allow the text, unless it is an undo. If the
+// text is an earlier version, search engines may lose only what was accepted. The caller must have run the policy's
+// tests.
 func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	u, _ := d.active()
 	if u == nil {
@@ -163,7 +167,7 @@ func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	if u.src.stored == nil {
 		return Outcome{}, errReadOnly
 	}
-	d.markServed(ctx, u.Options, u.src) // what is replaced
+	d.markServed(ctx, u.Options, u.src) // records the text that is replaced
 	if err := d.loading.Acquire(ctx, 1); err != nil {
 		return Outcome{}, err
 	}
@@ -177,7 +181,7 @@ func (d *Document) Publish(ctx context.Context, c Change) (Outcome, error) {
 	return out, nil
 }
 
-// publishText is Publish with loading held, which it releases.
+// publishText does the work of Publish. The caller must hold loading; publishText releases it.
 func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome, error) {
 	defer d.loading.Release(1)
 	st, err := within(ctx, readTimeout, "the storage", u.src.stored.standing)
@@ -215,8 +219,8 @@ func (d *Document) publishText(ctx context.Context, u *user, c Change) (Outcome,
 	return out, nil
 }
 
-// compileReturned compiles a text that may have been served before. An undo must not depend on what has happened
-// since: its tests held when it was served.
+// compileReturned compiles a text that may have been served before. The tests of an undo passed when it was first
+// served. So if they fail now, for example because of a newer catalog, that is only a warning.
 func compileReturned(name string, data []byte, r Return) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{Accepted: r == Undo})
 }

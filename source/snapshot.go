@@ -15,41 +15,41 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Snapshot is one version of a policy, compiled and immutable. A request loads it
-// once, so that every channel answers from the same version.
+// Snapshot is a compiled version of a policy. It does not change. A request loads it once, so that all channels
+// answer from the same version.
 type Snapshot struct {
 	Site       *site.Site
 	ETagSuffix string // appended to the entity tags of pages that are rewritten
 	Text       string
-	SHA256     string    // of the text, in hexadecimal digits
-	Since      time.Time // when it was loaded; of a last good policy, when it was saved
+	SHA256     string    // hash of the text, in hexadecimal digits
+	Since      time.Time // when it was loaded or, for a last good policy, saved
 	Warnings   policyfile.Diagnostics
-	Serial     uint64 // another one for every Snapshot of the process
+	Serial     uint64 // unique within the process
 	Memory     *site.Memory
-	Given      activity.Given // of this version
+	Given      activity.Given // which texts of this version recorders have
 
-	catalog     atomic.Pointer[crawlers.Catalog] // it was compiled with
+	catalog     atomic.Pointer[crawlers.Catalog] // the catalog with which it was compiled
 	publication func() *activity.Publication
-	until       time.Time    // when a date in it passes; zero for never
-	asked       atomic.Int64 // when it could not be compiled again, in Unix nanoseconds; 0 for never
+	until       time.Time    // when the next date in it passes, or zero
+	asked       atomic.Int64 // when recompiling last failed, in Unix nanoseconds, or 0
 }
 
 var serials atomic.Uint64
 
-// Compile checks and compiles the text of a policy. name is the file name in
-// diagnostics. The error is a policyfile.Diagnostics.
+// Compile checks and compiles the text of a policy. name is the file name in diagnostics. If the text is not valid,
+// the error is a policyfile.Diagnostics.
 func Compile(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{})
 }
 
-// compileAccepted is Compile for a text that was accepted before. A test of the policy that fails now, because a date
-// has passed or the catalog of crawlers is newer, is a warning.
+// compileAccepted does the same as Compile for a text that was accepted before. If a test of the policy fails now,
+// because a date has passed or the catalog is newer, that is a warning and not an error.
 func compileAccepted(name string, data []byte) (*Snapshot, error) {
 	return compile(name, data, policyfile.Options{Accepted: true})
 }
 
 func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) {
-	catalog, _ := crawlers.Default() // without one there is no site
+	catalog, _ := crawlers.Default() // nil only if the catalog is damaged
 	s, ds := site.LoadWith(name, data, o)
 	if ds.HasErrors() {
 		return nil, ds
@@ -70,5 +70,5 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// SumOf returns what a version with a text is called: its SHA-256 in hexadecimal digits.
+// SumOf returns the SHA-256 of a text in hexadecimal digits, which identifies versions.
 func SumOf(text string) string { return sumOf([]byte(text)) }

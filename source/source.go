@@ -15,40 +15,40 @@ import (
 )
 
 type source struct {
-	name string // as the configuration calls it, made absolute
-	key  string // equal for sources that always have the same text, if instance is equal too; empty: nothing is saved
-	// instance tells storages without a description apart. It means nothing to another
-	// process, so what is saved goes by the key alone.
+	name string // the name in the configuration, with an absolute path
+	key  string // with instance, identifies the source; if empty, nothing is saved
+	// instance distinguishes storages that have no description. It has no meaning in another process, so saved
+	// files use only key.
 	instance string
-	// read returns the text. Given the validator of an earlier read it may return
-	// errUnchanged instead. Any other error means that there is no text now.
+	// read returns the text. last is the validator of an earlier read, with which read may return errUnchanged. Any
+	// other error means that there is no text now.
 	read func(ctx context.Context, last any) (content, error)
 
 	interval, minInterval time.Duration // between reads
-	// settle is the time that a new text must stay the same before it is loaded, because a
-	// program may still be writing it. It is 0 for sources that change at once.
+	// settle is how long a new text must stay the same before it is loaded, because a program may still be writing
+	// it. It is 0 for sources whose text changes in a single step.
 	settle time.Duration
-	remote bool // set if reading goes over a network: a failure then says nothing about the policy
-	// startsFromLastGood is set if a last good policy is enough until the configuration
-	// runs, so that starting does not wait for the network.
+	remote bool // reading uses a network, so that a failure does not mean that the policy is gone
+	// startsFromLastGood means that the server starts with the last good policy, so that starting does not wait for
+	// the network.
 	startsFromLastGood bool
-	stored             *storedPolicy // nil: it is not in a storage
+	stored             *storedPolicy // nil if the source is not a storage
 }
 
-// shareKey is equal for sources that always have the same text.
+// shareKey returns a key that is equal for sources that always have the same text.
 func (src *source) shareKey() string { return src.key + src.instance }
 
 type content struct {
 	data      []byte
-	validator any // lets the source tell later whether anything has changed
+	validator any // with it, the next read can tell whether the text has changed
 }
 
 var errUnchanged = errors.New("unchanged")
 
 const readTimeout = 10 * time.Second
 
-// state identifies a state of the source. Network errors can differ each time, by
-// ports and request IDs, and count as one state.
+// state returns a string that identifies a state of the source. All network errors are one state, because their
+// texts can differ each time by ports and request IDs.
 func (src *source) state(found content, err error) string {
 	switch {
 	case err == nil:
@@ -59,14 +59,14 @@ func (src *source) state(found content, err error) string {
 	return "error: " + err.Error()
 }
 
-// readPolicy reads a policy, but of one that is too large only enough to show that.
+// readPolicy reads a policy. If it is too large, it reads only enough to find this out.
 func readPolicy(r io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, policyfile.MaxSize+1))
 }
 
-// bounded returns from a read after readTimeout, even if the read itself does not: a file on a dead network mount can
-// block for ever, and some storages ignore their context. While such a read is still running, no other one begins, so
-// it costs one goroutine.
+// bounded wraps a read so that it returns after readTimeout, even if the read itself blocks. A file on a dead
+// network mount can block forever, and some storages ignore their context. While such a read is running, no other
+// one begins, so it costs only one goroutine.
 func bounded(read func(context.Context, any) (content, error)) func(context.Context, any) (content, error) {
 	running := semaphore.NewWeighted(1)
 	return func(ctx context.Context, last any) (content, error) {
@@ -80,7 +80,8 @@ func bounded(read func(context.Context, any) (content, error)) func(context.Cont
 	}
 }
 
-// within waits for f until the limit has passed or ctx ends, as f may ignore its context. A panic in f is an error.
+// within calls f and waits until f returns, the limit has passed or ctx ends. It does not rely on f to obey its
+// context. If f panics, within returns an error.
 func within[T any](ctx context.Context, limit time.Duration, what string, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// fileValidator identifies the version of a file that was read.
+// fileValidator identifies the version of a file.
 type fileValidator struct {
 	info os.FileInfo
 	read time.Time
@@ -23,16 +23,16 @@ const (
 	fileInterval = 2 * time.Second
 	fileSettle   = 250 * time.Millisecond
 
-	// The clock of a file system may be coarse, two seconds at worst. Within that
-	// time a file can change and keep its date and size.
+	// coarseClock is more than the precision of a file system's clock, which may be two seconds. Within that time a
+	// file can change without a change of its date and size.
 	coarseClock = 3 * time.Second
-	// Dates can be set by hand, and network file systems cache them: once in a while
-	// the file is read whatever its date says.
+	// rereadFile is the time after which a file is read even if its date has not changed. Dates can be set by hand,
+	// and network file systems cache them.
 	rereadFile = time.Minute
 )
 
-// newFileSource returns the source of an absolute path. The path is resolved on every read, so it does not matter
-// whether an editor writes into the file or replaces it, or whether a symbolic link on the way changes.
+// newFileSource returns the source for a file with an absolute path. Each read resolves the path again. So editors
+// may write into the file or replace it, and symbolic links may change.
 func newFileSource(path string) *source {
 	return &source{
 		name: path, key: "file " + path, interval: fileInterval, minInterval: 50 * time.Millisecond, settle: fileSettle,
@@ -43,7 +43,7 @@ func newFileSource(path string) *source {
 	}
 }
 
-// readFile reads a file with the functions of package os, or of an os.Root. name is its name in messages.
+// readFile reads a file with the functions of package os or of an os.Root. name is the file's name in messages.
 func readFile(name, path string, stat func(string) (os.FileInfo, error), open func(string, int, os.FileMode) (*os.File, error), last any) (content, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func readFile(name, path string, stat func(string) (os.FileInfo, error), open fu
 	return readOpen(file)
 }
 
-// withRemedy adds to an error of opening a file what the operator can do about it.
+// withRemedy adds a remedy to an error of opening a file.
 func withRemedy(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -74,16 +74,16 @@ func withRemedy(err error) error {
 	return err
 }
 
-// openRead opens without blocking: the file may have become a pipe since os.Stat.
+// openRead opens a file without blocking, because the file may have become a pipe since the call of stat.
 const openRead = os.O_RDONLY | syscall.O_NONBLOCK
 
-// checkRegular returns an error unless a file is a regular one. Reading a pipe or a device may never end.
+// checkRegular returns an error unless the file is a regular file. Reading a pipe or a device may never end.
 func checkRegular(name string, info os.FileInfo) error {
 	switch {
 	case info.IsDir():
 		return fmt.Errorf("%s is a directory; name the policy file in it, such as %s", name, filepath.Join(name, "site-policy.yaml"))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is a pipe, a device or the like, and not a file", name)
+		return fmt.Errorf("%s is a pipe or device; name a regular file", name)
 	}
 	return nil
 }

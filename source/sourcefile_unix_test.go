@@ -24,7 +24,7 @@ func TestIrregularFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		dir: "a directory", fifo: "a pipe, a device", "/dev/zero": "a device", loop: "too many levels of symbolic links",
+		dir: "a directory", fifo: "a pipe or device", "/dev/zero": "a pipe or device", loop: "too many levels of symbolic links",
 		filepath.Join(dir, "none"): "no such file", filepath.Join(fifo, "x"): "not a directory", filepath.Join(dir, strings.Repeat("x", 300)): "file name too long",
 	} {
 		if _, err := newFileSource(path).read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -15,8 +15,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// Storage stores values that several servers may share, such as Caddy's storage. Errors about a key that does not
-// exist are fs.ErrNotExist. A storage that is a fmt.Stringer is the same as others with that description.
+// Storage stores values that several servers may share, such as Caddy's storage. If a key does not exist, its
+// methods return fs.ErrNotExist. If a Storage implements fmt.Stringer, all storages of the same description are the
+// same storage.
 type Storage interface {
 	Load(ctx context.Context, key string) ([]byte, error)
 	Store(ctx context.Context, key string, value []byte) error
@@ -26,7 +27,7 @@ type Storage interface {
 	Unlock(ctx context.Context, name string) error
 }
 
-// storedPolicy is a policy in a storage, where `caddy robots-policy publish` puts it.
+// storedPolicy is a policy in a storage. `caddy robots-policy publish` puts it there.
 type storedPolicy struct {
 	Storage
 	key string
@@ -34,8 +35,8 @@ type storedPolicy struct {
 
 const storageInterval = 5 * time.Second
 
-// newStorageSource returns the source of a key. A storage is identified by its description, as each configuration has
-// an instance of its own for the same storage. Without one, it is not taken for any other.
+// newStorageSource returns the source for a key of a storage. A storage is identified by its description, because
+// each configuration creates a new instance. A storage without a description is never the same as another.
 func newStorageSource(storage Storage, key string) *source {
 	where, instance := fmt.Sprintf("%T", storage), ""
 	if n, ok := storage.(fmt.Stringer); ok {
@@ -50,7 +51,7 @@ func newStorageSource(storage Storage, key string) *source {
 	}
 }
 
-// instanceOf tells the instances of a type apart: by address, or else by value.
+// instanceOf identifies the instance of a storage by its address or, if it has none, by its value.
 func instanceOf(storage Storage) string {
 	if reflect.TypeOf(storage).Kind() == reflect.Pointer {
 		return fmt.Sprintf("%p", storage)
@@ -63,13 +64,14 @@ func (s *storedPolicy) name() string { return StoragePrefix + s.key }
 func (s *storedPolicy) read(ctx context.Context, _ any) (content, error) {
 	data, err := s.Load(ctx, s.key)
 	if errors.Is(err, fs.ErrNotExist) {
-		return content{}, fmt.Errorf("nothing is published at %s: %w", s.name(), err)
+		return content{}, fmt.Errorf("no policy is published at %s: %w", s.name(), err)
 	}
 	return content{data: data[:min(len(data), policyfile.MaxSize+1)]}, err
 }
 
-// NewReader returns a function that returns the value of a key, nil if there is none. It gives up after some seconds,
-// even where the storage ignores its context; while such a read is still running, no other one begins.
+// NewReader returns a function that returns the value of a key, or nil if the key does not exist. The function
+// gives up after some seconds, even if the storage ignores its context. While such a read is running, no other one
+// begins.
 func NewReader(storage Storage, key string) func(context.Context) ([]byte, error) {
 	read := bounded(func(ctx context.Context, _ any) (content, error) {
 		data, err := storage.Load(ctx, key)
@@ -84,9 +86,9 @@ func NewReader(storage Storage, key string) func(context.Context) ([]byte, error
 	}
 }
 
-// locked writes under a lock. A write that has begun is finished even if the caller stops waiting, and after the limit
-// there is time to release the lock. A storage that ignores its context may write later still: then the watcher finds
-// it there.
+// locked calls write under a lock. Once write has begun, it is not canceled if the caller stops waiting. After the
+// limit, locked takes time to release the lock. If the storage ignores its context, it may write even later; then
+// the watcher finds the new text.
 func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what string, write func(context.Context) error) error {
 	var held atomic.Bool
 	_, err := within(context.WithoutCancel(ctx), limit+2*unlockTimeout, "the storage", func(ctx context.Context) (_ any, err error) {
@@ -117,8 +119,8 @@ func (s *storedPolicy) locked(ctx context.Context, limit time.Duration, what str
 	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
 }
 
-// loadBeside reads a value stored next to a policy, or the zero value if there is none. An empty draft means none, but
-// an empty history is damaged, because the numbers of versions would begin again.
+// loadBeside reads a value stored next to a policy, or returns the zero value if there is none. If the value is
+// empty, it is damaged, except for a draft. A history cannot start again, because its numbers would.
 func loadBeside[T any](ctx context.Context, s *storedPolicy, suffix, what string) (value T, err error) {
 	data, err := s.Load(ctx, s.key+suffix)
 	switch {
@@ -146,6 +148,6 @@ func (s *storedPolicy) storeBeside(ctx context.Context, suffix string, value any
 
 const (
 	publishTimeout   = 30 * time.Second
-	publishToTimeout = time.Minute // enough for the lock of a process that was killed while it published
+	publishToTimeout = time.Minute // enough to outlast the lock of a process that was killed while publishing
 	unlockTimeout    = 5 * time.Second
 )

@@ -22,7 +22,7 @@ const (
 	maxRedirects = 3
 )
 
-// webTransport is Go's own with a smaller bound on the header: a server may send what it likes.
+// webTransport is Go's default transport with a smaller limit for the header, because the server may send anything.
 var webTransport = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: 2 * webInterval, MaxResponseHeaderBytes: 64 << 10}
 
 func newWebSource(text string) (*source, error) {
@@ -37,13 +37,14 @@ func newWebSource(text string) (*source, error) {
 	}, nil
 }
 
-// checkRedirect follows a few redirects, but none to another server: only the one in the configuration is trusted.
+// checkRedirect follows a few redirects to the same server. It rejects redirects to other servers, because the
+// configuration names only one to trust.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
-		return fmt.Errorf("more than %d redirects", maxRedirects)
+		return fmt.Errorf("the server redirected more than %d times", maxRedirects)
 	}
 	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host {
-		return fmt.Errorf("not following a redirect to another server, %s://%s; if that is the right one, put it in the configuration", r.URL.Scheme, r.URL.Host)
+		return fmt.Errorf("the policy's address redirects to another server, %s://%s; if you trust that server, configure its address", r.URL.Scheme, r.URL.Host)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func (w *webPolicy) read(ctx context.Context, _ any) (content, error) {
 	return content{data: data}, nil
 }
 
-// isHTML recognizes a login page, or an error page with status 200. A policy never begins with "<".
+// isHTML recognizes a login page or an error page with status 200. A policy never begins with "<".
 func isHTML(contentType string, data []byte) bool {
 	media, _, _ := mime.ParseMediaType(contentType)
 	return media == "text/html" || media == "application/xhtml+xml" || bytes.HasPrefix(bytes.TrimSpace(data), []byte("<"))

@@ -19,40 +19,40 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Counts says how many changes of a source were applied, and how many rejected.
+// Counts holds the numbers of applied and rejected changes of a source.
 type Counts struct {
 	Applied  uint64 `json:"applied"`
 	Rejected uint64 `json:"rejected"`
 }
 
-// counters are Counts that still change.
+// counters holds the same numbers while they change.
 type counters struct{ applied, rejected atomic.Uint64 }
 
 func (c *counters) counts() Counts { return Counts{c.applied.Load(), c.rejected.Load()} }
 
-// Status describes a document that is loaded, as the admin API shows it.
+// Status is the state of a loaded document in the form of the admin API.
 type Status struct {
-	Policy   string                 `json:"policy"` // its name in the configuration
+	Policy   string                 `json:"policy"` // the policy's name in the configuration
 	SHA256   string                 `json:"sha256"`
 	Since    time.Time              `json:"since"`
 	Rules    int                    `json:"rules"`
 	Warnings policyfile.Diagnostics `json:"warnings"`
-	// Why the current state of the source is not served; absent if it is.
+	// Error is the reason why the source's present state is not served. It is absent if that state is served.
 	Error      string     `json:"error,omitempty"`
 	ErrorSince *time.Time `json:"error_since,omitempty"`
-	// The losses of search engines by the served undo; absent if there are none.
+	// UndoCost describes what search engines lose by the served undo. It is absent if they lose nothing.
 	UndoCost      string     `json:"undo_cost,omitempty"`
 	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
-	Before        string     `json:"before_sha256,omitempty"` // what was served directly before, if that is known
+	Before        string     `json:"before_sha256,omitempty"` // hash of the version served before, if known
 	Checked       time.Time  `json:"checked"`                 // when the source was last read
 	Reload        string     `json:"reload"`                  // how often the source is checked, or off
-	Sites         int        `json:"sites"`                   // the handlers that use the policy
+	Sites         int        `json:"sites"`                   // number of handlers that use the policy
 	Watching      int        `json:"watching"`
 	Older         []string   `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
 	Reloads       Counts     `json:"reloads"`
 }
 
-// Status returns the present status.
+// Status returns the present state of the document.
 func (d *Document) Status() Status {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -84,19 +84,19 @@ func (d *Document) Status() Status {
 	return s
 }
 
-// HostsStatus describes a Hosts, as the admin API shows it.
+// HostsStatus is the state of a Hosts in the form of the admin API.
 type HostsStatus struct {
 	Policy  string `json:"policy"`
-	Loaded  int    `json:"loaded"`          // files in memory
-	Broken  int    `json:"broken"`          // of them, those with an error now
-	Missing int    `json:"missing"`         // files known not to exist
-	Error   string `json:"error,omitempty"` // of their directory; absent if it can be read
+	Loaded  int    `json:"loaded"`          // number of loaded files
+	Broken  int    `json:"broken"`          // number of loaded files that have an error now
+	Missing int    `json:"missing"`         // number of files known not to exist
+	Error   string `json:"error,omitempty"` // why the directory cannot be read; absent if it can
 	Reload  string `json:"reload"`          // how often the files are checked, or off
 	Sites   int    `json:"sites"`
 	Reloads Counts `json:"reloads"`
 }
 
-// Status returns the present status.
+// Status returns the present state of the per-host policies.
 func (h *Hosts) Status() HostsStatus {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -122,7 +122,7 @@ func intervalText(d time.Duration) string {
 	return d.String()
 }
 
-// ReloadReport is the result of loading a policy again.
+// ReloadReport is the result of reloading a policy in the form of the admin API.
 type ReloadReport struct {
 	Policy  string        `json:"policy"`
 	Result  string        `json:"result"` // applied, unchanged or rejected
@@ -132,7 +132,7 @@ type ReloadReport struct {
 	Details *compare.Diff `json:"details,omitempty"`
 }
 
-// Report returns what happened to the policy of this name.
+// Report returns the report about the policy of this name.
 func (o Outcome) Report(name string) ReloadReport {
 	result := ReloadReport{Policy: name, Result: "unchanged"}
 	switch {
@@ -147,8 +147,8 @@ func (o Outcome) Report(name string) ReloadReport {
 	return result
 }
 
-// newDesc returns the description of a metric. The label policy is a policy as
-// configurations name it, so it has few values.
+// newDesc returns the description of a metric. The label policy is the policy's name in the configuration, so it
+// has few values.
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, append([]string{"policy"}, labels...), nil)
 }
@@ -156,14 +156,14 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	descReloads    = newDesc("reloads_total", "Changes of the policy, by result: applied, or rejected because of an error.", "result")
 	descSuccessful = newDesc("last_reload_successful", "1 if the current state of the source is served, 0 if it has an error. For per-host files, 0 if their directory cannot be read.")
-	descLoaded     = newDesc("loaded_timestamp_seconds", "When the served version was loaded.")
-	descChecked    = newDesc("checked_timestamp_seconds", "When the source was last read.")
-	descWarnings   = newDesc("warnings", "Warnings about the served version.")
-	descRules      = newDesc("rules", "Rules of the served version.")
-	descSites      = newDesc("sites", "Handlers that use the policy.")
-	descInfo       = newDesc("info", "1, labeled with the SHA-256 of the served version.", "sha256")
-	descUndoCost   = newDesc("undo_cost", "1 while the served version is an undo by which search engines lose something, or a test of the policy no longer holds; else 0.")
-	descHosts      = newDesc("hosts", "Per-host policy files, by state: served, broken (an error now), missing.", "state")
+	descLoaded     = newDesc("loaded_timestamp_seconds", "When the version in force was loaded, in Unix seconds.")
+	descChecked    = newDesc("checked_timestamp_seconds", "When the source was last read, in Unix seconds.")
+	descWarnings   = newDesc("warnings", "Number of warnings about the version in force.")
+	descRules      = newDesc("rules", "Number of rules in the version in force.")
+	descSites      = newDesc("sites", "Number of handlers that use the policy.")
+	descInfo       = newDesc("info", "Always 1; the label sha256 identifies the version in force.", "sha256")
+	descUndoCost   = newDesc("undo_cost", "1 while an undo is in force and search engines lose something by it or a test of the policy fails, otherwise 0.")
+	descHosts      = newDesc("hosts", "Number of per-host policy files, by state: served, broken (with an error) or missing.", "state")
 )
 
 func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
@@ -174,9 +174,9 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It has no state of its own, so that counters survive a reload.
+// Collect implements prometheus.Collector. It keeps no state, so that the counters of documents survive a reload.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
-	seen := map[string]bool{} // a duplicate series would void the whole scrape
+	seen := map[string]bool{} // a duplicate series would make the whole scrape fail
 	send := func(policy string, samples []sample) {
 		policy = strings.ToValidUTF8(policy, "\uFFFD") // names of files need not be UTF-8
 		if seen[policy] {
@@ -215,7 +215,7 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// sample is the value of a metric of a policy, with the values of the labels after its name.
+// sample is a value of a metric for a policy, with the values of the further labels.
 type sample struct {
 	desc   *prometheus.Desc
 	value  float64
@@ -243,7 +243,7 @@ func (o *Options) emit(event string, data map[string]any) {
 	}
 }
 
-// report writes what has happened to the log, and emits events.
+// report logs an outcome and emits events about it.
 func (o *Options) report(src *source, out Outcome) {
 	policy := zap.String("policy", src.name)
 	switch now := out.Now; out.news {
@@ -251,8 +251,8 @@ func (o *Options) report(src *source, out Outcome) {
 		o.reportLoaded(policy, out)
 	case rejected:
 		failed := map[string]any{"policy": src.name, "error": out.Err.Error()}
-		if now == nil { // none was ever accepted
-			o.Logger.Error("policy not loaded; until there is one, robots.txt is answered with 503, and no page is changed or blocked", policy, zap.Error(out.Err))
+		if now == nil { // no version was ever accepted
+			o.Logger.Error("policy not loaded; until it is, requests for robots.txt get status 503, and no page is changed or blocked", policy, zap.Error(out.Err))
 		} else {
 			o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
 				zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
@@ -294,7 +294,7 @@ func (o *Options) reportLoaded(policy zap.Field, out Outcome) {
 	o.emitReloaded(policy.String, out.Now, out.Before, changes, out.Changes.RobotsTxt)
 }
 
-// recoverPanic, deferred, keeps a panic in a watcher from ending the program.
+// recoverPanic must be deferred. It keeps a panic in a watcher from ending the program.
 func (o *Options) recoverPanic() {
 	if p := recover(); p != nil {
 		o.Logger.Error("panic while reloading a policy", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
@@ -303,8 +303,8 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// below finds the robots.txt of the sites of a policy: as any of its handlers knows it, or for a host's file, as a handler
-// of the template does.
+// below returns a function that finds the robots.txt of the next handler for a host. Any handler of the policy or,
+// for the file of a host, of the template knows it.
 func (d *Document) below(o *Options) site.Below {
 	if below := d.Upstream(); below != nil {
 		return below
@@ -312,7 +312,7 @@ func (d *Document) below(o *Options) site.Below {
 	return o.Upstream
 }
 
-// allows asks the guard whether a new version may be served, if some losses are accepted.
+// allows asks the guard whether a new version may be served. Losses of the search engines in accepted do not matter.
 func (d *Document) allows(o *Options, src *source, before, after *Snapshot, accepted []string) error {
 	if o.Guard == nil {
 		return nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source turns the bytes of a policy into snapshots, watches for changes and keeps the last good version.
+// Package source loads policies. It compiles the text of a policy into snapshots, watches it for changes, and keeps
+// the last good version.
 //
 //	Store         what one handler uses: the policy of a host
 //	  Document    a policy with its source: read, check, compile, publish
@@ -8,9 +9,9 @@
 //	    source    a file, a key in a storage, a web server
 //	    Snapshot  one version, compiled
 //
-// The stores of a Pool share Documents and Hosts. Every version takes one way. update reads the
-// source, and apply checks and compiles the text. adopt saves it as the last good one and gives
-// it to the stores. report writes the log and emits events.
+// The stores of a Pool share Documents and Hosts. Every version goes through the same steps: update reads the
+// source, and apply checks and compiles the text. Then adopt saves it as the last good version and gives it to the
+// stores, and report logs it and emits events.
 package source
 
 import (
@@ -31,25 +32,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// ReloadOff as Options.Reload means that the source is not watched.
+// ReloadOff is the value of Options.Reload with which the source is not watched.
 const ReloadOff time.Duration = -1
 
-// Options says where a policy comes from. Only Policy is required.
+// Options configures a Store. Only Policy is required.
 type Options struct {
 	Policy string // a file, an https:// address, storage:KEY, or a file name with {host} in it
 	// Default is the policy of hosts without a file. Only with {host}.
 	Default string
-	// Reload is the time between checks of the source for changes. 0 means the default of the
-	// source, negative (ReloadOff) never.
+	// Reload is the time between checks of the source for changes. 0 means the default for the kind of source.
+	// ReloadOff, or any negative duration, means never.
 	Reload  time.Duration
-	Storage Storage // has the policies of storage:KEY
-	// LastGood is a directory for the last good version of a policy, which is served after a restart while the source
-	// has an error. Empty: none is saved. Storages of one type that are not a fmt.Stringer need a directory each.
+	Storage Storage // the storage of a policy storage:KEY
+	// LastGood is a directory in which the last good version of a policy is saved. After a restart it is served
+	// while the source has an error. If LastGood is empty, no version is saved. Storages that do not implement
+	// fmt.Stringer must not share a directory.
 	LastGood string
-	// Strict makes an error of the source an error of Open, whatever was saved. Only a
+	// Strict makes Open return an error if the source has an error, even if a last good version is saved. Only a
 	// policy from the network may start from its last good version.
 	Strict   bool
-	ReadOnly bool // saves nothing
+	ReadOnly bool // do not write to LastGood or the storage
 	// Guard, if not nil, is asked before a new version replaces a served one. It returns the reason against it,
 	// which is an [UndecidedError] if that is not known now. Losses of the search engines in accepted do not count.
 	// An undo is served whatever Guard returns, which is an alert then. below is nil if no site's robots.txt is merged.

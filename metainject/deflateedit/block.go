@@ -10,7 +10,7 @@ import (
 // bitString is a string of bits, least significant first.
 type bitString struct {
 	b   []byte // whole bytes
-	acc uint64 // what does not fill one yet
+	acc uint64 // bits that do not fill a byte yet
 	n   uint   // bits in acc, fewer than 32 between calls
 }
 
@@ -48,7 +48,7 @@ func (s *bitString) addBytes(b []byte) {
 		return
 	}
 	at, n := len(s.b), s.n
-	s.b = append(s.b, b...) // for the length; the bits are shifted below
+	s.b = append(s.b, b...) // sets the length; the loop below shifts the bits
 	to, acc := s.b[at:], s.acc
 	for ; len(b) >= 8; b, to = b[8:], to[8:] {
 		v := binary.LittleEndian.Uint64(b)
@@ -79,7 +79,7 @@ const (
 // A blockWriter writes tokens as deflate blocks.
 type blockWriter struct {
 	out      bitString
-	litLen   [numLit + 2]uint8 // with the symbols that are never used (RFC 1951 section 3.2.6)
+	litLen   [numLit + 2]uint8 // including the symbols that are never used (RFC 1951 section 3.2.6)
 	distLen  [numDist + 2]uint8
 	litCode  [numLit + 2]uint16
 	distCode [numDist + 2]uint16
@@ -103,8 +103,8 @@ func distSymbol(dist int) int {
 	return 2*n + (dist-1)>>(n-1)&1
 }
 
-// block writes tokens as one block, which is not the last. It uses the fixed codes, because dynamic codes would make
-// a page only some 30 bytes shorter.
+// block writes tokens as one block, which is not the last of the stream. It uses the fixed codes, because dynamic
+// codes would make a page only about 30 bytes shorter.
 func (w *blockWriter) block(toks []token) {
 	w.out.add(1<<1, 3)
 	w.fixedCodes()
@@ -112,7 +112,7 @@ func (w *blockWriter) block(toks []token) {
 	w.endBlock()
 }
 
-// The lengths of the fixed codes (RFC 1951 section 3.2.6), with the symbols that are never used.
+// The lengths of the fixed codes (RFC 1951 section 3.2.6), including the symbols that are never used.
 var (
 	fixedLitLen = func() (l [numLit + 2]uint8) {
 		for i := range l {
@@ -145,7 +145,7 @@ func (w *blockWriter) fixedCodes() {
 	canonical(w.distLen[:], w.distCode[:])
 }
 
-// use adopts the codes of the inflater's current block.
+// use makes the writer use the codes of the inflater's current block.
 func (w *blockWriter) use(d *inflater) {
 	if d.lit != &d.own.lit {
 		w.fixedCodes()

@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// An Edit replaces the bytes of a text from Start up to End by Text. Edits are in order and do not overlap.
+// An Edit replaces the bytes from Start to End of a text with Text. The edits of a text are in order and do not
+// overlap.
 type Edit struct {
 	Start, End int
 	Text       []byte
@@ -18,26 +19,26 @@ type Editor struct {
 	in       inflater
 	w        blockWriter
 	dst      io.Writer
-	gzip     bool // as Reset was called
+	gzip     bool // the argument of Reset
 	format   Format
 	header   int // bytes of the container before the stream
 	known    bool
 	phase    phase
 	edits    []Edit
-	window   int   // the largest distance that a match may have
-	shifts   []int // how much longer the new text is after each edit that has been made
-	next     int   // the first edit that has not been made
-	inserted bool  // its text has been written, bytes are being removed
-	end      int   // of the last edit
+	window   int   // the largest allowed distance of a match
+	shifts   []int // for each edit made, by how many bytes the text has become longer so far
+	next     int   // index of the next edit
+	inserted bool  // the next edit's text was written, and its old bytes are being removed
+	end      int   // end of the last edit in the old text
 	text     []byte
-	toks     []token // to be written instead of what was read
+	toks     []token // tokens to write in place of those read
 	buf      [1 << 10]token
 	loaded   bool      // w has the codes of the current block
-	until    int64     // in the text: where rewriting ends, if the block does not end before
-	span     int64     // how much to rewrite when the block's codes lack a symbol
-	at       bitReader // in in.src: everything before it has been written
+	until    int64     // position in the text at which rewriting ends, unless the block ends earlier
+	span     int64     // bytes to rewrite the next time that the block's codes lack a symbol
+	at       bitReader // position in in.src before which everything has been written
 	sum      sumChange
-	tail     []byte // of the container's trailer, as far as it has been read
+	tail     []byte // the part of the container's trailer that was read
 }
 
 type phase uint8
@@ -57,7 +58,8 @@ const (
 	maxRetained = 128 << 10
 )
 
-// Reset prepares the Editor for a new stream: gzip, or zlib or raw deflate, which it tells apart.
+// Reset prepares the Editor for a new stream. gzip tells whether the stream is gzip. If not, the Editor detects
+// whether it is zlib or raw deflate.
 func (e *Editor) Reset(gzip bool) {
 	e.in.reset()
 	e.gzip, e.known = gzip, false
@@ -73,9 +75,9 @@ func (e *Editor) resetOutput() {
 	e.toks, e.text, e.tail, e.dst, e.edits, e.shifts = e.toks[:0], e.text[:0], e.tail[:0], nil, nil, e.shifts[:0]
 }
 
-// Start begins to write the edited stream to dst. stream is the part that has arrived. text is the result
-// of Peek for it, at least up to the end of the last edit. There must be at least one edit. Start keeps
-// neither slice.
+// Start begins to write the edited stream to dst. stream is the part of the old stream that has arrived. text is
+// the text that Peek returned for it, and must reach the end of the last edit. There must be at least one edit.
+// Start keeps neither slice.
 func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	e.resetOutput()
 	e.dst, e.edits = dst, edits
@@ -96,18 +98,18 @@ func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	return e.runAll()
 }
 
-// textWanted is the length of the old text that is stored: up to the end of any match that contains
-// the last edit, or repeats text around it.
+// textWanted returns how much of the old text must be stored: it ends where no match can contain the last edit or
+// repeat text near it.
 func (e *Editor) textWanted() int { return e.end + maxMatch }
 
-// Write takes the next bytes of the stream.
+// Write edits the next bytes of the stream.
 func (e *Editor) Write(b []byte) (n int, err error) {
 	for n < len(b) {
 		if e.phase == copyRest {
 			k, err := e.dst.Write(b[n:])
 			return n + k, err
 		}
-		part := b[n:min(len(b), n+windowSize)] // keeps the buffers small
+		part := b[n:min(len(b), n+windowSize)] // in parts, so that the buffers stay small
 		e.in.push(part)
 		e.at = e.in.bitReader
 		if err := e.runAll(); err != nil {
@@ -118,7 +120,7 @@ func (e *Editor) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// runAll processes the input as far as possible, and stores the rest.
+// runAll processes as much input as possible, and stores the rest.
 func (e *Editor) runAll() error {
 	for e.run() {
 		if len(e.w.out.b) >= windowSize {
@@ -141,7 +143,7 @@ func (e *Editor) emit() error {
 	return err
 }
 
-// run makes one step; it returns false when it needs input.
+// run does one step. It returns false if it needs more input.
 func (e *Editor) run() bool {
 	switch e.phase {
 	case following:
@@ -157,7 +159,7 @@ func (e *Editor) run() bool {
 	return false
 }
 
-// follow reads on to where a change is needed, or a block begins or ends.
+// follow copies tokens until a change is needed, or a block begins or ends.
 func (e *Editor) follow() bool {
 	d := &e.in
 	var ev event
@@ -216,8 +218,9 @@ func (e *Editor) single() event {
 	return ev
 }
 
-// replace writes toks with the codes of the current block. If these lack a symbol, it ends the block and
-// rewrites: twice as much each time, since a block's codes may be of no use anywhere.
+// replace writes toks with the codes of the current block. If these codes lack a symbol, it ends the block and
+// writes the next tokens in new blocks. Each time that happens it rewrites twice as much, because the codes may
+// lack the symbol everywhere.
 func (e *Editor) replace() {
 	d := &e.in
 	if !e.loaded {
@@ -241,7 +244,7 @@ func (e *Editor) block() {
 	}
 }
 
-// startBlock writes the header that has been read.
+// startBlock copies the block header that was read.
 func (e *Editor) startBlock() {
 	d, out := &e.in, &e.w.out
 	e.at, e.loaded = d.bitReader, false
@@ -268,13 +271,13 @@ func (e *Editor) endBlock() {
 	d.hold, d.nbits = 0, 0 // the rest of the byte is padding
 	e.remainingEdits()
 	e.block()
-	out.add(3, 3+7) // an empty block with fixed codes, the last one
+	out.add(3, 3+7) // the final block: empty, with fixed codes
 	out.align()
 	e.phase = inTrailer
 }
 
-// corrupt makes the result corrupt where the input is, by a block of the reserved type. The bits at fault
-// would not do: a distance that is too large for the old text may not be for the new one.
+// corrupt makes the new stream corrupt at the place where the old one is, by a block of the reserved type. Copying
+// the faulty bits would not be enough: a distance that is too large for the old text may be valid in the new text.
 func (e *Editor) corrupt() {
 	d, out := &e.in, &e.w.out
 	e.copyTo(d.bitReader)
@@ -286,7 +289,7 @@ func (e *Editor) corrupt() {
 	e.phase = copyRest
 }
 
-// rewrite reads tokens and writes them in new blocks, up to a place in the current block or to its end.
+// rewrite writes tokens in new blocks, up to the position e.until or the end of the current block.
 func (e *Editor) rewrite() bool {
 	d := &e.in
 	ev := gotSome
@@ -313,7 +316,7 @@ func (e *Editor) rewrite() bool {
 		e.endBlock()
 	case d.text >= e.until:
 		e.phase = following
-		e.w.out.addBits(&d.head) // the block goes on under its own header
+		e.w.out.addBits(&d.head) // the block continues after a copy of its header
 	}
 	return true
 }
@@ -338,7 +341,7 @@ func (e *Editor) copyTo(to bitReader) {
 	}
 }
 
-// Flush writes what a reader needs to see all text that has arrived.
+// Flush writes enough for a reader to unpack all text that has arrived.
 func (e *Editor) Flush() error {
 	if e.w.out.settle(); e.phase == rewriting && e.w.out.n > 0 {
 		e.w.sync()
@@ -346,7 +349,7 @@ func (e *Editor) Flush() error {
 	return e.emit()
 }
 
-// Close ends the input. An incomplete stream stays incomplete.
+// Close ends the input. If the stream is incomplete, the new stream is, too.
 func (e *Editor) Close() error {
 	if e.phase == inTrailer {
 		e.w.out.b = append(e.w.out.b, e.tail...)

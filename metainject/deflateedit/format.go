@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deflateedit changes the beginning of a text inside its compressed stream (gzip, zlib or raw
-// deflate) without unpacking and packing the rest.
+// Package deflateedit changes the beginning of a text inside its compressed stream (gzip, zlib or raw deflate)
+// without unpacking and packing the rest.
 //
 // # How it works
 //
-// A deflate stream (RFC 1951) is a sequence of blocks of Huffman-coded tokens: literal bytes, and matches
-// that copy LENGTH bytes from up to 32 KiB back. Inserting text breaks three things, which the Editor repairs:
+// A deflate stream (RFC 1951) is a sequence of blocks of Huffman-coded tokens: literal bytes, and matches that copy
+// LENGTH bytes from up to 32 KiB back. Inserting text makes three parts invalid, and the Editor repairs them:
 //
-//   - the tokens at the edit. They are written as literals, in the codes of their block;
-//   - matches within 32 KiB after the edit that refer to text before it. Their distance grows;
-//   - the checksum. CRC-32 and Adler-32 are linear in what precedes the unchanged rest of the text, so the
-//     difference is computed from the rest's length (changeOfSum).
+//   - The tokens at the edit. The Editor writes them as literals, in the codes of their block.
+//   - Matches within 32 KiB after the edit that refer to text before it. The Editor increases their distance.
+//   - The checksum. CRC-32 and Adler-32 are linear. The Editor can therefore compute the difference from the
+//     changed beginning and the length of the unchanged rest (sumChange).
 //
-// Everything else is copied bit by bit. For example, "<head><title>…" gets "<meta>" at offset 6; the first
-// match reaches back across the edit, the second does not:
+// Everything else is copied bit by bit. For example, "<head><title>…" gets "<meta>" at offset 6; the first match
+// reaches back across the edit, the second does not:
 //
 //	old   '<' 'h' 'e' 'a' 'd' '>' '<' 't' … match(4, 60) … match(9, 40000-32768)
 //	new   '<' 'h' 'e' 'a' 'd' '>' '<' 'm' 'e' 't' 'a' '>' '<' 't' … match(4, 66) …
 //
-// If a block's codes lack a symbol, such as a literal '"', the block is ended early. The next tokens are written
-// as a block with the fixed codes, and the old block's header is repeated for the rest. A block that is ended
-// early must not be the last one. So no block is copied as final, and an empty final block is added.
+// If a block's codes lack a symbol, such as a literal '"', the block is ended early. The next tokens are written as
+// a block with the fixed codes, and the old block's header is repeated for the rest. A block that ends early must
+// not be marked as final. So the Editor copies all blocks as not final, and adds an empty final block.
 //
 // # Use
 //
-// Call Reset, then Peek while the stream arrives, until the edits are known; then Start with all of the stream
-// so far, Write for the rest, and Close.
+// Call Reset. Call Peek while the stream arrives, until you know the edits. Then call Start with the stream so far,
+// Write with the rest, and Close.
 //
 // # Guarantees
 //
-//   - Unpacking the result gives the old text with the edits, for every valid stream.
-//   - A corrupt or incomplete stream is so in the result, at the same place. What follows the stream is copied.
-//   - Memory is bounded by some 200 KiB, and work by the compressed length: a token takes at least one bit, and
-//     is not expanded after the last edit.
+//   - For every valid stream, unpacking the result gives the edited text.
+//   - If the stream is corrupt or incomplete, the result is corrupt or incomplete at the same place. Bytes after
+//     the stream are copied.
+//   - Memory is bounded by about 200 KiB. Work is bounded by the compressed length: a token takes at least one bit,
+//     and tokens after the last edit are not expanded.
 //
-// The bytes of the result, but not its text, depend on the sizes of Writes and on calls of Flush.
+// The sizes of Writes and calls of Flush change the bytes of the result, but not its text.
 package deflateedit
 
 import (
@@ -54,8 +55,8 @@ const (
 	Zlib               // RFC 1950
 )
 
-// parseHeader recognizes the container at the start of b and returns the size of its header: ok is false if
-// more bytes are needed, n is negative for something else.
+// parseHeader recognizes the container at the start of b and returns the size of its header. ok is false if it
+// needs more bytes. n is negative if b is not such a stream.
 func parseHeader(b []byte, gzip bool) (f Format, n int, ok bool) {
 	if !gzip {
 		if len(b) < 2 {
@@ -97,10 +98,10 @@ func parseHeader(b []byte, gzip bool) (f Format, n int, ok bool) {
 	return Gzip, n, n <= len(b)
 }
 
-// trailerSize is the size of the checksum (and length) after the stream.
+// trailerSize is the size in bytes of the checksum and, for gzip, the length after the stream.
 var trailerSize = [...]int{Raw: 0, Gzip: 8, Zlib: 4}
 
-// trailer corrects the checksum after the stream; what follows it is copied.
+// trailer corrects the checksum after the stream, and copies the bytes that follow.
 func (e *Editor) trailer() bool {
 	size := trailerSize[e.format]
 	take := min(size-len(e.tail), len(e.in.src)-e.in.pos)
@@ -124,18 +125,18 @@ func (e *Editor) trailer() bool {
 	return true
 }
 
-// A Status tells why Peek returned.
+// A Status is the reason why Peek returned.
 type Status uint8
 
 const (
-	More      Status = iota // there is as much text as was asked for
-	NeedInput               // the text goes on in bytes that have not arrived
+	More      Status = iota // there are limit more bytes of text
+	NeedInput               // the rest of the text has not arrived yet
 	End                     // the text is complete
-	Corrupt                 // this is not such a stream, or it is damaged here
+	Corrupt                 // not a stream of this kind, or damaged at this place
 )
 
-// Peek appends about the next limit bytes of the text to text, which is the text from its beginning. stream
-// is the stream from its beginning. It must grow from call to call and keep its bytes.
+// Peek unpacks about the next limit bytes of text and appends them to text. text is the text so far, from its
+// beginning. stream is the stream so far, from its beginning. From call to call stream may only grow.
 func (e *Editor) Peek(stream, text []byte, limit int) ([]byte, Status) {
 	if !e.known {
 		f, n, ok := parseHeader(stream, e.gzip)
@@ -166,8 +167,8 @@ func (e *Editor) Peek(stream, text []byte, limit int) ([]byte, Status) {
 	return text, More
 }
 
-// Trailing returns how many bytes follow the stream and its trailer after Peek has returned End, negative if
-// the trailer is incomplete.
+// Trailing returns the number of bytes after the stream and its trailer, once Peek has returned End. It is negative
+// if the trailer is incomplete.
 func (e *Editor) Trailing() int {
 	return len(e.in.src) - e.in.pos - trailerSize[e.format]
 }
@@ -186,12 +187,12 @@ func appendToken(text []byte, t token) []byte {
 	return text
 }
 
-// A sumChange tells how edits near the beginning of a text change its checksum, without reading the
-// rest: both checksums are linear in what precedes it.
+// A sumChange holds how edits change the checksum of a text. It is computed from the edited beginning alone,
+// because both checksums are linear.
 type sumChange struct {
 	crc            uint32 // XOR of the CRC-32 of the old and of the new beginning
 	a, b           uint32 // differences of the two halves of Adler-32
-	textEnd, delta int    // length of the old beginning, and how much the new one is longer
+	textEnd, delta int    // length of the old beginning, and the increase in the new one
 }
 
 const adlerMod = 65521
@@ -233,7 +234,7 @@ func (s *sumChange) crc32(old uint32, n int64) uint32 {
 	return old ^ crcShift(s.crc, uint64(n)-uint64(s.textEnd))
 }
 
-// adler32 is crc32 for Adler-32. An impossible value stays as it is.
+// adler32 does the same as crc32 for Adler-32. It does not change an impossible value.
 func (s *sumChange) adler32(old uint32, n int64) uint32 {
 	if old&0xFFFF >= adlerMod || old>>16 >= adlerMod {
 		return old
@@ -253,7 +254,7 @@ var crcPower = func() (p [64]uint32) {
 	return
 }()
 
-// crcShift returns what a CRC becomes when n zero bytes are appended.
+// crcShift returns the CRC of a text with n zero bytes appended.
 func crcShift(crc uint32, n uint64) uint32 {
 	for i := 0; n != 0; i, n = i+1, n>>1 {
 		if n&1 != 0 {
@@ -263,7 +264,7 @@ func crcShift(crc uint32, n uint64) uint32 {
 	return crc
 }
 
-// crcMul multiplies polynomials whose lowest power is the highest bit.
+// crcMul multiplies two polynomials. Their highest bit is the coefficient of the lowest power.
 func crcMul(x, y uint32) (r uint32) {
 	for m := uint32(1) << 31; m != 0; m >>= 1 {
 		if x&m != 0 {

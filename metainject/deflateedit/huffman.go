@@ -9,10 +9,13 @@ import (
 
 const tableBits = 11
 
-// An entry describes a code. Bits 0 to 5 are the number of bits of the code and its extra bits, bits 8 to 12 the
-// number of bits of the code alone. From bit 16 it has the literal, or the length or distance for extra bits of
-// zero. 0 means that the code does not exist. The shift of the bit buffer comes first, because a processor
-// shifts by the lowest six bits without masking.
+// An entry describes a code:
+//   - Bits 0 to 5 are the number of bits of the code plus its extra bits. They come first because a processor uses
+//     the lowest six bits of a shift without masking.
+//   - Bits 8 to 12 are the number of bits of the code alone.
+//   - The bits from 16 are the literal, or the length or distance for extra bits of zero.
+//
+// 0 means that the code does not exist.
 type entry uint32
 
 const (
@@ -22,13 +25,13 @@ const (
 
 func (e entry) all() uint { return uint(e & 63) }
 
-// value returns what the code in the lowest bits of hold stands for.
+// value returns the value of the code in the lowest bits of hold.
 func (e entry) value(hold uint64) uint {
 	n := e >> 8 & 31
 	return uint(e>>16) + uint(hold>>n&(1<<(e&63-n)-1))
 }
 
-// The entries of the symbols of both alphabets, for codes of no bits.
+// The entries of the symbols of both alphabets, without the number of bits of the code.
 var (
 	litEntries = func() (t [288]entry) {
 		for i := range 256 {
@@ -47,19 +50,21 @@ var (
 	}()
 )
 
-// huffman decodes one canonical code: short codes by a table, long ones bit by bit.
+// huffman decodes one canonical code. It looks up short codes in a table, and reads long ones bit by bit.
 type huffman struct {
-	// By the next bits of the stream; 0 for longer and invalid codes and the end of a block.
+	// table is indexed by the next bits of the stream. An element is 0 for longer codes, invalid codes and the end
+	// of a block.
 	table  [1 << tableBits]entry
 	count  [16]uint16
 	symbol [288]uint16
-	// The code of endOfBlock, if there is one.
+	// endCode is the code of endOfBlock, if it exists.
 	endCode uint16
 	endLen  uint8
 }
 
-// build makes the decoder for a code with these lengths, if one exists. It fills the table if there are
-// entries. loose allows zlib's incomplete codes: no symbol, or one of one bit.
+// build makes the decoder for a code with these lengths, and reports whether such a code exists. If entries is not
+// empty, it fills the table. loose allows the incomplete codes that zlib allows: no symbol at all, or one symbol of
+// one bit.
 func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	h.count = [16]uint16{}
 	for _, l := range lengths {
@@ -107,7 +112,8 @@ func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	return true
 }
 
-// fixedHuffman returns the fixed codes (RFC 1951 section 3.2.6), built once: a block may have ten bits only.
+// fixedHuffman returns the fixed codes (RFC 1951 section 3.2.6). They are built only once, because a block that
+// uses them may be as short as ten bits.
 var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
 	lit, dist = new(huffman), new(huffman)
 	lit.build(fixedLitLen[:], litEntries[:], false)
@@ -115,7 +121,8 @@ var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
 	return
 })
 
-// find decodes a symbol from the lowest left bits of hold; n is 0 without enough bits, or such a code.
+// find decodes a symbol from hold, of which the lowest left bits are valid. n is 0 if there are not enough bits or
+// no such code.
 func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
 	code, first, index := 0, 0, 0
 	for n = 1; n <= min(15, left); n++ {
@@ -132,7 +139,7 @@ func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
 	return 0, 0
 }
 
-// canonical computes the codes of these lengths, to be sent from the lowest bit.
+// canonical computes the canonical codes of these lengths. The lowest bit of a code is sent first.
 func canonical(lengths []uint8, codes []uint16) {
 	var count, next [17]uint16
 	for _, l := range lengths {

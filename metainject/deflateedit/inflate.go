@@ -4,28 +4,29 @@ package deflateedit
 
 import "encoding/binary"
 
-// An inflater reads a deflate stream (RFC 1951) token by token. It does not produce the text: following a
-// stream costs much less than unpacking it.
+// An inflater reads a deflate stream (RFC 1951) token by token. It does not produce the text, because that costs
+// much more than reading the tokens.
 type inflater struct {
 	bitReader
 	src     []byte // the input; read from bitReader.pos
-	buf     []byte // storage of src, unless that is the caller's
+	buf     []byte // storage of src, unless src belongs to the caller
 	state   inflateState
 	final   bool
 	stored  int      // bytes left of a stored block
 	text    int64    // length of the text so far
-	lit     *huffman // the codes of the current block: own, or the fixed ones
+	lit     *huffman // the codes of the current block
 	dist    *huffman
 	own     struct{ lit, dist huffman }
-	lengths [numLit + numDist]uint8 // of own codes: nlit, followed by ndist
+	lengths [numLit + numDist]uint8 // of dynamic codes: nlit lengths, followed by ndist
 	nlit    int
 	ndist   int
 	head    bitString // header of the current block with its "last" bit clear; empty for a stored one
 	blocks  int       // headers that have been read
-	first   bitReader // after the first one
+	first   bitReader // the position after the first header
 }
 
-// bitReader is a place in a stream, least significant bit first, with fewer than eight bits between calls.
+// bitReader is a position in a stream of bits, the least significant bit of each byte first. Between calls it holds
+// fewer than eight bits.
 type bitReader struct {
 	pos   int
 	hold  uint64
@@ -41,20 +42,21 @@ const (
 	streamOver
 )
 
-// An event tells why the inflater stopped.
+// An event is the reason why the inflater stopped.
 type event uint8
 
 const (
-	gotSome  event = iota // as much as was asked for
-	needMore              // input is needed
+	gotSome  event = iota // the requested amount was read
+	needMore              // more input is needed
 	gotBlock              // a header has been read
 	endBlock              // the block is complete
 	endStream
-	badStream // at the place where the reader stands
+	badStream // the stream is invalid at the reader's position
 	reaches   // a match has a larger distance than allowed
 )
 
-// A token is a literal byte, or a match: the top bit, the length in bits 16 to 24, the distance in the lower 16.
+// A token is a literal byte or a match. The top bit marks a match. Bits 16 to 24 are its length, and the lower 16
+// bits are its distance.
 type token uint32
 
 const isMatch token = 1 << 31
@@ -75,8 +77,8 @@ func (d *inflater) reset() {
 	d.bitReader, d.src, d.state, d.text, d.blocks = bitReader{}, nil, atHeader, 0, 0
 }
 
-// rewind goes back to the beginning of the stream, or after the header of the first block if that is not over,
-// which saves building its codes again.
+// rewind goes back to the beginning of the stream. If the first block is not over, it only goes back to the end of
+// that block's header, so that its codes need not be built again.
 func (d *inflater) rewind() (inFirstBlock bool) {
 	if d.blocks != 1 || d.state != inSymbols {
 		d.reset()
@@ -92,7 +94,7 @@ func (d *inflater) push(b []byte) {
 	d.src, d.pos = d.buf, 0
 }
 
-// need makes n bits available, at most 32, or returns false at the end of the input.
+// need makes n bits available (at most 32). It returns false if the input ends earlier.
 func (d *inflater) need(n uint) bool {
 	for d.nbits < n {
 		if d.pos == len(d.src) {
@@ -112,7 +114,8 @@ func (d *inflater) take(n uint) int {
 	return int(v)
 }
 
-// step reads a header, or tokens for about limit bytes of text. The bytes of stored blocks are literals.
+// step reads a block header, or tokens for about limit bytes of text. It returns the bytes of stored blocks as
+// literals.
 func (d *inflater) step(toks []token, limit int) (n int, ev event) {
 	switch d.state {
 	case atHeader:
@@ -158,7 +161,7 @@ func (d *inflater) blockOver() event {
 	return endBlock
 }
 
-// header reads a block's header. If it is incomplete, the caller goes back.
+// header reads a block's header. If the header is incomplete, the caller goes back to its start.
 func (d *inflater) header() event {
 	from := d.bitReader
 	if !d.need(3) {
@@ -204,7 +207,7 @@ func (d *inflater) header() event {
 	return gotBlock
 }
 
-// normalize returns whole bytes to the input.
+// normalize returns the unused whole bytes to the input.
 func (d *bitReader) normalize() {
 	d.pos -= int(d.nbits >> 3)
 	d.nbits &= 7
@@ -262,7 +265,7 @@ func (d *inflater) dynamic() event {
 	return gotBlock
 }
 
-// codeLengths reads the lengths of both codes, in the code of d.lit.
+// codeLengths reads the lengths of both codes, which are coded with d.lit.
 func (d *inflater) codeLengths(l []uint8) event {
 	for i := 0; i < len(l); {
 		d.need(15 + 7)

@@ -11,7 +11,7 @@ var (
 	distExtra   = [30]uint8{0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13}
 )
 
-// fill makes at least 56 bits available, or all that are left.
+// fill makes at least 56 bits available, or all remaining bits of src.
 func (r *bitReader) fill(src []byte) {
 	if r.pos+8 <= len(src) {
 		r.hold |= binary.LittleEndian.Uint64(src[r.pos:]) << r.nbits
@@ -28,7 +28,7 @@ func (r *bitReader) fill(src []byte) {
 
 const tableMask = 1<<tableBits - 1
 
-// longest is the largest number of bits of a match.
+// longest is the maximum number of bits of a match.
 const longest = 15 + 5 + 15 + 13
 
 // symbols reads tokens of a block with Huffman codes.
@@ -67,7 +67,8 @@ func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
 	return n, ev
 }
 
-// symbol reads one token, or the end of the block, from the lowest left bits of hold; took is its bits.
+// symbol reads one token, or the end of the block, from hold, of which the lowest left bits are valid. took is the
+// number of bits it read.
 func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event) {
 	if e := d.lit.table[hold&tableMask]; e&isLength != 0 && left >= longest {
 		if f := d.dist.table[hold>>e.all()&tableMask]; f != 0 {
@@ -105,7 +106,7 @@ func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event)
 	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
 }
 
-// short returns the meaning of a missing code when this many bits are left.
+// short returns the event for a missing code when left bits are available.
 func short(left uint) event {
 	if left < 15 {
 		return needMore
@@ -123,10 +124,11 @@ func (d *inflater) skipStored() event {
 	return endBlock
 }
 
-// maxSkip is the distance that skip may go beyond its limit: two literals and a match.
+// maxSkip is the number of bytes by which skip may exceed its limit: two literals and a match.
 const maxSkip = 2 + maxMatch
 
-// skip reads symbols until the text has limit bytes, and stops before a match that copies from before back.
+// skip reads symbols until the text has limit bytes. It stops before a match that copies text from before the position
+// back.
 func (d *inflater) skip(back, limit int64) (ev event) {
 	r, text := d.bitReader, d.text
 	for ev == gotSome {
@@ -153,8 +155,9 @@ func (d *inflater) skip(back, limit int64) (ev event) {
 	return ev
 }
 
-// skipTabled is skip for symbols in the tables, away from the end of the input. Most of the time goes here: the
-// next symbol is looked up before the bit buffer is refilled, so that neither waits for the other.
+// skipTabled does the same as skip for symbols in the tables, if the input does not end soon. Most of the time is
+// spent here. It looks up the next symbol before it refills the bit buffer, so that neither operation waits for the
+// other.
 func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, int64) {
 	src, lit, dist := d.src, &d.lit.table, &d.dist.table
 	r.fill(src)

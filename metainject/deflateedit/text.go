@@ -4,7 +4,8 @@ package deflateedit
 
 import "sort"
 
-// token takes the next token of the old text, at pos. toks are what replaces it, if anything.
+// token handles the next token of the old text, at position pos. It reports whether the token must be replaced, and
+// puts the new tokens into e.toks.
 func (e *Editor) token(t token, pos int) (changes bool) {
 	n := t.size()
 	e.record(t, pos+n)
@@ -21,7 +22,7 @@ func (e *Editor) token(t token, pos int) (changes bool) {
 	return true
 }
 
-// record appends a token that ends at end to the stored part of the old text.
+// record appends a token to the stored part of the old text. end is the position after the token.
 func (e *Editor) record(t token, end int) {
 	for end = min(end, e.textWanted()); len(e.text) < end; {
 		c := byte(t)
@@ -32,7 +33,8 @@ func (e *Editor) record(t token, end int) {
 	}
 }
 
-// editByte writes what edits insert before byte i of the old text, and the byte unless one removes it.
+// editByte writes the text that edits insert before byte i of the old text. It then writes that byte, unless an
+// edit removes it.
 func (e *Editor) editByte(i int) {
 	for e.next < len(e.edits) && e.edits[e.next].Start <= i {
 		ed := &e.edits[e.next]
@@ -60,7 +62,7 @@ func (e *Editor) editDone(ed *Edit) {
 	e.inserted = false
 }
 
-// shift is the number of bytes that the first n edits add to the text.
+// shift returns the number of bytes that the first n edits add to the text.
 func (e *Editor) shift(n int) int {
 	if n == 0 {
 		return 0
@@ -68,7 +70,7 @@ func (e *Editor) shift(n int) int {
 	return e.shifts[n-1]
 }
 
-// remainingEdits makes the edits at the very end of the text.
+// remainingEdits applies the edits at the very end of the text.
 func (e *Editor) remainingEdits() {
 	for e.next < len(e.edits) {
 		ed := &e.edits[e.next]
@@ -79,8 +81,8 @@ func (e *Editor) remainingEdits() {
 	}
 }
 
-// moveMatch writes a match that refers to text before the last edit, with a longer distance. It becomes
-// literals if an edit is inside the copied bytes, or if the distance exceeds the window.
+// moveMatch writes a match that refers to text before the last edit, with a longer distance. If an edit is inside
+// the copied bytes, or the distance exceeds the window, it writes literals.
 func (e *Editor) moveMatch(t token, pos int) {
 	n, dist := t.length(), t.dist()
 	from := pos - dist

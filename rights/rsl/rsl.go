@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rsl publishes what a policy says about the use of content as an RSL document (Really Simple Licensing 1.0,
-// Recommendation of 10 December 2025). RSL addresses everyone: what the policy allows for everyone is permitted without
-// payment, what it disallows for anyone is prohibited, or offered under the terms of its rights section.
+// Package rsl publishes what a policy says about the use of content as an RSL document (Really Simple Licensing
+// 1.0, Recommendation of 10 December 2025). RSL cannot address single crawlers. A usage that the policy allows for
+// everyone is permitted without payment. A usage that it disallows for anyone is prohibited, or is offered under
+// the terms of the policy's rights section.
 package rsl
 
 import (
@@ -17,10 +18,10 @@ import (
 
 const MediaType = "application/rsl+xml"
 
-// DefaultPath is the path of the document where a policy names none.
+// DefaultPath is the path of the document if the policy does not set one.
 const DefaultPath = "/license.xml"
 
-// tokens are the usages of policy.RightsUsages in RSL's words (section 3.4.1.1).
+// tokens are RSL's names for the usages of policy.RightsUsages (section 3.4.1.1).
 var tokens = [...]string{"ai-train", "ai-input", "search"}
 
 type document struct {
@@ -63,7 +64,8 @@ type copyright struct {
 	Name         string `xml:",chardata"`
 }
 
-// New returns the document of a view, or nil if that states nothing. exact is false if it is stricter than the view.
+// New returns the RSL document of a view, or nil if the view states nothing. exact is false if the document is
+// stricter than the view.
 func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	cells, exact := v.Cells()
 	var doc document
@@ -81,13 +83,14 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	}
 	body, err := xml.MarshalIndent(&doc, "", "  ")
 	if err != nil {
-		panic("rsl: writing into memory: " + err.Error()) // only strings
+		panic("rsl: writing into memory: " + err.Error()) // cannot happen: the document has only strings
 	}
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
 
-// licenses returns the free license and the offered ones. A license that permits usages covers no others. A license
-// that only prohibits leaves others open, so it is written only if nothing is permitted or offered.
+// licenses returns the free license and the offered ones. In RSL, a license that permits some usages does not
+// permit others, but a license that only prohibits some usages leaves the others open. So licenses writes
+// prohibitions only if it neither permits nor offers any usage.
 func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	var permitted, prohibited []string
 	var offered []policy.Offer
@@ -168,10 +171,10 @@ func copyrightOf(r *policy.Rights) *copyright {
 	return c
 }
 
-// License is the Link field that names a license (RFC 8288, RSL 1.0).
+// License is a Link field value that points to a license (RFC 8288, RSL 1.0).
 type License string
 
-// Link returns the License of a path on the response's host, or of a URL.
+// Link returns the License for a target, which is a path on the response's host or a URL.
 func Link(target string) License {
 	return License("<" + target + `>; rel="license"; type="` + MediaType + `"`)
 }
@@ -179,10 +182,10 @@ func Link(target string) License {
 // Apply adds the field to a response's header.
 func (l License) Apply(h http.Header) { rights.AddLink(h, string(l)) }
 
-// Tags returns none.
+// Tags returns nil.
 func (l License) Tags() []rights.Tag { return nil }
 
-// Restricts returns false, because the license says what is restricted.
+// Restricts returns false, because the restrictions are in the license itself.
 func (l License) Restricts() bool { return false }
 
 func (l License) String() string { return string(l) }

@@ -19,13 +19,13 @@ type Rule struct {
 	Declaration
 }
 
-// File is the rules of a tdmrep.json, the first of which that matches a path holds.
+// File holds the rules of a tdmrep.json. The first rule that matches a path applies.
 type File struct {
 	Rules []Rule
 }
 
-// at returns the declaration of a file about paths that match a pattern and, among its patterns, only the
-// ones that cover it.
+// at returns the file's declaration about paths that match a pattern. Only those rules apply whose locations cover
+// all these paths.
 func (f *File) at(p pathpattern.Pattern) Declaration {
 	for _, r := range f.Rules {
 		if r.Location.Covers(p) {
@@ -35,8 +35,8 @@ func (f *File) at(p pathpattern.Pattern) Declaration {
 	return Declaration{}
 }
 
-// New returns the file of a view. policyURL is the URL of the TDM policy, or "". exact is false if the file
-// is stricter.
+// New returns the file of a view. policyURL is the URL of the TDM policy, or "". exact is false if the file is
+// stricter than the view.
 func New(v *rights.View, policyURL string) (f *File, exact bool) {
 	cells, exact := v.Cells()
 	f = &File{}
@@ -50,14 +50,14 @@ func New(v *rights.View, policyURL string) (f *File, exact bool) {
 	return f, exact
 }
 
-// sort puts the longest location first.
+// sort sorts the rules by the length of their location, longest first.
 func (f *File) sort() {
 	slices.SortStableFunc(f.Rules, func(a, b Rule) int {
 		return cmp.Or(b.Location.Len()-a.Location.Len(), strings.Compare(a.Location.String(), b.Location.String()))
 	})
 }
 
-// reduce drops rules that a later one repeats, with nothing different between them.
+// reduce drops a rule if a later rule says the same for more paths, and no rule between them says anything else.
 func (f *File) reduce() {
 	for i, r := range slices.Backward(f.Rules) {
 		for _, next := range f.Rules[i+1:] {
@@ -77,8 +77,9 @@ func (f *File) reduce() {
 
 const maxRules = 1000
 
-// Merge returns the file that reserves what either reserves. If their locations cross in too many ways, it reserves every
-// location of either without exceptions, or every path if they are many; exact is false then.
+// Merge returns a file that reserves all rights that f or other reserves. If their locations overlap in too many
+// ways, the merged file leaves out exceptions or, if there are many locations, reserves every path. exact is false
+// then.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}
@@ -162,23 +163,24 @@ func (f *File) JSON() []byte {
 	return b.Bytes()
 }
 
-// Document is the file, ready to be served.
+// Document returns the file in the form in which it is served.
 func (f *File) Document() *rights.Document {
 	doc := rights.NewDocument(f.JSON(), MediaType)
 	doc.Source = f
 	return doc
 }
 
-// MediaType is the type of the file.
+// MediaType is the media type of the file.
 const MediaType = "application/json"
 
-// MergeInto implements [rights.SiteDocument] for a policy's document.
+// MergeInto implements [rights.SiteDocument].
 func (f *File) MergeInto(ours *rights.Document) (both *rights.Document, exact bool) {
 	merged, exact := ours.Source.(*File).Merge(f)
 	return merged.Document(), exact
 }
 
-// IsLikely reports whether a body is JSON rather than a page that an application serves for every path.
+// IsLikely reports whether a body is likely to be JSON. An application may serve a page for every path, which is
+// not JSON.
 func IsLikely(body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	return bytes.HasPrefix(start, []byte("[")) || bytes.HasPrefix(start, []byte("{"))

@@ -13,20 +13,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// MaxFile is the largest file that Parse reads, in bytes.
+// MaxFile is the size in bytes of the largest file that Parse accepts.
 const MaxFile = 512 << 10
 
 const maxNotes = 20
 
-// Parse reads a site's own tdmrep.json. It fails if the text is not a JSON array. Rules that are not valid get the
-// stricter meaning, with a note:
+// Parse reads a site's own tdmrep.json. It returns an error if data is not a JSON array. An invalid rule gets the
+// stricter meaning, and a note says so:
 //
-//   - a location without a slash at its start gets one, and a URL is reduced to its path;
-//   - a tdm-reservation that is neither 0 nor 1 (also as text or boolean) is 1;
-//   - rules without location or tdm-reservation, and those beyond 1,000, are left out.
+//   - A location without a leading slash gets one. A URL is reduced to its path.
+//   - A tdm-reservation other than 0 or 1 is read as 1. Text and booleans of the same meaning are accepted.
+//   - Rules without a location or tdm-reservation are left out, and so are rules after the first 1,000. If rules
+//     after these exist, the file reserves every path.
 func Parse(data []byte) (f *File, notes []string, err error) {
 	if len(data) > MaxFile {
-		return nil, nil, fmt.Errorf("larger than %d KiB", MaxFile>>10)
+		return nil, nil, fmt.Errorf("the file is larger than %d KiB", MaxFile>>10)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var items []json.RawMessage
@@ -44,14 +45,14 @@ func Parse(data []byte) (f *File, notes []string, err error) {
 	}
 	for i, item := range items {
 		if i == maxRules {
-			note(i, "there are %d rules, and those from here on are left out", len(items))
-			// Their meaning is unknown.
+			note(i, "this rule and all that follow are left out, because the file has %d rules", len(items))
+			// The rules left out may have reserved any path.
 			f.Rules = append(f.Rules, Rule{pathpattern.All, Declaration{Reservation: Reserved}})
 			break
 		}
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(item, &fields) != nil || fields == nil {
-			note(i, "not an object; it is left out")
+			note(i, "the rule is not an object; it is left out")
 			continue
 		}
 		r, ok := rule(fields, func(format string, args ...any) { note(i, format, args...) })
@@ -65,17 +66,17 @@ func Parse(data []byte) (f *File, notes []string, err error) {
 func rule(fields map[string]json.RawMessage, note func(string, ...any)) (r Rule, ok bool) {
 	var location string
 	if json.Unmarshal(fields["location"], &location) != nil {
-		note("there is no location; it is left out")
+		note("the rule has no location; it is left out")
 		return r, false
 	}
 	r.Location, ok = pattern(location)
 	if !ok {
-		note("the location %.60q is not a path; it is left out", location)
+		note("the location %.60q is not a path; the rule is left out", location)
 		return r, false
 	}
 	raw, given := fields[ReservationName]
 	if !given {
-		note("there is no tdm-reservation; it is left out")
+		note("the rule has no tdm-reservation; it is left out")
 		return r, false
 	}
 	switch text := strings.Trim(string(raw), `"`); text {
@@ -109,7 +110,7 @@ func pattern(location string) (pathpattern.Pattern, bool) {
 	return p, err == nil
 }
 
-// isURL reports whether text is a URL that a field can have.
+// isURL reports whether text is a URL that a header field can contain.
 func isURL(text string) bool {
 	if len(text) > 2048 || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"<>\`, c) }) {
 		return false

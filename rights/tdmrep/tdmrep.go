@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tdmrep publishes a policy about text and data mining by the TDM Reservation Protocol (W3C Community Group
-// final report, 10 May 2024). It writes the file /.well-known/tdmrep.json, and the fields and meta tags tdm-reservation
-// and tdm-policy. It merges these with a site's own, to the stricter.
+// Package tdmrep publishes a policy about text and data mining in the TDM Reservation Protocol (W3C Community Group
+// final report, 10 May 2024). It writes the file /.well-known/tdmrep.json, and the header fields and meta tags
+// tdm-reservation and tdm-policy. If a site has its own declarations, it merges both to the stricter.
 //
-// The protocol knows one usage and addresses everyone. Rights are reserved if the policy disallows train-ai or ai-use for
-// anyone, and not reserved if it allows train-ai for everyone.
+// The protocol has only one usage, and cannot address single crawlers. Rights are reserved if the policy disallows
+// train-ai or ai-use for anyone, and not reserved if it allows train-ai for everyone.
 package tdmrep
 
 import (
@@ -19,7 +19,7 @@ import (
 // Path is the path of the file on every host.
 const Path = "/.well-known/tdmrep.json"
 
-// Names of the meta tags, and of the fields as http.Header has them.
+// Names of the meta tags, which are also the canonical names of the header fields.
 const (
 	ReservationName  = "tdm-reservation"
 	PolicyName       = "tdm-policy"
@@ -30,8 +30,8 @@ const (
 // Reservation is a value of tdm-reservation.
 type Reservation uint8
 
-// The values, from the laxest to the strictest. 0 has the same rank as unset: only a reservation changes the
-// law's default.
+// The values, from the least to the most strict. 0 has the same rank as an unset value: without a reservation the
+// law applies, so 0 changes nothing.
 const (
 	Unset       Reservation = iota
 	NotReserved             // 0
@@ -40,13 +40,13 @@ const (
 
 func (r Reservation) String() string { return [...]string{"", "0", "1"}[r] }
 
-// Declaration is a declaration about a resource.
+// Declaration is a declaration about one path or page.
 type Declaration struct {
 	Reservation Reservation
 	Policy      string // the URL of a TDM policy, with Reserved; or ""
 }
 
-// Of returns the declaration for what a policy says to everyone.
+// Of returns the declaration for the verdicts of a policy for everyone.
 func Of(v rights.Verdicts, policyURL string) Declaration {
 	switch {
 	case v[0] == policy.Disallowed, v[1] == policy.Disallowed:
@@ -60,7 +60,8 @@ func Of(v rights.Verdicts, policyURL string) Declaration {
 // Restricts reports whether rights are reserved.
 func (d Declaration) Restricts() bool { return d.Reservation == Reserved }
 
-// Tags returns the meta tags. A reservation in a page stays; the policy's own URL replaces the page's.
+// Tags returns the meta tags of the declaration. In a page they keep a reservation that is already there, but
+// replace the page's policy URL.
 func (d Declaration) Tags() []rights.Tag {
 	if d.Reservation == Unset {
 		return nil
@@ -78,7 +79,7 @@ func (d Declaration) Tags() []rights.Tag {
 	return tags
 }
 
-// String returns the declaration as its tags have it.
+// String returns the declaration in the syntax of its meta tags.
 func (d Declaration) String() string {
 	tags := d.Tags()
 	parts := make([]string, len(tags))
@@ -88,7 +89,8 @@ func (d Declaration) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Merge unites two declarations: a reservation of either holds, with d's policy if it has one.
+// Merge combines two declarations. Rights are reserved if either reserves them. The policy URL is d's, if d has
+// one.
 func (d Declaration) Merge(other Declaration) Declaration {
 	if d.Reservation < other.Reservation {
 		return other
@@ -99,8 +101,8 @@ func (d Declaration) Merge(other Declaration) Declaration {
 	return d
 }
 
-// Apply merges a declaration with a response's header, just before it goes out. A reserved right stays
-// reserved.
+// Apply merges the declaration into the header of a response, just before it is sent. If the header reserves
+// rights, they stay reserved.
 func (d Declaration) Apply(h http.Header) {
 	if d.Reservation == Unset {
 		return
@@ -118,8 +120,8 @@ func (d Declaration) Apply(h http.Header) {
 	h[PolicyField] = []string{all.Policy}
 }
 
-// ReadReservation reads the values of a field or of meta tags. Any value but 0 is a reservation: the protocol calls
-// others errors, but the author meant to say something.
+// ReadReservation reads the values of a header field or of meta tags. It reads any value except 0 as a reservation.
+// The protocol calls other values errors, but the author probably meant a reservation.
 func ReadReservation(values ...string) (all Reservation) {
 	for _, line := range values {
 		for value := range strings.SplitSeq(line, ",") {

@@ -8,21 +8,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Encoding reports whether ASCII bytes can be written into a text as they are.
+// Encoding tells whether ASCII bytes can be inserted into a text as they are.
 type Encoding uint8
 
 const (
 	// Unlabeled means that the label is missing or unknown: browsers then use an encoding based on ASCII.
 	Unlabeled Encoding = iota
-	// ASCIIBased is an encoding in which the bytes of markup always are markup.
+	// ASCIIBased is an encoding in which an ASCII byte always means that ASCII character.
 	ASCIIBased
 	// UTF16 is UTF-16 in either byte order.
 	UTF16
-	// Other is ISO-2022-JP and others that the Encoding Standard replaces.
+	// Other is any other encoding: ISO-2022-JP and those that browsers do not decode.
 	Other
 )
 
-// asciiPrefixes begin the labels of encodings in which the bytes of markup always are markup
+// asciiPrefixes begin the labels of encodings in which the bytes of markup have no other meaning
 // (https://encoding.spec.whatwg.org/#names-and-labels).
 var asciiPrefixes = [...]string{
 	"utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8",
@@ -66,9 +66,10 @@ func EncodingOf(label []byte) Encoding {
 	return Unlabeled
 }
 
-// prescan finds a declaration of the encoding outside the head, as browsers do in the first bytes, without
-// parsing (https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding).
-// It only matters if nothing else declares the encoding. It returns false if more bytes are needed.
+// prescan looks for a declaration of the encoding outside the head. Like browsers, it searches the first bytes of
+// the page without parsing them as HTML
+// (https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding). It only
+// matters if nothing else declares the encoding. It returns false if it needs more bytes.
 func (s *Scanner) prescan(b []byte, eof bool) bool {
 	if s.prescanned || s.Decided || s.xml || s.Foreign || s.CharsetEnd > 0 && s.CharsetEnd <= CharsetLimit {
 		return true
@@ -147,7 +148,7 @@ func (s *Scanner) markup(b []byte, eof bool) bool {
 		return true
 	}
 	if s.unsure && len(rest) > 0 && rest[0] == '[' {
-		return s.stop() // CDATA, or a comment
+		return s.stop() // CDATA, or a comment in a place that the scan does not follow
 	}
 	if len(rest) >= len(word) && ascii.EqualFold(rest[:len(word)], word) {
 		s.pos, s.state, s.doctype = s.pos+2+len(word), stateBogus, true
@@ -181,7 +182,7 @@ func (s *Scanner) comment(b []byte) bool {
 	}
 }
 
-// bogus skips a bogus comment or a DOCTYPE; both end at the first '>', even in quotes.
+// bogus skips a bogus comment or a DOCTYPE. Both end at the first '>', even within quotes.
 func (s *Scanner) bogus(b []byte) bool {
 	j := bytes.IndexByte(b[s.pos:], '>')
 	if j < 0 {

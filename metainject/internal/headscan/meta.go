@@ -14,17 +14,17 @@ import (
 // Everyone is the name of the meta tag that addresses every crawler.
 const Everyone = "robots"
 
-// A Meta is a robots meta tag of the page, a child of its head.
+// A Meta is a robots meta tag in the head of the page.
 type Meta struct {
 	Start, End int
-	// ValueStart and ValueEnd enclose the value of content, with its quotes.
+	// ValueStart and ValueEnd are the start and end of the value of content, including its quotes.
 	ValueStart, ValueEnd int
 	Audience             string // in lower case
 	Content              string
-	// Named means that the attribute name holds the audience. Crawlers do not read property="robots" and
-	// http-equiv="X-Robots-Tag", so no rules may be left to these alone.
+	// Named means that the audience is in the attribute name. If it is in property="robots" or
+	// http-equiv="X-Robots-Tag" instead, crawlers ignore the tag, so it cannot hold the only copy of a rule.
 	Named bool
-	// Charset is the encoding that the element declares as well, which must stay if its rules go.
+	// Charset is the encoding that the same tag declares. This declaration must stay if the rules are removed.
 	Charset string
 	Done    bool // for the caller's use
 }
@@ -55,10 +55,10 @@ const (
 
 var attrNames = [numAttrs]string{"name", "property", "http-equiv", "content", "charset", "xmlns"}
 
-// metaAttributes are the first attributes of each relevant name in a meta tag.
+// metaAttributes holds the relevant attributes of a meta tag. If a name repeats, the first attribute applies.
 type metaAttributes struct {
 	attrs [numAttrs]attribute
-	exact bool // names in capitals are others, as in XML
+	exact bool // names are case-sensitive, as in XML
 }
 
 // slot is the number of the attribute called name, or -1.
@@ -71,14 +71,15 @@ func (m *metaAttributes) slot(name []byte) int {
 	return -1
 }
 
-// set notes where the value of an attribute stands, unless it is there already or of no interest.
+// set records the place of an attribute's value, unless the attribute is irrelevant or repeats.
 func (m *metaAttributes) set(slot, at, end int) {
 	if slot >= 0 && !m.attrs[slot].given {
 		m.attrs[slot] = attribute{int32(at), int32(end), true}
 	}
 }
 
-// walkAny is walk by the tokenizer's states from "before attribute name" to "after attribute value (quoted)".
+// walkAny does the same as walk. It follows the tokenizer's states from "before attribute name" to "after attribute
+// value (quoted)".
 func walkAny(b []byte, i int, m *metaAttributes) int {
 	for {
 		for i < len(b) && (class[b[i]]&isSpace != 0 || b[i] == '/') {
@@ -134,11 +135,11 @@ func (m *metaAttributes) values(b []byte) (v metaValues) {
 	return v
 }
 
-// meta looks at a meta tag in the head, whose tag ends before s.pos.
+// meta evaluates a meta tag in the head. The tag ends before s.pos.
 func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	content := m.attrs[attrContent]
 	if !m.attrs[attrCharset].given && !m.attrs[attrHTTPEquiv].given {
-		// The most frequent kind: a name that is none of ours.
+		// The usual case: the name is not the name of a robots meta tag.
 		name, property := m.attrs[attrName].value(b), m.attrs[attrProperty].value(b)
 		if !content.given || s.known(name) == "" && s.known(property) == "" &&
 			bytes.IndexByte(name, '&') < 0 && bytes.IndexByte(property, '&') < 0 {
@@ -164,7 +165,7 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	if !s.names.Speaks(f.Audience, f.Content) {
 		return
 	}
-	if declares && !m.attrs[attrCharset].given { // content is the declaration
+	if declares && !m.attrs[attrCharset].given { // content declares the encoding, not rules
 		f.Named = false
 		if end := bytes.IndexAny(label, "; \t\r\n\f\"'"); end >= 0 {
 			label = label[:end]
@@ -174,7 +175,7 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	s.metas = append(s.metas, f)
 }
 
-// decode replaces the values by what x/net/html makes of them.
+// decode replaces character references in the values, in the same way as x/net/html.
 func (v *metaValues) decode(tag []byte) {
 	z := html.NewTokenizer(bytes.NewReader(tag))
 	z.Next()
@@ -190,7 +191,7 @@ func (v *metaValues) decode(tag []byte) {
 	}
 }
 
-// unescape replaces the references in the values of a well-formed XML tag.
+// unescape replaces the character references in the values of a well-formed XML tag.
 func (v *metaValues) unescape() {
 	for i, value := range v {
 		if bytes.IndexByte(value, '&') >= 0 {
@@ -220,22 +221,22 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 	if !s.Decided {
 		means = EncodingOf(label)
 	}
-	// XML has its own declaration.
+	// XML declares its encoding elsewhere.
 	if !s.xml && (s.CharsetEnd == 0 || s.unlabeled && means != Unlabeled) {
 		s.CharsetEnd, s.unlabeled = s.pos, means == Unlabeled
 		if s.NoscriptAt >= 0 && means != Unlabeled {
 			s.Charset = string(label)
 		}
 	}
-	// UTF-16 in a meta tag means UTF-8, since it could be read at all.
+	// A meta tag that declares UTF-16 means UTF-8, because the tag itself could be read as ASCII.
 	if means == Other {
 		s.Foreign = true
 	}
 	return label, true
 }
 
-// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">. Its author means the header: rules for
-// everyone or, after "TOKEN:", for one crawler.
+// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">. The author of such a tag means the header
+// X-Robots-Tag. The rules are for everyone or, after "TOKEN:", for one crawler.
 func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
 	if !ascii.EqualFold(bytes.TrimSpace(v[attrHTTPEquiv]), "x-robots-tag") {
 		return false

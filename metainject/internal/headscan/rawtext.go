@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// answer is the result of a look at bytes that may be incomplete.
+// answer is the answer to a question about bytes of which some may be missing.
 type answer uint8
 
 const (
@@ -38,7 +38,7 @@ func (s *Scanner) rawText(b []byte, eof bool) bool {
 	}
 }
 
-// rawEnd turns to the element's end tag at s.pos.
+// rawEnd starts reading the element's end tag at s.pos.
 func (s *Scanner) rawEnd(b []byte) {
 	if s.unsure && bytes.IndexByte(b[s.textAt:s.pos], '<') >= 0 {
 		s.stop()
@@ -48,7 +48,8 @@ func (s *Scanner) rawEnd(b []byte) {
 	s.pos, s.end, s.state, s.attr = s.nameEnd, true, stateTag, beforeAttr
 }
 
-// tagAhead reports whether at s.pos stands open, the name of the current element, and the end of a name.
+// tagAhead reports whether the bytes at s.pos are open, the name of the current element, and a byte that ends a
+// name.
 func (s *Scanner) tagAhead(b []byte, open string, eof bool) answer {
 	name, rest := b[s.name:s.nameEnd], b[s.pos:]
 	if len(rest) > 1 && len(open) > 1 && rest[1] != '/' {
@@ -77,7 +78,7 @@ func atEnd(eof bool) answer {
 	return unsure
 }
 
-// wordAhead reports whether word stands at s.pos.
+// wordAhead reports whether the bytes at s.pos are word.
 func (s *Scanner) wordAhead(b []byte, word string, eof bool) answer {
 	rest := b[s.pos:]
 	if len(rest) >= len(word) {
@@ -92,8 +93,8 @@ func (s *Scanner) wordAhead(b []byte, word string, eof bool) answer {
 	return no
 }
 
-// script skips a script's text: the script data states. "<!--" begins the escaped ones, which hide a "</script"
-// behind a "<script".
+// script skips a script's text by the script data states of the tokenizer. After "<!--" the escaped states begin.
+// In these, "<script" hides the next "</script".
 func (s *Scanner) script(b []byte, eof bool) bool {
 	for s.state != stateTag {
 		i := s.pos
@@ -151,12 +152,11 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 	case no:
 	}
 	var a answer
-	// Only these two states of scripts lead to another.
-	//exhaustive:ignore
+	// Only these two states lead to another. exhaustive:ignore
 	switch s.state {
 	case stateScript:
 		if a = s.wordAhead(b, "<!--", eof); a == yes {
-			// The two hyphens may be those of "-->" too.
+			// The two hyphens may also belong to "-->".
 			s.pos, s.state = s.pos+2, stateScriptEscaped
 			return false
 		}
@@ -172,15 +172,16 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 	return false
 }
 
-// noscriptEnds looks at the text of a noscript element in the head. Parsers without scripting read it as
-// markup, and for them anything but metadata in it begins the body.
+// noscriptEnds examines the text of a noscript element in the head. Parsers without scripting read this text as
+// markup. For them the body begins if the text contains anything but metadata.
 func (s *Scanner) noscriptEnds(b []byte) {
 	if s.tag == tagNoscript && s.mode == modeInHead && s.NoscriptAt < 0 && !onlyMetadata(b[s.textAt:s.pos]) {
 		s.NoscriptAt = s.tok
 	}
 }
 
-// onlyMetadata reports whether the content of a noscript element is allowed in a head. Saying no is safe.
+// onlyMetadata reports whether the content of a noscript element may be in a head. If in doubt it returns false,
+// which is safe.
 func onlyMetadata(b []byte) bool {
 	for i := 0; i < len(b); {
 		c := b[i]
@@ -208,10 +209,9 @@ func onlyMetadata(b []byte) bool {
 		if end == 0 {
 			return false
 		}
-		// Any other tag is not of a head.
-		//exhaustive:ignore
+		// All other tags belong to the body. exhaustive:ignore
 		switch lookupTag(name) {
-		case tagMeta, tagBase: // void elements; base itself ends the head, but no page has it there
+		case tagMeta, tagBase: // void elements; base would end the head, but pages do not have it here
 			i = end
 		case tagStyle:
 			n := bytes.Index(b[end:], []byte("</style>"))
@@ -226,11 +226,11 @@ func onlyMetadata(b []byte) bool {
 	return true
 }
 
-// maxReference is the number of bytes of a numeric character reference that are read.
+// maxReference is the maximum length in bytes of a numeric character reference.
 const maxReference = 64
 
-// spaceReference returns the length of the character reference at the start of b if it is white space, else 0.
-// ok is false if more bytes are needed.
+// spaceReference returns the length of the character reference at the start of b if it stands for white space, or 0
+// otherwise. ok is false if more bytes are needed.
 func spaceReference(b []byte, eof bool) (n int, ok bool) {
 	for _, name := range [...]string{"&Tab;", "&NewLine;"} {
 		if bytes.HasPrefix(b, []byte(name)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package headscan finds the robots meta tags in the head of a page, and the place for new
-// ones, while the page arrives.
+// Package headscan scans a page as it arrives. It finds the robots meta tags in the page's head and the place for
+// new ones.
 package headscan
 
 import (
@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// Names holds the names of the meta tags that address crawlers.
+// Names decides which meta tags address crawlers.
 type Names interface {
-	// Known returns the audience that a name as written in a page means, in lower
-	// case, or "".
+	// Known returns the audience of a meta tag with this name, in lower case, or "" if it is not a robots meta tag.
 	Known(name []byte) string
-	// Speaks reports whether content contains any rule for the audience.
+	// Speaks reports whether content contains a rule for the audience.
 	Speaks(audience, content string) bool
 }
 
 // A Scanner follows the HTML standard's tokenization and tree construction
-// (https://html.spec.whatwg.org/multipage/parsing.html, scripting enabled) over the head of a page. It is given
-// the page from its first byte, longer each time, and goes on where it stopped. It copies nothing, and allocates
+// (https://html.spec.whatwg.org/multipage/parsing.html, scripting enabled) over the head of a page. Each call of
+// Scan gets the whole page so far, and continues where the previous call stopped. It copies nothing, and allocates
 // nothing until it finds a robots meta tag.
 //
-// It stops early, as if the head ended, where the whole tree builder would be needed. These places are nested
-// templates, some texts behind foreign content, select or col in a template, and long numeric character
+// Where only a complete tree builder could go on, the Scanner stops as if the head ended there. These places are
+// nested templates, some texts after foreign content, select or col in a template, and long numeric character
 // references.
 type Scanner struct {
 	names Names
@@ -33,11 +32,11 @@ type Scanner struct {
 	state   state
 	attr    attrState
 	mode    mode
-	ret     mode // where the outermost template stands
+	ret     mode // mode to return to after the outermost template
 	depth   int  // open templates; in XHTML, open elements inside the head
 	end     bool // the current tag is an end tag
 	slash   bool // the current tag ended with "/>"; for XHTML
-	unsure  bool // in a template, behind what only a tree builder could follow
+	unsure  bool // in a template, after markup that only a tree builder can follow
 	doctype bool // the current bogus comment is a DOCTYPE
 	tag     tagName
 
@@ -48,9 +47,9 @@ type Scanner struct {
 
 	Done    bool // the end of the head has been found
 	HeadAt  int  // where the head's content begins; -1: not found
-	Implied bool // the head was opened by what stands at HeadAt, not by a head tag
-	// Headless means that an XHTML page has no head, and that one belongs at HeadAt; or that its head is
-	// empty, and its "/>" stands from HeadAt to HeadEnd.
+	Implied bool // the content at HeadAt opened the head, not a head tag
+	// Headless means that an XHTML page needs a head, in one of two cases. Either it has no head, and HeadAt is the
+	// place for one. Or its head is empty, and "/>" is at HeadAt to HeadEnd.
 	Headless bool
 	HeadEnd  int
 	// AMP means that the declaration of the encoding must stay the first child of the head
@@ -59,16 +58,17 @@ type Scanner struct {
 	Document bool // something shows that this is a page and not a fragment of one
 	// CharsetEnd is the end of the meta tag that declares the encoding, or 0 if there is none.
 	CharsetEnd int
-	// NoscriptAt is the first noscript element that ends the head for parsers without scripting; -1 for none.
+	// NoscriptAt is the place of the first noscript element that ends the head for parsers without scripting, or
+	// -1.
 	NoscriptAt int
-	// Charset is the declared encoding if nothing can be inserted at CharsetEnd: the declaration is not a
-	// child of the head, or follows NoscriptAt.
+	// Charset is the declared encoding if nothing can be inserted at CharsetEnd, because the declaration is outside
+	// the head or after NoscriptAt.
 	Charset string
 	// Foreign means that nothing can be written into the page, usually because of its encoding.
 	Foreign bool
-	Decided bool // the encoding is known from elsewhere, a declaration in the page does not count
+	Decided bool // the encoding is already known, so that declarations in the page do not matter
 
-	unlabeled  bool // no browser knows the declared encoding, so the next one counts
+	unlabeled  bool // browsers do not know the declared encoding, and use the next declaration
 	metas      []Meta
 	metaArray  [4]Meta
 	open       bool // XHTML: the last of metas still waits for its end tag
@@ -85,7 +85,7 @@ const CharsetLimit = 1024
 // document, such as a doctype after a PHP warning.
 const evidenceLimit = 8 << 10
 
-// jsonStarts begin JSON; the bracket is that of ")]}'", which some servers put before it.
+// jsonStarts are the bytes with which JSON begins, including the ")" of ")]}'", which some servers put before JSON.
 const jsonStarts = `{[")`
 
 type state uint8
@@ -113,16 +113,16 @@ const (
 	modeInHead
 	modeAfterHead
 	modeTemplate
-	modeEvidence // past the head, looking for what makes it a document
+	modeEvidence // after the head, looking for evidence of a document
 )
 
-// Reset prepares the Scanner for a new page, which is XHTML if xml is true.
+// Reset prepares the Scanner for a new page. xml means that the page is XHTML.
 func (s *Scanner) Reset(names Names, xml bool) {
 	*s = Scanner{names: names, xml: xml, HeadAt: -1, NoscriptAt: -1}
 	s.metas = s.metaArray[:0]
 }
 
-// Metas returns the complete robots meta tags found so far, which the caller may mark.
+// Metas returns the complete robots meta tags found so far. The caller may set their field Done.
 func (s *Scanner) Metas() []Meta {
 	if s.open {
 		return s.metas[:len(s.metas)-1]
@@ -130,8 +130,8 @@ func (s *Scanner) Metas() []Meta {
 	return s.metas
 }
 
-// BehindHead reports whether the head's end tag has been read, with nothing incomplete after it, or the Scanner
-// only looks for evidence of a document.
+// BehindHead reports whether the end tag of the head has been read and nothing after it is incomplete. It also
+// returns true while the Scanner only looks for evidence of a document.
 func (s *Scanner) BehindHead() bool {
 	return s.mode == modeAfterHead && s.state == stateData || s.mode == modeEvidence || s.Done
 }
@@ -141,8 +141,9 @@ func (s *Scanner) XML() bool { return s.xml }
 
 func (s *Scanner) known(name []byte) string { return s.names.Known(name) }
 
-// Scan looks at b, the page so far. eof means that nothing follows. Scan reports whether everything is known:
-// Done, and the declaration of the encoding, which it looks for in the first CharsetLimit bytes.
+// Scan scans b, which is the page so far. eof means that b is the whole page. Scan reports whether the scan is
+// finished: the head has ended, and the declaration of the encoding was found or is not within the first
+// CharsetLimit bytes.
 func (s *Scanner) Scan(b []byte, eof bool) bool {
 	return s.scanHead(b, eof) && s.prescan(b, eof)
 }
@@ -185,7 +186,7 @@ func (s *Scanner) scanHead(b []byte, eof bool) bool {
 	return true
 }
 
-// start skips a byte order mark. Nothing can be written into a page in UTF-16.
+// start skips a byte order mark. If the page is in UTF-16, nothing can be inserted.
 func (s *Scanner) start(b []byte, eof bool) bool {
 	const bom = "\xEF\xBB\xBF"
 	switch {
@@ -201,8 +202,8 @@ func (s *Scanner) start(b []byte, eof bool) bool {
 	return true
 }
 
-// finish is the end of the page before the end of its head. A page that ends in a tag or comment before its head
-// began is left alone: anything added there would change its meaning.
+// finish handles a page that ends before its head does. If the page ends in a tag or comment before its head began,
+// it is not changed, because an insertion would change its meaning.
 func (s *Scanner) finish(b []byte) {
 	s.Done = true
 	if s.HeadAt < 0 && !s.xml && s.state == stateData {
@@ -210,7 +211,8 @@ func (s *Scanner) finish(b []byte) {
 	}
 }
 
-// stop ends the head. Without evidence of a document, the scan goes on a little.
+// stop ends the head. If nothing has shown yet that this is a document, the scan continues a little to find
+// evidence.
 func (s *Scanner) stop() bool {
 	if s.Document || s.xml || s.Foreign {
 		s.Done = true
@@ -220,7 +222,7 @@ func (s *Scanner) stop() bool {
 	return true
 }
 
-// isDocument ends the search for evidence.
+// isDocument records evidence of a document and ends the search for it.
 func (s *Scanner) isDocument() {
 	s.Document = true
 	if s.mode == modeEvidence {
@@ -228,7 +230,7 @@ func (s *Scanner) isDocument() {
 	}
 }
 
-// data is the tokenizer's data state: white space, other text, or a '<'.
+// data follows the tokenizer's data state, which reads white space, other text, or '<'.
 func (s *Scanner) data(b []byte, eof bool) bool {
 	if s.mode == modeInHead {
 		if s.elements(b); s.state != stateData {
@@ -268,7 +270,7 @@ func (s *Scanner) data(b []byte, eof bool) bool {
 	}
 	if b[i] != '<' {
 		if s.mode == modeInitial && strings.IndexByte(jsonStarts, b[i]) >= 0 {
-			s.Foreign, s.Done = true, true // JSON with the label of HTML
+			s.Foreign, s.Done = true, true // JSON served as HTML
 			return true
 		}
 		return s.text()
@@ -304,7 +306,7 @@ func (s *Scanner) data(b []byte, eof bool) bool {
 	return true
 }
 
-// text is a character that is not white space: the body begins with it.
+// text handles a character other than white space, which begins the body.
 func (s *Scanner) text() bool {
 	if s.mode >= modeTemplate {
 		s.pos++
@@ -314,7 +316,7 @@ func (s *Scanner) text() bool {
 	return s.stop()
 }
 
-// implyHead opens the head if no tag has.
+// implyHead opens the head at a place if no tag has opened it.
 func (s *Scanner) implyHead(at int) {
 	if s.mode < modeInHead {
 		s.HeadAt, s.Implied, s.mode = at, true, modeInHead

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// What a byte means in markup.
+// Properties of bytes in markup.
 const (
 	isSpace   = 1 << iota // TAB, LF, FF, CR, SPACE
 	isLetter              // ASCII
@@ -33,7 +33,7 @@ var class = func() (t [256]uint8) {
 	return
 }()
 
-// tagName is one of the elements that the scan has to tell apart.
+// tagName is the name of an element, as far as the scan distinguishes them.
 type tagName uint8
 
 const (
@@ -41,7 +41,7 @@ const (
 	tagBase          // and the other void elements of the head
 	tagBody
 	tagBr
-	tagEmbeds // in a template, elements after it may be read in another way
+	tagEmbeds // elements that change how a template goes on
 	tagFrameset
 	tagHead
 	tagHTML
@@ -56,7 +56,7 @@ const (
 	tagTitle
 )
 
-// lookupTag finds a name in any case.
+// lookupTag returns the tagName for a name in any case.
 func lookupTag(b []byte) tagName {
 	var buf [10]byte
 	if len(b) > len(buf) {
@@ -105,7 +105,7 @@ func lookupTag(b []byte) tagName {
 	return tagOther
 }
 
-// tagName reads a tag's name and decides whether the head goes on.
+// tagName reads a tag's name and decides whether the tag ends the head.
 func (s *Scanner) tagName(b []byte) bool {
 	i := s.pos
 	for i < len(b) && class[b[i]]&endsName == 0 {
@@ -149,7 +149,7 @@ func (s *Scanner) tagName(b []byte) bool {
 	return true
 }
 
-// plainHead are the elements that just are children of a head.
+// plainHead are the elements of the head that need no special treatment.
 const plainHead = 1<<tagBase | 1<<tagMeta | 1<<tagNoframes | 1<<tagNoscript | 1<<tagScript | 1<<tagStyle | 1<<tagTemplate | 1<<tagTitle
 
 func (s *Scanner) startTagNamed() {
@@ -168,8 +168,7 @@ func (s *Scanner) startTagNamed() {
 		return
 	}
 	s.implyHead(s.tok)
-	// Any other tag ends the head.
-	//exhaustive:ignore
+	// All other tags end the head. exhaustive:ignore
 	switch s.tag {
 	case tagBase, tagMeta, tagNoframes, tagScript, tagStyle, tagTemplate, tagTitle:
 	case tagNoscript:
@@ -184,9 +183,9 @@ func (s *Scanner) startTagNamed() {
 	}
 }
 
-// inTemplate looks at a start tag in a template. Behind svg, math, select and col only a tree builder knows the
-// rules, and browsers differ. From there on only what means the same under all rules is read: no nested
-// template, and the text of scripts, styles and titles only without '<'.
+// inTemplate handles a start tag in a template. After svg, math, select and col in a template, browsers differ, and
+// only a tree builder could follow. From there on the scan accepts only markup that has the same meaning under all
+// rules: no nested template, and no '<' in the text of scripts, styles and titles.
 func (s *Scanner) inTemplate() {
 	switch {
 	case s.tag == tagEmbeds:
@@ -225,7 +224,7 @@ const (
 	inUnquoted
 )
 
-// attributes looks for the end of an incomplete tag, from where it stopped.
+// attributes continues to look for the end of an incomplete tag.
 func (s *Scanner) attributes(b []byte) bool {
 	i, st := s.pos, s.attr
 	for i < len(b) {
@@ -305,7 +304,7 @@ func attrStep(b []byte, i int, st attrState) (int, attrState) {
 	return len(b), st
 }
 
-// tagDone acts on a tag that ends at end. m is for meta tags.
+// tagDone handles a tag that ends at end. m holds the attributes of a meta tag.
 func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 	s.pos, s.state = end, stateData
 	if s.end {
@@ -313,11 +312,10 @@ func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 		return
 	}
 	if s.unsure && b[end-2] == '/' && (s.tag == tagScript || s.tag == tagStyle || s.tag == tagTitle) {
-		s.stop() // closed, or not
+		s.stop() // with or without its end tag
 		return
 	}
-	// Other tags change nothing here.
-	//exhaustive:ignore
+	// Other tags have no effect here. exhaustive:ignore
 	switch s.tag {
 	case tagHTML:
 		s.AMP = s.AMP || s.mode < modeTemplate && isAMP(b[s.tok:end])
@@ -366,7 +364,7 @@ func (s *Scanner) endTag() {
 	}
 }
 
-// isAMP reports whether an html tag is an AMP page's, which has an attribute such as amp, ⚡ or amp4email.
+// isAMP reports whether an html tag marks the page as AMP with an attribute such as amp, ⚡ or amp4email.
 func isAMP(tag []byte) bool {
 	const flash = "⚡"
 	if !bytes.Contains(tag, []byte(flash)) && !hasAmp(tag) {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// XHTML is read as XML: names are case-sensitive, nothing is implied, scripts and styles have no text rules, and
-// only "/>" and end tags close. Elements of other namespaces are skipped. Pages with an internal subset, or another
-// root than html, are left alone.
+// XHTML is read as XML: names are case-sensitive, no elements are implied, and the text of scripts and styles is
+// markup. Only "/>" and end tags close an element. Elements of other namespaces are skipped. A page with an
+// internal DTD subset, or a root other than html, is not changed.
 
 const (
 	endOfInstruction = "?>"
@@ -78,7 +78,7 @@ func (s *Scanner) xmlDoctype(b []byte) bool {
 	return false
 }
 
-// xmlUntil skips an instruction or a CDATA section.
+// xmlUntil skips a processing instruction or a CDATA section.
 func (s *Scanner) xmlUntil(b []byte) bool {
 	until := endOfCDATA
 	if b[s.tok+1] == '?' {
@@ -103,12 +103,12 @@ func (s *Scanner) xmlUntil(b []byte) bool {
 	return true
 }
 
-// xmlTag acts on a whole tag, which ends at end.
+// xmlTag handles a complete tag that ends at end.
 func (s *Scanner) xmlTag(b []byte, end int, m *metaAttributes) bool {
 	s.pos, s.state, s.slash = end, stateData, b[end-2] == '/'
 	name := string(b[s.name:s.nameEnd])
 	if ns := m.attrs[attrNamespace]; ns.given && !strings.Contains(name, ":") && html.UnescapeString(string(ns.value(b))) != namespace {
-		name = "" // some other language's
+		name = "" // an element of another namespace
 	}
 	switch {
 	case s.mode == modeInitial:
