@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -36,7 +37,7 @@ type answered struct {
 	Verdict   string // allowed, closed or blocked
 	Headline  string
 	Others    []otherAnswer
-	Happened  *counts // in the period; nil: not recorded
+	Happened  claim.Claim // whether it asked for the page; not made if nothing is recorded
 	Unstated  []string
 	DraftLink string
 }
@@ -235,17 +236,44 @@ func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	return policy.Verified
 }
 
-// happened counts the crawler's requests for the page in the period.
-func (v *view) happened(a *answered, u *url.URL) *counts {
+// happened judges whether the crawler asked for the page in the period.
+func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	if v.store == nil || a.Crawler == nil {
-		return nil
+		return claim.Claim{}
 	}
-	q := v.query(store.ByKind, store.ByDecision)
+	q := v.query(store.ByIdentity, store.ByDecision, store.ByPath)
 	q.Only[store.ByCrawler] = []string{a.Crawler.Token}
 	q.Only[store.ByHost] = []string{policy.NormalizeHost(u.Host)}
-	q.Only[store.ByPath] = slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery)})
-	q.Only[store.ByIdentity] = identities(false)
-	return v.sum(q)
+	q.Only[store.ByPath] = slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery), store.OtherPath})
+	s := askedSubject{Name: shorten(a.Crawler.Token), In: v.inPeriod()}
+	rows, err := v.totals(q)
+	q.By, q.Only[store.ByPath] = []store.Dimension{store.ByCrawler}, nil
+	came, err2 := v.totals(q)
+	c, err3 := v.coverage(q.From, q.To)
+	if s.Came = len(came) > 0; cmp.Or(err, err2, err3) != nil {
+		return claim.Judge(didNotAsk, s)
+	}
+	by, summed := map[activity.Identity]*counts{}, int64(0)
+	for i := range rows {
+		id := idOf(&rows[i]).Identity
+		switch {
+		case id == activity.Audit:
+		case rows[i].Values[store.ByPath] == store.OtherPath:
+			summed += rows[i].Requests
+		default:
+			if by[id] == nil {
+				by[id] = new(counts)
+			}
+			addRow(by[id], &rows[i])
+		}
+	}
+	if summed > 0 {
+		c.Gaps = append(c.Gaps, claim.Gap{
+			Name: "summed-paths", Count: summed, What: "the paths of " + plural(summed, "request of it was", "requests of it were") + " summed up", Close: "give the option activity more rows_per_hour",
+		})
+	}
+	s.Requests = claim.Read(by, c)
+	return claim.Judge(didNotAsk, s)
 }
 
 // names are crawlers to choose from in a form.

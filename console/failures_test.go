@@ -117,7 +117,7 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 		{"published", nil, "", ""},
 		{"change?from=000000000000", nil, "", ""},
 		{"ask?agent=GPTBot&url=/news/", nil, "No, and the server blocks it.", "What really happened"},
-		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section</h3>"},
+		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section"},
 		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly blocked or allowed"},
 		{"change", draft, "The stored traffic cannot be read (the disk is gone), so the two policies were compared", "replayed"},
 		{"health", nil, "Health", "None is stored"},
