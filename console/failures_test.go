@@ -116,7 +116,7 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 		{"crawler?name=GPTBot", nil, "", ""},
 		{"published", nil, "", ""},
 		{"change?from=000000000000", nil, "", ""},
-		{"ask?agent=GPTBot&url=/news/", nil, "No, and the server blocks it.", "What really happened"},
+		{"ask?agent=GPTBot&url=/news/", nil, "The stored requests could not be read", "did not ask for"},
 		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section"},
 		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly blocked or allowed"},
 		{"change", draft, "The stored traffic cannot be read (the disk is gone), so the two policies were compared", "replayed"},
