@@ -241,39 +241,51 @@ func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	if v.store == nil || a.Crawler == nil {
 		return claim.Claim{}
 	}
-	q := v.query(store.ByIdentity, store.ByDecision, store.ByPath)
+	q := v.query(store.ByIdentity)
 	q.Only[store.ByCrawler] = []string{a.Crawler.Token}
 	q.Only[store.ByHost] = []string{policy.NormalizeHost(u.Host)}
-	q.Only[store.ByPath] = slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery), store.OtherPath})
+	came, err := v.byIdentity(q)
+	q.PathPrefix = "/"
+	stored, err2 := v.byIdentity(q)
+	q.PathPrefix, q.Only[store.ByPath] = "", slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery)})
+	by, err3 := v.byIdentity(q)
+	c, err4 := v.coverage(q.From, q.To)
 	s := askedSubject{Name: shorten(a.Crawler.Token), In: v.inPeriod()}
-	rows, err := v.totals(q)
-	q.By, q.Only[store.ByPath] = []store.Dimension{store.ByCrawler}, nil
-	came, err2 := v.totals(q)
-	c, err3 := v.coverage(q.From, q.To)
-	if s.Came = len(came) > 0; cmp.Or(err, err2, err3) != nil {
+	if cmp.Or(err, err2, err3, err4) != nil {
 		return claim.Judge(didNotAsk, s)
 	}
-	by, summed := map[activity.Identity]*counts{}, int64(0)
-	for i := range rows {
-		id := idOf(&rows[i]).Identity
-		switch {
-		case id == activity.Audit:
-		case rows[i].Values[store.ByPath] == store.OtherPath:
-			summed += rows[i].Requests
-		default:
-			if by[id] == nil {
-				by[id] = new(counts)
-			}
-			addRow(by[id], &rows[i])
+	unknown := int64(0)
+	for id, n := range came {
+		unknown += n.All
+		if with := stored[id]; with != nil {
+			unknown -= with.All
 		}
 	}
-	if summed > 0 {
+	if unknown > 0 {
 		c.Gaps = append(c.Gaps, claim.Gap{
-			Name: "summed-paths", Count: summed, What: "the paths of " + plural(summed, "request of it was", "requests of it were") + " summed up", Close: "give the option activity more rows_per_hour",
+			Name: store.GapUnstoredPaths, Count: unknown, What: "the paths of " + plural(unknown, "request of it", "requests of it") + " were summed up or deleted",
+			Close: "give the option activity more rows_per_hour, and a larger max_size",
 		})
 	}
 	s.Requests = claim.Read(by, c)
 	return claim.Judge(didNotAsk, s)
+}
+
+// byIdentity adds up the answer to a question for each identity of a crawler.
+func (v *view) byIdentity(q store.Query) (map[activity.Identity]*counts, error) {
+	rows, err := v.totals(q)
+	by := map[activity.Identity]*counts{}
+	for i := range rows {
+		id := idOf(&rows[i]).Identity
+		if id == activity.Audit {
+			continue
+		}
+		if by[id] == nil {
+			by[id] = new(counts)
+		}
+		addRow(by[id], &rows[i])
+	}
+	return by, err
 }
 
 // names are crawlers to choose from in a form.

@@ -70,6 +70,23 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 	}
 }
 
+// The metrics have the claims of the pages, about this server alone.
+func TestClaimsForMetrics(t *testing.T) {
+	s := startCaddyWith(t, testPolicy, t.TempDir())
+	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
+	judged := func() claim.Claim { return runningActivity().Claims(t.Context())[0] }
+	if c := judged(); c.ID() != "none-unrecorded" || !c.Holds() {
+		t.Errorf("%s: %v: %s", c.ID(), c.Outcome(), c.Text())
+	}
+	if store, ok := runningActivity().store.Get(); ok {
+		store.Missed(7)
+	}
+	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
+	if c := judged(); c.Outcome() != claim.CannotBeJudged || !strings.Contains(c.Missing(), "7 requests could not be recorded") {
+		t.Errorf("with requests that were not recorded: %v: %s", c.Outcome(), c.Missing())
+	}
+}
+
 // A claim about something that could not be read is not true.
 func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())

@@ -251,7 +251,7 @@ func TestTestsOfADraft(t *testing.T) {
 	}
 }
 
-// A text that takes more work than a server takes on for a new one is not ready.
+// A draft with more rules than a new policy may have has an error.
 func TestDraftsOfTooManyRules(t *testing.T) {
 	testkit.Slow(t)
 	var b strings.Builder
@@ -267,7 +267,7 @@ func TestDraftsOfTooManyRules(t *testing.T) {
 	}
 }
 
-// Nothing says of a test that did not run that it passes.
+// A test that did not run is not listed as passing.
 func TestTestsThatDoNotRun(t *testing.T) {
 	defer func(before func(string, string, source.Return) *draft) { check = before }(check)
 	check = func(name, text string, returns source.Return) *draft {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
@@ -65,7 +64,6 @@ var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding
 	f := claim.Finding{
 		Text:     s.Name + " did not ask for this page " + s.In,
 		Unjudged: "No request of " + s.Name + " for this page is known " + s.In,
-		Matters:  func(g claim.Gap) bool { return s.Came || g.Name != store.GapUnstoredPaths },
 	}
 	by, _ := s.Requests.Get()
 	for _, id := range []activity.Identity{activity.Verified, activity.Unverified, activity.Impostor} {
