@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -36,7 +37,7 @@ type answered struct {
 	Verdict   string // allowed, closed or blocked
 	Headline  string
 	Others    []otherAnswer
-	Happened  *counts // in the period; nil: not recorded
+	Happened  claim.Claim // whether it asked for the page; not made if nothing is recorded
 	Unstated  []string
 	DraftLink string
 }
@@ -235,17 +236,56 @@ func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	return policy.Verified
 }
 
-// happened counts the crawler's requests for the page in the period.
-func (v *view) happened(a *answered, u *url.URL) *counts {
+// happened judges whether the crawler asked for the page in the period.
+func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	if v.store == nil || a.Crawler == nil {
-		return nil
+		return claim.Claim{}
 	}
-	q := v.query(store.ByKind, store.ByDecision)
+	q := v.query(store.ByIdentity)
 	q.Only[store.ByCrawler] = []string{a.Crawler.Token}
 	q.Only[store.ByHost] = []string{policy.NormalizeHost(u.Host)}
-	q.Only[store.ByPath] = slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery)})
-	q.Only[store.ByIdentity] = identities(false)
-	return v.sum(q)
+	came, err := v.byIdentity(q)
+	q.PathPrefix = "/"
+	stored, err2 := v.byIdentity(q)
+	q.PathPrefix, q.Only[store.ByPath] = "", slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery)})
+	by, err3 := v.byIdentity(q)
+	c, err4 := v.coverage(q.From, q.To)
+	s := askedSubject{Name: shorten(a.Crawler.Token), In: v.inPeriod()}
+	if cmp.Or(err, err2, err3, err4) != nil {
+		return claim.Judge(didNotAsk, s)
+	}
+	unknown := int64(0)
+	for id, n := range came {
+		unknown += n.All
+		if with := stored[id]; with != nil {
+			unknown -= with.All
+		}
+	}
+	if unknown > 0 {
+		c.Gaps = append(c.Gaps, claim.Gap{
+			Name: store.GapUnstoredPaths, Count: unknown, What: "the paths of " + plural(unknown, "request of it", "requests of it") + " were summed up or deleted",
+			Close: "give the option activity more rows_per_hour, and a larger max_size",
+		})
+	}
+	s.Requests = claim.Read(by, c)
+	return claim.Judge(didNotAsk, s)
+}
+
+// byIdentity adds up the answer to a question for each identity of a crawler.
+func (v *view) byIdentity(q store.Query) (map[activity.Identity]*counts, error) {
+	rows, err := v.totals(q)
+	by := map[activity.Identity]*counts{}
+	for i := range rows {
+		id := idOf(&rows[i]).Identity
+		if id == activity.Audit {
+			continue
+		}
+		if by[id] == nil {
+			by[id] = new(counts)
+		}
+		addRow(by[id], &rows[i])
+	}
+	return by, err
 }
 
 // names are crawlers to choose from in a form.

@@ -255,7 +255,9 @@ func (v *view) check(d *changeData) error {
 	if v.r.Method == http.MethodGet && (d.Same || d.Hidden) && d.Back == "" {
 		return nil
 	}
-	draft, err := checkDraft(v.ctx, d.File, d.Text)
+	st := v.stands()
+	d.Returns = st.Returns(hashOf(d.Text))
+	draft, err := checkDraft(v.ctx, d.File, d.Text, d.Returns)
 	if err != nil {
 		return err
 	}
@@ -276,8 +278,7 @@ func (v *view) check(d *changeData) error {
 		d.Robots = v.robotsDiffs(draft.site)
 		v.judge(d)
 	}
-	st := v.stands()
-	if d.Returns = st.Returns(hashOf(d.Text)); d.Returns == source.Undo && st.UndoesUndo() {
+	if d.Returns == source.Undo && st.UndoesUndo() {
 		d.Again = st.Undo().Label()
 	}
 	d.Publish = v.publishBox(d)

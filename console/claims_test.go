@@ -40,7 +40,7 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 		{Name: store.GapClocksApart, What: "the clock of the server node-7 is wrong", Close: "set its clock"},
 	} {
 		store := lacking{runningStore(""), []claim.Gap{g}}
-		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that is known to read robots.txt has read the newest, each by its own identity.</p>"} {
+		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that is known to read robots.txt has read the newest, each by its own identity.</p>", "ask?agent=GPTBot&url=/news/": "GPTBot did not ask for this page"} {
 			body, err := pageWith(t, s, store, page, nil)
 			if err != nil || !strings.Contains(strings.ToLower(body), strings.ToLower(g.What)) && page != "published" {
 				t.Errorf("%s: %v: nothing about %q in %s", page, err, g.What, body)
@@ -67,6 +67,23 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 		if text := v.Unseen(); text == "" || strings.Contains(text, "node-7") {
 			t.Errorf("a site is told: %q", text)
 		}
+	}
+}
+
+// The metrics have the claims of the pages, about this server alone.
+func TestClaimsForMetrics(t *testing.T) {
+	s := startCaddyWith(t, testPolicy, t.TempDir())
+	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
+	judged := func() claim.Claim { return runningActivity().Claims(t.Context())[0] }
+	if c := judged(); c.ID() != "none-unrecorded" || !c.Holds() {
+		t.Errorf("%s: %v: %s", c.ID(), c.Outcome(), c.Text())
+	}
+	if store, ok := runningActivity().store.Get(); ok {
+		store.Missed(7)
+	}
+	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
+	if c := judged(); c.Outcome() != claim.CannotBeJudged || !strings.Contains(c.Missing(), "7 requests could not be recorded") {
+		t.Errorf("with requests that were not recorded: %v: %s", c.Outcome(), c.Missing())
 	}
 }
 

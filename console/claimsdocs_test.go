@@ -81,6 +81,10 @@ var claimMatrix = map[string]judged{
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap",
 		"an identity that cannot be proven": "console.TestClaimsAreOfOneIdentity",
 	}, "it compares each request with the text that this identity had fetched before"},
+	"did-not-ask": {map[string]string{
+		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rows folded or summed up": "console.TestClaimsAreOfOneIdentity", "unrecorded requests": "console.TestNothingReassuresAboveAGap",
+		"a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap",
+	}, "it counts what servers recorded for one path, whatever the policy said"},
 	"may-crawl":        {map[string]string{"the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "blocking, limits, impostors and letter case of the server": "integration_test/agreement.TestAgreement", "an identity that cannot be proven": "site.TestMayCrawl"}, "it is about one page, one client and one policy; no traffic is part of it"},
 	"tests-pass":       {map[string]string{"tests that are not run again": "source.TestDatesAreAskedAgain", "the site's own robots.txt": "internal/cli.TestCommandsKnowTheFileBelow", "dates that pass": "source.TestDatesAreAskedAgain"}, "it is about the tests in one file under one program"},
 	"same-file":        {map[string]string{"crawlers that follow another's group": "internal/cli.TestDiff"}, "it is about two texts, read by a reader that shares no code with the program"},

@@ -125,6 +125,21 @@ func (a *Activity) Behind() (seconds float64, ok bool) {
 	return behind.Seconds(), ok && err == nil
 }
 
+// Claims implements recorders.ActivityStore.
+func (a *Activity) Claims(ctx context.Context) []claim.Claim {
+	now, all := time.Now(), make([]claim.Claim, 1, 2)
+	if r := a.Reader(); r != nil {
+		all[0] = judgeRecorded(r.Coverage(ctx, now.Add(-24*time.Hour), now))
+	} else {
+		all[0] = judgeRecorded(claim.Coverage{}, a.errNotOpen())
+	}
+	if seconds, ok := a.Behind(); ok {
+		behind := time.Duration(seconds * float64(time.Second))
+		all = append(all, claim.Judge(sentAll, sentSubject{Behind: claim.Read(behind, claim.Coverage{}), Ago: behind}))
+	}
+	return all
+}
+
 // fleetNode is a server of the fleet on the page of the machinery.
 type fleetNode struct{ store.Node }
 

@@ -104,10 +104,7 @@ func (v *view) chooseIdentity(d *crawlerData, name string, clients []*client) {
 
 // crawlerLead says what a crawler may do, whether it came, and whether it is who it says.
 func (v *view) crawlerLead(d *crawlerData) string {
-	in := " in the " + v.Period()
-	if !v.since.IsZero() {
-		in = " from " + v.Period()
-	}
+	in := " " + v.inPeriod()
 	switch {
 	case d.Impostor() && d.All > 0:
 		return plural(d.All, "request", "requests") + in + " under a name that is not theirs."

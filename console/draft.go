@@ -20,6 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // The bounds of a draft. Checking one costs time and memory, so there is one at a time.
@@ -38,19 +39,11 @@ var check = newDraft
 type draft struct {
 	site        *site.Site // nil: it has errors
 	Diagnostics policyfile.Diagnostics
-	Tests       []testResult
+	Tests       []policyfile.TestResult
 	Failing     int
 	TestsPass   claim.Claim
 	Errors      int
 	Warnings    int
-}
-
-// testResult is a line under expect: and whether it holds.
-type testResult struct {
-	Line    int
-	Text    string
-	Passes  bool
-	Message string
 }
 
 var (
@@ -60,7 +53,7 @@ var (
 )
 
 // checkDraft checks a text under limits of time and length.
-func checkDraft(ctx context.Context, name, text string) (*draft, error) {
+func checkDraft(ctx context.Context, name, text string, returns source.Return) (*draft, error) {
 	if len(text) > maxDraft {
 		return nil, statusError{http.StatusRequestEntityTooLarge, errTooLong}
 	}
@@ -82,7 +75,7 @@ func checkDraft(ctx context.Context, name, text string) (*draft, error) {
 				done <- result{err: statusError{http.StatusInternalServerError, errPanicked}}
 			}
 		}()
-		done <- result{draft: check(name, text)}
+		done <- result{draft: check(name, text, returns)}
 	}()
 	select {
 	case d := <-done:
@@ -92,40 +85,23 @@ func checkDraft(ctx context.Context, name, text string) (*draft, error) {
 	}
 }
 
-// newDraft checks a text. Tests that fail do not hide what else there is to say.
-func newDraft(name, text string) *draft {
+// newDraft checks a text as the server does that is to load it. Tests that fail do not hide what else there is to say.
+func newDraft(name, text string, returns source.Return) *draft {
 	d := new(draft)
-	var all policyfile.Diagnostics
-	d.site, all = site.LoadWith(name, []byte(text), policyfile.Options{Accepted: true})
-	failing := func(x policyfile.Diagnostic) bool { return x.IsFailedTest() }
-	if slices.ContainsFunc(all, failing) {
-		// As warnings they are summed up; as errors each is there.
-		if _, strict := policyfile.Load(name, []byte(text)); slices.ContainsFunc(strict, failing) {
-			all = slices.DeleteFunc(all, failing)
-			for _, x := range strict {
-				if failing(x) {
-					all = append(all, x)
-				}
-			}
-		}
+	o := policyfile.Options{Accepted: returns == source.Undo}
+	if d.site, d.Diagnostics = site.LoadWith(name, []byte(text), o); slices.ContainsFunc(d.Diagnostics, func(x policyfile.Diagnostic) bool { return x.IsFailedTest() }) {
+		d.site, _ = site.LoadWith(name, []byte(text), policyfile.Options{Accepted: true})
 	}
-	slices.SortStableFunc(all, func(a, b policyfile.Diagnostic) int { return int(b.Severity) - int(a.Severity) })
-	d.Diagnostics = all
-	d.Errors, d.Warnings = all.Count(policy.Error), all.Count(policy.Warning)
+	slices.SortStableFunc(d.Diagnostics, func(a, b policyfile.Diagnostic) int { return int(b.Severity) - int(a.Severity) })
+	d.Errors, d.Warnings = d.Diagnostics.Count(policy.Error), d.Diagnostics.Count(policy.Warning)
 	if d.site == nil {
 		return d
 	}
-	for _, e := range d.site.Policy.Spec().Expect {
-		t := testResult{Line: e.Pos.Line, Text: e.String(), Passes: true}
-		for _, x := range all {
-			if failing(x) && x.Pos == e.Pos {
-				t.Passes, t.Message = false, x.Message
-				d.Failing++
-			}
-		}
-		d.Tests = append(d.Tests, t)
+	d.Tests = policyfile.TestResults(d.site.Policy.Spec().Expect, d.Diagnostics)
+	for _, t := range d.Tests {
+		d.Failing += map[claim.Outcome]int{claim.Fails: 1}[t.Outcome]
 	}
-	d.TestsPass = policyfile.TestsPass(d.site.Policy.Spec().Expect, all)
+	d.TestsPass = policyfile.TestsPass(d.site.Policy.Spec().Expect, d.Diagnostics)
 	return d
 }
 

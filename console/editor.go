@@ -54,7 +54,8 @@ func diagnosticsJSON(w http.ResponseWriter, v *view) error {
 	if v.Running == nil {
 		return failed(http.StatusNotFound, "no policy is loaded")
 	}
-	d, err := checkDraft(v.ctx, v.Running.File(), strings.ReplaceAll(v.r.PostFormValue("text"), "\r\n", "\n"))
+	text := strings.ReplaceAll(v.r.PostFormValue("text"), "\r\n", "\n")
+	d, err := checkDraft(v.ctx, v.Running.File(), text, v.stands().Returns(hashOf(text)))
 	if err != nil {
 		return err
 	}

@@ -119,6 +119,11 @@ func (d *healthData) lead(v *view) string {
 
 // recorded is the claim that no request is missing.
 func (v *view) recorded() claim.Claim {
+	return judgeRecorded(v.coverage(v.Now.Add(-24*time.Hour), v.Now))
+}
+
+// judgeRecorded judges whether all requests are in what the recorders have, by the coverage of the last 24 hours.
+func judgeRecorded(c claim.Coverage, err error) claim.Claim {
 	var s recordedSubject
 	var missed uint64
 	recorders.Running().Dropped(func(name string, n uint64) {
@@ -126,7 +131,7 @@ func (v *view) recorded() claim.Claim {
 			s.Missing = append(s.Missing, name)
 		}
 	})
-	if c, err := v.coverage(v.Now.Add(-24*time.Hour), v.Now); err == nil {
+	if err == nil {
 		s.Recorded = claim.Read(missed, c)
 	}
 	return claim.Judge(noneUnrecorded, s)

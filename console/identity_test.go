@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // recorded records requests in a console that runs, and waits until it shows them.
@@ -82,6 +84,7 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 		times(30, request("AhrefsBot", "seo", activity.Unverified, activity.Blocked, func(*activity.Request) {})),
 		times(17, request("AhrefsBot", "seo", activity.Unverified, activity.Blocked, violates)),
 		times(6, request("AhrefsBot", "seo", activity.Unverified, activity.WouldBlock, violates)),
+		times(3, request("Bingbot", "search", activity.Verified, activity.Allowed, func(v *activity.Request) { v.Path = store.OtherPath })),
 		// An impostor that reads nothing.
 		times(39, request("GPTBot", "ai-training", activity.Impostor, activity.Blocked, func(v *activity.Request) { v.Robots = "" })),
 	} {
@@ -93,6 +96,13 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 		"crawler?name=Googlebot&identity=unverified": {"who it is was not proven|7 violations", "it is who it says|obeyed"},
 		"crawler?name=AhrefsBot":                     {"23 violations, 17 of them blocked", "all blocked|obeyed"},
 		"crawler?name=GPTBot&identity=impostor":      {"39 requests", "obeyed"},
+		"ask?agent=Googlebot&url=https://www.example.com/a": {
+			"This page was requested under the name Googlebot in the last 7 days|Verified: 41 requests.|Unverified: 7 requests, 7 of them after reading that the page is disallowed.", "48|did not ask",
+		},
+		"ask?agent=GPTBot&url=https://www.example.com/a":     {"Impostors: 39 requests.", "Unverified: |Verified: "},
+		"ask?agent=GPTBot&url=https://www.example.com/else":  {"GPTBot did not ask for this page in the last 7 days.", "requested under"},
+		"ask?agent=Bingbot&url=https://www.example.com/else": {"No request of Bingbot for this page is known in the last 7 days.|The paths of 3 requests of it were summed up or deleted", "did not ask"},
+		"who-may?crawler=Googlebot&section=www.example.com/": {"in this section: <span class=\"v v-verified\">Verified</span></h3><dl class=\"kv small\"><dt><span class=\"v v-allowed\">Allowed</span></dt><dd class=\"n\">42</dd>", ""},
 		"who-came.csv": {
 			"Googlebot,Google,search,verified,42,42,0,0,0,0,0,0,|Googlebot,Google,search,unverified,8,8,0,0,0,0,7,0,|GPTBot,OpenAI,ai-training,impostor,39,0,0,0,39,0,0,39,", "",
 		},
@@ -112,5 +122,9 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 				t.Errorf("%s: %q", page, not)
 			}
 		}
+	}
+	v := viewOf(t, s, "")
+	if n := v.sectionTraffic(&asker{Name: impostors, id: v.Running.Site.Policy.Crawler("Googlebot"), identity: policy.Impostor}, &section{Host: "www.example.com", Path: "/"}); n == nil || n.Blocked != 39 {
+		t.Errorf("the row of all impostors counts %+v", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
@@ -198,7 +199,7 @@ func (d *overviewData) top(clients []*client) {
 // violating asks which crawlers broke which rules.
 func (v *view) violating() store.Query {
 	q := v.query(store.ByCrawler, store.ByIdentity, store.ByRule, store.ByDecision)
-	q.Violating, q.Only[store.ByIdentity] = true, identities(false)
+	q.Violating, q.Only[store.ByIdentity] = true, []string{string(activity.Verified), string(activity.Unverified)}
 	return q
 }
 

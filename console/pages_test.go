@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -236,15 +239,53 @@ func TestGridAndExplainInAnyCase(t *testing.T) {
 }
 
 func TestTestsOfADraft(t *testing.T) {
-	d := newDraft("x.yaml", strings.Replace(testPolicy, "Googlebot may crawl https://www.example.com/news/", "Googlebot may crawl /admin/", 1))
-	if d.ok() || d.Failing != 1 || d.Errors != 1 || d.site == nil || d.Tests[0].Passes || d.Tests[0].Message == "" {
+	d := newDraft("x.yaml", strings.Replace(testPolicy, "Googlebot may crawl https://www.example.com/news/", "Googlebot may crawl /admin/", 1), source.NeverServed)
+	if d.ok() || d.Failing != 1 || d.Errors != 1 || d.site == nil || d.Tests[0].Outcome != claim.Fails || d.Tests[0].Message == "" {
 		t.Errorf("%+v", d)
 	}
-	if d := newDraft("x.yaml", testPolicy); !d.ok() || len(d.Tests) != 1 {
+	if d := newDraft("x.yaml", testPolicy, source.NeverServed); !d.ok() || len(d.Tests) != 1 {
 		t.Errorf("%+v", d.Diagnostics)
 	}
-	if d := newDraft("x.yaml", "version: 1\nrules: 3\n"); d.ok() || d.site != nil || d.Errors == 0 {
+	if d := newDraft("x.yaml", "version: 1\nrules: 3\n", source.NeverServed); d.ok() || d.site != nil || d.Errors == 0 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A draft with more rules than a new policy may have has an error.
+func TestDraftsOfTooManyRules(t *testing.T) {
+	testkit.Slow(t)
+	var b strings.Builder
+	b.WriteString("version: 1\nrules:\n")
+	for _, rule := range []string{"everyone\n    disallow", "Googlebot\n    allow"} {
+		b.WriteString("  - for: " + rule + ":\n      crawl:\n")
+		for i := range 20_000 {
+			b.WriteString("        - /*a*" + strconv.Itoa(i) + "*b\n")
+		}
+	}
+	if d := newDraft("x.yaml", b.String(), source.NeverServed); d.ok() || d.Errors != 1 {
+		t.Errorf("%d errors: %v", d.Errors, d.Diagnostics.Text())
+	}
+}
+
+// A test that did not run is not listed as passing.
+func TestTestsThatDoNotRun(t *testing.T) {
+	defer func(before func(string, string, source.Return) *draft) { check = before }(check)
+	check = func(name, text string, returns source.Return) *draft {
+		d := newDraft(name, text, returns)
+		tests := d.site.Policy.Spec().Expect
+		ds := policyfile.Diagnostics{{Pos: tests[1].Pos, Code: "too-many-rules", Severity: policy.Error}}
+		d.Tests, d.TestsPass = policyfile.TestResults(tests, ds), policyfile.TestsPass(tests, ds)
+		return d
+	}
+	s := startCaddyWith(t, testPolicy, t.TempDir())
+	body := post(t, s, "change", "http://localhost:2020", map[string]string{"do": "check", "text": testPolicy + "  - everyone may crawl /else/\n"}).Body.String()
+	for want, n := range map[string]int{
+		"Tests: It cannot be judged whether 2 tests pass": 1, `<span class="muted">Not run</span><span><code>everyone may crawl /else/`: 1,
+		`<span class="pass">Passes</span><span><code>Googlebot may crawl`: 1, "tests pass</h2>": 1, "Ready to go live": 0,
+	} {
+		if strings.Count(body, want) != n {
+			t.Errorf("%q %d times in %s", want, strings.Count(body, want), body)
+		}
 	}
 }
 

@@ -94,7 +94,7 @@ func (d *changeData) losers() []string {
 // judgeKeeps judges whether search engines keep what they have: by the stored traffic, and if there is none, by
 // comparison. All losses of a version that was served earlier must be accepted, so it is judged by comparison alone.
 func (d *changeData) judgeKeeps(v *view) claim.Claim {
-	if v.stands().Returns(hashOf(d.Text)) == source.Earlier {
+	if d.Returns == source.Earlier {
 		return replay.KeepsBy(d.Losses, false, d.Accept)
 	}
 	if r := d.Replay; r != nil && r.report != nil && !v.Running.first {

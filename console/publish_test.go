@@ -228,17 +228,17 @@ func TestPublishingToAStorageThatFails(t *testing.T) {
 
 // A fault in checking a draft is a message, and the next draft can be checked.
 func TestDraftThatPanics(t *testing.T) {
-	defer func(before func(name, text string) *draft) { check = before }(check)
-	check = func(name, text string) *draft {
+	defer func(before func(string, string, source.Return) *draft) { check = before }(check)
+	check = func(name, text string, returns source.Return) *draft {
 		if strings.Contains(text, "boom") {
 			panic("a fault")
 		}
-		return newDraft(name, text)
+		return newDraft(name, text, returns)
 	}
-	if d, err := checkDraft(t.Context(), "x.yaml", "boom"); d != nil || err == nil || !strings.Contains(err.Error(), "error of the program") {
+	if d, err := checkDraft(t.Context(), "x.yaml", "boom", source.NeverServed); d != nil || err == nil || !strings.Contains(err.Error(), "error of the program") {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := checkDraft(t.Context(), "x.yaml", testPolicy); err != nil || !d.ok() {
+	if d, err := checkDraft(t.Context(), "x.yaml", testPolicy, source.NeverServed); err != nil || !d.ok() {
 		t.Errorf("after a panic: %+v, %v", d, err)
 	}
 }

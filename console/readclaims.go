@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
@@ -46,6 +47,36 @@ var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 		f.Fails, f.Text = true, "It asks for disallowed pages: "+violations+", all blocked"
 	case n.violations > 0:
 		f.Fails, f.Text = true, "It fetches disallowed pages: "+violations+", "+english.Number(n.blocked)+" of them blocked"
+	}
+	return f
+})
+
+// askedSubject is the subject of [didNotAsk].
+type askedSubject struct {
+	Name, In string
+	Came     bool                                       // to the host at all, which is stored for longer than the paths
+	Requests claim.Known[map[activity.Identity]*counts] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
+}
+
+// didNotAsk is the claim that no client asked for a page under the name of a crawler. If some did, each identity is
+// counted for itself.
+var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding {
+	f := claim.Finding{
+		Text:     s.Name + " did not ask for this page " + s.In,
+		Unjudged: "No request of " + s.Name + " for this page is known " + s.In,
+	}
+	by, _ := s.Requests.Get()
+	for _, id := range []activity.Identity{activity.Verified, activity.Unverified, activity.Impostor} {
+		n := by[id]
+		if n == nil {
+			continue
+		}
+		line := map[activity.Identity]string{activity.Verified: "Verified", activity.Unverified: "Unverified", activity.Impostor: "Impostors"}[id] +
+			": " + plural(n.All, "request", "requests")
+		if n.Violations > 0 {
+			line += ", " + english.Number(n.Violations) + " of them after reading that the page is disallowed"
+		}
+		f.Fails, f.Text, f.Details = true, "This page was requested under the name "+s.Name+" "+s.In, append(f.Details, line)
 	}
 	return f
 })

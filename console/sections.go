@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -171,7 +172,21 @@ type asker struct {
 	Name, Kind string
 	id         policy.CrawlerID
 	identity   policy.Identity
-	impostor   bool
+}
+
+// impostor reports whether this is the row of all impostors.
+func (a *asker) impostor() bool { return a.identity == policy.Impostor }
+
+// recorded is the identity as requests are recorded with it.
+func (a *asker) recorded() activity.Identity {
+	switch a.identity {
+	case policy.Verified:
+		return activity.Verified
+	case policy.Impostor:
+		return activity.Impostor
+	case policy.Unknown:
+	}
+	return activity.Unverified
 }
 
 // cellVerdict is the policy's decision on one probe.
@@ -241,14 +256,16 @@ func merge(a, b string) string {
 	return "partly"
 }
 
-// sectionTraffic counts a crawler's requests in a section in the period.
+// sectionTraffic counts a crawler's requests in a section in the period, by the identity that the page decides for.
 func (v *view) sectionTraffic(a *asker, s *section) *counts {
 	if v.store == nil || a.id == 0 {
 		return nil
 	}
 	q := v.query(store.ByKind, store.ByDecision)
-	q.Only[store.ByCrawler], q.Only[store.ByHost] = []string{a.Name}, []string{s.Host}
-	q.Only[store.ByIdentity] = identities(a.impostor)
+	q.Only[store.ByHost], q.Only[store.ByIdentity] = []string{s.Host}, []string{string(a.recorded())}
+	if !a.impostor() {
+		q.Only[store.ByCrawler] = []string{a.Name}
+	}
 	q.From, q.PathPrefix = maxTime(q.From, q.To.AddDate(0, 0, -7)), s.Path
 	return v.sum(q)
 }

@@ -175,14 +175,6 @@ func (v *view) seen() []store.Crawler {
 	return all
 }
 
-// identities are the identities of a crawler itself, or of its impostors.
-func identities(impostor bool) []string {
-	if impostor {
-		return []string{string(activity.Impostor)}
-	}
-	return []string{string(activity.Verified), string(activity.Unverified)}
-}
-
 // busiest asks for the hosts with visits, the busiest first.
 func (v *view) busiest() store.Query {
 	day := v.Now.Truncate(24 * time.Hour)

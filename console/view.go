@@ -145,6 +145,17 @@ func (v *view) Period() string {
 	return "last " + strconv.Itoa(v.Days) + " days"
 }
 
+// inPeriod is the chosen period after a verb.
+func (v *view) inPeriod() string {
+	switch {
+	case v.since.IsZero():
+		return "in the " + v.Period()
+	case v.since.Equal(v.until):
+		return "on " + v.Period()
+	}
+	return "from " + v.Period()
+}
+
 // Link is the address of a page for the same host and period, with names and values in turn.
 func (v *view) Link(screen string, parameters ...string) string {
 	q := url.Values{}

@@ -51,7 +51,8 @@ type cell struct {
 	Verdict  verdict
 	Parts    []cellPart
 	Answer   *answered
-	Traffic  *counts
+	Identity string  // whose requests Traffic counts
+	Traffic  *counts // nil: not recorded
 	AskLink  string
 	ListLink string
 	Decide   []decideLinks
@@ -125,7 +126,7 @@ func (d *whoMayData) lead() string {
 // addRow evaluates a row of the grid, and opens its cell if it was chosen.
 func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
 	row := gridRow{asker: a}
-	if a.id != 0 && !a.impostor {
+	if a.id != 0 && !a.impostor() {
 		row.Link = v.Link("crawler", "name", a.Name)
 	}
 	for i := range d.Sections {
@@ -191,7 +192,7 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 	if q == "" && kind == "" {
 		rows = append(rows, asker{Name: anyOther, Kind: "Not known by name"})
 		if v.Running.Spec().Enforcement.Impostors > policy.ModeOff {
-			rows = append(rows, asker{Name: impostors, Kind: "Not known by name", id: v.Running.Site.Policy.Crawler("Googlebot"), identity: policy.Impostor, impostor: true})
+			rows = append(rows, asker{Name: impostors, Kind: "Not known by name", id: v.Running.Site.Policy.Crawler("Googlebot"), identity: policy.Impostor})
 		}
 	}
 	return rows, known
@@ -210,7 +211,7 @@ func (v *view) came() map[string]bool {
 
 // openCell explains a cell: what is open and closed by which rule, and what every channel sends.
 func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u policy.Usage) *cell {
-	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Traffic: v.sectionTraffic(&a, &s)}
+	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Identity: string(a.recorded()), Traffic: v.sectionTraffic(&a, &s)}
 	shown := parts[0]
 	for _, p := range parts {
 		rule, line := "", 0
@@ -242,17 +243,17 @@ func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u 
 	if a.id == 0 {
 		agent = "AnyOtherCrawler/1.0"
 	}
-	if a.impostor {
+	if a.impostor() {
 		agent = "Googlebot"
 	}
 	c.Answer = v.explain(site.Question{Agent: agent, URL: page, Now: v.Now, Below: v.Running.below, Verify: func(crawlers.Verification) (policy.Identity, string) {
 		return a.identity, ""
 	}})
 	c.AskLink = v.Link("ask", "agent", agent, "url", page.String())
-	if a.id != 0 && !a.impostor {
+	if a.id != 0 && !a.impostor() {
 		c.ListLink = v.Link("crawler", "name", a.Name)
 	}
-	if u == policy.Crawl && !a.impostor {
+	if u == policy.Crawl && !a.impostor() {
 		c.Decide = v.decideLinks(&a, &s)
 	}
 	return c

@@ -149,7 +149,7 @@ func TestSeriesExistOnceCounted(t *testing.T) {
 	if err := h.Serve(httptest.NewRecorder(), newRequest("SeriesBot/1.0"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := counted(t, h, "SeriesBot"); strings.Count(got, `"blocking"`) != 1 || strings.Count(got, `name:"identity"`) != 1 {
+	if got := counted(t, h, "SeriesBot"); strings.Count(got, `"blocking"`) != 1 || strings.Count(got, `name:"identity"`) != 2 { // of the crawler, and of its violation
 		t.Errorf("after a page: %s", got)
 	}
 }

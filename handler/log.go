@@ -80,7 +80,7 @@ func (q *request) checkViolation() {
 		return
 	}
 	m, told := q.h.Metrics, q.read.Site
-	m.violations.WithLabelValues(m.crawler(q.decision.info.Token), m.rule(told.RuleName(decision.Rule))).Inc()
+	m.violations.WithLabelValues(m.crawler(q.decision.info.Token), q.decision.identity.String(), m.rule(told.RuleName(decision.Rule))).Inc()
 	kind := lineKind{class: class{crawler: q.decision.crawler, rule: decision.Rule.Pos}, violation: true}
 	q.log("crawler violates robots.txt", kind, func() []zap.Field {
 		return []zap.Field{

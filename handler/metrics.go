@@ -49,8 +49,8 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		requests: counter(name("decisions_total", "Requests by crawlers, by channel, decision and the rule that decided."),
 			"crawler", "channel", "decision", "rule"),
-		violations: counter(name("violations_total", "Requests by crawlers for paths that the robots.txt they had fetched disallows."),
-			"crawler", "rule"),
+		violations: counter(name("violations_total", "Requests by crawlers for paths that the robots.txt they had fetched disallows, by the crawler's identity."),
+			"crawler", "identity", "rule"),
 		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unverified."),
 			"crawler", "identity"),
 		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Handlers whose enforcement was limited through the admin API, by mode.")),

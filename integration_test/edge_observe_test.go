@@ -104,7 +104,7 @@ func TestEdgeMetrics(t *testing.T) {
 func TestEdgeViolations(t *testing.T) {
 	s := startLogged(t, strings.ReplaceAll(observedPolicy, "WatchedBot", "RudeBot"), htmlUpstream(page("")), observedBody)
 	before := s.counts()
-	violations := `caddy_robots_policy_violations_total{crawler="RudeBot",rule="watched"}`
+	violations := `caddy_robots_policy_violations_total{crawler="RudeBot",identity="unverified",rule="watched"}`
 	s.get("/closed/", "User-Agent", "RudeBot/1.0")
 	if got := s.counted(before, violations); got != 0 {
 		t.Errorf("before it has read robots.txt: %v", got)

@@ -88,8 +88,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	}
 	// Metrics of an audit, a fleet and the off switch, none of which there is here.
 	later := []string{
-		"caddy_robots_policy_audit_errors", "caddy_robots_policy_audit_timestamp_seconds", "caddy_robots_policy_fleet_database_behind_seconds",
-		"caddy_robots_policy_fleet_servers", "caddy_robots_policy_enforce_override",
+		"caddy_robots_policy_audit_errors", "caddy_robots_policy_audit_timestamp_seconds", "caddy_robots_policy_fleet_servers", "caddy_robots_policy_enforce_override",
 	}
 	name := regexp.MustCompile(`caddy_robots_policy_\w+`)
 	value := regexp.MustCompile(`\b(channel|decision|identity)=~?"([^"]*)"`)

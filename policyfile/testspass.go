@@ -41,23 +41,47 @@ var testsPass = claim.Register("tests-pass", func(s testsSubject) claim.Finding 
 	return f
 })
 
+// TestResult is a test of a policy, and whether it passes: it cannot be judged if it did not run.
+type TestResult struct {
+	policy.Expectation
+	Outcome claim.Outcome
+	Message string // of a test that fails
+}
+
+// TestResults returns the result of each test by the diagnostics about the policy.
+func TestResults(tests []policy.Expectation, ds Diagnostics) []TestResult {
+	all := make([]TestResult, len(tests))
+	outcome := claim.Holds
+	for i, e := range tests {
+		for j := range ds {
+			if ds[j].Pos == e.Pos && slices.Contains(notRun, ds[j].Code) {
+				outcome = claim.CannotBeJudged // as all after it
+			}
+		}
+		all[i] = TestResult{Expectation: e, Outcome: outcome}
+		failed := func(d Diagnostic) bool { return d.Pos == e.Pos && d.IsFailedTest() }
+		if at := slices.IndexFunc(ds, failed); at >= 0 {
+			all[i].Outcome, all[i].Message = claim.Fails, ds[at].Message
+		}
+	}
+	return all
+}
+
 // TestsPass judges the tests of a policy by the diagnostics about it. Without tests, no claim is made.
 func TestsPass(tests []policy.Expectation, ds Diagnostics) claim.Claim {
 	if len(tests) == 0 {
 		return claim.Claim{}
 	}
-	var c claim.Coverage
-	failing := 0
-	for i, e := range tests {
-		at := func(d Diagnostic) bool { return d.Pos == e.Pos && !d.IsFailedTest() && slices.Contains(notRun, d.Code) }
-		if slices.ContainsFunc(ds, at) {
-			c.Gaps = append(c.Gaps, claim.Gap{
-				Name: "tests-not-run", Count: int64(len(tests) - i), What: english.Count(len(tests)-i, "test") + " ask about too many crawlers and hosts, and were not run",
-				Close: "write an address with a host instead of a path",
-			})
-			break
-		}
-		failing += map[bool]int{true: 1}[slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Pos == e.Pos && d.IsFailedTest() })]
+	count := map[claim.Outcome]int{}
+	for _, r := range TestResults(tests, ds) {
+		count[r.Outcome]++
 	}
-	return claim.Judge(testsPass, testsSubject{claim.Read(failing, c), len(tests)})
+	var c claim.Coverage
+	if n := count[claim.CannotBeJudged]; n > 0 {
+		c.Gaps = append(c.Gaps, claim.Gap{
+			Name: "tests-not-run", Count: int64(n), What: english.Count(n, "test") + " ask about too many crawlers and hosts, and were not run",
+			Close: "write an address with a host instead of a path",
+		})
+	}
+	return claim.Judge(testsPass, testsSubject{claim.Read(count[claim.Fails], c), len(tests)})
 }

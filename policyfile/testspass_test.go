@@ -30,6 +30,10 @@ func TestTestsPass(t *testing.T) {
 		if c.notRun {
 			ds = append(ds, Diagnostic{Pos: f.Spec.Expect[1].Pos, Code: "more-than-allowed", Severity: policy.Warning})
 		}
+		results := TestResults(f.Spec.Expect, ds)
+		if last := results[len(results)-1].Outcome; last != c.want {
+			t.Errorf("%s: the last test: %v", c.name, last)
+		}
 		if got := TestsPass(f.Spec.Expect, ds); got.Outcome() != c.want || got.Text() != c.says {
 			t.Errorf("%s: %v: %s", c.name, got.Outcome(), got.Text())
 		}

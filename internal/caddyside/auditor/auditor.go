@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/audit"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -64,7 +65,7 @@ func (c *Config) address() (*url.URL, error) {
 var (
 	faults = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_errors",
-		Help: "Errors that the last audit of an address found; -1 if it could not be carried out.",
+		Help: "Errors that the last audit of an address found; -1 if it could not be carried out, or could not read all pages and found no error.",
 	}, []string{"url"})
 	audited = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_timestamp_seconds",
@@ -130,8 +131,8 @@ func (a *auditor) report(r *audit.Report, err error) {
 	n, findings, failure := -1, []string{}, ""
 	if err != nil {
 		failure = err.Error()
-	} else {
-		n, findings = r.Errors(), describe(r)
+	} else if findings = describe(r); r.Clean().Outcome() != claim.CannotBeJudged {
+		n = r.Errors()
 	}
 	faults.WithLabelValues(a.config.URL).Set(float64(n))
 	found := failure + strings.Join(findings, "\n")
@@ -144,6 +145,8 @@ func (a *auditor) report(r *audit.Report, err error) {
 	switch {
 	case err != nil:
 		a.logger.Error("the audit could not be carried out", zap.String("url", a.config.URL), zap.Error(err))
+	case n < 0:
+		a.logger.Warn("the audit could not read all pages", fields...)
 	case n > 0:
 		a.logger.Warn("the audit found errors", fields...)
 	default:

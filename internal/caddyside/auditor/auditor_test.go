@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestReportsChanges runs six audits and expects a log line and an event for each result that
+// TestReportsChanges runs seven audits and expects a log line and an event for each result that
 // differs from the previous one.
 func TestReportsChanges(t *testing.T) {
 	fault := func(code string) *audit.Report {
@@ -59,6 +59,10 @@ func TestReportsChanges(t *testing.T) {
 		{fault("meta-lost"), nil, 1, true, "the audit found errors"},
 		{nil, errors.New("no way"), -1, true, "the audit could not be carried out"},
 		{&audit.Report{}, nil, 0, true, "the audit found no errors"},
+		{&audit.Report{
+			Pages:    []audit.PageInfo{{Readings: []audit.Reading{{Crawler: "any other crawler"}}}},
+			Findings: []audit.Finding{{Severity: audit.Warning, Code: "page-unreachable"}},
+		}, nil, -1, true, "the audit could not read all pages"},
 	}
 	core, logs := observer.New(zap.DebugLevel)
 	config := &Config{Interval: 1, URL: "https://www.example.com/"}
@@ -101,7 +105,7 @@ func TestReportsChanges(t *testing.T) {
 		},
 	}
 	a.loop(t.Context())
-	if want := []time.Duration{firstDelay, 1, 1, 1, 1, 1, 1}; !slices.Equal(delays, want) {
+	if want := []time.Duration{firstDelay, 1, 1, 1, 1, 1, 1, 1}; !slices.Equal(delays, want) {
 		t.Errorf("waited %v", delays)
 	}
 	if got := gauges(t); len(got) != 0 {

@@ -40,6 +40,8 @@ func RunningStore() ActivityStore {
 type ActivityStore interface {
 	// Violations returns the violations since a time, the most frequent first: at most limit rows after the first skip.
 	Violations(ctx context.Context, since time.Time, skip, limit int) (*Violations, error)
+	// Claims judges what the store says about itself.
+	Claims(ctx context.Context) []claim.Claim
 	// CheckReload returns an error if the served version of a policy must not be replaced. It is a
 	// source.UndecidedError if this is not known now, and may be later. name is the name of the policy's source.
 	// Losses of the search engines in accepted do not count.
@@ -92,7 +94,10 @@ var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_s
 	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"1 for the outcome of a claim: holds, fails, or cannot be judged. The claim evidence-whole says that the evidence log is whole and signed, and lists-current that no list of addresses or keys is out of date.", []string{"claim", "outcome"}, nil)
+	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is whole and signed. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing in the totals of this server. sent-all: ClickHouse has all of them.", []string{"claim", "outcome"}, nil)
+
+// claimsTimeout bounds how long the store may take for the claims of one answer.
+const claimsTimeout = 2 * time.Second
 
 func collectClaim(ch chan<- prometheus.Metric, c claim.Claim) {
 	for _, o := range []claim.Outcome{claim.Holds, claim.Fails, claim.CannotBeJudged} {
@@ -118,6 +123,13 @@ func (dropped) Collect(ch chan<- prometheus.Metric) {
 	if s, ok := running.Get("activity").(interface{ Behind() (float64, bool) }); ok {
 		if seconds, ok := s.Behind(); ok {
 			ch <- prometheus.MustNewConstMetric(behindDesc, prometheus.GaugeValue, seconds)
+		}
+	}
+	if s := RunningStore(); s != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), claimsTimeout)
+		defer cancel()
+		for _, c := range s.Claims(ctx) {
+			collectClaim(ch, c)
 		}
 	}
 	lists := identity.CurrentStatus()
