@@ -389,8 +389,8 @@ signatures. With --key they must be by that key: use a copy of its public part f
 somewhere else than the server.
 
 An older copy of a log, put back, is whole too. With --last, the log must reach the line
-that a copy names. The copy is a signature or time stamps that you keep in another place,
-or the storage:KEY of the option copy of evidence, which the server writes once an hour.
+that a copy names. The copy is a signature or time stamps that you keep in another place.
+It can also be the storage:KEY that the option copy of evidence names.
 
 Without it, the exit code says nothing about lines that are missing at the end.
 
