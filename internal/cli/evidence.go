@@ -440,7 +440,7 @@ func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) str
 	line("Events: %d, in files: %d, from %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
 	claimed := func(x claim.Claim) {
 		line("%s.", x.Text())
-		if x.Outcome() == claim.Fails {
+		if x.Outcome() == claim.Fails && len(x.Lines()) > 0 {
 			line("  %s", strings.Join(x.Lines(), "\n  "))
 		}
 		for _, g := range x.Gaps() {
