@@ -39,7 +39,7 @@ var unsaidWords = map[string]struct{ what, fix string }{
 // maxGap is the time that a small site may be without a request.
 const maxGap = 36 * time.Hour
 
-// maxAhead is the time by which the clock of a server may be ahead.
+// A clock may be ahead by maxAhead.
 const maxAhead = time.Hour
 
 // coverage says what the traffic covers, and what it lacks.
