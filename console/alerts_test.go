@@ -29,6 +29,7 @@ var concluded = map[string]struct{ claim, why string }{
 	"RobotsPolicyPartFailing":                 {"", "the state of a part, which the part itself reports"},
 	"RobotsPolicyEvidenceError":               {"", "a time at which something went wrong, with its reason; evidence-whole is another alert"},
 	"RobotsPolicyEvidenceChanged":             {"evidence-whole", ""},
+	"RobotsPolicyEvidencePutBack":             {"evidence-last", ""},
 	"RobotsPolicyRecordsLost":                 {"none-unrecorded", "the claim fails until a restart; the metric counts what makes it fail, and an alert ends"},
 	"RobotsPolicyTotalsIncomplete":            {"none-unrecorded", ""},
 	"RobotsPolicyEmbeddedListsExpire":         {"", "a time; lists-current fails later"},

@@ -93,7 +93,7 @@ var claimMatrix = map[string]judged{
 	"published":        {map[string]string{"a silent or dead server, or unsent rows": "internal/cli.TestConfirmation"}, "it repeats the answers of servers about one text"},
 	"audit-clean":      {map[string]string{"an outage": "audit.TestClean"}, "it is about what one client read from outside"},
 	"evidence-whole":   {map[string]string{"evidence restored or downloaded in part": "console.TestHealthVerifiesTheEvidence"}, "it is about the lines of a file and their signatures"},
-	"evidence-last":    {map[string]string{"evidence restored or downloaded in part": "internal/cli.TestVerifyEvidence"}, "it is about the end of a file"},
+	"evidence-last":    {map[string]string{"evidence restored or downloaded in part": "internal/cli.TestVerifyEvidence", "a database put back or deleted": "console.TestHealthVerifiesTheEvidence"}, "it is about the end of a file"},
 	"evidence-excerpt": {map[string]string{"evidence restored or downloaded in part": "console.TestEvidenceDownload"}, "it is about a file and its signature"},
 }
 

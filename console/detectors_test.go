@@ -25,6 +25,7 @@ import (
 // detectors names for each gap that the program can find a test that makes the blind spot happen, so that it fails if the
 // gap is not noticed.
 var detectors = map[string]string{
+	"future-traffic":     "internal/cli.TestSearchGuard",
 	"clocks-apart":       "activity/store.TestGapsOfAFleet",
 	"comparison":         "console.TestReady",
 	"history":            "console.TestClaimsOfWhatCannotBeRead",

@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,7 @@ func TestHealthVerifiesTheEvidence(t *testing.T) {
 		}
 		now = now.AddDate(0, 0, 1)
 	}
-	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte("{\nadmin off\npersist_config off\nstorage file_system "+dir+"/storage\nrobots_policy {\nevidence "+log+" {\nkey "+key+"\n}\n}\n}\n"), nil)
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte("{\nadmin off\npersist_config off\nstorage file_system "+dir+"/storage\nrobots_policy {\nevidence "+log+" {\nkey "+key+"\ncopy storage:evidence/web-1\n}\n}\n}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +63,43 @@ func TestHealthVerifiesTheEvidence(t *testing.T) {
 		recorders.RunningEvidence().LookNow()
 		return get(t, s, "health").Body.String()
 	}
+	before := recorders.RunningEvidence().LookNow().Check.Seq
+	// pageOf shows the page with a copy of the log in its place.
+	pageOf := func(dir string) string {
+		aside := t.TempDir()
+		for _, step := range [][2]string{{log, aside}, {dir, log}} {
+			if err := errors.Join(os.RemoveAll(step[1]), os.CopyFS(step[1], os.DirFS(step[0]))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer func() {
+			if err := errors.Join(os.RemoveAll(log), os.CopyFS(log, os.DirFS(aside))); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		return page()
+	}
 	if body := page(); strings.Contains(body, "changed or damaged") || !strings.Contains(body, "The log is whole and signed to line ") || !strings.Contains(body, "Looked at ") {
 		t.Fatalf("a whole log: %s", body)
+	}
+	older := t.TempDir()
+	if err := os.CopyFS(older, os.DirFS(log)); err != nil {
+		t.Fatal(err)
+	}
+	recorders.Running().Record(activity.Request{Time: time.Now(), Crawler: "GPTBot", Identity: activity.Unverified, Violation: true, Path: "/later"})
+	for range 100 {
+		if recorders.RunningEvidence().LookNow(); recorders.RunningEvidence().LastLook().Check.Seq > before {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if body := page(); !strings.Contains(body, "By the copy, no line up to ") {
+		t.Errorf("a log that reaches its copy: %s", body)
+	}
+	for range 2 { // the copy stays
+		if body := pageOf(older); !strings.Contains(body, "Lines are missing at the end of the evidence log") || !strings.Contains(body, "notice alert") {
+			t.Errorf("an older log: %s", body)
+		}
 	}
 	days, err := filepath.Glob(filepath.Join(log, "evidence-*.jsonl"))
 	if err != nil || len(days) != 5 {

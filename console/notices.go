@@ -300,6 +300,8 @@ func evidenceNotices(l recorders.Look, link string) []notice {
 		n.Heading, n.Text = "The evidence log cannot be read", sentence(firstLine(l.Err.Error()))
 	case l.Whole().Outcome() == claim.Fails:
 		n.Heading, n.Text = l.Whole().Text(), sentence(english.Some(l.Check.Problems, 2))
+	case l.End.Outcome() == claim.Fails:
+		n.Heading, n.Text = "Lines are missing at the end of the evidence log", sentence(l.End.Text())
 	default:
 		return nil
 	}

@@ -3,6 +3,7 @@
 package evidence
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,24 +63,31 @@ type Mark struct {
 
 // ReadMark reads a copy of a signature or of time stamps of a log: the last line that it names.
 func ReadMark(name string) (last Mark, err error) {
-	f, err := os.Open(name)
+	b, err := os.ReadFile(name)
 	if err != nil {
 		return last, err
 	}
-	defer f.Close()
-	for d := json.NewDecoder(f); ; {
+	return ParseMark(name, b)
+}
+
+// End returns the mark of the last line.
+func (c *Check) End() Mark { return Mark{c.Seq, c.Hash} }
+
+// ParseMark is ReadMark for the content of a file, or of a key in a storage.
+func ParseMark(name string, content []byte) (last Mark, err error) {
+	for d := json.NewDecoder(bytes.NewReader(content)); ; {
 		var m Mark
 		if err := d.Decode(&m); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return last, fmt.Errorf("%s is not a copy of a signature (%s) or of time stamps (%s): %w", name, SignatureSuffix, TimestampSuffix, err)
+			return last, fmt.Errorf("%s is not a copy of a signature (%s), of time stamps (%s) or of the last line: %w", name, SignatureSuffix, TimestampSuffix, err)
 		}
 		if m.Seq > last.Seq {
 			last = m
 		}
 	}
 	if last.Seq == 0 {
-		return last, fmt.Errorf("%s names no line: it must be a copy of a signature (%s) or of time stamps (%s) of the log", name, SignatureSuffix, TimestampSuffix)
+		return last, fmt.Errorf("%s names no line: it must be a copy of a signature (%s), of time stamps (%s) or of the last line of the log", name, SignatureSuffix, TimestampSuffix)
 	}
 	return last, nil
 }
@@ -87,7 +95,7 @@ func ReadMark(name string) (last Mark, err error) {
 // lastSubject is the subject of [Check.Reaches].
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last FILE, a signature or time stamp kept elsewhere"`
+	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last a copy that is kept elsewhere"`
 	Has   bool              // the log has the line, unchanged
 }
 

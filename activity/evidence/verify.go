@@ -27,6 +27,7 @@ type Check struct {
 	Keys      []string  // the public keys of all signatures, base64
 	Tail      int       // events of the last file after its signature
 	Seq       uint64    // of the last event
+	Hash      string    // of its line
 	SignedTo  uint64    // the last event that a signature covers
 	Stamps    []Stamped // what authorities say that was there when
 	Gaps      []string  // what the log says that is missing, or was not watched
@@ -117,7 +118,7 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 		return nil, err
 	}
 	c.endFile(true)
-	c.Check.Seq = c.seq
+	c.Check.Seq, c.Hash = c.seq, c.prev
 	damaged, _ := filepath.Glob(filepath.Join(dir, filePrefix+"*"+fileSuffix+aside.Mark+"*")) // the pattern is valid
 	for _, name := range damaged {
 		c.problem("%s was damaged and put aside: what it holds is not checked", filepath.Base(name))

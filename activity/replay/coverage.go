@@ -27,6 +27,7 @@ const (
 	gapFolded    = "summed-paths"
 	gapSilence   = "no-traffic"
 	gapTrafficTo = "traffic-ends"
+	gapFuture    = "future-traffic"
 )
 
 var unsaidWords = map[string]struct{ what, fix string }{
@@ -37,6 +38,9 @@ var unsaidWords = map[string]struct{ what, fix string }{
 
 // maxGap is the time that a small site may be without a request.
 const maxGap = 36 * time.Hour
+
+// A clock may be ahead by maxAhead.
+const maxAhead = time.Hour
 
 // coverage says what the traffic covers, and what it lacks.
 func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
@@ -55,6 +59,12 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 	slices.SortStableFunc(c.Gaps, func(a, b claim.Gap) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Crawler, b.Crawler))
 	})
+	if time.Until(t.last) > maxAhead {
+		c.Gaps = append(c.Gaps, claim.Gap{
+			Name: gapFuture, To: t.last, What: "the traffic has times in the future, up to " + t.last.UTC().Format("2 January 2006, 15:04") + " UTC",
+			Close: "find out which server's clock or time zone is wrong",
+		})
+	}
 	if o.Since.IsZero() || t.requests == 0 {
 		return c
 	}

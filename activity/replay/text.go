@@ -47,7 +47,7 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 	if len(r.NewlyLimited) > 0 {
 		t.section("Newly over a rate limit", r.NewlyLimited)
 	}
-	t.section("Disallowed but not blocked (violations, if they had read the new robots.txt)", r.Violations)
+	t.section("Disallowed but not blocked", r.Violations)
 	t.rules(r)
 	t.unknown(r)
 	return t.w.Flush()

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"crypto/ed25519"
 	"crypto/x509"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func evidenceCommand() *cobra.Command {
@@ -324,6 +327,7 @@ func exitOf(all ...claim.Claim) (exit error) {
 func verifyEvidenceCommand() *cobra.Command {
 	var asJSON bool
 	var last string
+	var of storageOf
 	var verify verifyFlags
 	cmd := Command("verify-evidence DIR... [--key FILE] [--last FILE]", "Checks that an evidence log is whole and was not changed",
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
@@ -338,7 +342,7 @@ func verifyEvidenceCommand() *cobra.Command {
 			}
 			var mark *evidence.Mark
 			if last != "" {
-				m, err := evidence.ReadMark(last)
+				m, err := readMark(last, of)
 				if err != nil {
 					return err
 				}
@@ -384,8 +388,10 @@ Checks the chain of hashes of an evidence log, the texts that were published, an
 signatures. With --key they must be by that key: use a copy of its public part from
 somewhere else than the server.
 
-An older copy of a log, put back, is whole too. With --last, a copy of a signature or of
-time stamps that you keep in another place, the log must reach the line that it names.
+An older copy of a log, put back, is whole too. With --last, the log must reach the line
+that a copy names. The copy is a signature or time stamps that you keep in another place.
+It can also be the storage:KEY that the option copy of evidence names.
+
 Without it, the exit code says nothing about lines that are missing at the end.
 
 If you name several logs, each is checked separately, and the exit code is the worst.
@@ -396,10 +402,35 @@ The exit code is:
   2  the log cannot be read
   3  it cannot be judged, because the log is not signed, or says itself that something
      is missing`
-	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) of the log, from another place: the log must reach it")
+	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) from another place, or storage:KEY: the log must reach it")
+	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())
 	return cmd
+}
+
+// readMark reads the end of a log from a file, or from a key in Caddy's storage.
+func readMark(last string, of storageOf) (m evidence.Mark, err error) {
+	if !strings.HasPrefix(last, source.StoragePrefix) {
+		return evidence.ReadMark(last)
+	}
+	key, err := source.StorageKey(last)
+	if err != nil {
+		return m, err
+	}
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	defer cancel()
+	s, err := of.open(ctx)
+	if err != nil {
+		return m, err
+	}
+	limited, stop := context.WithTimeout(ctx, storageTimeout)
+	defer stop()
+	b, err := s.Load(limited, key)
+	if err != nil {
+		return m, fmt.Errorf("there is no copy at %s: give evidence the option copy, and the server writes it within an hour: %w", s.place(key), err)
+	}
+	return evidence.ParseMark(last, b)
 }
 
 // checkText says what a check found, what that proves, and what it does not.
@@ -409,7 +440,7 @@ func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) str
 	line("Events: %d, in files: %d, from %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
 	claimed := func(x claim.Claim) {
 		line("%s.", x.Text())
-		if x.Outcome() == claim.Fails {
+		if x.Outcome() == claim.Fails && len(x.Lines()) > 0 {
 			line("  %s", strings.Join(x.Lines(), "\n  "))
 		}
 		for _, g := range x.Gaps() {

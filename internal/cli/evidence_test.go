@@ -214,9 +214,9 @@ func TestVerifyEvidence(t *testing.T) {
 	}
 	check := func(code, want string, args ...string) {
 		t.Helper()
-		out, _, err := execute(verifyEvidenceCommand(), "", append([]string{dir}, args...)...)
+		out, problem, err := execute(verifyEvidenceCommand(), "", append([]string{dir}, args...)...)
 		if fmt.Sprint(err) != code || !strings.Contains(out, want) {
-			t.Errorf("%v\n%s", err, out)
+			t.Errorf("%v\n%s%s", err, out, problem)
 		}
 	}
 	write(evidence.Options{}, 1)
@@ -239,10 +239,19 @@ func TestVerifyEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("<nil>", "By the copy, no line up to 7 is missing at the end", "--key", key, "--last", elsewhere)
+	storage := filepath.Join(t.TempDir(), "storage")
+	config := filepath.Join(t.TempDir(), "caddy.json")
+	mark := []byte(`{"seq":7,"hash":"` + lastHash(t, dir) + `"}`)
+	if err := errors.Join(os.MkdirAll(storage+"/evidence", 0o700), os.WriteFile(storage+"/evidence/web-1", mark, 0o600), os.WriteFile(config, []byte(`{"storage":{"module":"file_system","root":"`+storage+`"}}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	check("<nil>", "By the copy, no line up to 7 is missing at the end", "--key", key, "--last", "storage:evidence/web-1", "--config", config)
+	check("exiting with status 2", "", "--last", "storage:evidence/web-2", "--config", config)
 	newer := dir
 	dir = older
 	check("<nil>", "The log is whole and signed to line 3 of 3, of 2026-11-20T12:00:00Z.\nLines after line 3 can be missing.\n", "--key", key)
 	check(errReported.Error(), "The log ends with line 3, and the copy names line 7: lines were removed, or an older log was put back.", "--key", key, "--last", elsewhere)
+	check(errReported.Error(), "The log ends with line 3, and the copy names line 7", "--key", key, "--last", "storage:evidence/web-1", "--config", config)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -271,4 +280,14 @@ func withoutSpaces(text string) string {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 	return b.String()
+}
+
+// lastHash returns the hash of the last line of a log.
+func lastHash(t *testing.T, dir string) string {
+	t.Helper()
+	c, err := evidence.Verify(dir, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Hash
 }

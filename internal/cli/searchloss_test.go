@@ -46,6 +46,7 @@ func TestSearchGuard(t *testing.T) {
 		}
 		return name
 	}
+	ahead := log("ahead.log", googlebot, "66.249.66.1", 0, -48*time.Hour)
 	verified := log("verified.log", googlebot, "66.249.66.1", full, time.Hour)
 	gap := log("gap.log", googlebot, "66.249.66.1", full, full)
 	add := func(name, to, text string) string {
@@ -133,6 +134,7 @@ func TestSearchGuard(t *testing.T) {
 		{"options of traffic without any", "", 3, in, in, "--max-search-loss is for --if-replay"},
 		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "3 requests of Googlebot without a host in the log; name the host with --host; or accept the gap unlogged-hosts"},
 		{"behind a proxy", proxied, 0, in, out, "Googlebot: 3 requests of 1 path blocked"},
+		{"a clock that is ahead", ahead, 3, in, out, "; or accept the gap future-traffic"},
 		{"the log ends early", ended, 3, in, out, "; or accept the gap traffic-ends"},
 		{"blocked", verified, 0, in, out, `Googlebot: 3 requests of 1 path blocked by line 4 (Googlebot); if it is meant to be so, write "intended: [blocks-search]" into the rule`},
 		{"more than may be lost", verified, 2, in, out, ", and the limit is 2"},

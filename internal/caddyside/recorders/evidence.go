@@ -9,10 +9,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
@@ -20,6 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func init() { caddy.RegisterModule(new(Evidence)) }
@@ -36,6 +39,11 @@ type Evidence struct {
 	// The address of an authority that time-stamps the log (RFC 3161), once an hour in which something is written. Default: none.
 	Timestamps string `json:"timestamps,omitempty"`
 
+	// A key in Caddy's storage, such as `storage:robots_policy/evidence/web-1`. The server stores the number and hash of
+	// the last line there once an hour. An older copy of the log, put back, does not reach it. Each server needs its own
+	// key. Default: none.
+	Copy string `json:"copy,omitempty"`
+
 	// After how many days files are deleted. Default: 396.
 	Days int `json:"days,omitempty"`
 
@@ -43,6 +51,9 @@ type Evidence struct {
 	log  *optional.Shared[Evidence, *evidence.Log] // nil before Start
 	lost evidence.Omissions                        // while the log was not open
 	stop chan struct{}                             // ends the watch
+
+	storage certmagic.Storage // for the copy
+	copyKey string            // "": there is no copy
 }
 
 func (*Evidence) CaddyModule() caddy.ModuleInfo {
@@ -85,7 +96,7 @@ var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *ev
 })
 
 // Provision checks the settings.
-func (e *Evidence) Provision(caddy.Context) (err error) {
+func (e *Evidence) Provision(ctx caddy.Context) (err error) {
 	if e.Directory == "" {
 		return errors.New("evidence needs a directory")
 	}
@@ -94,6 +105,15 @@ func (e *Evidence) Provision(caddy.Context) (err error) {
 	}
 	if u, err := url.Parse(e.Timestamps); e.Timestamps != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("invalid timestamps %q: must be the address of a time-stamping authority, such as http://timestamp.example.com/", e.Timestamps)
+	}
+	if e.Copy != "" {
+		if !strings.HasPrefix(e.Copy, source.StoragePrefix) {
+			return fmt.Errorf("invalid copy %q: must be a key in Caddy's storage, such as storage:robots_policy/evidence/web-1", e.Copy)
+		}
+		if e.copyKey, err = source.StorageKey(e.Copy); err != nil {
+			return fmt.Errorf("copy: %w", err)
+		}
+		e.storage = ctx.Storage()
 	}
 	if e.name, err = filepath.Abs(e.Directory); err != nil {
 		return err
@@ -140,6 +160,7 @@ func (e *Evidence) Cleanup() error {
 //	evidence <directory> {
 //	    key        <file>
 //	    timestamps <url>
+//	    copy       <storage:key>
 //	    days       <number>
 //	}
 func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -158,6 +179,10 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&e.Timestamps) {
 				return d.Err("timestamps takes one argument, the address of an authority")
 			}
+		case "copy":
+			if !d.AllArgs(&e.Copy) {
+				return d.Err("copy takes one argument, a key in Caddy's storage")
+			}
 		case "days":
 			var err error
 			if !d.AllArgs(&value) {
@@ -167,7 +192,7 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.Errf("invalid days %q: must be a number of 1 or more", value)
 			}
 		default:
-			return d.Errf("unrecognized option '%s': must be key, timestamps or days", name)
+			return d.Errf("unrecognized option '%s': must be key, timestamps, copy or days", name)
 		}
 	}
 	return nil

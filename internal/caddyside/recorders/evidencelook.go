@@ -3,7 +3,11 @@
 package recorders
 
 import (
+	"context"
 	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -21,7 +25,8 @@ const lookEvery = time.Hour
 type Look struct {
 	At    time.Time // zero: there was no look yet
 	Check *evidence.Check
-	Err   error // why it could not be read
+	Err   error       // why it could not be read
+	End   claim.Claim // whether lines are missing at the end, by the copy in the storage; not made without one
 }
 
 // Whole is the claim that the log is whole and signed.
@@ -30,6 +35,15 @@ func (l Look) Whole() claim.Claim {
 		return new(evidence.Check).Unread()
 	}
 	return l.Check.Whole()
+}
+
+// Ending is the claim that no line is missing at the end of the log.
+func (l Look) Ending() claim.Claim {
+	if l.End.Made() {
+		return l.End
+	}
+	c, _ := new(evidence.Check).Reaches("", nil) // reads nothing
+	return c
 }
 
 // looks are the last looks at logs, by directory.
@@ -77,8 +91,50 @@ func (e *Evidence) LookNow() Look {
 	if found.Err == nil && len(found.Check.Problems) > 0 {
 		caddy.Log().Named("robots_policy.evidence").Error("the evidence log was changed or damaged", zap.Strings("problems", found.Check.Problems))
 	}
+	if e.copyKey != "" && found.Err == nil {
+		found.End = e.compareCopy(found.Check)
+	}
 	looks.Lock()
 	defer looks.Unlock()
 	looks.by[e.name] = found
 	return found
+}
+
+// copyTimeout bounds how long the storage may take for the copy.
+const copyTimeout = 10 * time.Second
+
+// compareCopy judges whether the log reaches its copy in Caddy's storage, and replaces the copy if it does.
+func (e *Evidence) compareCopy(c *evidence.Check) (end claim.Claim) {
+	ctx, cancel := context.WithTimeout(context.Background(), copyTimeout)
+	defer cancel()
+	end, err := e.readCopy(ctx, c)
+	if err == nil && end.Outcome() != claim.Fails && len(c.Problems) == 0 {
+		var b []byte
+		if b, err = json.Marshal(c.End()); err == nil {
+			err = e.storage.Store(ctx, e.copyKey, b)
+		}
+	}
+	if err != nil {
+		caddy.Log().Named("robots_policy.evidence").Error("the last line of the evidence log cannot be compared with its copy in the storage", zap.String("copy", e.Copy), zap.Error(err))
+	}
+	if end.Outcome() == claim.Fails {
+		caddy.Log().Named("robots_policy.evidence").Error("the evidence log does not reach its copy in the storage", zap.String("copy", e.Copy), zap.String("problem", end.Text()))
+	}
+	return end
+}
+
+func (e *Evidence) readCopy(ctx context.Context, c *evidence.Check) (claim.Claim, error) {
+	b, err := e.storage.Load(ctx, e.copyKey)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c.Reaches(e.name, nil)
+	}
+	var m evidence.Mark
+	if err == nil {
+		m, err = evidence.ParseMark(e.Copy, b)
+	}
+	if err != nil {
+		unknown, err2 := c.Reaches(e.name, nil)
+		return unknown, errors.Join(err, err2)
+	}
+	return c.Reaches(e.name, &m)
 }

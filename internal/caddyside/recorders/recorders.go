@@ -94,7 +94,7 @@ var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_s
 	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is whole and signed. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing in the totals of this server. sent-all: ClickHouse has all of them.", []string{"claim", "outcome"}, nil)
+	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is whole and signed. evidence-last: it reaches its copy in the storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing in the totals of this server. sent-all: ClickHouse has all of them.", []string{"claim", "outcome"}, nil)
 
 // claimsTimeout bounds how long the store may take for the claims of one answer.
 const claimsTimeout = 2 * time.Second
@@ -137,6 +137,9 @@ func (dropped) Collect(ch chan<- prometheus.Metric) {
 	if e := RunningEvidence(); e != nil {
 		look := e.LastLook()
 		collectClaim(ch, look.Whole())
+		if e.Copy != "" {
+			collectClaim(ch, look.Ending())
+		}
 		troubles := e.Troubles()
 		for _, reason := range []string{evidence.WriteFailed, evidence.ClockBack, evidence.FileChanged, evidence.NotSigned, evidence.Killed, evidence.Damaged, evidence.NotStamped} {
 			at := 0.0
