@@ -96,9 +96,8 @@ func (f *naiveField) narrower(than *naiveField) bool {
 	}
 }
 
-// naiveProhibits answers by section 2.2, with the more restrictive of its two readings: fields of named crawlers override
-// those for any crawler about the same resource and usage, whatever their purposes are, or only if they have the same
-// purposes.
+// naiveProhibits answers by the more restrictive of two readings of section 2.2. Fields of named crawlers override those
+// for any crawler about the same resource and usage. In the second reading they do so only if their purposes are the same.
 func naiveProhibits(fields []naiveField, usage, purpose, path string) (prohibits, states bool) {
 	for _, samePurposes := range []bool{false, true} {
 		p, s := naiveReading(fields, usage, purpose, path, samePurposes)

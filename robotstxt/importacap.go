@@ -210,8 +210,8 @@ func (im *importer) acapFields(audience []policy.Audience) iter.Seq2[*acap.Field
 	}
 }
 
-// repeat repeats for named crawlers what any crawler is prohibited, if their own record permits it for other purposes, or
-// for all purposes where that is for some: only fields with the same purposes override each other (section 2.2).
+// repeat repeats prohibitions for any crawler in the records of named crawlers that permit the same for other purposes.
+// Only fields with the same purposes override each other (section 2.2).
 func (im *importer) repeat() {
 	everyone := []policy.Audience{{}}
 	var added []acap.Record

@@ -66,8 +66,8 @@ func addCases(t *testing.T, files map[string][]byte, name string) {
 	}
 }
 
-// crossingRobots is a file of patterns that cross, of which another one wins by the length as written than by that in
-// normal form.
+// crossingRobots is a file of patterns that cross. In many pairs, one wins by its length as written and the other one by its
+// length in normal form.
 func crossingRobots(r *rand.Rand) []byte {
 	paths := []string{
 		"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",
