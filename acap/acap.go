@@ -64,17 +64,12 @@ type SubRecord struct {
 	Fields   []Field
 }
 
-// All returns the fields of a record and of its sub-records.
-func (r *Record) All() iter.Seq[*Field] {
-	return func(yield func(*Field) bool) {
-		for i := range r.Fields {
-			if !yield(&r.Fields[i]) {
-				return
-			}
-		}
-		for i := range r.Subs {
-			for j := range r.Subs[i].Fields {
-				if !yield(&r.Subs[i].Fields[j]) {
+// All returns the fields of a record and of its sub-records, with the purposes of these.
+func (r *Record) All() iter.Seq2[*Field, []string] {
+	return func(yield func(*Field, []string) bool) {
+		for _, s := range append([]SubRecord{{Fields: r.Fields}}, r.Subs...) {
+			for i := range s.Fields {
+				if !yield(&s.Fields[i], s.Purposes) {
 					return
 				}
 			}
@@ -93,6 +88,13 @@ type Field struct {
 	Unreadable bool // a permission with an invalid qualifier or a late definition, which permits nothing
 
 	folded []pathpattern.Pattern // the patterns as they are compared
+}
+
+// Meets reports whether two fields are about a common usage of a common path.
+func (f *Field) Meets(g *Field) bool {
+	return slices.ContainsFunc(f.Parts, func(p Part) bool {
+		return slices.ContainsFunc(g.Parts, func(q Part) bool { return p.Usage == q.Usage })
+	}) && slices.ContainsFunc(f.folded, func(p pathpattern.Pattern) bool { return slices.ContainsFunc(g.folded, p.Overlaps) })
 }
 
 // Request is an action request (section 2.6), which the document calls not ready.

@@ -23,12 +23,13 @@ type line struct {
 	guard     bool     // against Google's parser: see guards
 }
 
-// newLine returns the line of a pattern, with the texts in which statements write it.
+// newLine returns the line of a pattern, with the texts in which statements write it. An Allow has only the texts of the
+// rule that decides.
 func newLine(p pathpattern.Pattern, verdicts []verdict, statements []stated) *line {
 	l := &line{pattern: p, verdicts: verdicts, low: p.Len(), high: p.Len()}
 	var spelled []pathpattern.Spellings
 	for _, s := range statements {
-		if s.Allow == l.opens() {
+		if s.Allow == l.opens() && (!s.Allow || s.rule == l.deciding(false).rule) {
 			spelled = append(spelled, pathpattern.Spell(p, s.rooted(p)))
 		}
 	}

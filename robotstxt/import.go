@@ -104,7 +104,10 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if err := im.f.unusable(); err != nil {
 		return nil, err
 	}
-	if im.f.weight() > maxImported {
+	if im.f.acap > 0 {
+		im.acap = acap.Parse(data)
+	}
+	if im.f.weight()+stated*im.entries() > maxImported {
 		return nil, ErrTooLarge
 	}
 	if im.check == nil {
@@ -119,7 +122,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	im.dropNames()
 	im.groups()
 	if im.f.acap > 0 {
-		im.records(acap.Parse(data))
+		im.records(im.acap)
 	}
 	im.f.noteSpellings(im.f.note)
 	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })

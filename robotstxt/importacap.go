@@ -17,7 +17,6 @@ import (
 // with the same pattern, or ignore these lines (sections 2.9.1 and 2.9.2); others only know the lines. As a policy is
 // for all crawlers, what either closes is closed.
 func (im *importer) records(f *acap.File) {
-	im.acap = f
 	for _, p := range f.Problems {
 		im.f.note(p.Line, "%s", p.Message)
 	}
@@ -43,9 +42,23 @@ func (im *importer) records(f *acap.File) {
 		im.f.note(0, "where several paths match, ACAP applies the narrowest and ignores case, while a policy applies the longest and distinguishes case: compare what it renders")
 	}
 	im.permitted = im.withoutRecord(f)
+	im.repeat()
 	for i := range f.Records {
 		im.record(&f.Records[i])
 	}
+}
+
+// entries counts what the records state: each usage of each path, more often than the lines if these name sets.
+func (im *importer) entries() (n int) {
+	if im.acap == nil {
+		return 0
+	}
+	for i := range im.acap.Records {
+		for fd := range im.acap.Records[i].All() {
+			n += len(fd.Parts) * len(fd.Patterns)
+		}
+	}
+	return n
 }
 
 // withoutRecord lists the crawlers that a group, and no record of their own, allows to crawl something: they obey what
@@ -140,7 +153,7 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 				case !prohibits(f) && im.undetermined(r.For, f, part.Usage, p):
 				case part.Usage != policy.Crawl:
 					im.field(&r, f, part, p)
-					if part.Usage == policy.Other && prohibits(f) && !im.permitsCrawl(r.For, p) {
+					if part.Usage == policy.Other && prohibits(f) && !im.permitsCrawl(&r, p) {
 						im.f.note(f.Line, "%q prohibits all usages that no field permits, so crawling too (section 2.5.6)", "ACAP-disallow-other: "+text)
 						im.field(&crawls, f, acap.Part{Usage: policy.Crawl}, p)
 					}
@@ -163,22 +176,24 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	}
 }
 
-// permitsCrawl reports whether a record for some crawlers permits to crawl all that a pattern matches.
-func (im *importer) permitsCrawl(audience []policy.Audience, p pathpattern.Pattern) bool {
-	for fd := range im.acapFields(audience) {
-		if !prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, func(text string) bool {
-			own, ok := acapPattern(text)
-			return ok && own.Covers(p)
-		}) {
+// permitsCrawl reports whether a record for a rule's crawlers, with no other purposes, permits to crawl all that a pattern
+// matches.
+func (im *importer) permitsCrawl(r *policy.Rule, p pathpattern.Pattern) bool {
+	for fd, purposes := range im.acapFields(r.For) {
+		if !prohibits(fd) && speaksOfCrawl(fd) && (len(purposes) == 0 || slices.Equal(purposes, r.UsagePurposes)) &&
+			slices.ContainsFunc(fd.Patterns, func(text string) bool {
+				own, ok := acapPattern(text)
+				return ok && own.Covers(p)
+			}) {
 			return true
 		}
 	}
 	return false
 }
 
-// acapFields returns the fields of all records for some of the crawlers, or for all crawlers.
-func (im *importer) acapFields(audience []policy.Audience) iter.Seq[*acap.Field] {
-	return func(yield func(*acap.Field) bool) {
+// acapFields returns the fields of all records for some of the crawlers, or for all crawlers, and their purposes.
+func (im *importer) acapFields(audience []policy.Audience) iter.Seq2[*acap.Field, []string] {
+	return func(yield func(*acap.Field, []string) bool) {
 		for i := range im.acap.Records {
 			rec := &im.acap.Records[i]
 			if !slices.ContainsFunc(rec.Crawlers, func(c string) bool {
@@ -186,8 +201,8 @@ func (im *importer) acapFields(audience []policy.Audience) iter.Seq[*acap.Field]
 			}) {
 				continue
 			}
-			for fd := range rec.All() {
-				if !yield(fd) {
+			for fd, purposes := range rec.All() {
+				if !yield(fd, purposes) {
 					return
 				}
 			}
@@ -195,8 +210,33 @@ func (im *importer) acapFields(audience []policy.Audience) iter.Seq[*acap.Field]
 	}
 }
 
+// repeat repeats prohibitions for any crawler in the records of named crawlers that permit the same for other purposes.
+// Only fields with the same purposes override each other (section 2.2).
+func (im *importer) repeat() {
+	everyone := []policy.Audience{{}}
+	var added []acap.Record
+	for i := range im.acap.Records {
+		rec := &im.acap.Records[i]
+		if slices.Contains(rec.Crawlers, "*") {
+			continue
+		}
+		for fd, purposes := range im.acapFields(everyone) {
+			if !prohibits(fd) {
+				continue
+			}
+			for own, others := range rec.All() {
+				if !prohibits(own) && !slices.Equal(purposes, others) && own.Meets(fd) {
+					added = append(added, acap.Record{Line: rec.Line, Crawlers: rec.Crawlers, Subs: []acap.SubRecord{{Purposes: purposes, Fields: []acap.Field{*fd}}}})
+					break
+				}
+			}
+		}
+	}
+	im.acap.Records = append(im.acap.Records, added...)
+}
+
 // undetermined reports whether a permission is left out, because it would win in the policy over a prohibition of the same
-// usage and crawlers that is not narrower in ACAP (section 2.4.5).
+// usage and crawlers that is not wider in ACAP (section 2.4.5).
 func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u policy.Usage, pattern pathpattern.Pattern) bool {
 	own := acap.Fold(pattern)
 	for fd := range im.acapFields(audience) {

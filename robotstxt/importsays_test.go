@@ -113,6 +113,33 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"",
 		},
 		{
+			"what any crawler is prohibited for a purpose stays prohibited, if a named one is permitted it for others", "ACAP 2.2",
+			"##ACAP version=1.0\nACAP-crawler: *\nACAP-usage-purpose: news\nACAP-disallow-crawl: /a/\n\nACAP-crawler: GPTBot\nACAP-allow-crawl: /a/b/\nACAP-allow-crawl: /\n",
+			[]ask{
+				{"GPTBot", "news", "/a/x", false}, {"GPTBot", "news", "/a/b/x", true}, {"GPTBot", "", "/a/x", true}, {"GPTBot", "news", "/b", true},
+				{"Other", "news", "/a/x", false},
+			},
+			"",
+		},
+		{
+			"fields with the same purpose override those for any crawler", "ACAP 2.2",
+			"##ACAP version=1.0\nACAP-crawler: *\nACAP-usage-purpose: news\nACAP-disallow-crawl: /a/\n\nACAP-crawler: GPTBot\nACAP-usage-purpose: news\nACAP-allow-crawl: /\n",
+			[]ask{{"GPTBot", "news", "/a/x", true}, {"Other", "news", "/a/x", false}, {"Other", "", "/a/x", true}},
+			"",
+		},
+		{
+			"a permission for a purpose does not permit the same for all", "ACAP 2.5.6",
+			"##ACAP version=1.0\nACAP-crawler: GPTBot\nACAP-disallow-other: /a/\nACAP-usage-purpose: news\nACAP-allow-crawl: /a/b/\n",
+			[]ask{{"GPTBot", "", "/a/x", false}, {"GPTBot", "", "/a/b/x", false}, {"GPTBot", "", "/b", true}},
+			"(section 2.5.6)",
+		},
+		{
+			"a set that is defined below the records permits nothing", "ACAP 2.7",
+			"##ACAP version=1.0\nACAP-crawler: *\nACAP-allow-crawl: the-acap:resource-set:s\nACAP-disallow-crawl: /\nACAP-resource-set: s /a/\n",
+			[]ask{{"", "", "/a/x", false}},
+			"definitions must be above all records",
+		},
+		{
 			"an allow entry with a qualifier that is none is no permission", "ACAP 2.5",
 			"##ACAP version=1.0\nACAP-crawler: *\nACAP-allow-crawl: /a/ time-limit=for-a-while\n",
 			[]ask{{"", "", "/a/x", false}, {"", "", "/b", true}},

@@ -113,21 +113,33 @@ func isPreference(name string) bool {
 // OtherLines returns the lines for the whole file, such as Clean-param, each once.
 func (f *File) OtherLines() (lines []string) {
 	for _, l := range f.others {
-		if text := fileKeys[l.key] + ": " + l.value; l.value != "" && printable(l.value) && len(text) <= maxLine && !slices.Contains(lines, text) {
+		if text := l.other(); text != "" && !slices.Contains(lines, text) {
 			lines = append(lines, text)
 		}
 	}
 	return lines
 }
 
+// other is a line for the whole file as a merged file has it, or "" if it leaves the line out.
+func (l line) other() string {
+	if text := fileKeys[l.key] + ": " + l.value; l.value != "" && printable(l.value) && len(text) <= maxLine {
+		return text
+	}
+	return ""
+}
+
 // Sitemaps returns the URLs of sitemaps that a merged file takes over.
 func (f *File) Sitemaps() (urls []string) {
 	for _, l := range f.sitemaps {
-		if s := l.value; strings.Contains(s, "://") && printable(s) && len(s) <= maxLine/2 {
-			urls = append(urls, s)
+		if l.isSitemap() {
+			urls = append(urls, l.value)
 		}
 	}
 	return urls
+}
+
+func (l line) isSitemap() bool {
+	return strings.Contains(l.value, "://") && printable(l.value) && len(l.value) <= maxLine/2
 }
 
 // LeftOut returns notes on what a file loses in a merge, and on what could not be read.
@@ -147,6 +159,16 @@ func (f *File) LeftOut(stated Stated) []Note {
 				}
 				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
 			}
+		}
+	}
+	for _, l := range f.others {
+		if l.other() == "" && l.value != "" {
+			add(l.number, "a line %s is left out: it is not text, or is longer than crawlers read", fileKeys[l.key])
+		}
+	}
+	for _, l := range f.sitemaps {
+		if !l.isSitemap() {
+			add(l.number, "the sitemap %q is left out: it is not a URL such as https://www.example.com/sitemap.xml", l.value)
 		}
 	}
 	f.noteSpellings(add)

@@ -66,3 +66,64 @@ func TestApplicationsThatStartWithAnAsterisk(t *testing.T) {
 		t.Errorf("%v %+v", err, im)
 	}
 }
+
+// Each line that a robots.txt is known to have is in what it is imported or merged as, or a note names it.
+func TestEveryLineIsKeptOrTold(t *testing.T) {
+	const kept, told = "kept", "told"
+	for _, c := range []struct{ line, imported, merged string }{
+		{"Allow: /z/a/", kept, kept},
+		{"Crawl-delay: 7", kept, kept},
+		{"Request-rate: 1/5", told, kept},
+		{"Visit-time: 0400-0845", told, kept},
+		{"Sitemap: https://www.example.com/sitemap.xml", kept, kept},
+		{"Sitemap: /sitemap.xml", kept, told},
+		{"Sitemap: sitemap.xml", told, told},
+		{"Host: www.example.com", kept, kept},
+		{"Clean-param: ref /articles/", kept, kept},
+		{"Content-Signal: ai-train=no", kept, kept},
+		{"Content-Signal: ai-train=maybe", told, kept},
+		{"Content-Usage: train-ai=n", kept, kept},
+		{"Content-Usage: /a/ train-ai=n", kept, kept},
+		{"App-Directives: play;offline=?0", kept, kept},
+		{"License: https://www.example.com/license.xml", kept, told},
+		{"Noindex: /a/", told, told},
+		{"Nofollow: /a/", told, told},
+		{"Noarchive: /a/", told, told},
+		{"Cache-delay: 5", told, told},
+		{"Indexpage: /x.html", told, told},
+		{"Robot-version: 2.0", told, told},
+		{"Comment: for robots", told, told},
+		{"DisallowAITraining: /", told, told}, // a Disallow for Google's parser
+		{"AI-Policy: no", told, told},
+		{"TDM-Reservation: 1", told, told},
+		{"ACAP-disallow-crawl: /a/", told, told}, // in no record
+		{"Disallow: no-slash", told, told},
+		{"Disallow: /two /paths", told, told},
+		{"Disallow: https://www.example.com/a/", told, told},
+		{"Disallows", told, told},
+		{"Crawl-delay: soon", told, told},
+		{"Something else entirely: 1", told, told},
+	} {
+		data := []byte("User-agent: *\nDisallow: /z/\n" + c.line + "\n")
+		im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		merged, _, notes := robotsserve.Merge(compile(t, &policy.Spec{}), "", robotstxt.Parse(data), robotsserve.Options{})
+		for way, had := range map[string]struct {
+			body  []byte
+			notes []robotstxt.Note
+			want  string
+		}{
+			"import": {render(t, compile(t, im.Spec), "www.example.com").Body, im.Notes, c.imported},
+			"merge":  {merged.Body, notes, c.merged},
+		} {
+			names := slices.ContainsFunc(had.notes, func(n robotstxt.Note) bool { return n.Line == 3 || strings.Contains(n.Message, "ACAP") })
+			is := slices.Contains(strings.Split(string(had.body), "\n"), c.line) ||
+				slices.Contains(strings.Split(string(had.body), "\n"), strings.Replace(c.line, ": /sitemap", ": https://www.example.com/sitemap", 1))
+			if !is && !names || is != (had.want == kept) {
+				t.Errorf("%s of %q: kept %t, told %t, want %s\n%s%+v", way, c.line, is, names, had.want, had.body, had.notes)
+			}
+		}
+	}
+}

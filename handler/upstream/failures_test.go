@@ -16,6 +16,8 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // responds answers with a status, a body and fields.
@@ -59,6 +61,37 @@ func (s server) explained(t *testing.T, host string) string {
 	return fmt.Sprint(e.Reason)
 }
 
+// loses says what the search-loss limit and diff answer about a policy that no longer allows the paths of the site's file.
+func (s server) loses(t *testing.T) string {
+	t.Helper()
+	before, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n    allow: {crawl: /theirs/}\n"))
+	if before == nil {
+		t.Fatal(ds)
+	}
+	limit := source.NotAccepted(before, s.site, s.Last, nil)
+	changes := compare.Sites(before, s.site, compare.Options{Below: s.Last})
+	var diff bytes.Buffer
+	if err := changes.WriteText(&diff); err != nil {
+		t.Fatal(err)
+	}
+	says := func(word string) bool {
+		in := limit != nil && strings.Contains(limit.Error(), word)
+		if in != strings.Contains(diff.String(), word) {
+			t.Errorf("of %q, the limit says %v, and diff\n%s", word, limit, diff.String())
+		}
+		return in
+	}
+	switch {
+	case says("/theirs/"):
+		return "disallowed"
+	case says("not known"):
+		return "not known"
+	case limit != nil:
+		return limit.Error()
+	}
+	return "allowed"
+}
+
 // Whatever the upstream answers in place of its file: what it disallowed stays disallowed unless it says that it has no
 // file, and explain knows the same as crawlers get.
 func TestEveryFailureOfTheUpstream(t *testing.T) {
@@ -71,6 +104,13 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 	bomb := packed("User-agent: *\nAllow: /\n" + strings.Repeat("a", 50<<20))
 	long := "User-agent: *\nDisallow: /theirs/" + strings.Repeat("ü", 3000) + "\nDisallow: /theirs/\nAllow: /theirs/" + strings.Repeat("ü", 3000) + "\n"
 	const stays, none = "disallowed", "allowed"
+	turn := 0
+	alternates := func(w http.ResponseWriter, r *http.Request) error { // a page, then the file
+		if turn++; turn%2 == 1 {
+			return responds(200, maintenance, "Content-Type", "text/html")(w, r)
+		}
+		return says("Disallow: /theirs/")(w, r)
+	}
 	for name, c := range map[string]struct {
 		next         nextFunc
 		after, first string // what explain says with an earlier file, and without one
@@ -93,6 +133,9 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 		"redirect to nowhere":  {responds(301, "", "Location", "mailto:x@example.com"), stays, "not known"},
 		"300 without location": {responds(300, ""), stays, "not known"},
 		"203":                  {responds(203, "User-agent: *\nDisallow: /theirs/\n", "Content-Type", "text/plain"), stays, stays},
+		"204":                  {responds(204, ""), none, none},
+		"304":                  {responds(304, ""), stays, "not known"},
+		"alternating":          {alternates, stays, stays},
 		"206":                  {responds(206, "User-agent: *\nAllow: /\n", "Content-Type", "text/plain"), stays, "not known"},
 		"cut off":              {cut, stays, "not known"},
 		"aborted":              {aborts, stays, "not known"},
@@ -109,6 +152,15 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 				if got := s.explained(t, "www.example.com"); got != c.after {
 					t.Errorf("after a good file: explain says %q, want %q", got, c.after)
 				}
+				judged := func(explained string) string {
+					if strings.Contains(explained, "disallows") {
+						return stays
+					}
+					return explained
+				}
+				if got := s.loses(t); got != judged(c.after) {
+					t.Errorf("after a good file: the search-loss limit says %q, want %q", got, c.after)
+				}
 				if disallows := strings.Contains(served.text, "Disallow: /theirs/"); disallows != (c.after != none) || !served.known {
 					t.Errorf("after a good file: served %+v", served)
 				}
@@ -116,6 +168,9 @@ func TestEveryFailureOfTheUpstream(t *testing.T) {
 				served = first.get(t, "www.example.com", c.next)
 				if got := first.explained(t, "www.example.com"); got != c.first {
 					t.Errorf("at first: explain says %q, want %q", got, c.first)
+				}
+				if got := first.loses(t); got != judged(c.first) {
+					t.Errorf("at first: the search-loss limit says %q, want %q", got, c.first)
 				}
 				if disallows := strings.Contains(served.text, "Disallow: /theirs/"); disallows != (c.first != none && c.first != "not known") || served.known != (c.first != "not known") {
 					t.Errorf("at first: served %+v", served)

@@ -33,7 +33,7 @@ func (f filler) fill(format string) string {
 }
 
 // usual are the files that are tried outside of long tests.
-var usual = []string{"groups", "rules", "wildcards of both kinds", "records", "short lines"}
+var usual = []string{"groups", "rules", "wildcards of both kinds", "records", "records of sets", "short lines"}
 
 // hostile are robots.txt that are expensive to read, by what they have much of: as much as
 // crawlers read, or as can be imported.
@@ -69,6 +69,7 @@ func hostile() map[string]string {
 			"usages":                  "user-agent:*\n" + f.fill("content-usage: /NUMBER train-ai=n\n"),
 			"sitemaps":                "user-agent:*\ndisallow:/a\n" + f.fill("sitemap:https://x.example/NUMBER\n"),
 			"records":                 "##ACAP version=1.0\nacap-crawler:*\n" + f.fill("acap-disallow-crawl:/NUMBER\n"),
+			"records of sets":         "##ACAP version=1.0\nacap-resource-set: s " + few.fill("/*NUMBER ") + "\n" + filler{300, f.size}.fill("acap-crawler:NAME\nacap-disallow-index:the-acap:resource-set:s\nacap-allow-index:/\n"),
 			"short lines":             "user-agent:*\ndisallow:/a\n" + f.fill("a\n"),
 			"purposes":                half.fill("user-agent-purpose:NAME\ndisallow:/NUMBER\n"),
 			"purposes beside *":       filler{f.parts / 4, half.size / 2}.fill("user-agent-purpose:NAME\ndisallow:/NUMBER\n") + "user-agent:*\n" + filler{f.parts / 4, half.size}.fill("disallow:/*NUMBER\n"),

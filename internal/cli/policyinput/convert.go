@@ -95,7 +95,7 @@ func (c *converter) settle() error {
 	for i := range c.im.Spec.Rules {
 		statements += len(c.im.Spec.Rules[i].Statements)
 	}
-	for range min(maxRounds, maxSettled/statements) {
+	for range max(1, min(maxRounds, maxSettled/statements)) {
 		ds, err := c.print()
 		if err != nil {
 			return err

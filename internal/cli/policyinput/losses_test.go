@@ -78,3 +78,17 @@ func TestCrossingAllowsOpenNothing(t *testing.T) {
 		t.Errorf("%+v", q.Differences)
 	}
 }
+
+// The spelling of an Allow line does not open paths to the crawlers of other groups.
+func TestSpellingsOfOtherGroupsOpenNothing(t *testing.T) {
+	robots := []byte("User-agent: *\nAllow: /a%3Ab\n\nUser-agent: Googlebot\nAllow: /a:b\nDisallow: /*a\n")
+	c, err := Convert("robots.txt", robots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range c.Judge("robots.txt", robots).Differences {
+		if d.Laxer() {
+			t.Errorf("opens %s for %s", d.Path, d.Crawlers)
+		}
+	}
+}

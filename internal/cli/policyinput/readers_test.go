@@ -4,6 +4,7 @@ package policyinput
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,8 +44,43 @@ func robotsFiles(t *testing.T) map[string][]byte {
 	}
 	if dir := os.Getenv("ROBOTSPOLICY_DATA"); dir != "" {
 		add(filepath.Join(dir, "robots"))
+		add(filepath.Join(dir, "robots-large"))
+		addCases(t, files, filepath.Join(dir, "rep", "cases.jsonl"))
 	}
 	return files
+}
+
+// addCases adds the files of the cases of other projects' tests, one in each line.
+func addCases(t *testing.T, files map[string][]byte, name string) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
+		var c struct{ ID, Robots string }
+		if err := d.Decode(&c); err != nil {
+			t.Fatal(err)
+		}
+		files[c.ID] = []byte(c.Robots)
+	}
+}
+
+// crossingRobots is a file of patterns that cross. In many pairs, one wins by its length as written and the other one by its
+// length in normal form.
+func crossingRobots(r *rand.Rand) []byte {
+	paths := []string{
+		"*.jpeg", "/*.css$", "/admin/", "/x", "*a", "**a", "/**/b", "*/b/", "/a*", "/a**", "/*a*b", "/a/*b$", "/", "/*", "*",
+		"/a/b", "*?q=", "/*?q=*", "/a$", "*a$", "/*/", "*/a*/", "/ab", "/b*a", "/a?", "*b/a", "/b/", "/a:b", "/a%3Ab",
+	}
+	var b strings.Builder
+	for range 1 + r.IntN(2) {
+		b.WriteString("User-agent: " + []string{"*", "Googlebot", "GPTBot"}[r.IntN(3)] + "\n")
+		for range 2 + r.IntN(7) {
+			b.WriteString([]string{"Allow: ", "Disallow: "}[r.IntN(2)] + paths[r.IntN(len(paths))] + "\n")
+		}
+	}
+	return []byte(b.String())
 }
 
 // generatedRobots is a file of groups that overlap.
@@ -79,6 +115,9 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 29))
 	for i := range n {
 		files[fmt.Sprintf("generated %d", i)] = generatedRobots(random)
+		if i%10 == 0 {
+			files[fmt.Sprintf("crossing %d", i)] = crossingRobots(random)
+		}
 	}
 	var google *crawlertest.Process
 	for i := range crawlertest.Parsers {
@@ -116,6 +155,10 @@ func TestImportedFilesReadTheSame(t *testing.T) {
 				t.Log(name, q.words(&d))
 				counts["told by rfc9309: laxer"] += d.Paths * len(d.Crawlers)
 			}
+		}
+		if losses := q.SearchLosses(); len(losses) > 0 {
+			counts["files that lose a path for a search engine"]++
+			t.Logf("%s: %d losses, %s", name, len(losses), losses[0])
 		}
 		if google != nil {
 			askGoogle(t, google, c, q, name, data, counts)
