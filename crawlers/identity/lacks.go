@@ -79,7 +79,7 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 		}
 	}
 	if len(never) > 0 {
-		why = append(why, fmt.Sprintf(`no operator publishes a way to verify %s, so it never applies to them; remove "identity: verified" for them`, english.List(never, "or")))
+		why = append(why, fmt.Sprintf(`no published address list, host name or key verifies %[1]s, so it never applies to %[1]s; remove "identity: verified" there`, english.List(never, "or")))
 	}
 	switch {
 	case provable, len(never) == len(r.For):

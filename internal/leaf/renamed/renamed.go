@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package renamed lists what testers of this program know under an earlier name. It serves messages that name the new
-// one, and policies that were stored under the old ones. Nothing was released with the old names, so the first release
-// can drop the package.
+// Package renamed lists names that this program used before its first release, for testers of earlier versions.
+// Messages about an old name give the new one, and stored policies with old names can still be read. The first
+// release can drop this package.
 package renamed
 
 // Names maps an earlier name to the present one.
@@ -19,8 +19,8 @@ var (
 	Tests = Names{"claimed": "unverified"}
 	// Options are options of the Caddyfile.
 	Options = Names{"refuse": "block_with", "visits_log": "crawler_log", "catalogue": "catalog", "node": "name", "clickhouse": "fleet_database"}
-	// Matcher are words of the matcher crawler. Its word "any" is every crawler, and not the identity "claimed" of before,
-	// which is the default.
+	// Matcher are words of the matcher crawler. The word "any" is not listed, because it is now every crawler, and
+	// no longer an identity.
 	Matcher = Names{"unknown": "unlisted"}
 	// Catalog are keys of catalog files.
 	Catalog = Names{"kind": "category", "kinds": "further", "honours": "honors"}
@@ -30,8 +30,8 @@ var (
 	Arguments = Names{"refuse": "block", "unclassified": "none"}
 )
 
-// Hint returns the end of a message about an unknown name, such as ` (it is now called "crawler_log")`; it is empty for a
-// name that never existed.
+// Hint returns the end of a message about an unknown name, such as ` (it is now called "crawler_log")`. It returns
+// "" for a name that was never used.
 func (n Names) Hint(old string) string {
 	if now, ok := n[old]; ok {
 		return ` (it is now called "` + now + `")`
