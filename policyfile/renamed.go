@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/renamed"
 )
 
-// renameAll gives a policy that was stored under earlier names the present ones, so that it still loads.
+// renameAll replaces earlier names in a policy that was stored with them, so that the policy can still be loaded.
 func renameAll(root *yaml.Node) {
 	renameKeys(root)
 	eachValue(child(root, "crawlers"), func(crawler *yaml.Node) {
@@ -40,8 +40,8 @@ func renameTest(n *yaml.Node) {
 	}
 }
 
-// earlierTest reports whether a test begins with a word that has another name now. It returns the word, and the test
-// with its present name.
+// earlierTest reports whether a test begins with an earlier name. It returns that word, and the test with the
+// present name.
 func earlierTest(text string) (first, now string, ok bool) {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	word := renamed.Tests[strings.ToLower(first)]
