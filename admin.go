@@ -33,7 +33,7 @@ func init() {
 	caddy.RegisterModule(new(adminAPI))
 }
 
-// adminAPI shows in Caddy's admin API which policies are served, and why a request gets what it gets:
+// adminAPI adds paths to Caddy's admin API. They show the policies in force, and explain decisions:
 //
 //	GET  /robots_policy/              the policies, and the catalog of crawlers in use
 //	GET  /robots_policy/explain       what happens to a request: agent, url, optionally the client's address
@@ -44,7 +44,7 @@ func init() {
 //	POST /robots_policy/publish       publishes a version of a policy in Caddy's storage: author, note, undo, version
 //	POST /robots_policy/enforce       limits enforcement until the next reload of Caddy: mode
 //
-// Where there are several policies, the parameter policy takes the name of one.
+// If there are several policies, the parameter policy names one of them.
 type adminAPI struct{ logger *zap.Logger }
 
 func (*adminAPI) CaddyModule() caddy.ModuleInfo {
@@ -88,7 +88,7 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 		for i, route := range routes {
 			paths[i] = route.Pattern
 		}
-		return apiError(http.StatusNotFound, fmt.Errorf("not found; there are %s", strings.Join(paths, ", ")))
+		return apiError(http.StatusNotFound, fmt.Errorf("not found; the paths are %s", strings.Join(paths, ", ")))
 	}
 	list := []source.Status{}
 	for _, d := range policies.Pool.Documents() {
@@ -108,8 +108,8 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "without": absent, "hosts": hosts, "catalog": catalogstore.CurrentStatus()})
 }
 
-// withoutVersion is a policy without a version to serve: there is none yet (waiting), or it is not known whether there
-// is one (unavailable).
+// withoutVersion describes a policy without a version in force. Either no version exists yet (waiting), or it is
+// not known whether one exists (unavailable).
 type withoutVersion struct {
 	Policy string `json:"policy"`
 	State  string `json:"state"`
@@ -144,8 +144,8 @@ func (*adminAPI) verification(w http.ResponseWriter, _ *http.Request) error {
 	return respondJSON(w, http.StatusOK, identity.CurrentStatus())
 }
 
-// mergeNote says what a robots.txt may lack that is shown without the upstream's.
-const mergeNote = "robots_txt merge: the upstream's robots.txt is not known, because no client has requested this one yet. When it is served, its lines are added where the policy is silent"
+// mergeNote is added to a robots.txt that is shown without the upstream's lines.
+const mergeNote = "robots_txt merge: the upstream's robots.txt is not known yet, because no client has requested robots.txt. Its lines will be added where the policy is silent"
 
 func isError(p policy.Problem) bool { return p.Severity == policy.Error }
 
@@ -215,7 +215,8 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts, "catalog": catalog})
 }
 
-// enforce is the off switch: it limits what all handlers do about crawlers, whatever their policies say.
+// enforce limits what all handlers do about crawlers, whatever their policies say. Operators use it to switch off
+// blocking.
 func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 	word := r.URL.Query().Get("mode")
 	if err := checkValue("mode", word, enforceValues); err != nil {
@@ -236,7 +237,7 @@ func chosenDocuments(r *http.Request) ([]*source.Document, error) {
 	return chosenAmong(r, policies.Pool.Documents())
 }
 
-// chosenAmong returns the document that a request names, or all.
+// chosenAmong returns the document that a request names, or all documents if it names none.
 func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, error) {
 	name := r.URL.Query().Get("policy")
 	if name == "" {
@@ -248,12 +249,12 @@ func chosenAmong(r *http.Request, all []*source.Document) ([]*source.Document, e
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// served finds the upstream's robots.txt that a site merges.
+// served provides the upstream's robots.txt that a site merges.
 type served interface {
 	Upstream() site.Below
 }
 
-// chosenSnapshot returns the policy for a host that a request asks about.
+// chosenSnapshot returns the policy for the host in a request.
 func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, error) {
 	for _, h := range policies.Pool.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {
@@ -264,7 +265,7 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 			return nil, nil, apiError(http.StatusServiceUnavailable, err)
 		}
 		if s == nil {
-			err = apiError(http.StatusNotFound, fmt.Errorf("the host %q has no policy of its own in %s", host, h.Name()))
+			err = apiError(http.StatusNotFound, fmt.Errorf("there is no policy for the host %q in %s", host, h.Name()))
 		}
 		return s, h, err
 	}
@@ -280,14 +281,14 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// The violations are from the last week, unless the request asks for another period. A page has at most maxViolations
-// rows, and says how many there are in all, and where the next page begins.
+// By default the violations are those of the last week. A page has at most maxViolations rows. It also has the
+// number of all rows, and the start of the next page.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000
 )
 
-// violations shows what crawlers fetched against the robots.txt that they had read.
+// violations writes the requests that violate the robots.txt that the crawler had read.
 func violations(w http.ResponseWriter, r *http.Request) error {
 	since := violationsSince
 	if word := r.URL.Query().Get("since"); word != "" {
@@ -300,15 +301,15 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 	if word := r.URL.Query().Get("skip"); word != "" {
 		var err error
 		if skip, err = strconv.Atoi(word); err != nil || skip < 0 {
-			return apiError(http.StatusBadRequest, fmt.Errorf("invalid skip %q: must be a number of rows, such as the value of next in the page before", word))
+			return apiError(http.StatusBadRequest, fmt.Errorf("invalid skip %q: must be a number of rows, such as the value of next on the previous page", word))
 		}
 	}
 	stored := recorders.RunningStore()
 	if stored == nil {
 		if !globaloption.HasStore() {
-			return apiError(http.StatusNotImplemented, errors.New("violations are in the activity database, which this build does not have: "+globaloption.ConsoleMissing))
+			return apiError(http.StatusNotImplemented, errors.New("violations are stored in the activity database, which this build does not have:  "+globaloption.ConsoleMissing))
 		}
-		return apiError(http.StatusNotFound, errors.New("violations are in the activity database, which is off: write `activity DIRECTORY` in the global option robots_policy"))
+		return apiError(http.StatusNotFound, errors.New("violations are stored in the activity database, which is off; write `activity DIRECTORY` in the global option robots_policy"))
 	}
 	all, err := stored.Violations(r.Context(), activity.Since(time.Now(), since), skip, maxViolations)
 	if err != nil {

@@ -22,22 +22,22 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// publisher publishes what a request to the admin API sends.
+// publisher publishes the policies that requests to the admin API send.
 type publisher struct{ logger *zap.Logger }
 
-// publication is the answer to a request to publish a version.
+// publication is the response to a request that publishes a version.
 type publication struct {
 	Policy   string   `json:"policy"`
 	Result   string   `json:"result"` // published, unchanged or draft
 	SHA256   string   `json:"sha256"`
-	Undo     bool     `json:"undo,omitempty"` // it is the text that was served directly before
+	Undo     bool     `json:"undo,omitempty"` // the version returns to the text served before
 	Changes  []string `json:"changes,omitempty"`
-	UndoCost string   `json:"undo_cost,omitempty"` // what search engines lose by it
-	Why      string   `json:"why,omitempty"`       // why it is a draft
+	UndoCost string   `json:"undo_cost,omitempty"` // what search engines lose by the undo
+	Why      string   `json:"why,omitempty"`       // why it is only a draft
 }
 
-// publish publishes a version of a policy in the storage: the text in the body, or with undo or version one that was
-// served before. If people must approve a version, it saves a draft.
+// publish publishes a version of a policy in the storage. The text is in the body; with the parameter undo or
+// version it is an earlier version. If people must approve a version first, publish saves a draft.
 func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	d, err := writableDocument(r)
 	if err != nil {
@@ -54,14 +54,14 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	answer := publication{Policy: d.Name, Result: "unchanged", SHA256: st.SHA256}
 	if change.Text == st.Text {
 		if o := d.Reload(r.Context()); o.Err != nil {
-			return apiError(publishStatus(o.Err), fmt.Errorf("the storage holds this version already, and it is not served: %w", o.Err))
+			return apiError(publishStatus(o.Err), fmt.Errorf("the storage already has this version, but it is not served: %w", o.Err))
 		}
 		return respondJSON(w, http.StatusOK, answer)
 	}
 	if n := policies.Approval(); n > 1 {
 		return a.saveDraft(w, r, d, change, n)
 	}
-	// An action that has begun is finished, whether or not the client waits. Publish has its own time limits.
+	// An action that has begun is finished even if the client does not wait. Publish has its own time limits.
 	o, err := d.Publish(context.WithoutCancel(r.Context()), change)
 	if err != nil {
 		return apiError(publishStatus(err), fmt.Errorf("not published: %w", err))
@@ -76,7 +76,7 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, http.StatusOK, answer)
 }
 
-// writableDocument returns the policy in a storage that a request names, or the only one.
+// writableDocument returns the policy in a storage that a request names, or the only such policy.
 func writableDocument(r *http.Request) (*source.Document, error) {
 	all := slices.DeleteFunc(allDocuments(), func(d *source.Document) bool { return !d.Writable() })
 	name := r.URL.Query().Get("policy")
@@ -85,17 +85,17 @@ func writableDocument(r *http.Request) (*source.Document, error) {
 	}
 	switch {
 	case len(all) == 0:
-		return nil, apiError(http.StatusConflict, errors.New("no site uses a policy in Caddy's storage, and only such a policy can be published: write robots_policy storage:robots_policy/site.yaml in a site"))
+		return nil, apiError(http.StatusConflict, errors.New("only a policy in Caddy's storage can be published, but no site uses one; write robots_policy storage:robots_policy/site.yaml in a site"))
 	case name != "" || len(all) > 1:
-		return nil, apiError(http.StatusBadRequest, fmt.Errorf("set the parameter policy to a policy in Caddy's storage, which has: %s", namesOf(all)))
+		return nil, apiError(http.StatusBadRequest, fmt.Errorf("set the parameter policy to one of the policies in Caddy's storage: %s", namesOf(all)))
 	}
 	return all[0], nil
 }
 
-// maxName bounds the author of a version, and maxNote the sentence about it.
+// maxName and maxNote limit the length of the author's name and of the note, in bytes.
 const maxName, maxNote = 100, 300
 
-// requestedChange reads what is to be published from a request.
+// requestedChange returns the change that a request asks for.
 func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err error) {
 	q := r.URL.Query()
 	by := strings.Join(strings.Fields(q.Get("author")), " ")
@@ -104,14 +104,14 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		c.By = by + ", " + policies.AdminAuthor
 	}
 	if len(by) > maxName || len(c.Note) > maxNote {
-		return c, apiError(http.StatusBadRequest, fmt.Errorf("author can have %d bytes, and note %d", maxName, maxNote))
+		return c, apiError(http.StatusBadRequest, fmt.Errorf("author is limited to %d bytes, and note to %d", maxName, maxNote))
 	}
 	c.Replaces = cmp.Or(q.Get("replaces"), st.SHA256)
 	for _, names := range q["accept_loss"] {
 		c.Accept = append(c.Accept, strings.Split(names, ",")...)
 	}
 	if undo := q.Get("undo"); undo != "" && undo != "yes" || q.Has("undo") && q.Has("version") {
-		return c, apiError(http.StatusBadRequest, errors.New("give undo without a value, or version=N, but not both"))
+		return c, apiError(http.StatusBadRequest, errors.New("set either undo without a value or version=N"))
 	}
 	if !q.Has("undo") && !q.Has("version") {
 		text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, policyfile.MaxSize))
@@ -140,13 +140,13 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		return c, apiError(http.StatusConflict, fmt.Errorf("not published: %w", err))
 	}
 	if q.Has("undo") && st.UndoesUndo() && q.Get("again") != "yes" {
-		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the present version is an undo itself, and this would bring %s back; if that is meant, add again=yes", back.Label()))
+		return c, apiError(http.StatusConflict, fmt.Errorf("not published: the present version is an undo, and this would bring back %s; if that is intended, add again=yes", back.Label()))
 	}
 	c.Text, c.Note = back.Text, cmp.Or(c.Note, "back to "+back.Label())
 	return c, nil
 }
 
-// publishStatus is the status of the answer to a version that was not published.
+// publishStatus returns the HTTP status for an error of publishing.
 func publishStatus(err error) int {
 	_, invalid := errors.AsType[policyfile.Diagnostics](err)
 	_, undecided := errors.AsType[source.UndecidedError](err)
@@ -159,8 +159,8 @@ func publishStatus(err error) int {
 	return http.StatusConflict
 }
 
-// saveDraft saves a draft for others to approve. If that text is saved already, the request approves it.
-// Nothing proves who sent the request, so the approval is shown, but it is not one of those that a publication needs.
+// saveDraft saves a draft that others must approve. If the same text is saved already, the request approves it.
+// This approval is shown, but it does not count, because nothing proves who sent the request.
 func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.Document, c source.Change, people int) error {
 	if _, err := source.Compile(d.Name, []byte(c.Text)); err != nil {
 		return apiError(http.StatusUnprocessableEntity, fmt.Errorf("not saved: %w", err))
@@ -177,9 +177,9 @@ func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.D
 	})
 }
 
-// signs records what a request did.
+// signs records who did what to a version.
 func (a publisher) signs(action string, d *source.Document, c source.Change, sum string) {
-	a.logger.Warn("the policy was worked on through the admin API", zap.String("action", action), zap.String("policy", d.Name),
+	a.logger.Warn("the policy was changed through the admin API", zap.String("action", action), zap.String("policy", d.Name),
 		zap.String("sha256", sum), zap.String("by", c.By), zap.String("note", c.Note))
 	if e := recorders.RunningEvidence(); e != nil {
 		e.Sign(action, c.By, c.Note, d.Name, sum)

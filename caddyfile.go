@@ -29,8 +29,8 @@ func init() {
 
 const decideDirective = "robots_policy_decide"
 
-// parseCaddyfile reads the directive with its matcher, if it has one. A single argument is always the policy file,
-// also when it begins with "/", as with Caddy's own root directive.
+// parseCaddyfile parses the directive with an optional matcher. A single argument is always the policy file, even
+// if it begins with "/", as in Caddy's directive root.
 func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next()
 	name := h.Val()
@@ -74,13 +74,11 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //	    audit      <interval> <url>
 //	}
 //
-// robots_policy_decide takes the same and
+// robots_policy_decide has the same syntax, and also requires
 //
 //	style      nginx|forward|envoy
 //
-// which it needs.
-//
-// The policy file is not read here: a configuration may be adapted on a machine other than the one that runs it.
+// The policy file is not read here, because a configuration may be adapted on another machine than the server.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	decides := d.Val() == decideDirective
@@ -110,12 +108,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 	}
 	if decides && h.Decide == "" {
-		return d.Errf("%s needs a line style, with the kind of server that asks: one of %s", decideDirective, strings.Join(decideValues, ", "))
+		return d.Errf("%s needs a line style with the kind of the asking server: one of %s", decideDirective, strings.Join(decideValues, ", "))
 	}
 	return nil
 }
 
-// subdirective takes one line of the block.
+// subdirective parses one line of the block.
 func (h *Handler) subdirective(name string, args []string) (err error) {
 	switch name {
 	case "enforce":
@@ -154,7 +152,7 @@ func (h *Handler) subdirective(name string, args []string) (err error) {
 	return err
 }
 
-// sizeOf reads a number of bytes such as 128KiB.
+// sizeOf parses a size such as 128KiB.
 func sizeOf(name string, args []string) (int, error) {
 	arg, err := oneArg(name, args, "a size such as 128KiB")
 	if err != nil {
@@ -167,7 +165,7 @@ func sizeOf(name string, args []string) (int, error) {
 	return int(n), nil
 }
 
-// headersSubdirective reads the names of headers, and the word tailored with them.
+// headersSubdirective parses the names of headers, and the word tailored.
 func (h *Handler) headersSubdirective(args []string) error {
 	if err := needArgs("headers", args, "off, or one or more of "+strings.Join(robotstag.ChannelNames(), ", ")+" and tailored"); err != nil {
 		return err
@@ -186,7 +184,7 @@ func (h *Handler) headersSubdirective(args []string) error {
 	return checkHeaders(h.Headers)
 }
 
-// maxAge reads the argument of robots_txt_max_age.
+// maxAge parses the argument of robots_txt_max_age.
 func maxAge(args []string) (*caddy.Duration, error) {
 	word, err := oneArg("robots_txt_max_age", args, "a duration such as 10m, or 0")
 	if err != nil {
@@ -200,7 +198,7 @@ func maxAge(args []string) (*caddy.Duration, error) {
 	return &d, checkMaxAge(age)
 }
 
-// reloadInterval reads the argument of reload; off is negative.
+// reloadInterval parses the argument of reload. For off it returns a negative duration.
 func reloadInterval(args []string) (caddy.Duration, error) {
 	const want = "off, or how often to check the policy, such as 10s"
 	word, err := oneArg("reload", args, want)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotspolicy is a Caddy module that publishes one policy for crawlers in
-// robots.txt, response headers and the meta tags of pages, and enforces it.
+// Package robotspolicy is a Caddy module that publishes a policy for crawlers in robots.txt, response headers and
+// meta tags, and enforces it.
 package robotspolicy
 
 import (
@@ -38,94 +38,95 @@ func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// Handler publishes a policy for crawlers. It serves `/robots.txt` and adds the `Robots-Tag`, `X-Robots-Tag`
-// and `Content-Usage` headers to every response. It rewrites the robots meta tags of HTML pages, and blocks
-// crawlers that the policy blocks.
+// Handler publishes a policy for crawlers. It serves `/robots.txt` and adds the `Robots-Tag`, `X-Robots-Tag` and
+// `Content-Usage` headers to every response. It rewrites the robots meta tags of HTML pages, and blocks crawlers
+// that the policy blocks.
 //
-// The policy file says what is allowed; this configuration says how the server applies it. A policy with an error
-// does not load, and the configuration that was running stays.
+// The policy file says what crawlers may do. This configuration says how the server applies it. If the policy has
+// an error, the new configuration is not loaded, and the running one stays.
 type Handler struct {
-	// The policy, a YAML file. A relative path starts at Caddy's working directory. Global placeholders are replaced.
+	// The policy, a YAML file. A relative path starts at Caddy's working directory. Global placeholders are
+	// replaced.
 	//
-	// `https://…` is a file on a web server, which is requested once a minute. The last good version is saved in
-	// Caddy's storage and used while the server fails. `storage:KEY` is a file in Caddy's storage, where `caddy
-	// robots-policy publish` puts it for a fleet of servers.
+	// `https://…` is a file on a web server, which is fetched once a minute. Its last good version is saved in
+	// Caddy's storage, and used while the web server fails. `storage:KEY` is a key in Caddy's storage, to which
+	// `caddy robots-policy publish` writes the policy for a fleet of servers.
 	//
-	// With `{http.request.host}` in the name each host has a file of its own, loaded on the first request.
+	// If the name contains `{http.request.host}`, each host has its own file, which is loaded on the first request.
 	// `{http.request.host.labels.N}` stands for one label of the host, counted from the right.
 	Policy string `json:"policy,omitempty"`
 
-	// The policy of hosts that have no file of their own. Without it, requests for
-	// them pass as if this handler were absent.
+	// The policy of hosts without their own file. Without a default, requests for such hosts pass as if this
+	// handler did not exist.
 	Default string `json:"default,omitempty"`
 
-	// The strictest action against a crawler that the policy disallows: `off`, `log`
-	// or `block`. The policy decides up to that. Default: `block`.
+	// The strictest action against a crawler that the policy disallows: `off`, `log` or `block`. The policy may
+	// choose a milder action. Default: `block`.
 	Enforce string `json:"enforce,omitempty"`
 
-	// How a crawler is blocked: `respond` writes the response that the policy describes; `error` raises an error with
-	// its status, and the site's error routes decide what the crawler gets. Default: `respond`.
+	// How a crawler is blocked. `respond` writes the response that the policy describes. `error` raises an error
+	// with its status, and the site's error routes answer. Default: `respond`.
 	Refuse string `json:"block_with,omitempty"`
 
-	// What to do with requests for `/robots.txt`. `replace` answers from the policy. `merge` adds the upstream's
-	// robots.txt, fetched through the handlers that follow, where the policy is silent. `off` passes them on.
+	// How requests for `/robots.txt` are answered. `replace` answers with the policy's robots.txt. `merge` also
+	// adds the lines of the next handlers' robots.txt where the policy is silent. `off` passes the requests on.
 	// Default: `replace`.
 	RobotsTxt string `json:"robots_txt,omitempty"`
 
-	// How long clients and caches may use `/robots.txt`, at most `24h` (RFC 9309
-	// section 2.4). With `0` they revalidate it each time. Default: `1h`.
+	// How long clients and caches may use `/robots.txt`, at most `24h` (RFC 9309 section 2.4). With `0` they must
+	// revalidate it each time. Default: `1h`.
 	RobotsTxtMaxAge *caddy.Duration `json:"robots_txt_max_age,omitempty"`
 
 	// The headers to add: `robots-tag`, `x-robots-tag`, `content-usage` and `content-signal`, or only `off`. Default: all of them.
 	Headers []string `json:"headers,omitempty"`
 
-	// Gives each crawler only its own rules in headers and pages, and adds `Vary: User-Agent` to every response. Use
-	// it for policies that exempt a crawler from rules for everyone, which shared headers cannot express. Default:
-	// false.
+	// Whether each crawler gets only its own rules in headers and pages. Every response then has `Vary:
+	// User-Agent`. Use it if the policy exempts a crawler from rules for everyone, which headers for all crawlers
+	// cannot express. Default: false.
 	Tailored bool `json:"tailored,omitempty"`
 
-	// What to do with the robots meta tags of pages. `merge` keeps the stricter of the page's own and the
-	// policy's. `replace` removes the page's own. `off` leaves pages alone. Default: `merge`.
+	// How robots meta tags of pages are treated. `merge` keeps the stricter of the page's rules and the policy's.
+	// `replace` removes the page's rules. `off` does not change pages. Default: `merge`.
 	Meta string `json:"meta,omitempty"`
 
-	// How many bytes of a page are held back and searched for its head. Robots meta tags further down stay as
-	// they are, and the log says so once. At most 16 MiB. Default: 131072.
+	// The number of bytes of a page that are held while its head is searched. If the head is longer, meta tags
+	// after these bytes are not changed, and the log says so once. At most 16 MiB. Default: 131072.
 	MetaLimit int `json:"meta_limit,omitempty"`
 
-	// How often to check the policy for changes. A negative duration means only when Caddy loads a configuration
-	// (`caddy reload --force`). A policy with an error is rejected, and the last good one stays. Default: `2s` for
-	// files, `5s` for the storage, `1m` for the web.
+	// The time between checks of the policy for changes. A negative duration means that it is checked only when
+	// Caddy loads a configuration (`caddy reload --force`). If a new version has an error, it is rejected, and the
+	// last good version stays in force. Default: `2s` for files, `5s` for the storage, `1m` for the web.
 	Reload caddy.Duration `json:"reload,omitempty"`
 
-	// How clients prove that they are the crawler they claim to be. `lists` uses operators' address lists, fetched
-	// daily. `dns` uses forward-confirmed reverse DNS. `signatures` uses Web Bot Auth, with keys fetched from the
-	// operators. `embedded`, which must be alone, fetches nothing and uses the address lists that were current when
-	// this version was built. `off` must be alone, too. The client's address is the one that Caddy determines: set
-	// `trusted_proxies`. Default: `embedded`.
+	// The methods that verify crawlers. `lists` uses operators' address lists, fetched daily. `dns` uses
+	// forward-confirmed reverse DNS. `signatures` uses Web Bot Auth, with keys fetched from the operators.
+	// `embedded` fetches nothing, and uses the address lists of the day on which this version was built. `off`
+	// verifies no crawlers. `embedded` and `off` cannot be combined with other values. The client's address is the
+	// one that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
-	// Address ranges, in CIDR notation, from which lists and keys may be fetched
-	// although they are not public, for crawlers on an intranet. Default: none.
+	// Ranges of non-public addresses, in CIDR notation, from which lists and keys may be fetched. Use it for
+	// crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
-	// Decides for another server, which asks at the path `/decide` about the requests that it has received. `nginx`
-	// is for its auth_request, `forward` for Traefik's ForwardAuth and Caddy's forward_auth. `envoy` is for its
-	// ext_authz over HTTP with `/decide` as the path prefix. Only servers in `trusted_proxies` may ask, and request
-	// `/robots.txt` and the rights documents from here. Default: none; the requests come from clients.
+	// The protocol in which another server asks at the path `/decide` about requests that it has received. `nginx`
+	// is for nginx's auth_request, and `forward` for Traefik's ForwardAuth and Caddy's forward_auth. `envoy` is for
+	// Envoy's ext_authz over HTTP with the path prefix `/decide`. Only servers in `trusted_proxies` may ask. They
+	// also fetch `/robots.txt` and the rights documents here. Default: none; the requests come from clients.
 	Decide string `json:"decide,omitempty"`
 
-	// Audits of the site through its public address, as `caddy robots-policy audit` does them. The findings go to
-	// the log, to metrics and, as the event `robots_policy.audited`, to the events app. Default: none.
+	// Audits the site through its public address, like `caddy robots-policy audit`. The findings go to the log, to
+	// metrics and, as the event `robots_policy.audited`, to the events app. Default: none.
 	Audit *auditor.Config `json:"audit,omitempty"`
 
 	ctx      caddy.Context
-	place    string // in a Caddyfile, if it is known
+	place    string // place in a Caddyfile, if known
 	policies *source.Store
 	verifier *identity.Verifier
 	handler  *handler.Handler
 }
 
-// Values of the settings that are words.
+// The possible values of settings.
 var (
 	enforceValues   = []string{"off", "log", "block"}
 	refuseValues    = []string{"respond", "error"}
@@ -178,7 +179,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	return auditor.Start(ctx, h.Audit, h.RobotsTxt == "merge", h.siteOf)
 }
 
-// caddyLog returns the log of the configuration that runs now.
+// caddyLog returns the log of the running configuration.
 func caddyLog() *zap.Logger { return caddy.Log().Named("http.handlers.robots_policy") }
 
 func (h *Handler) options(logger *zap.Logger) handler.Options {
@@ -192,7 +193,7 @@ func (h *Handler) options(logger *zap.Logger) handler.Options {
 	}
 	o.NoHeaders = o.Headers == 0
 	if o.MaxAge == 0 {
-		o.MaxAge = -1 // in the configuration 0 is none, and not the default
+		o.MaxAge = -1 // 0 means none in the configuration, but the default in Options
 	}
 	return o
 }
@@ -204,7 +205,7 @@ var (
 	metaModes = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}
 )
 
-// provisioned finds the policies of a handler, which it has once it is provisioned.
+// provisioned returns the policies of a handler. It can be used before the handler is provisioned.
 type provisioned struct{ *Handler }
 
 func (p provisioned) Get(ctx context.Context, host string) (*source.Snapshot, error) {
@@ -220,7 +221,8 @@ func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
 	return s.Site
 }
 
-// lastOfUpstream returns what finds the robots.txt of a host's upstream, nil if it is not merged.
+// lastOfUpstream returns a function that finds the robots.txt of a host's upstream. It returns nil if the handler
+// does not merge it.
 func (h *Handler) lastOfUpstream() func(host string) (below *robotstxt.File, known bool) {
 	if h.RobotsTxt != "merge" {
 		return nil
@@ -236,7 +238,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	} else {
 		err = h.handler.Serve(w, r, next)
 	}
-	if raised, ok := err.(*handler.Error); ok { //nolint:errorlint // those of other handlers are not ours
+	if raised, ok := err.(*handler.Error); ok { //nolint:errorlint // other handlers' errors are never wrapped ones of this type
 		return caddyhttp.Error(raised.Status, raised.Err)
 	}
 	return err
@@ -246,7 +248,7 @@ func (h *Handler) Describe() routecheck.Description {
 	return routecheck.Description{Place: h.place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off"), Decides: h.Decide != ""}
 }
 
-// Cleanup releases the policy and verification. Requests that are still running keep theirs.
+// Cleanup releases the policy and the verifier. Requests in progress keep theirs.
 func (h *Handler) Cleanup() error {
 	routecheck.OnStop(h.ctx)
 	stopRunning(h.handler)
@@ -254,7 +256,8 @@ func (h *Handler) Cleanup() error {
 	return h.policies.Close()
 }
 
-// checkDecide returns an error for a setting of what only the server that sends the page can do.
+// checkDecide returns an error if robots_policy_decide has a setting that only works on the server that sends the
+// page.
 func (h *Handler) checkDecide() error {
 	if err := checkValue("decide", h.Decide, decideValues); err != nil {
 		return err
@@ -273,7 +276,8 @@ func (h *Handler) checkDecide() error {
 	return nil
 }
 
-// applyDefaults checks the settings and fills in the defaults, which are thus the same for JSON as for the Caddyfile.
+// applyDefaults checks the settings and fills in the defaults. It works for both the JSON configuration and the
+// Caddyfile.
 func (h *Handler) applyDefaults() error {
 	if h.Decide != "" {
 		if err := h.checkDecide(); err != nil {
@@ -324,7 +328,7 @@ func checkMaxAge(age time.Duration) error {
 	case age < 0:
 		return fmt.Errorf("invalid robots_txt_max_age %s: must be a duration such as 10m, or 0", age)
 	case age > robotsserve.MaxMaxAge:
-		return fmt.Errorf("invalid robots_txt_max_age %s: must be at most 24h, as crawlers use robots.txt no longer (RFC 9309 section 2.4)", age)
+		return fmt.Errorf("invalid robots_txt_max_age %s: must be at most 24h, because crawlers do not use robots.txt for longer (RFC 9309 section 2.4)", age)
 	case age > 0 && age < time.Second:
 		return fmt.Errorf("invalid robots_txt_max_age %s: must be 1s or more, or 0", age)
 	}
@@ -346,7 +350,7 @@ func checkHeaders(names []string) error {
 	return nil
 }
 
-// headerChannels returns the channels that the setting headers names.
+// headerChannels returns the header fields that the setting headers names.
 func headerChannels(names []string) robotstag.Channels {
 	if len(names) == 0 {
 		return robotstag.AllChannels

@@ -29,36 +29,36 @@ func init() {
 	caddy.RegisterModule(new(MatchCrawler))
 }
 
-// MatchCrawler matches requests by crawlers that the built-in catalog knows, by
-// their User-Agent and, if configured, their proven identity.
+// MatchCrawler matches requests by known crawlers. It uses the User-Agent and, if configured, the verified identity
+// of the client.
 //
-// It can be used with any directive, and does not depend on a policy file.
+// It can be used with any directive, and does not need a policy file.
 type MatchCrawler struct {
-	// The crawlers to match, each a product token, `category:NAME` (by main purpose), `operator:NAME`,
-	// `purpose:NAME` or `signed:HOST` for requests signed with the keys of a host. `any` is the whole
-	// catalog. `unlisted` matches clients that look automated and are not in it.
+	// The crawlers to match. Each entry is a product token, `category:NAME` (a main category), `operator:NAME`,
+	// `purpose:NAME`, or `signed:HOST` for requests signed with the keys of a host. `any` matches all crawlers of
+	// the catalog. `unlisted` matches clients that look automated, but are not in the catalog.
 	Crawlers []string `json:"crawlers,omitempty"`
 
-	// The required identity of the client, besides its User-Agent. `any` requires nothing more. `verified`
-	// requires proof that it is that crawler. `not-impostor` matches without proof that it is not, and
-	// `impostor` with such proof. Default: `any`.
+	// The required identity of the client, in addition to its User-Agent. `any` requires nothing. `verified`
+	// requires proof that the client is the crawler. `impostor` requires proof that it is not. `not-impostor`
+	// matches unless there is such a proof. Default: `any`.
 	Identity string `json:"identity,omitempty"`
 
-	// How clients prove their identity, like the handler's `verify`. Default: `embedded`.
+	// The methods that verify crawlers, with the values of the handler's `verify`. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
-	// Like the handler's `verify_from`. Default: none.
+	// Ranges of addresses with the meaning of the handler's `verify_from`. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
 	catalog    *crawlers.Catalog
 	recognizer *crawlers.Recognizer
 	wanted     []bool // by index in the catalog
-	unknown    bool   // automated clients that are not in it are wanted
+	unknown    bool   // matches automated clients that are not in the catalog
 	identities *crawlers.Identities
-	verifier   *identity.Verifier // nil if only the name is asked for
+	verifier   *identity.Verifier // nil if only the User-Agent matters
 }
 
-// unknownClients stands for automated clients that the catalog does not know.
+// unknownClients is the word for automated clients that are not in the catalog.
 const unknownClients = activity.CategoryUnlisted
 
 // anyIdentity is the identity that every client has.
@@ -75,7 +75,7 @@ func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 
 // Provision resolves the crawlers to rows of the catalog.
 func (m *MatchCrawler) Provision(ctx caddy.Context) error {
-	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalog of crawlers
+	if _, err := ctx.App("robots_policy"); err != nil { // the app installs the catalog of crawlers
 		return err
 	}
 	if m.Identity == "" {
@@ -85,7 +85,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if len(m.Crawlers) == 0 {
-		return errors.New(`no crawlers are given: must be some, such as "category:ai-training", or "any"`)
+		return errors.New(`no crawler is named; name some, such as "category:ai-training", or write "any"`)
 	}
 	methods, err := identity.ParseMethods(m.Verify, m.VerifyFrom)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("identity %s never matches with verify off", m.Identity)
 	}
 	if m.unknown = slices.Contains(m.Crawlers, unknownClients); m.unknown && (m.Identity == "verified" || m.Identity == "impostor") {
-		return fmt.Errorf("identity %s never matches %s: nothing can be proved of clients that are not in the catalog", m.Identity, unknownClients)
+		return fmt.Errorf("identity %s never matches %s, because clients that are not in the catalog cannot be verified", m.Identity, unknownClients)
 	}
 	if strings.HasSuffix(m.Identity, "impostor") && !methods.DetectsImpostors() {
 		ctx.Logger().Warn("a matcher requires identity " + m.Identity + ", but " + identity.NoImpostors)
@@ -118,7 +118,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// withOwnTokens returns the catalog with the tokens that only the matcher names.
+// withOwnTokens returns the catalog extended by tokens that only the matcher names.
 func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalog, error) {
 	c, err := crawlers.Default()
 	if err != nil {
@@ -148,8 +148,8 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalog, err
 	return c.Merge(rows...)
 }
 
-// likelyMeant returns what a word that looks like an unknown token was probably meant to be, or "". A misspelled
-// identity would silently not be required, and a kind without "category:" would match nothing.
+// likelyMeant returns the word that an unknown token was probably meant to be, or "". Otherwise a misspelled
+// identity would not be required, and a category without "category:" would match nothing, without any message.
 func likelyMeant(word string) string {
 	if kind := strings.ToLower(word); crawlers.Category(kind).Valid() {
 		return "category:" + kind
@@ -165,7 +165,7 @@ func tokensIn(c *crawlers.Catalog) []string {
 	return tokens
 }
 
-// markWanted marks the crawlers to match. Each entry must match at least one.
+// markWanted marks the crawlers to match. It returns an error for an entry that matches no crawler.
 func (m *MatchCrawler) markWanted() error {
 	m.wanted = make([]bool, m.catalog.Len())
 	for _, text := range m.Crawlers {
@@ -177,7 +177,7 @@ func (m *MatchCrawler) markWanted() error {
 			}
 		}
 		if !found {
-			return fmt.Errorf("invalid crawler %q: must be a product token, or a category, operator or purpose of crawlers that send requests", text)
+			return fmt.Errorf("invalid crawler %q: must be a product token, category, operator or purpose of crawlers that send requests", text)
 		}
 	}
 	return nil
@@ -190,17 +190,17 @@ func includes(a policy.Audience, c *crawlers.Crawler) bool {
 	return a.Kind == policy.ForEveryone || a.Includes(policy.Crawler{Category: string(c.Category), AI: c.IsAI(), Operator: c.Operator, Purposes: c.Purposes})
 }
 
-// Cleanup releases verification.
+// Cleanup releases the verifier.
 func (m *MatchCrawler) Cleanup() error {
 	m.verifier.Close()
 	return nil
 }
 
-// MatchWithError reports whether a request is by one of the clients. One that names
-// several crawlers is by each of them.
+// MatchWithError reports whether a client to match sent the request. If the User-Agent names several crawlers, the
+// request counts as sent by each of them.
 func (m *MatchCrawler) MatchWithError(r *http.Request) (bool, error) { return m.Match(r), nil }
 
-// Match reports whether a request is by one of the clients.
+// Match reports whether a client to match sent the request.
 func (m *MatchCrawler) Match(r *http.Request) bool {
 	var buf [4]int
 	var clientBuf [4]identity.Client[int]
@@ -222,14 +222,14 @@ func (m *MatchCrawler) Match(r *http.Request) bool {
 	return automated
 }
 
-// knownTo are the crawlers that a matcher knows, by their numbers in its catalog.
+// knownTo identifies the crawlers that a matcher knows by their numbers in its catalog.
 type knownTo struct{ *MatchCrawler }
 
 func (m knownTo) Identities() *crawlers.Identities { return m.identities }
 
 func (m knownTo) CrawlerOf(c *crawlers.Crawler) (int, bool) { return m.catalog.Index(c.Token) }
 
-// Verification is empty where nothing depends on it.
+// Verification returns no facts if the matcher does not need the identity.
 func (m knownTo) Verification(crawler int) crawlers.Verification {
 	if m.Identity == anyIdentity || !m.wanted[crawler] {
 		return crawlers.Verification{}
@@ -237,7 +237,7 @@ func (m knownTo) Verification(crawler int) crawlers.Verification {
 	return m.catalog.At(crawler).Verification
 }
 
-// accepts reports whether an identity is one that the matcher asks for.
+// accepts reports whether the matcher matches an identity.
 func (m *MatchCrawler) accepts(who policy.Identity) bool {
 	switch m.Identity {
 	case "verified":
@@ -250,7 +250,7 @@ func (m *MatchCrawler) accepts(who policy.Identity) bool {
 	return true
 }
 
-// CELLibrary makes the matcher a function of expressions:
+// CELLibrary makes the matcher available as a function in expressions:
 //
 //	expression crawler('category:ai-training', 'verified')
 func (*MatchCrawler) CELLibrary(ctx caddy.Context) (cel.Library, error) {
@@ -268,7 +268,7 @@ func (*MatchCrawler) CELLibrary(ctx caddy.Context) (cel.Library, error) {
 		})
 }
 
-// parseArgs takes the arguments of one line: crawlers, and at most one identity.
+// parseArgs parses the arguments of one line: crawlers, and at most one identity.
 func (m *MatchCrawler) parseArgs(words []string) error {
 	for _, w := range words {
 		if w == anyIdentity || !slices.Contains(identityValues, w) { // as an argument, "any" is any crawler

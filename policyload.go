@@ -18,12 +18,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// policyLines are the places in Caddyfiles that name policies, from when this process
-// adapts a Caddyfile until it provisions the handler: the JSON in between has no lines.
+// policyLines holds the places in Caddyfiles that name policies. They are kept from the time when this process
+// adapts a Caddyfile until it provisions the handler, because the JSON in between has no lines.
 var policyLines lines
 
-// lines are places by policy. Those of a Caddyfile that was adapted and not loaded are
-// forgotten, as they would be wrong for the next configuration.
+// lines holds places by policy. Places of a Caddyfile that was adapted but not loaded are dropped, because they
+// would be wrong for the next configuration.
 type lines struct {
 	mu      sync.Mutex
 	places  map[string][]string
@@ -42,8 +42,8 @@ func (l *lines) set(policy, place string) {
 	l.places[policy], l.touched = append(l.places[policy], place), time.Now()
 }
 
-// take returns a policy's places as text, or "", as often as there are places: each
-// handler takes them once, and which of them is its own it does not know.
+// take returns the places of a policy as text, or "". It does so once for each place: each handler takes the text
+// once, and does not know which of the places is its own.
 func (l *lines) take(policy string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,20 +61,22 @@ func (l *lines) take(policy string) string {
 	return english.Some(slices.Compact(slices.Clone(places)), 3)
 }
 
-// warnOnLoad returns a function that warns, once, of a policy without the effect that its author expects. The
-// policy blocks impostors on a handler that does not detect any, or its rules demand an identity that cannot be
-// proven. The proof may be only address lists that will expire, or signatures that are not checked. Or the policy
-// enforces nothing although the configuration requests enforcement.
+// warnOnLoad returns a function that warns once if a policy does not have the effect that its author probably
+// expects. These cases are:
+//   - The policy blocks impostors, but the handler does not detect any.
+//   - A rule demands an identity that cannot be proven, or only by address lists that will expire.
+//   - A rule is for a signer, but signatures are not checked.
+//   - The configuration requests enforcement, but the policy enforces nothing.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
 	var ineffective, unproven, unsigned logsample.Once
 	requested, _ := policy.ParseMode(enforce)
 	return func(s *source.Snapshot) {
 		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
-			logger.Warn("enforce has no effect, as no rule of the policy is enforced: it is a limit, and the policy decides; write enforcement: "+enforce+" in the policy file",
+			logger.Warn("enforce has no effect, because it only limits what the policy enforces, and no rule is enforced; write enforcement: "+enforce+" in the policy file",
 				zap.String("policy", s.Site.File.Name), zap.String("enforce", enforce))
 		}
 		if name := signerIn(s.Site.Policy.Spec().Rules); name != "" && !verifier.ChecksSignatures() && unsigned.First("") {
-			logger.Warn("a rule is for "+name+", and signatures are not checked, so it never applies; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
+			logger.Warn("a rule for "+name+" never applies, because signatures are not checked; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
 		}
 		for _, l := range verifier.Methods().Lacks(s.Site.File.Name, s.Site.Policy.Spec(), s.Site.File.Catalog) {
 			if unproven.First(l.Why) {
@@ -84,7 +86,7 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 	}
 }
 
-// signerIn is the first signer that rules name, or "" if there is none.
+// signerIn returns the first signer that rules name, or "".
 func signerIn(rules []policy.Rule) string {
 	for i := range rules {
 		for _, a := range rules[i].For {

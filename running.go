@@ -17,18 +17,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// running has the handlers of the configurations that are loaded. Caddy gives the admin API no other way to them.
+// running holds the handlers of loaded configurations, because Caddy does not connect the admin API to them.
 var running sync.Map
 
-// stopRunning ends the limit on a handler, if it was running.
+// stopRunning removes the limit on a handler's enforcement, if the handler was running.
 func stopRunning(h *handler.Handler) {
 	if _, ok := running.LoadAndDelete(h); ok {
 		h.SetOverride(policy.ModeUnset)
 	}
 }
 
-// override limits what all handlers enforce, until a new configuration is loaded; ModeUnset lifts the limit. It
-// returns how many handlers there are.
+// override limits what all handlers enforce until a new configuration is loaded. ModeUnset removes the limit. n is
+// the number of handlers.
 func override(m policy.Mode) (n int) {
 	for h := range running.Range {
 		h.(*handler.Handler).SetOverride(m)
@@ -37,11 +37,11 @@ func override(m policy.Mode) (n int) {
 	return n
 }
 
-// Caddy makes new handlers and matchers with each configuration, and they have no way to
-// each other. So what outlives a reload, and what they share, is of the process.
+// metrics belongs to the process, because Caddy creates new handlers and matchers with each configuration and does
+// not connect them.
 var metrics = handler.NewMetrics()
 
-// collectors are the metrics of handlers, and of packages that register none themselves.
+// collectors returns the metrics of handlers, and of packages that do not register metrics themselves.
 func collectors() []prometheus.Collector {
 	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, optional.Metric, catalogstore.Collector, fleet.Metric, metrics)
 }

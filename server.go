@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 )
 
-// server is Caddy's HTTP server, as handlers see it.
+// server implements handler.Server for Caddy's HTTP server.
 type server struct{}
 
 func (server) Original(r *http.Request) (target string, u *url.URL) {
@@ -33,7 +33,7 @@ func (server) Vars(r *http.Request) map[string]any {
 	return vars
 }
 
-// ClientIP implements handler.Server. Caddy goes by trusted_proxies.
+// ClientIP implements handler.Server. It returns the address that Caddy determines from trusted_proxies.
 func (s server) ClientIP(r *http.Request) string {
 	address, _ := s.Vars(r)[caddyhttp.ClientIPVarKey].(string)
 	return address
@@ -48,8 +48,9 @@ func (server) InErrorRoute(r *http.Request) bool {
 	return r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 }
 
-// IsInclude implements handler.Server. Caddy's templates request a part of a page (httpInclude) with the headers of
-// the crawler that requested the page. A client can send the header too, but never a request without a target.
+// IsInclude implements handler.Server. Caddy's directive templates requests a part of a page (httpInclude) with the
+// header of the crawler that requested the page. A client can send the same header, but not a request without a
+// target.
 func (server) IsInclude(r *http.Request) bool {
 	if r.Header["Caddy-Templates-Include"] == nil {
 		return false
@@ -80,8 +81,8 @@ func (server) ErrorStatus(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Publisher implements handler.Server: it sets the placeholders {http.robots_policy.*}
-// and the access log field robots_policy.
+// Publisher implements handler.Server. The function sets the placeholders {http.robots_policy.*} and the access
+// log's field robots_policy.
 func (server) Publisher(d *handler.Decision) func(*http.Request) {
 	if d == nil {
 		return func(r *http.Request) {
@@ -98,7 +99,7 @@ func (server) Publisher(d *handler.Decision) func(*http.Request) {
 			repl.Map(replace)
 		}
 		if server, _ := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); server != nil && server.Logs == nil {
-			return // no access log
+			return // there is no access log
 		}
 		if extra, ok := ctx.Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
 			extra.Set(field)
@@ -121,7 +122,7 @@ var placeholders = []struct {
 	{"rule", (*handler.Decision).Rule},
 }
 
-// placeholder returns the value of a placeholder for a decision, which is empty for nil.
+// placeholder returns the value of a placeholder for a decision. The value is empty if d is nil.
 func placeholder(d *handler.Decision, key string) (value any, ok bool) {
 	name, ok := strings.CutPrefix(key, placeholderPrefix)
 	for _, p := range placeholders {
@@ -134,10 +135,11 @@ func placeholder(d *handler.Decision, key string) (value any, ok bool) {
 	return nil, false
 }
 
-// emptyPlaceholders is for requests by anyone but a known crawler: one function for all of them, which costs nothing.
+// emptyPlaceholders sets the placeholders for requests that are not from known crawlers. It is one function for all
+// of them, so that it costs nothing.
 func emptyPlaceholders(key string) (any, bool) { return placeholder(nil, key) }
 
-// fields returns the fields of a decision in an access log line.
+// fields writes a decision to an access log line.
 type fields struct{ *handler.Decision }
 
 func (f fields) MarshalLogObject(e zapcore.ObjectEncoder) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxAgentPages bounds the pages requested in each further name.
+// maxAgentPages limits the pages requested in the name of each further client.
 const maxAgentPages = 3
 
 func (a *auditor) checkAgents(ctx context.Context) {
@@ -30,7 +30,7 @@ func (a *auditor) checkAgents(ctx context.Context) {
 	a.checkCachedRefusal(ctx)
 }
 
-// checkRobotsAs compares robots.txt as another client gets it.
+// checkRobotsAs compares robots.txt with the one that another client gets.
 func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	if !a.robots.ok() {
 		return
@@ -38,7 +38,7 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	at := a.robotsURL()
 	switch r := a.fetch.get(ctx, at, as); {
 	case r.refused():
-		a.add(a.refusal(at.String(), as, "robots.txt is blocked for "+as.Name+" ("+r.outcome()+"), which then treats the whole site as allowed", "let everyone read /robots.txt"))
+		a.add(a.refusal(at.String(), as, "robots.txt is blocked for "+as.Name+" ("+r.outcome()+"), which then treats the whole site as allowed for it", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
 		a.add(finding("robots-varies", at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
 	}
@@ -56,12 +56,12 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 			return
 		}
 	} else if refused && !a.rules.decide(readerOf(r.agent.crawler), target(p.url)).Allowed {
-		return // robots.txt says so, and the server enforces it
+		return // the server enforces what robots.txt says
 	}
 	switch {
 	case refused:
 		if other := a.letIn(p); other != "" {
-			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is blocked ("+r.outcome()+") where "+other+" is not, and "+allowedBy+" it", "look for a rule against this crawler in the CDN or firewall"))
+			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is blocked ("+r.outcome()+") where "+other+" is not, and "+allowedBy+" it", "look for a rule against this crawler in the settings of the CDN or firewall"))
 		}
 	case r.ok():
 		s := a.read(r)
@@ -73,11 +73,11 @@ func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 		}
 		a.checkPolicy(ctx, p, r, r.agent)
 	case p.got[OwnToken].ok():
-		a.add(finding("page-error", p.url.String(), r.agent.crawlerName(), r.agent.Name+" does not get the page ("+r.outcome()+"), and the audit does", "see in the server's or CDN's log why"))
+		a.add(finding("page-error", p.url.String(), r.agent.crawlerName(), r.agent.Name+" does not get the page ("+r.outcome()+"), but the audit does", "look in the log of the server or CDN for the reason"))
 	}
 }
 
-// letIn names a client that got a page, or is empty.
+// letIn returns the name of a client that got a page, or "".
 func (a *auditor) letIn(p *page) string {
 	for _, as := range []agent{browserAgent, a.own} {
 		if p.got[as.Name].ok() {
@@ -87,28 +87,29 @@ func (a *auditor) letIn(p *page) string {
 	return ""
 }
 
-// refusal reports that a client which claims to be a crawler was blocked. The server may know that
-// the claim is false: it is a fault only for crawlers that cannot be verified.
+// refusal reports that a client with the name of a crawler was blocked. If the crawler can be verified, that may be
+// right, because the server may know that this client is not the crawler.
 func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	f := finding("blocked", at, as.crawlerName(), message, fix)
 	if as.crawler == nil || !as.crawler.Verification.IsEmpty() {
 		f = f.as(Warning)
-		f.Message += ". Inconclusive: the server may verify, and this request only used the name"
-		f.Fix = "see in the server's or CDN's log whether the real crawler gets the page"
+		f.Message += ". This is inconclusive: the server may verify crawlers, and the audit only used the crawler's name"
+		f.Fix = "look in the log of the server or CDN whether the real crawler gets the page"
 	}
 	return f
 }
 
-// reportNotRefused reports a page that a crawler got although the policy blocks it, and whether a cache served it.
+// reportNotRefused reports a page that a crawler got although the policy blocks it. It finds out whether a cache
+// served the page.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
 		a.add(finding("cached-for-another", p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself blocks", cacheFix+" (docs/how-to/behind-a-cdn.md)"))
 		return
 	}
-	a.add(finding("not-blocked", p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", and the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
+	a.add(finding("not-blocked", p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", but the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
 }
 
-// checkVary reports pages that differ between crawlers without telling caches so.
+// checkVary reports pages that differ between crawlers, but lack the header that tells caches about it.
 func (a *auditor) checkVary() {
 	for _, p := range a.pages {
 		own := p.got[OwnToken]
@@ -118,7 +119,7 @@ func (a *auditor) checkVary() {
 		for _, as := range a.agents {
 			r := p.got[as.Name]
 			if r.ok() && r.storable() && !r.varies() && saysOther(a.read(own), a.read(r)) {
-				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta tags differ for "+as.Name+", and no Vary: User-Agent tells caches so: one crawler gets what is meant for another", "send Vary: User-Agent, or the same to everyone"))
+				a.add(finding("vary-missing", p.url.String(), as.crawlerName(), "the headers or meta tags differ for "+as.Name+", but the response has no Vary: User-Agent. So caches may serve one crawler the version for another", "send Vary: User-Agent, or send the same to everyone"))
 				break
 			}
 		}
@@ -131,7 +132,7 @@ func saysOther(a, b said) bool {
 
 func sameRules(a, b pageRules) bool { return maps.EqualFunc(a, b, maps.Equal[rules, rules]) }
 
-// checkCachedRefusal finds out whether a cache serves the block of a crawler to others.
+// checkCachedRefusal finds out whether a cache stores the block of one crawler and serves it to others.
 func (a *auditor) checkCachedRefusal(ctx context.Context) {
 	for _, as := range a.agents {
 		for _, p := range a.pages {

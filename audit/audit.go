@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit looks at a website from outside, as crawlers do. It fetches robots.txt and a
-// few pages through the public address, and shows what each channel tells a crawler. It reports
-// contradictions between the channels, and between them and a policy.
+// Package audit examines a website from outside, in the way in which crawlers see it. It fetches robots.txt and a
+// few pages from the public address, and shows what each channel tells a crawler. It reports contradictions between
+// the channels, and between them and a policy.
 //
-// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect. It sends one
-// request a second and identifies itself. It connects to private addresses only if the URL itself names one.
+// An audit is polite. It obeys robots.txt under its own product token, on each host and at each redirect. It sends
+// one request a second and identifies itself. It connects to private addresses only if the URL itself names one.
 package audit
 
 import (
@@ -24,20 +24,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Options change an audit.
+// Options configures an audit.
 type Options struct {
-	// Policy is the policy that the site should have. Nil compares only the channels with each other.
+	// Policy is the policy that the site should have. If it is nil, the audit only compares the channels with each
+	// other.
 	Policy *site.Site
-	Merged bool     // says that robots.txt may have more rules than the policy: the upstream's
-	As     []string // product tokens of crawlers to request pages as, besides the audit's own name
-	Pages  int      // bounds the pages to look at; 0 means DefaultPages
-	// Transport sends the requests; nil means one that rejects private addresses unless the URL names one.
+	Merged bool     // robots.txt may also have the rules of an upstream
+	As     []string // product tokens of crawlers in whose names pages are also requested
+	Pages  int      // maximum number of pages to examine; 0 means DefaultPages
+	// Transport sends the requests. If it is nil, private addresses are rejected, unless the URL names one.
 	Transport http.RoundTripper
 	Wait      func(context.Context, time.Duration) error // waits between two requests; nil sleeps
 	Now       func() time.Time                           // the time; nil means time.Now
 }
 
-// DefaultPages is the number of pages that an audit looks at: the given one and some of the sitemap.
+// DefaultPages is the default number of pages to examine: the given page and some pages of the sitemap.
 const DefaultPages = 5
 
 // Report is the result of an audit.
@@ -51,7 +52,7 @@ type Report struct {
 	Findings  []Finding  `json:"problems"`
 }
 
-// Errors counts the errors.
+// Errors returns the number of errors.
 func (r *Report) Errors() int { return r.count(Error) }
 
 func (r *Report) count(s Severity) (n int) {
@@ -63,38 +64,38 @@ func (r *Report) count(s Severity) (n int) {
 	return n
 }
 
-// RobotsInfo says how robots.txt was served.
+// RobotsInfo describes how robots.txt was served.
 type RobotsInfo struct {
-	Status      int      `json:"status"` // 0: no response
+	Status      int      `json:"status"` // 0 if there was no response
 	ContentType string   `json:"content_type,omitempty"`
 	Bytes       int      `json:"bytes"`
 	Redirects   []string `json:"redirects,omitempty"`
-	Cached      string   `json:"cached,omitempty"` // evidence that a cache answered
+	Cached      string   `json:"cached,omitempty"` // evidence that a cache answered, or ""
 	Error       string   `json:"error,omitempty"`
 }
 
-// PageInfo holds what one page tells crawlers.
+// PageInfo describes what one page tells crawlers.
 type PageInfo struct {
 	URL      string    `json:"url"`
 	Readings []Reading `json:"readings"`
 }
 
-// Reading holds what one crawler reads in the channels of a page.
+// Reading describes what one crawler reads in the channels of a page.
 type Reading struct {
 	Crawler   string `json:"crawler"`    // product token, or "any other crawler"
 	RobotsTxt string `json:"robots_txt"` // "may crawl" or "may not crawl", with the line
 	Headers   string `json:"headers"`    // robots control rules of the header fields
 	Page      string `json:"page"`       // robots control rules of the meta tags
-	Usage     string `json:"usage"`      // what its headers say about AI and search, as Content-Usage spells it
-	Status    string `json:"status"`     // the response to a request in this name, if one was sent
+	Usage     string `json:"usage"`      // preferences about AI and search, in the syntax of Content-Usage
+	Status    string `json:"status"`     // the status of the response to a request in the crawler's name, if any
 	fetched   bool   // Headers, Page and Usage are known
 }
 
-// otherCrawler stands for a crawler that no group and no field names.
+// otherCrawler stands for all crawlers that no group and no header field names.
 const otherCrawler = "any other crawler"
 
-// Run audits the site at a web address. There is no report for an unknown crawler in o.As, a host to which nothing
-// connects, and a context that ended.
+// Run audits the site at an address. It returns an error if o.As has an unknown crawler, if no connection to the
+// host is possible, or if ctx ends.
 func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	a, err := newAuditor(address, o)
 	if err != nil {
@@ -104,7 +105,7 @@ func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	if err != nil || moved == nil {
 		return report, err
 	}
-	// The page is on another host, as where example.com redirects to www.example.com.
+	// The page is on another host, for example because example.com redirects to www.example.com.
 	next, err := newAuditor(moved, o)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	next.fetch.requests, next.fetch.interval, next.settled = a.fetch.requests, a.fetch.interval, true
 	if report, _, err = next.run(ctx); report != nil {
 		report.Findings = append(report.Findings, finding("other-host", address.String(), "",
-			fmt.Sprintf("the page redirects to %s, so that site was looked at", moved), ""))
+			fmt.Sprintf("the page redirects to %s, so the audit examined that site", moved), ""))
 	}
 	return report, err
 }
@@ -122,16 +123,16 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent           // in addition to own: the browser and the agents of Options.As
-	known    *crawlers.Catalog // the policy's, or the built-in one
+	agents   []agent           // clients besides own: a browser and those of Options.As
+	known    *crawlers.Catalog // the catalog of the policy, or the built-in one
 	fetch    *fetcher
 	report   *Report
-	robots   *response // as the audit itself gets it
+	robots   *response // the response to the audit's own request
 	rules    *robotsTxt
-	others   map[string]*robotsTxt // of other hosts, by the address of robots.txt
+	others   map[string]*robotsTxt // robots.txt of other hosts, by its address
 	pages    []*page
 	refetchs int
-	settled  bool // the audit does not move to another host any more
+	settled  bool // the audit no longer moves to another host
 }
 
 type page struct {
@@ -154,7 +155,7 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	a := &auditor{base: &base, o: o, now: o.Now(), own: agent{Name: OwnToken, userAgent: ownUserAgent}, others: map[string]*robotsTxt{}}
 	a.fetch = newFetcher(&base, o)
 	a.report = &Report{URL: base.String(), Time: a.now, Findings: []Finding{}, Pages: []PageInfo{}}
-	a.known, _ = crawlers.Default() // what is built in is valid
+	a.known, _ = crawlers.Default() // the built-in catalog is valid
 	if o.Policy != nil {
 		a.report.Policy, a.known = o.Policy.File.Name, o.Policy.File.Catalog
 	}
@@ -174,8 +175,8 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	return a, nil
 }
 
-// run carries out the audit. moved is another address to audit instead. Once ctx has ended, all
-// requests fail at once, so the checks need not look at it.
+// run carries out the audit. If moved is not nil, that address must be audited instead. If ctx ends, all further
+// requests fail at once, so the checks need not examine it.
 func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err error) {
 	defer func() { a.report.Requests = a.fetch.requests }()
 	if err := a.robotsTxt(ctx); err != nil {
@@ -192,15 +193,15 @@ func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err 
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err // requests failed for this reason only
+		return nil, nil, err // requests failed only because ctx ended
 	}
 	if a.rules != nil && a.rules.work < 0 {
-		return nil, nil, fmt.Errorf("the site cannot be judged: %s has too many rules with wildcards to try them all", a.robotsURL())
+		return nil, nil, fmt.Errorf("the site cannot be judged, because %s has too many rules with wildcards", a.robotsURL())
 	}
 	return a.report, moved, nil
 }
 
-// moved is the target of the first page's redirect, if that is another host.
+// moved returns the address to which the first page redirects if it is on another host. Otherwise it returns nil.
 func (a *auditor) moved() *url.URL {
 	if len(a.pages) == 0 {
 		return nil
@@ -211,12 +212,12 @@ func (a *auditor) moved() *url.URL {
 	return nil
 }
 
-// mayFetch reports whether robots.txt lets the audit itself fetch an address.
+// mayFetch reports whether robots.txt allows the audit itself to fetch an address.
 func (a *auditor) mayFetch(u *url.URL) bool {
 	return a.rules.decide(reader{names: []string{OwnToken}}, target(u)).Allowed
 }
 
-// probe returns an address with a query that no cache has seen.
+// probe adds a query to an address, so that no cache has a response for it.
 func (a *auditor) probe(u *url.URL) *url.URL {
 	a.refetchs++
 	p := *u
@@ -228,10 +229,11 @@ func (a *auditor) probe(u *url.URL) *url.URL {
 	return &p
 }
 
-// maxRefetches bounds the requests for pages past caches.
+// maxRefetches limits the requests that bypass caches.
 const maxRefetches = 8
 
-// refetch requests a page past caches. It returns nil if robots.txt prohibits that, or after maxRefetches.
+// refetch requests a page so that caches do not answer. It returns nil if robots.txt disallows that, or after
+// maxRefetches requests.
 func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 	probe := a.probe(p.url)
 	if a.refetchs > maxRefetches || !a.mayFetch(probe) {
@@ -240,20 +242,20 @@ func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 	return a.get(ctx, probe, as)
 }
 
-// target is the request target that patterns of robots.txt are matched with.
+// target returns the part of an address that patterns in robots.txt match.
 func target(u *url.URL) string { return u.RequestURI() }
 
-// getPages chooses the pages and requests them in the audit's own name.
+// getPages chooses the pages, and requests them in the audit's own name.
 func (a *auditor) getPages(ctx context.Context) {
 	listed := a.sitemapPages(ctx)
 	chosen := append([]*page{{url: a.base}}, choosePages(listed, a.base, a.o.Pages-1)...)
 	for _, p := range chosen {
 		if !a.mayFetch(p.url) {
 			if p.inSitemap {
-				continue // reported by sitemapPages
+				continue // already reported by sitemapPages
 			}
-			a.add(finding("not-audited", p.url.String(), "", "robots.txt does not let the audit read this page, so its headers and elements are unknown",
-				"to have it audited, add to robots.txt: User-agent: "+OwnToken+" and Allow: /"))
+			a.add(finding("not-audited", p.url.String(), "", "robots.txt does not allow the audit to read this page, so its headers and meta tags are unknown",
+				"to let the audit read it, add to robots.txt: User-agent: "+OwnToken+" and Allow: /"))
 			continue
 		}
 		p.got = map[string]*response{OwnToken: a.get(ctx, p.url, a.own)}
@@ -270,7 +272,7 @@ func (a *auditor) query(crawler policy.CrawlerID, u *url.URL) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: policy.Crawl, Now: a.now}
 }
 
-// documents address AI crawlers and agents in addition to robots.txt. This program publishes none of them.
+// documents are files besides robots.txt that address AI crawlers and agents. This program does not publish them.
 var documents = []struct {
 	path  string
 	types []string
@@ -292,8 +294,8 @@ func (a *auditor) listDocuments(ctx context.Context) {
 			continue
 		}
 		if media, _, err := mime.ParseMediaType(r.header.Get("Content-Type")); err == nil && slices.Contains(d.types, media) {
-			a.add(finding("other-document", u.String(), "", fmt.Sprintf("the site has %s, which no policy states and this program does not publish", d.path),
-				"see that it says what the policy says"))
+			a.add(finding("other-document", u.String(), "", fmt.Sprintf("the site has %s, which this program does not publish", d.path),
+				"check that it agrees with the policy"))
 		}
 	}
 }

@@ -29,27 +29,28 @@ const (
 	ownUserAgent = OwnToken + "/1.0 (+" + aboutURL + ")"
 )
 
-// agent is a name in which requests are sent.
+// agent is a client in whose name requests are sent.
 type agent struct {
 	Name      string // product token, or "browser"
 	userAgent string
-	crawler   *crawlers.Crawler // nil: not one of the catalog
+	crawler   *crawlers.Crawler // nil if the client is not in the catalog
 }
 
-// browserAgent looks like a browser and still says what it is.
+// browserAgent looks like a browser, but also names the audit.
 var browserAgent = agent{Name: "a browser", userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 " + OwnToken + "/1.0"}
 
-// claimedAgent names a crawler and also the audit itself, for readers of the server's log.
+// claimedAgent returns an agent with the name of a crawler. It also names the audit, for people who read the
+// server's log.
 func claimedAgent(c *crawlers.Crawler) agent {
 	return agent{Name: c.Token, crawler: c, userAgent: "Mozilla/5.0 (compatible; " + c.Patterns()[0] + "/1.0; " + OwnToken + "; +" + aboutURL + ")"}
 }
 
 const (
 	requestInterval = time.Second
-	maxInterval     = 30 * time.Second // of a Crawl-delay
+	maxInterval     = 30 * time.Second // maximum Crawl-delay
 	requestTimeout  = 20 * time.Second
 	maxRedirects    = 5       // RFC 9309 section 2.3.1.2
-	maxBody         = 1 << 20 // of a page or sitemap; above the 500 KiB of RFC 9309 section 2.5
+	maxBody         = 1 << 20 // maximum size of a page or sitemap; more than the 500 KiB of RFC 9309 section 2.5
 )
 
 // fetcher sends one request at a time.
@@ -80,7 +81,7 @@ func newFetcher(base *url.URL, o Options) *fetcher {
 	return f
 }
 
-// namedAddresses are the private addresses that a URL itself names.
+// namedAddresses returns the private address in a URL, if its host is one.
 func namedAddresses(u *url.URL) []netip.Prefix {
 	if u.Hostname() == "localhost" {
 		return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
@@ -92,7 +93,7 @@ func namedAddresses(u *url.URL) []netip.Prefix {
 	return nil
 }
 
-// Sleep waits, or returns the error of a context that ends before.
+// Sleep waits for a duration. If ctx ends earlier, it returns the error of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -104,12 +105,12 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// response is the answer to a request, after redirects.
+// response is the response to a request after redirects.
 type response struct {
 	agent     agent
 	requested *url.URL
 	final     *url.URL
-	redirects []string // addresses in between and the final one
+	redirects []string // addresses to which the request was redirected
 	status    int
 	header    http.Header
 	body      []byte
@@ -117,12 +118,12 @@ type response struct {
 	err       error
 }
 
-// get sends a request, and follows redirects wherever they lead: for robots.txt alone, see auditor.get.
+// get sends a request, and follows redirects to any address. It is only used for robots.txt; see auditor.get.
 func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
 	return f.follow(ctx, u, as, func(*url.URL) error { return nil })
 }
 
-// follow sends a request, and follows redirects as long as may returns no error for an address.
+// follow sends a request. It follows redirects while may returns nil for the next address.
 func (f *fetcher) follow(ctx context.Context, u *url.URL, as agent, may func(*url.URL) error) *response {
 	r := &response{agent: as, requested: u, final: u}
 	for {
@@ -175,7 +176,7 @@ func (f *fetcher) once(ctx context.Context, u *url.URL, as agent) (*http.Respons
 	r.Header.Set("Accept", "text/html,application/xhtml+xml,text/plain,application/xml;q=0.9,*/*;q=0.8")
 	resp, err := f.client.Do(r)
 	if uerr := (*url.Error)(nil); errors.As(err, &uerr) {
-		err = uerr.Err // the report names the URL
+		err = uerr.Err // the report names the URL already
 	}
 	return resp, err
 }
@@ -190,7 +191,7 @@ func readBody(body io.Reader) (data []byte, truncated bool, err error) {
 
 func (r *response) ok() bool { return r != nil && r.err == nil && r.status >= 200 && r.status < 300 }
 
-// refused reports whether the server turned the client away, unlike a page that is missing.
+// refused reports whether the server rejected the client. A missing page does not count.
 func (r *response) refused() bool {
 	if r == nil || r.err != nil {
 		return false
@@ -217,7 +218,7 @@ func (r *response) outcome() string {
 	return s
 }
 
-// mediaType is the type of the body, in lower case, without parameters.
+// mediaType returns the media type of the body in lower case, without parameters.
 func (r *response) mediaType() string {
 	t, _, err := mime.ParseMediaType(r.header.Get("Content-Type"))
 	if err != nil {
@@ -238,7 +239,7 @@ func (r *response) looksLikeHTML() bool {
 	return strings.HasPrefix(start, "<")
 }
 
-// cached is the evidence that a cache answered, or empty.
+// cached returns the evidence that a cache answered, or "".
 func (r *response) cached() string {
 	if r == nil || r.err != nil {
 		return ""

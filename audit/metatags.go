@@ -14,27 +14,27 @@ import (
 // metaTag is a meta tag of a page that addresses crawlers, or is meant to.
 type metaTag struct {
 	name, content string
-	body          bool // it is in the body, where crawlers need not look
-	misnamed      bool // it is near a name that crawlers know, and none reads it
+	body          bool // in the body, where crawlers need not look for it
+	misnamed      bool // similar to a name that crawlers read, but not that name
 }
 
-// document holds the parts of a page that an audit looks at.
+// document holds the parts of a page that an audit examines.
 type document struct {
 	tags  []metaTag
-	links []string // as they are written
+	links []string // link targets as they are in the page
 }
 
-// headElements may be in a head; every other element begins the body.
+// headElements are the elements that can be in a head. Every other element begins the body.
 var headElements = []string{"html", "head", "title", "meta", "link", "base", "basefont", "bgsound", "script", "style", "noscript", "noframes"}
 
-// maxLinks bounds the links that are looked at.
+// maxLinks limits the number of links that are kept.
 const maxLinks = 1000
 
-// readDocument reads a page. tokens are the product tokens, in lower case, that a meta tag may have for a name.
+// readDocument parses a page. tokens are the product tokens, in lower case, that can be names of meta tags.
 func readDocument(page []byte, tokens map[string]bool) (d document) {
 	z := html.NewTokenizer(bytes.NewReader(bytes.TrimPrefix(page, []byte("\ufeff"))))
-	body, inside := false, "" // an element of the head, whose text does not begin the body
-	templates := 0            // that are open: what is in them is not part of the page
+	body, inside := false, "" // inside: an element of the head whose text does not begin the body
+	templates := 0            // number of open templates, whose content is not part of the page
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
@@ -97,7 +97,8 @@ func readMeta(attributes []html.Attribute, tokens map[string]bool) (m metaTag, o
 	return m, m.misnamed
 }
 
-// oneOff reports whether a name is one letter more, fewer or other than a word, or has two letters swapped.
+// oneOff reports whether a name differs from a word by one added, missing or changed letter, or by two swapped
+// letters.
 func oneOff(name, word string) bool {
 	at := 0
 	for at < len(name) && at < len(word) && name[at] == word[at] {
@@ -125,7 +126,7 @@ func hasRule(list string) bool {
 	return false
 }
 
-// linksOf are the addresses on the page's host that it links to.
+// linksOf returns the link targets that are on the host of the page.
 func (d document) linksOf(page *url.URL) (all []*url.URL) {
 	for _, l := range d.links {
 		if u, err := page.Parse(strings.TrimSpace(l)); err == nil && u.Host == page.Host && u.Scheme == page.Scheme {

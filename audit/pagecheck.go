@@ -20,7 +20,7 @@ import (
 // said holds what the channels of one response say.
 type said struct {
 	x, tag, meta pageRules
-	usage        []fieldUsage // of each field that states any
+	usage        []fieldUsage // preferences in each header field
 	document     document
 }
 
@@ -41,7 +41,7 @@ func (s said) rulesFor(names []string) rules {
 	return s.x.forCrawler(names).union(s.tag.forCrawler(names)).union(s.meta.forCrawler(names))
 }
 
-// tokens are the product tokens of the catalog, in lower case.
+// tokens returns the product tokens of the catalog in lower case.
 func (a *auditor) tokens() map[string]bool {
 	tokens := map[string]bool{}
 	for _, c := range a.known.All() {
@@ -75,9 +75,9 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 		}
 		return true
 	case r.refused():
-		f := finding("audit-blocked", at, "", "the server blocked the audit: "+r.outcome(), "let "+OwnToken+" pass if the pages are to be audited")
+		f := finding("audit-blocked", at, "", "the server blocked the audit: "+r.outcome(), "to have the pages audited, let "+OwnToken+" pass")
 		if a.o.Policy != nil {
-			f.Message += ". The policy never blocks crawlers that it does not know, so something in front of the server does; it may block crawlers that the policy allows too"
+			f.Message += ". The policy never blocks a crawler that it does not know, so the block comes from something in front of the server. It may also block crawlers that the policy allows"
 		}
 		a.add(f)
 	case p.inSitemap:
@@ -88,7 +88,7 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 	return false
 }
 
-// checkClosed reports a page that leads to an address which a robots.txt disallows.
+// checkClosed reports a page that redirects to an address that robots.txt disallows.
 func (a *auditor) checkClosed(p *page, closed *closedError) {
 	a.add(finding("not-audited", p.url.String(), "", "the page redirects to "+closed.at.String()+", which was "+closed.Error(), ""))
 	if !p.inSitemap || closed.rules == nil {
@@ -103,8 +103,8 @@ func (a *auditor) checkClosed(p *page, closed *closedError) {
 	}
 }
 
-// checkNoindex reports noindex for search engines on pages of the sitemap, on the home page, and where robots.txt keeps
-// crawlers from reading it. It reports nothing twice.
+// checkNoindex reports three kinds of noindex for search engines: on pages of the sitemap, on the home page, and on
+// pages that robots.txt disallows, so that crawlers never see the noindex. It reports each page once.
 func (a *auditor) checkNoindex(p *page, s said, home bool, engines []*crawlers.Crawler) {
 	at := p.url.String()
 	var unlisted, unmeant, hidden []string
@@ -135,7 +135,7 @@ func (a *auditor) checkNoindex(p *page, s said, home bool, engines []*crawlers.C
 		return names(tokens)
 	}
 	if len(hidden) > 0 {
-		a.add(finding("noindex-hidden", at, one(hidden), "robots.txt keeps "+names(hidden)+" from reading the page, so the noindex there is never seen: the address can still be listed when others link to it", "let search engines read the page, and keep the noindex"))
+		a.add(finding("noindex-hidden", at, one(hidden), "robots.txt keeps "+names(hidden)+" from reading the page, so they never see its noindex; its address may still be listed if other sites link to it", "let search engines read the page, and keep the noindex"))
 	}
 	switch {
 	case len(unlisted) == 0:
@@ -160,7 +160,7 @@ func (a *auditor) checkContradictions(p *page, r *response, s said) {
 	a.checkUsage(p, r, s)
 }
 
-// checkTags reports meta tags that crawlers may not read, or not understand.
+// checkTags reports meta tags that crawlers may not read or understand.
 func (a *auditor) checkTags(at string, tags []metaTag) {
 	reported := map[string]bool{}
 	report := func(code, message, fix string) {
@@ -186,7 +186,7 @@ type channel struct {
 	rules rules
 }
 
-// policyHas reports whether the policy itself says a robots control rule about a page to an agent.
+// policyHas reports whether the policy itself states a robots control rule for an agent about a page.
 func (a *auditor) policyHas(u *url.URL, as agent, name string) bool {
 	if a.o.Policy == nil {
 		return false
@@ -195,10 +195,11 @@ func (a *auditor) policyHas(u *url.URL, as agent, name string) bool {
 	return want.has(name)
 }
 
-// pageRules are the robots control rules of one channel, by product token in lower case; "" is for every crawler.
+// pageRules holds the robots control rules of one channel by product token in lower case. The rules for everyone
+// have the key "".
 type pageRules map[string]rules
 
-// of returns the rules for a token, to add more.
+// of returns the rules for a token. If there are none, it adds an empty set.
 func (p pageRules) of(token string) rules {
 	token = strings.ToLower(strings.TrimSpace(token))
 	if p[token] == nil {
@@ -207,7 +208,7 @@ func (p pageRules) of(token string) rules {
 	return p[token]
 }
 
-// forCrawler returns the rules that a crawler of some names obeys: everyone's and its own.
+// forCrawler returns the rules that a crawler with these names obeys: those for everyone and its own.
 func (p pageRules) forCrawler(names []string) rules {
 	s := p[""]
 	for _, n := range names {
@@ -216,7 +217,7 @@ func (p pageRules) forCrawler(names []string) rules {
 	return s
 }
 
-// xRobotsTag reads X-Robots-Tag lines: rules, with the name of a crawler before them or none.
+// xRobotsTag parses the lines of X-Robots-Tag.
 func xRobotsTag(h http.Header, now time.Time) pageRules {
 	p := pageRules{}
 	for _, line := range h.Values("X-Robots-Tag") {
@@ -252,7 +253,7 @@ func robotsTag(h http.Header, now time.Time) pageRules {
 	return p
 }
 
-// unknownRules returns the names in a list of rules that no crawler documents.
+// unknownRules returns the names of those rules in a list that no crawler documents.
 func unknownRules(list string) (unknown []string) {
 	for list != "" {
 		var name string

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// closedError is the error of a request that an audit did not send because a robots.txt disallows it.
+// closedError is the error for a request that the audit did not send, because robots.txt disallows it.
 type closedError struct {
 	at    *url.URL
-	rules *robotsTxt // of that host; nil if its robots.txt could not be fetched
+	rules *robotsTxt // robots.txt of the host; nil if it could not be fetched
 }
 
 func (e *closedError) Error() string {
@@ -23,10 +23,12 @@ func (e *closedError) Error() string {
 	return "not requested, because robots.txt disallows it"
 }
 
-// errOtherHost ends the request for the first page where it leaves its host: the audit moves there.
+// errOtherHost ends the request for the first page if it redirects to another host. The audit then moves to that
+// host.
 var errOtherHost = errors.New("it redirects to another host")
 
-// get requests an address and what it redirects to, each only if the robots.txt of its host lets the audit.
+// get requests an address, and follows redirects. It sends each request only if the robots.txt of the host allows
+// the audit to.
 func (a *auditor) get(ctx context.Context, u *url.URL, as agent) *response {
 	return a.fetch.follow(ctx, u, as, func(next *url.URL) error {
 		if next.Host != a.base.Host && !a.settled && u == a.base {
@@ -36,7 +38,7 @@ func (a *auditor) get(ctx context.Context, u *url.URL, as agent) *response {
 	})
 }
 
-// permit returns nil if the robots.txt of an address's host lets the audit request it.
+// permit returns nil if the robots.txt of the address's host allows the audit to request the address.
 func (a *auditor) permit(ctx context.Context, u *url.URL) error {
 	rules := a.rules
 	if u.Host != a.base.Host || u.Scheme != a.base.Scheme {
@@ -48,7 +50,8 @@ func (a *auditor) permit(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// rulesOf returns the robots.txt of another host, which is fetched once; nil if nothing may be requested there.
+// rulesOf returns the robots.txt of another host, which it fetches once. It returns nil if nothing may be requested
+// there.
 func (a *auditor) rulesOf(ctx context.Context, u *url.URL) *robotsTxt {
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}
 	if known, ok := a.others[at.String()]; ok {
@@ -66,7 +69,7 @@ func (a *auditor) rulesOf(ctx context.Context, u *url.URL) *robotsTxt {
 	return rules
 }
 
-// keepDelay leaves as much time between requests as a robots.txt asks for.
+// keepDelay increases the time between requests to the Crawl-delay of a robots.txt.
 func (a *auditor) keepDelay(rules *robotsTxt) {
 	a.fetch.interval = max(a.fetch.interval, time.Duration(min(rules.delay(), maxInterval.Seconds())*float64(time.Second)))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// wanted holds what the policy says about a page to an agent: rules and preferences.
+// wanted returns the rules and preferences that the policy states for an agent about a page.
 func (a *auditor) wanted(u *url.URL, as agent) (rules, []fieldUsage) {
 	p := a.o.Policy.Policy
 	set, _ := robotstag.Rules(p, a.query(a.crawler(as), u))
@@ -27,7 +27,7 @@ func (a *auditor) wanted(u *url.URL, as agent) (rules, []fieldUsage) {
 	return parseRules(set.Restrictive().String(), a.now), usageOf(header)
 }
 
-// crawler is the policy's number of an agent, or 0 if the policy does not know the agent.
+// crawler returns the policy's number of an agent, or 0 if the policy does not know the agent.
 func (a *auditor) crawler(as agent) policy.CrawlerID {
 	if as.crawler == nil {
 		return 0
@@ -37,7 +37,7 @@ func (a *auditor) crawler(as agent) policy.CrawlerID {
 
 type loss struct{ code, what string }
 
-// lost returns what the policy says about a page and a response lacks.
+// lost returns the parts of the policy for a page that a response lacks.
 func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	want, prefs := a.wanted(u, r.agent)
 	s, names := a.read(r), r.agent.names()
@@ -69,7 +69,7 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	return all
 }
 
-// lifted are the rules that a policy with over-site removes.
+// lifted maps the usages of allow entries with over-site to the rules that they remove.
 var lifted = map[policy.Usage][]string{policy.Index: {"noindex", expires}, policy.PresentSnippet: {"nosnippet", "max-snippet"}}
 
 func (g agent) names() []string {
@@ -79,8 +79,8 @@ func (g agent) names() []string {
 	return readerOf(g.crawler).names
 }
 
-// checkPolicy reports what a page lacks of the policy as an agent gets it, or the cache if the page
-// past the caches lacks nothing.
+// checkPolicy reports the parts of the policy that a page lacks in the response to an agent. If the page has them
+// when caches are bypassed, it reports the cache.
 func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agent) {
 	if a.o.Policy == nil {
 		return
@@ -94,13 +94,13 @@ func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agen
 		return
 	}
 	for _, l := range lost {
-		fix := "look for what removes or replaces it between the server and here: header rules of a CDN or proxy"
+		fix := "look for header rules of a CDN or proxy that remove or replace it"
 		if l.code == "not-lifted" {
-			a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy lifts", "look for what adds it between the server and here, and for pages that the server cannot rewrite"))
+			a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy lifts", "look for a CDN or proxy that adds it, and for pages that the server cannot rewrite"))
 			continue
 		}
 		if l.code == "meta-lost" {
-			fix = "look for what rewrites pages between the server and here, and for compression that the server cannot read"
+			fix = "look for a CDN or proxy that rewrites pages, and for compression that the server cannot read"
 		}
 		a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy asks for", fix))
 	}
@@ -113,7 +113,7 @@ func (g agent) crawlerName() string {
 	return g.crawler.Token
 }
 
-// reportCache reports a cached version of a page that lacks what the policy says.
+// reportCache reports a cached version of a page that lacks parts of the policy.
 func (a *auditor) reportCache(p *page, r *response, lost []loss) {
 	what := make([]string, len(lost))
 	for i, l := range lost {

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// reportedCrawlers are in the report if no others were asked for.
+// reportedCrawlers are the crawlers in the report if none were requested.
 var reportedCrawlers = []string{"Googlebot", "GPTBot"}
 
 func (a *auditor) fillPages() {
@@ -38,7 +38,8 @@ func (a *auditor) fillPages() {
 	}
 }
 
-// reading returns what a page says to a crawler, from the response to that crawler or else to the audit.
+// reading returns what a page says to a crawler. It uses the response to a request in the crawler's name or, if
+// there is none, the response to the audit.
 func (a *auditor) reading(p *page, r reader) Reading {
 	t := Reading{Crawler: r.name, RobotsTxt: "may crawl"}
 	v := a.rules.decide(r, target(p.url))
@@ -72,7 +73,7 @@ func (a *auditor) reading(p *page, r reader) Reading {
 // WriteText writes the report for a person.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, looked at with %s", r.URL, english.Count(r.Requests, "request"))
+	fmt.Fprintf(&b, "%s, examined with %s", r.URL, english.Count(r.Requests, "request"))
 	if r.Policy != "" {
 		fmt.Fprintf(&b, " and compared with %s", r.Policy)
 	}
@@ -118,26 +119,26 @@ type cleanSubject struct {
 	Report claim.Known[*Report]
 }
 
-// clean is the claim that an audit found no error.
+// clean is the claim that the audit found no error.
 var clean = claim.Register("audit-clean", func(s cleanSubject) claim.Finding {
 	r, _ := s.Report.Get()
 	f := claim.Finding{Fails: r.count(Error) > 0}
 	f.Text = fmt.Sprintf("%s, %s, %s", english.Count(r.count(Error), "error"), english.Count(r.count(Warning), "warning"), english.Count(r.count(Hint), "hint"))
 	f.Unjudged = f.Text
 	if r.asNoCrawler() {
-		f.Details = []string{"Whether crawlers are blocked was not looked at: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages in their names."}
+		f.Details = []string{"The audit did not test whether crawlers are blocked: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages in their names."}
 	}
 	return f
 })
 
-// asNoCrawler reports whether pages were only requested in the audit's own name.
+// asNoCrawler reports whether all pages were requested only in the audit's own name.
 func (r *Report) asNoCrawler() bool {
 	return len(r.Pages) > 0 && !slices.ContainsFunc(r.Pages, func(p PageInfo) bool {
 		return slices.ContainsFunc(p.Readings, func(x Reading) bool { return x.Crawler != otherCrawler && x.Status != "" })
 	})
 }
 
-// Clean judges whether the audit found no error. A page that could not be read is a gap.
+// Clean judges whether the audit found no error. Pages that could not be read are a gap of the claim.
 func (r *Report) Clean() claim.Claim {
 	var c claim.Coverage
 	unanswered := 0
@@ -147,15 +148,15 @@ func (r *Report) Clean() claim.Claim {
 		}
 	}
 	if unanswered > 0 {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: "pages-not-read", What: english.Count(unanswered, "page") + " could not be read", Close: "see what the report says about them"})
+		c.Gaps = append(c.Gaps, claim.Gap{Name: "pages-not-read", What: english.Count(unanswered, "page") + " could not be read", Close: "see the findings about them in the report"})
 	}
 	return claim.Judge(clean, cleanSubject{claim.Read(r, c)})
 }
 
-// maxAlike bounds the addresses that are listed for one message.
+// maxAlike limits the addresses that are listed under one message.
 const maxAlike = 5
 
-// alike groups findings that differ only by their address, in order of the first of each.
+// alike groups findings that differ only in their address. Groups are in the order of their first finding.
 func alike(all []Finding) (groups [][]Finding) {
 	at := map[Finding]int{}
 	for _, f := range all {
@@ -172,7 +173,7 @@ func alike(all []Finding) (groups [][]Finding) {
 	return groups
 }
 
-// MarshalJSON adds what WriteText says in its last lines.
+// MarshalJSON adds the texts that WriteText writes at the end.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	type fields Report
 	return json.Marshal(struct {
@@ -185,7 +186,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}{(*fields)(r), r.count(Error), r.count(Warning), r.count(Hint), !r.asNoCrawler(), r.Clean()})
 }
 
-// String says how robots.txt was served.
+// String describes how robots.txt was served.
 func (i RobotsInfo) String() string {
 	if i.Error != "" {
 		return "no response: " + i.Error
@@ -200,27 +201,27 @@ func (i RobotsInfo) String() string {
 	return s
 }
 
-// Severity says what a finding means.
+// Severity tells how grave a finding is.
 type Severity string
 
-// The severities, gravest first.
+// The severities, the gravest first.
 const (
 	Error   Severity = "error"   // the channels contradict each other, the policy or a standard
-	Warning Severity = "warning" // it may be meant so; the message says what to check
-	Hint    Severity = "hint"    // good to know; nothing has to change
+	Warning Severity = "warning" // possibly intended; the message says what to check
+	Hint    Severity = "hint"    // for information; nothing has to be changed
 )
 
-// Finding is one thing that an audit noticed.
+// Finding is an observation of an audit.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	Code     string   `json:"code"` // stable; docs/reference/audit.md has a row of that name
+	Code     string   `json:"code"` // stable; docs/reference/audit.md has a row with this code
 	URL      string   `json:"url"`
-	Crawler  string   `json:"crawler,omitempty"` // product token, where it concerns one
+	Crawler  string   `json:"crawler,omitempty"` // product token, if the finding concerns one crawler
 	Message  string   `json:"message"`
 	Fix      string   `json:"fix,omitempty"`
 }
 
-// severityOf is the usual severity of each code.
+// severityOf maps each code to its usual severity.
 var severityOf = map[string]Severity{
 	"robots-unreachable": Error, "robots-forbidden": Error, "robots-redirect": Error, "robots-html": Error,
 	"robots-content-type": Error, "robots-encoding": Error, "robots-too-large": Error, "robots-syntax": Error,
@@ -248,7 +249,7 @@ func (f Finding) as(s Severity) Finding {
 	return f
 }
 
-// sortFindings puts the gravest first.
+// sortFindings sorts findings by severity, the gravest first.
 func sortFindings(fs []Finding) {
 	order := []Severity{Error, Warning, Hint}
 	slices.SortStableFunc(fs, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })

@@ -17,12 +17,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 )
 
-// robotsURL is the address of the site's robots.txt.
+// robotsURL returns the address of the site's robots.txt.
 func (a *auditor) robotsURL() *url.URL {
 	return &url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/robots.txt"}
 }
 
-// robotsTxt fetches and checks robots.txt. a.rules stays nil if no crawler may crawl.
+// robotsTxt fetches and checks robots.txt. If no crawler may crawl, a.rules stays nil.
 func (a *auditor) robotsTxt(ctx context.Context) error {
 	at := a.robotsURL()
 	r := a.fetch.get(ctx, at, a.own)
@@ -36,28 +36,28 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		return fmt.Errorf("connecting to %s failed: %w; check the address, and that the site is up", r.final.Host, dial.Err)
 	}
 	if len(r.redirects) == 0 && errors.Is(r.err, http.ErrSchemeMismatch) {
-		return fmt.Errorf("%s answers http:// and not https://; write http://%s", r.final.Host, r.final.Host)
+		return fmt.Errorf("%s supports http:// but not https://; write http://%s", r.final.Host, r.final.Host)
 	}
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
 	switch {
 	case r.err == errTooManyRedirects:
-		f("robots-redirect", "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they then treat the whole site as allowed", "answer /robots.txt on this host, without a redirect")
+		f("robots-redirect", "robots.txt redirects more than five times. Crawlers then give up, and treat the whole site as allowed (RFC 9309 section 2.3.1.2)", "answer /robots.txt on this host, without a redirect")
 		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
-		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"): crawlers treat the whole site as disallowed until it can be fetched (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
+		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"). Crawlers treat the whole site as disallowed until they can fetch it (RFC 9309 section 2.3.1.4). The audit stops here", "make /robots.txt answer 200, or 404 if there is none")
 		return nil
 	case r.status == http.StatusNotFound || r.status == http.StatusGone:
 		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
 		if a.o.Policy != nil {
 			missing = missing.as(Error)
-			missing.Fix = "let the requests for /robots.txt through to the server that has the policy"
+			missing.Fix = "let requests for /robots.txt reach the server that has the policy"
 		}
 		a.add(missing)
 		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
-		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers treat that as a site without rules (RFC 9309 section 2.3.1.3) and fetch everything", "let everyone read /robots.txt, including crawlers that are blocked elsewhere")
+		f("robots-forbidden", "robots.txt answers "+r.outcome()+": crawlers then fetch everything, because they treat the site as one without rules (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers that are blocked elsewhere")
 		a.rules = readRobots(nil, nil)
 		return nil
 	}
@@ -75,7 +75,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	return nil
 }
 
-// robotsResponse checks how robots.txt was served, and reports whether it is text.
+// robotsResponse checks how robots.txt was served. readable reports whether it is text.
 func (a *auditor) robotsResponse(r *response) (readable bool) {
 	at := a.robotsURL().String()
 	if n := len(r.redirects); n > 0 && r.final.Host != a.base.Host {
@@ -85,7 +85,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	}
 	switch {
 	case r.looksLikeHTML():
-		a.add(finding("robots-html", at, "", "there is a web page at the address of robots.txt: crawlers find no rules in it and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
+		a.add(finding("robots-html", at, "", "the address of robots.txt has a web page; crawlers find no rules in it, and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
 		return false
 	case r.mediaType() != "text/plain":
 		what := fmt.Sprintf("the content type of robots.txt is %q", r.header.Get("Content-Type"))
@@ -96,7 +96,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	}
 	if len(r.body) > rfc9309.Limit || r.truncated {
 		line := 1 + bytes.Count(r.body[:min(len(r.body), rfc9309.Limit)], []byte("\n"))
-		a.add(finding("robots-too-large", at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it: use patterns in place of lists of pages"))
+		a.add(finding("robots-too-large", at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it by replacing lists of pages by patterns"))
 	}
 	if !utf8.Valid(r.body) || bytes.HasPrefix(r.body, []byte("\xff\xfe")) || bytes.HasPrefix(r.body, []byte("\xfe\xff")) || bytes.IndexByte(r.body, 0) >= 0 {
 		a.add(finding("robots-encoding", at, "", "robots.txt is not UTF-8, which RFC 9309 section 2.3 requires: crawlers misread lines or all of it", "save it as UTF-8"))
@@ -105,7 +105,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	return true
 }
 
-// readRobots reads names of known crawlers as they stand.
+// readRobots parses a robots.txt, and recognizes names of known crawlers that are not valid product tokens.
 func (a *auditor) readRobots(data []byte) *robotsTxt {
 	return readRobots(data, func(name string) bool { _, ok := a.known.Lookup(name); return ok })
 }
@@ -116,7 +116,7 @@ func (a *auditor) robotsLines() {
 		a.add(finding("robots-syntax", at, "", "crawlers skip or misread "+describeLines(ps), "correct or delete the lines"))
 	}
 	if ps := a.rules.unusual; len(ps) > 0 {
-		a.add(finding("robots-lighthouse", at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "nothing, unless you want a clean report: delete the lines then"))
+		a.add(finding("robots-lighthouse", at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "nothing; to get a clean report, delete the lines"))
 	}
 }
 
@@ -136,13 +136,13 @@ func shorten(s string) string {
 	return strconv.Quote(s)
 }
 
-// robotsFreshness compares robots.txt with the one past caches, and with the policy.
+// robotsFreshness compares robots.txt with the version that caches do not serve, and with the policy.
 func (a *auditor) robotsFreshness(ctx context.Context) {
 	at := a.robotsURL()
 	fresh := a.fetch.get(ctx, a.probe(at), a.own)
 	differs := fresh.ok() && !fresh.looksLikeHTML() && !bytes.Equal(fresh.body, a.robots.body)
 	if differs {
-		a.add(finding("robots-stale", at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
+		a.add(finding("robots-stale", at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+", because the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
 	} else if age, err := strconv.Atoi(a.robots.header.Get("Age")); err == nil && age > 24*60*60 {
 		a.add(finding("robots-stale", at.String(), "", fmt.Sprintf("a cache serves a robots.txt that is %d hours old; RFC 9309 section 2.4 allows 24", age/3600), "let the cache respect Cache-Control"))
 	}
@@ -154,7 +154,7 @@ func (a *auditor) robotsFreshness(ctx context.Context) {
 		if same || found.Severity != Error {
 			return
 		}
-		found, same = a.compareRobots(fresh.body) // the old version may explain the difference
+		found, same = a.compareRobots(fresh.body) // an old version in a cache may explain the difference
 	}
 	if !same {
 		a.add(found)

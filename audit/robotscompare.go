@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// compareRobots compares a robots.txt with the policy's by lines and, where these differ, by what
-// each crawler may fetch.
+// compareRobots compares a robots.txt with the policy's. It compares the lines first. If these differ, it compares
+// what each crawler may fetch.
 func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	at := a.robotsURL().String()
 	file, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, robotsserve.Options{Scheme: a.base.Scheme})
@@ -22,26 +22,26 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	if len(missing) == 0 && len(added) == 0 {
 		return Finding{}, true
 	}
-	const fix = "look for what rewrites robots.txt between the server and here: a CDN's setting for robots.txt, a plugin, a file of the same name"
+	const fix = "find what changes robots.txt on its way: a setting of the CDN, a plugin, or a file of the same name"
 	d, ok := a.decisionDifference(a.readRobots(file.Body), a.readRobots(served))
 	if d == "" && !ok {
-		return finding("robots-not-compared", at, "", "robots.txt is not what the policy publishes, and whether it says the same cannot be judged: both have too many rules to try them all", fix), false
+		return finding("robots-not-compared", at, "", "robots.txt differs from what the policy publishes; whether it has the same meaning cannot be judged, because there are too many rules", fix), false
 	}
 	if d != "" {
-		return finding("robots-rewritten", at, "", "robots.txt is not what the policy publishes: "+d, fix), false
+		return finding("robots-rewritten", at, "", "robots.txt differs from what the policy publishes:  "+d, fix), false
 	}
 	if records := slices.DeleteFunc(missing, func(l string) bool { return !isRecord(l) }); len(records) > 0 {
 		return finding("robots-rewritten", at, "", fmt.Sprintf("robots.txt lacks %s", countLines(records)), fix), false
 	}
-	f := finding("robots-changed", at, "", fmt.Sprintf("robots.txt differs from what the policy publishes, but says the same about crawling; it has %s", countLines(added)), "")
+	f := finding("robots-changed", at, "", fmt.Sprintf("robots.txt differs from what the policy publishes, but has the same meaning for crawling; it has %s", countLines(added)), "")
 	if len(added) == 0 {
-		f.Message = "robots.txt lacks comments of the policy's; it says the same"
+		f.Message = "robots.txt lacks comments of the policy, but has the same meaning"
 	}
 	return f, false
 }
 
-// isRecord reports whether a line says something other than Allow, Disallow and User-agent, which
-// are compared by what they mean.
+// isRecord reports whether a line is anything but Allow, Disallow and User-agent, whose meaning is compared
+// instead.
 func isRecord(line string) bool {
 	key, _, ok := strings.Cut(line, ":")
 	switch strings.ToLower(strings.TrimSpace(key)) {
@@ -59,7 +59,8 @@ func countLines(lines []string) string {
 	return s
 }
 
-// lineDifference returns the lines that only one of two files has, trimmed, without empty ones.
+// lineDifference returns the lines that only one of two files has, without white space around them and without
+// empty lines.
 func lineDifference(want, got []byte) (missing, added []string) {
 	count := map[string]int{}
 	for line := range strings.Lines(string(want)) {
@@ -80,15 +81,15 @@ func lineDifference(want, got []byte) (missing, added []string) {
 	return missing, added
 }
 
-// reader is a crawler as far as robots.txt distinguishes crawlers.
+// reader is a class of crawlers that robots.txt cannot distinguish.
 type reader struct {
 	name        string
-	names       []string // whose group it obeys, the first that has one
+	names       []string // the crawler obeys the group of the first name that has one
 	ignoresStar bool
 }
 
-// decisionDifference describes what two files decide differently, or returns "". ok is false if there
-// is too much to compare.
+// decisionDifference describes the difference between the decisions of two files, or returns "". ok is false if
+// there is too much to compare.
 func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool) {
 	var crawlers []rfc9309.Crawler
 	for _, c := range a.o.Policy.Policy.Crawlers {
@@ -121,7 +122,7 @@ func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool
 	return strings.Join(parts, "; "), c.Complete
 }
 
-// whichReaders names some of all readers, the best known first.
+// whichReaders names some of all readers, starting with the best known.
 func whichReaders(some []string, all int) string {
 	if len(some) == all {
 		return "every crawler"

@@ -10,15 +10,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 )
 
-// robotsTxt is a robots.txt as crawlers read it, with what an audit looks for besides.
+// robotsTxt is a parsed robots.txt, with the properties that an audit reports.
 type robotsTxt struct {
 	*rfc9309.File
 	sitemaps []string
 	usages   []usageLine
-	problems []lineProblem // lines that say nothing to any crawler
-	unusual  []lineProblem // records that Lighthouse reports, and crawlers skip
+	problems []lineProblem // lines that no crawler understands
+	unusual  []lineProblem // lines that Lighthouse reports, but crawlers skip
 	delays   [2]float64    // in seconds, of the group of "*" and of the audit's own, which begins below 0 if there is none
-	work     int           // left for deciding; below 0 it was too much
+	work     int           // remaining work for decisions; below 0 if it was too much
 }
 
 // usageLine is a Content-Usage or Content-Signal line.
@@ -35,13 +35,14 @@ type lineProblem struct {
 	why    string
 }
 
-// lighthouseKeys are the fields that Lighthouse's audit of robots.txt knows; it reports all others.
+// lighthouseKeys are the keys that Lighthouse's audit of robots.txt knows. It reports all others.
 var lighthouseKeys = map[string]bool{
 	"user-agent": true, "disallow": true, "allow": true, "sitemap": true, "crawl-delay": true,
 	"clean-param": true, "host": true, "request-rate": true, "visit-time": true, "noindex": true,
 }
 
-// readRobots reads a file; known reports whether a crawler has a name as it stands, and may be nil.
+// readRobots parses a robots.txt. known reports whether a name that is not a valid token is the name of a crawler;
+// it may be nil.
 func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	f := &robotsTxt{File: rfc9309.Parse(data, known), work: maxWork, delays: [2]float64{0, -1}}
 	opening, named, open := false, false, [2]bool{} // the last record was a User-agent line; one was seen. "*" and the audit are among the lines above
@@ -59,7 +60,7 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 		}
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
 		if !lighthouseKeys[key] {
-			f.unusual = append(f.unusual, lineProblem{i + 1, content, "they do not know"})
+			f.unusual = append(f.unusual, lineProblem{i + 1, content, "have keys that they do not know"})
 		}
 		switch key {
 		case "user-agent":
@@ -99,10 +100,11 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 	return f
 }
 
-// wrongPath says what is wrong with the path of a rule. An empty Disallow prohibits nothing.
+// wrongPath returns what is wrong with the path of a rule, or "". An empty Disallow is valid, and disallows
+// nothing.
 func wrongPath(value string) string {
 	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 {
-		return `has "$" before the end of the path, where it stands for itself`
+		return `has "$" before the end of the path, where it is an ordinary character`
 	}
 	if value != "" && strings.IndexByte("/*$", value[0]) < 0 {
 		return `has a path that does not start with "/" or "*"`
@@ -110,7 +112,7 @@ func wrongPath(value string) string {
 	return ""
 }
 
-// delay is the Crawl-delay for the audit, in seconds.
+// delay returns the Crawl-delay for the audit, in seconds.
 func (f *robotsTxt) delay() float64 {
 	if f.delays[1] >= 0 {
 		return f.delays[1]
@@ -118,14 +120,14 @@ func (f *robotsTxt) delay() float64 {
 	return f.delays[0]
 }
 
-// maxWork bounds the number of rules tried in all. ruleCost is the cost of each rule in addition to the
-// length of a path.
+// maxWork limits the work for decisions. Each rule that is tried costs ruleCost plus the length of the path.
 const (
 	maxWork  = 250_000_000
 	ruleCost = 200
 )
 
-// decide answers for a crawler and a path. After too many rules the answer means nothing; run says so.
+// decide returns the decision for a crawler and a path. Once maxWork is used up, its results have no meaning; run
+// reports that.
 func (f *robotsTxt) decide(r reader, path string) rfc9309.Answer {
 	who := rfc9309.Crawler{Names: r.names, IgnoresStar: r.ignoresStar}
 	if f.work -= f.Size(who) * (ruleCost + len(path)/4); f.work < 0 {
@@ -134,7 +136,7 @@ func (f *robotsTxt) decide(r reader, path string) rfc9309.Answer {
 	return f.Ask(who, path)
 }
 
-// describe is a line with its number.
+// describe returns a line with its number.
 func (f *robotsTxt) describe(number int) string {
 	content, _, _ := strings.Cut(f.Line(number), "#")
 	return strconv.Itoa(number) + ": " + shorten(strings.TrimSpace(content))

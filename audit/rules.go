@@ -13,11 +13,11 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// rules are robots control rules as a crawler reads them: names, with a value or "". It is a reader for audits alone: what
-// writes the rules of a site is what an audit tests.
+// rules holds robots control rules as a crawler reads them: names with a value or "". Only audits use this parser.
+// It shares no code with package robotsrule, because the audit tests what that package writes.
 type rules map[string]string
 
-// expires is the name of the rule that becomes noindex.
+// expires is the rule with the date after which a page must not be listed. From then on it is read as noindex.
 const expires = "unavailable_after"
 
 // plain lists rules without a value: documented ones, and those that only allow the default.
@@ -33,7 +33,7 @@ func isRule(name string) bool {
 	return name == expires || strings.HasPrefix(name, "max-") || slices.Contains(plain, name)
 }
 
-// cutRule takes the first rule off a list. A date may have a comma after the weekday.
+// cutRule splits off the first rule of a list. A date may have a comma after its weekday.
 func cutRule(list string) (name, value, rest string) {
 	item, rest, _ := strings.Cut(list, ",")
 	name, value = nameOf(item)
@@ -62,7 +62,7 @@ func parseRules(list string, now time.Time) rules {
 	return r
 }
 
-// parse adds the rules of a list.
+// parse adds the rules in a list.
 func (r rules) parse(list string, now time.Time) {
 	for list != "" {
 		var name, value string
@@ -72,7 +72,7 @@ func (r rules) parse(list string, now time.Time) {
 	}
 }
 
-// add adds a rule; of two values, the stricter one stays. A date that has passed is noindex.
+// add adds a rule. If there are two values, it keeps the stricter one. A date that has passed becomes noindex.
 func (r rules) add(name, value string, now time.Time) {
 	switch {
 	case name == "none":
@@ -124,10 +124,10 @@ func (r rules) union(o rules) rules {
 
 func (r rules) has(name string) bool { _, ok := r[name]; return ok }
 
-// covered are the rules that another one includes.
+// covered maps rules to other rules that include them.
 var covered = map[string]string{"max-snippet": "nosnippet", "nocache": "noarchive"}
 
-// beyond returns what restricts more than o does.
+// beyond returns the rules that restrict more than those of o.
 func (r rules) beyond(o rules) rules {
 	more := rules{}
 	for name, value := range r {
@@ -140,7 +140,7 @@ func (r rules) beyond(o rules) rules {
 	return more
 }
 
-// restricts reports whether a rule is more than the default.
+// restricts reports whether a rule does more than state the default.
 func restricts(name string) bool {
 	return name == expires || strings.HasPrefix(name, "max-") || strings.HasPrefix(name, "no")
 }
@@ -164,7 +164,7 @@ func (r rules) String() string {
 	return strings.Join(names, ", ")
 }
 
-// parameters adds the rules of a member of the Robots-Tag field.
+// parameters adds the rules of a member of Robots-Tag.
 func (r rules) parameters(p *httpsfv.Params, now time.Time) {
 	for _, name := range p.Names() {
 		switch v, _ := p.Get(name); v := v.(type) {
@@ -196,10 +196,10 @@ var dates = []string{
 // zones are names of time zones that Go does not know, in hours east of UTC.
 var zones = map[string]string{"EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500", "MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700", "CET": "+0100", "CEST": "+0200"}
 
-// maxDate bounds the length of a date.
+// maxDate limits the length of a date.
 const maxDate = 64
 
-// parseDate reads a date, at the start of its day and in UTC if it does not say when and where.
+// parseDate parses a date. Without a time it is the start of the day, and without a zone it is in UTC.
 func parseDate(text string) (time.Time, bool) {
 	if len(text) > maxDate {
 		return time.Time{}, false

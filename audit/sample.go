@@ -13,11 +13,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxSampled bounds the paths of the policy below which a page is looked at.
+// maxSampled limits the number of paths of the policy for which a page is examined.
 const maxSampled = 20
 
-// samplePages adds a page below each path that the policy disallows to index, among the pages of the sitemap, those that
-// the pages link to, and the path itself. It reports the paths without such a page.
+// samplePages adds a page below each path for which the policy disallows index. It looks for such a page in the
+// sitemap and among the links of pages, and tries the path itself. It reports the paths for which there is none.
 func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 	if a.o.Policy == nil {
 		return
@@ -35,12 +35,12 @@ func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 		}
 	}
 	if len(without) > 0 {
-		a.add(finding("noindex-not-sampled", a.base.String(), "", "no page was found below "+english.Some(without, 5)+", which the policy disallows to index: whether pages there say noindex was not looked at",
+		a.add(finding("noindex-not-sampled", a.base.String(), "", "no page was found below "+english.Some(without, 5)+", which the policy disallows to index, so the audit did not test whether pages there say noindex",
 			"audit the address of a page there, or list one in the sitemap or on the home page"))
 	}
 }
 
-// unindexed are the paths on the host that the policy disallows everyone to index.
+// unindexed returns the paths on the host for which the policy disallows index for everyone.
 func (a *auditor) unindexed() (all []pathpattern.Pattern) {
 	spec := a.o.Policy.Policy.Spec()
 	for i := range spec.Rules {
@@ -56,8 +56,8 @@ func (a *auditor) unindexed() (all []pathpattern.Pattern) {
 	return all
 }
 
-// sample looks at one page that a pattern matches, and reports whether there is any. The first listed candidates are of the
-// sitemap.
+// sample examines one page that matches a pattern, and reports whether there is one. The first listed candidates
+// are from the sitemap.
 func (a *auditor) sample(ctx context.Context, pattern pathpattern.Pattern, candidates []*url.URL, listed int) bool {
 	fits := func(u *url.URL) bool { return pattern.Match(target(u)) && a.policyHas(u, a.own, "noindex") }
 	for _, p := range a.pages {

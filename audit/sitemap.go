@@ -19,13 +19,13 @@ import (
 
 const maxSitemapURLs = 1000
 
-// sitemapPages returns the pages of the site's first readable sitemap, and reports those that robots.txt closes.
+// sitemapPages returns the pages of the first sitemap that can be read. It reports those that robots.txt disallows.
 func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 	named := a.rules.sitemaps
 	if len(named) == 0 {
 		named = []string{(&url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/sitemap.xml"}).String()}
 	}
-	for range 2 { // an index leads to a sitemap
+	for range 2 { // a sitemap index leads to a sitemap
 		var locs []string
 		var index bool
 		for _, address := range named {
@@ -56,7 +56,7 @@ func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 	return pages
 }
 
-// searchCrawlers are the search engines' crawlers that closed pages are reported for.
+// searchCrawlers are the crawlers for which disallowed pages of the sitemap are reported.
 var searchCrawlers = []string{"Googlebot", "Bingbot"}
 
 func (a *auditor) closedSitemapPages(pages []*url.URL) {
@@ -79,7 +79,7 @@ func (a *auditor) closedSitemapPages(pages []*url.URL) {
 	}
 }
 
-// readSitemap reads a sitemap: the addresses of pages or, of an index, of sitemaps.
+// readSitemap parses a sitemap. locs are the addresses of pages or, if index is true, of other sitemaps.
 func readSitemap(r *response) (locs []string, index bool, err error) {
 	if !r.ok() {
 		return nil, false, errors.New(r.outcome())
@@ -115,12 +115,12 @@ func readSitemap(r *response) (locs []string, index bool, err error) {
 		}
 	}
 	if root != "urlset" && root != "sitemapindex" {
-		return nil, false, errors.New("it is not a sitemap")
+		return nil, false, errors.New("the file is not a sitemap")
 	}
 	return locs, root == "sitemapindex", nil
 }
 
-// choosePages chooses up to n pages, first one of each first path segment: these tend to be
+// choosePages chooses up to n pages. It begins with one page for each first path segment, because these tend to be
 // different parts of a site.
 func choosePages(all []*url.URL, home *url.URL, n int) (chosen []*page) {
 	taken := map[string]bool{home.String(): true}

@@ -10,7 +10,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// checkUsage compares the preferences about AI in the headers with each other, robots.txt and TDM reservation.
+// checkUsage compares the preferences about AI in the headers with each other, with robots.txt and with the
+// reservation of TDMRep.
 func (a *auditor) checkUsage(p *page, r *response, s said) {
 	reported := map[string]bool{}
 	disagree := func(key, what string) {
@@ -39,7 +40,7 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 	}
 	for i, f := range s.usage {
 		if r.header.Get("Tdm-Reservation") == "1" && f.says["train-ai"] == "y" {
-			disagree("tdm-reservation", "the header tdm-reservation reserves the rights for text and data mining, and "+f.name+" allows AI training")
+			disagree("tdm-reservation", "the header tdm-reservation reserves the rights for text and data mining, but "+f.name+" allows AI training")
 		}
 		for _, other := range s.usage[:i] {
 			for key, v := range f.says {
@@ -51,8 +52,8 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 	}
 }
 
-// usageForPath reads the value of a Content-Usage line, which may begin with a path. It is nil if
-// the line is for other paths.
+// usageForPath parses the value of a Content-Usage line, which may begin with a path. It returns nil if the line
+// applies to other paths.
 func usageForPath(value, target string) usage {
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 		path, rest, _ := strings.Cut(value, " ")
@@ -71,7 +72,7 @@ type fieldUsage struct {
 	says usage
 }
 
-// usageOf reads the fields of a response that state preferences.
+// usageOf returns the preferences in the header fields of a response.
 func usageOf(h http.Header) (all []fieldUsage) {
 	for _, f := range []fieldUsage{
 		{"Content-Usage", contentUsage(h.Values("Content-Usage"))},
@@ -84,7 +85,7 @@ func usageOf(h http.Header) (all []fieldUsage) {
 	return all
 }
 
-// field returns what a field says.
+// field returns the preferences of a header field.
 func (s said) field(name string) usage {
 	for _, f := range s.usage {
 		if f.name == name {
@@ -94,7 +95,7 @@ func (s said) field(name string) usage {
 	return nil
 }
 
-// preferences returns what the fields of a response say, to which any no is no.
+// preferences returns the combined preferences of all header fields: if any field says no, the result is no.
 func (s said) preferences() usage {
 	all := usage{}
 	for _, f := range s.usage {
@@ -107,10 +108,10 @@ func (s said) preferences() usage {
 	return all
 }
 
-// usage are AIPREF preferences: "y" or "n" by key.
+// usage holds AIPREF preferences: "y" or "n" by key.
 type usage map[string]string
 
-// contentUsage reads a Content-Usage value (draft-ietf-aipref-attach).
+// contentUsage parses a Content-Usage value (draft-ietf-aipref-attach).
 func contentUsage(values []string) usage {
 	u := usage{}
 	d, err := httpsfv.UnmarshalDictionary(values)
@@ -131,7 +132,7 @@ func contentUsage(values []string) usage {
 // signalKeys maps the names of Content-Signal to the names of Content-Usage.
 var signalKeys = map[string]string{"ai-train": "train-ai", "ai-input": "ai-use", "search": "search"}
 
-// contentSignal reads a Content-Signal value as preferences: "search=yes, ai-train=no".
+// contentSignal parses a Content-Signal value, such as "search=yes, ai-train=no".
 func contentSignal(value string) usage {
 	u := usage{}
 	for part := range strings.SplitSeq(value, ",") {
@@ -148,7 +149,7 @@ func contentSignal(value string) usage {
 	return u
 }
 
-// String is the value as Content-Usage spells it.
+// String returns the preferences in the syntax of Content-Usage.
 func (u usage) String() string {
 	var parts []string
 	for _, key := range []string{"train-ai", "ai-use", "search"} {

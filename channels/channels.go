@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package channels is the table of everything that carries a policy outward and has a name of its own. Serving, explain,
-// check, init and the console go through the table, so that no other package needs to know a channel by name.
+// Package channels lists the channels of a policy. A channel is a form in which the policy reaches crawlers, such
+// as Content-Usage or tdmrep.json. The packages that serve, explain and check a policy use this table, so that they
+// need not know the channels by name.
 //
-// A channel is one row and the package that knows its format. The row has the parts of that format: lines or records in
-// robots.txt, words, fields and meta tags, a document.
+// A row of the table has the parts that the channel consists of: lines or records in robots.txt, rules in headers
+// and meta tags, header fields, or a document. The package for the channel's format implements them.
 package channels
 
 import (
@@ -18,69 +19,73 @@ import (
 
 // Channel is a row of the table.
 type Channel struct {
-	Name     string // as people know it
+	Name     string // the name that people use
 	Key      string // the setting under publish; "" if rules alone decide
 	Document string // the specification, with its date
-	Readers  string // who is known to read it
+	Readers  string // its known readers
 
-	// ForEveryone tells that it cannot exempt a crawler.
+	// ForEveryone means that the channel cannot exempt single crawlers.
 	ForEveryone bool
-	// On reports whether a policy publishes anything in it.
+	// On reports whether a policy publishes anything in the channel.
 	On func(*policy.Publish) bool
-	// Carries reports whether a policy publishes its decisions about a usage of policy.RightsUsages in it. If it is nil, none is.
+	// Carries reports whether a policy publishes its decisions about a usage of policy.RightsUsages in the channel.
+	// If it is nil, the channel publishes none.
 	Carries func(*policy.Publish, policy.Usage) bool
-	// Switch switches it on or off in a policy where rights are reserved; nil if it does not reserve rights.
+	// Switch switches the channel on or off when the policy's author reserves rights. It is nil if the channel
+	// cannot reserve rights.
 	Switch func(*policy.Publish)
-	// Where says where a reservation is read, for Switch.
+	// Where describes where readers find the reservation, for channels with Switch.
 	Where string
 
-	Vocabulary *rights.Vocabulary // of its field, or nil
+	Vocabulary *rights.Vocabulary // vocabulary of the channel's header field, or nil
 	Group      *Group             // lines in the groups of robots.txt, or nil
 	Records    *Records           // records after the groups of robots.txt, or nil
-	Words      robotsrule.Set     // in headers and meta tags, for the usages that it carries
+	Words      robotsrule.Set     // robots control rules for the usages that the channel carries
 	Page       *Page              // fields and meta tags, or nil
 	File       *File              // a document, or nil
 
-	// Says returns what the channel tells everyone about a page. If it is nil, the other parts tell.
+	// Says returns what the channel says to everyone about a page. If it is nil, the other parts say it.
 	Says func(Question) []string
 }
 
-// Group is the lines of a channel in the groups of robots.txt.
+// Group describes the lines of a channel in the groups of robots.txt.
 type Group struct {
-	Field  string // the name of its lines
-	ByPath bool   // a line can be for a path, and the longest decides
+	Field  string // the key of the lines
+	ByPath bool   // lines may have a path, and the line with the longest path applies
 	Lines  func(*rights.Client) ([]policy.Line, []policy.Problem)
-	// StrictLine returns the value of one line for every path, of what is disallowed for any. If it is nil, the lines of
-	// several groups are combined by path.
+	// StrictLine returns the value of a single line for all paths, which disallows everything that is disallowed on
+	// any path. If it is nil, the lines of several groups are combined by path.
 	StrictLine func(*rights.Client) string
-	// Named is the hint for lines that are only in groups of named crawlers. It has no text if nothing is wrong with that.
+	// Named is the diagnostic if only groups of named crawlers have lines. Its text is empty if that is no problem.
 	Named Hint
-	// Reasons yields what the lines say about a query's host and path, and where that comes from; nil if the decisions say it.
+	// Reasons yields what the lines say about a host and path, and the rule and place that say it. It is nil if the
+	// decisions of the policy are the reasons.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
-	// Values are texts that decisions do not say, or nil.
+	// Values returns texts that are not part of decisions. It is nil if there are none.
 	Values *Values
 }
 
-// Hint is a diagnostic of a channel.
+// Hint is a diagnostic with its code.
 type Hint struct{ Code, Text string }
 
-// Values are the texts that policies differ in, next to decisions.
+// Values describes texts, besides decisions, in which two policies can differ.
 type Values struct {
 	Names    func(*policy.Policy) []string
 	Patterns func(*policy.Rule) []pathpattern.Pattern
 	Value    func(p *policy.Policy, q policy.Query, name string) string
 }
 
-// Records are the records of a channel after the groups of robots.txt.
+// Records describes the records of a channel after the groups of robots.txt.
 type Records struct {
-	First string // line of a file that has records
-	EOL   string // the ends of lines of such a file
+	First string // first line of a file with records
+	EOL   string // line ending of a file with records
 	New   func(*policy.Policy) RecordWriter
-	// All reports whether they carry every usage.
+	// All reports whether the records carry every usage.
 	All func(*policy.Publish) bool
-	// Explain returns the records of a robots.txt that apply to a query, and where their readers get another answer.
+	// Explain returns the records of a robots.txt that apply to a query. differs describes where readers of the
+	// records get another answer.
 	Explain func(p *policy.Policy, file string, q policy.Query) (sends, differs []string)
-	// SwitchOn is the line under publish that switches the channel on.
+	// SwitchOn is the line under publish that switches on the channel.
 	SwitchOn string
 }
 
@@ -90,51 +95,53 @@ type RecordWriter interface {
 	Write(host string) ([]policy.Line, []policy.Problem)
 }
 
-// Page is the fields and meta tags of a channel.
+// Page describes the header fields and meta tags of a channel.
 type Page struct {
-	Fields []string // their names
-	// License tells that they name a license, which a response with status 402 has, too.
+	Fields []string // names of the header fields
+	// License means that the fields name a license. A response with status 402 has them, too.
 	License bool
-	// Declare returns what is declared about a page, or nil. Channel.Declare asks it.
+	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead.
 	Declare func(Question) rights.Declared
 }
 
-// File is a document of a channel, which is published on each host.
+// File describes a document of a channel, which every host serves.
 type File struct {
-	Name string                       // in the history
+	Name string                       // name in the history
 	Path func(*policy.Publish) string // "" if it is not published
-	// Field is the name of the line of robots.txt that names the document, or "" if there is none.
+	// Field is the key of the line of robots.txt that names the document, or "" if there is no such line.
 	Field string
-	// New returns the document of a host, nil if it says nothing.
+	// New returns the document of a host, or nil if the document would say nothing.
 	New func(v *rights.View, spec *policy.Spec) *rights.Document
-	// Site reads a site's own document, which New's is merged with; nil if that is not done.
+	// Site parses the site's own document, with which the document of New is merged. It is nil if the channel does
+	// not merge documents.
 	Site *Site
 }
 
-// Site reads a site's own document.
+// Site parses the site's own document.
 type Site struct {
 	Path     string
 	Type     string // media type
 	IsLikely func(body []byte) bool
-	// Parse returns the document, which is empty where err is not nil, and notes on what is unusual about it.
+	// Parse returns the document, and notes about unusual parts. If err is not nil, the document is empty.
 	Parse func([]byte) (doc rights.SiteDocument, notes []string, err error)
 }
 
-// Question names a page, with what channels need to know about it.
+// Question names a page, and has the facts that channels need about it.
 type Question struct {
 	Spec     *policy.Spec
 	Everyone func() rights.Verdicts // the statements for everyone about the page
 	Document *rights.Document       // the channel's document on the page's host, or nil
-	Declared rights.Declared        // for Says: what Page declares, or nil
+	Declared rights.Declared        // for Says: the declaration of Page, or nil
 }
 
-// Declare returns what a channel with a Page declares about a page, or nil. If the policy does not publish the channel, that
-// is what it disallows, for responses and pages in which the site itself says something in the channel; published is false.
+// Declare returns the declaration of a channel with a Page for a page, or nil. published reports whether the policy
+// publishes the channel. If it does not, the declaration has only what the policy disallows. It is used for pages
+// for which the site itself declares something in this channel.
 func (c *Channel) Declare(x Question) (d rights.Declared, published bool) {
 	if d = c.Page.Declare(x); d != nil || c.Switch == nil || c.On(&x.Spec.Publish) {
 		return d, true
 	}
-	on := policy.Spec{Publish: x.Spec.Publish} // without terms, because these would be published
+	on := policy.Spec{Publish: x.Spec.Publish} // without the license terms, which would be published otherwise
 	c.Switch(&on.Publish)
 	x.Spec = &on
 	if d = c.Page.Declare(x); d == nil || !d.Restricts() {
@@ -143,17 +150,17 @@ func (c *Channel) Declare(x Question) (d rights.Declared, published bool) {
 	return d, false
 }
 
-// Published reports whether any channel states what a policy decides about a usage of policy.RightsUsages.
+// Published reports whether any channel states the policy's decisions about a usage of policy.RightsUsages.
 func Published(p *policy.Publish, u policy.Usage) bool {
 	return slices.ContainsFunc(Table, func(c *Channel) bool { return c.Carries != nil && c.Carries(p, u) })
 }
 
-// CarriesAll reports whether some channel carries every usage of a policy to every crawler.
+// CarriesAll reports whether any channel states the decisions about every usage to every crawler.
 func CarriesAll(p *policy.Publish) bool {
 	return slices.ContainsFunc(Table, func(c *Channel) bool { return c.Records != nil && c.Records.All(p) })
 }
 
-// At returns the channel whose document is published at a path, or nil.
+// At returns the channel whose document is served at a path, or nil.
 func At(p *policy.Publish, path string) *Channel {
 	for _, c := range documents {
 		if at := c.File.Path(p); at != "" && at == path {
@@ -163,23 +170,24 @@ func At(p *policy.Publish, path string) *Channel {
 	return nil
 }
 
-// Only returns the channel that alone expresses requests, references to other records, purposes, the usage other, and
-// qualifiers that search engines have no rules for.
+// Only returns the channel that alone can express license requests, references to other records, purposes, the
+// usage other, and qualifiers without a rule of search engines.
 func Only() *Channel { return &records }
 
-// Documents returns the channels that publish documents.
+// Documents returns the channels with documents.
 func Documents() []*Channel { return documents }
 
-// Groups returns the channels that have lines in the groups of robots.txt, in the order of the lines.
+// Groups returns the channels with lines in the groups of robots.txt, in the order of the lines.
 func Groups() []*Channel { return groups }
 
-// Reserving returns the channels that reserve rights in a form for programs.
+// Reserving returns the channels that reserve rights in machine-readable form.
 func Reserving() []*Channel { return reserving }
 
-// Words returns the words of all channels.
+// Words returns the robots control rules of all channels.
 func Words() robotsrule.Set { return words }
 
-// WordsFor returns the words that disallow a usage in headers and meta tags, as far as a policy publishes them.
+// WordsFor returns the robots control rules that disallow a usage in headers and meta tags, from the channels that
+// a policy publishes.
 func WordsFor(p *policy.Publish, u policy.Usage) (all robotsrule.Set) {
 	for _, c := range withWords {
 		if c.Carries(p, u) {

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Table lists all channels, the most widely read first.
+// Table lists all channels. The most widely read channel is first.
 var Table = []*Channel{&directives, &controlTokens, &usageTokens, &noAI, &contentSignal, &contentUsage, &tdmRep, &rslDocument, &records}
 
 var directives = Channel{
@@ -81,7 +81,7 @@ var contentUsage = vocabulary(&rights.ContentUsage, Channel{
 	Document: "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", Readers: "no crawler documents it",
 })
 
-// vocabulary completes the row of a vocabulary.
+// vocabulary returns a row for a vocabulary, based on c.
 func vocabulary(f *rights.Vocabulary, c Channel) Channel {
 	c.Name, c.Key, c.On, c.Vocabulary = f.Field, f.Key, f.On, f
 	c.Carries = func(p *policy.Publish, _ policy.Usage) bool { return f.On(p) }
@@ -127,7 +127,7 @@ var tdmRep = Channel{
 			Path: tdmrep.Path, Type: tdmrep.MediaType, IsLikely: tdmrep.IsLikely,
 			Parse: func(data []byte) (rights.SiteDocument, []string, error) {
 				f, notes, err := tdmrep.Parse(data)
-				if err != nil { // readers get nothing from it either
+				if err != nil { // readers of an invalid document get nothing from it either
 					return &tdmrep.File{}, nil, err
 				}
 				return f, notes, nil

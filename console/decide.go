@@ -86,7 +86,7 @@ func (d *changeData) put(what, who string, r *edit.Result, err error) {
 	}
 	d.Text = r.Text
 	for i := range r.Unmet {
-		c.Unmet = append(c.Unmet, what+who+": it "+r.Unmet[i].String())
+		c.Unmet = append(c.Unmet, what+who+": "+r.Unmet[i].String())
 	}
 }
 

@@ -12,16 +12,17 @@ import (
 	"unicode"
 )
 
-// Automated reports whether a User-Agent looks like an automated client's, and the name to count it by: the
-// product that gives it away. It goes by rules and not by the catalog:
+// Automated reports whether a User-Agent looks like that sent by an automated client. name is the product in it
+// that shows this, under which to count the client. Automated does not use the catalog. A client is automated if
+// one of these rules applies:
 //
-//   - there is no User-Agent at all ("(none)");
-//   - it begins with the name of an HTTP library or a command-line client;
-//   - a word in it says what it is, such as MyCrawler, examplebot or HeadlessChrome;
-//   - it names an address of the operator: a URL or an e-mail address;
-//   - it does not begin like that of a browser, and has one of the names of [automatons].
+//   - There is no User-Agent. The name is then "(none)".
+//   - The User-Agent begins with the name of an HTTP library or a command-line client.
+//   - A word in it is the name of an automated client, such as MyCrawler, examplebot or HeadlessChrome.
+//   - It contains an address of the operator: a URL or an e-mail address.
+//   - It does not begin like a browser's User-Agent, and contains one of the names in automatons.
 //
-// It is a guess, good enough for counting. Nothing is blocked because of it.
+// The result is a guess that is good enough for counting. It never blocks a client.
 func Automated(ua string) (name string, ok bool) {
 	ua = strings.TrimSpace(ua)
 	if ua == "" || ua == "-" {
@@ -60,10 +61,11 @@ func automated(ua string) (name string, ok bool) {
 	return automaton(ua)
 }
 
-// browserProduct is the beginning of browsers' headers.
+// browserProduct is the beginning of browsers' User-Agents.
 const browserProduct = "Mozilla/"
 
-// clues are three letters of each word that saysAutomated looks for, that headers of browsers do not have.
+// clues has three letters of each word that saysAutomated looks for. The User-Agents of browsers do not contain
+// these letters.
 var clues = [...]string{"bot", "awl", "pid", "scr", "dle", "mjs", "upp", "ywr", "niu", "hth", "tch", "nit", "cke", "hiv", "xer"}
 
 var clueBits = func() (set [64]uint64) {
@@ -74,11 +76,11 @@ var clueBits = func() (set [64]uint64) {
 	return
 }()
 
-// clueKey is a hash, below 4096, of three letters without case, five bits each.
+// clueKey returns a hash below 4096 of three letters. It ignores case and uses five bits of each letter.
 func clueKey(letters uint32) uint32 { return letters * 0x9e3779b1 >> 20 }
 
-// hasClue reports whether a User-Agent may belong to an automated client. It goes through the
-// header once, and looks up every three letters.
+// hasClue reports whether a User-Agent may belong to an automated client. It is a fast check that looks up every
+// three letters of the User-Agent.
 func hasClue(ua string) bool {
 	if !strings.HasPrefix(ua, browserProduct) {
 		return true
@@ -86,7 +88,7 @@ func hasClue(ua string) bool {
 	letters := uint32(0)
 	for i := len(browserProduct); i < len(ua); i++ {
 		c := ua[i]
-		if c == '@' || c == '+' || c == '/' && ua[i-1] == '/' { // the operator's address
+		if c == '@' || c == '+' || c == '/' && ua[i-1] == '/' { // maybe the operator's address
 			return true
 		}
 		letters = (letters<<5 | uint32(c&0x1f)) & 0x7fff
@@ -106,7 +108,7 @@ func isClue(s string) bool {
 	return false
 }
 
-// printable drops the characters of a name that control how text is shown, so that it looks like no other.
+// printable removes characters that control how text is displayed. Otherwise a name could look like another.
 func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -117,9 +119,9 @@ func printable(name string) string {
 	return cmp.Or(name, "(not printable)")
 }
 
-// AutomatedRequest is [Automated] for a whole request. One that says by which agent it is
-// signed is automated whatever its User-Agent says, and has the host of the agent as its
-// name, or "(signed)". Nothing is verified: anyone can name a host.
+// AutomatedRequest is like [Automated] for a whole request. A request that says which agent signed it is automated,
+// whatever its User-Agent says. Its name is the agent's host, or "(signed)". The signature is not verified, so
+// anyone can name any host.
 func AutomatedRequest(h http.Header) (name string, ok bool) {
 	if agents := h["Signature-Agent"]; len(agents) > 0 {
 		return agentHost(agents[0]), true
@@ -127,7 +129,7 @@ func AutomatedRequest(h http.Header) (name string, ok bool) {
 	return Automated(h.Get("User-Agent"))
 }
 
-// agentHost is the host of the first address in a Signature-Agent header.
+// agentHost returns the host of the first address in a Signature-Agent header.
 func agentHost(agent string) string {
 	_, rest, _ := strings.Cut(agent, "://")
 	end := 0
@@ -140,10 +142,10 @@ func agentHost(agent string) string {
 	return strings.ToLower(rest[:end])
 }
 
-// maxHost is the greatest length of the name of a host.
+// maxHost is the maximum length of a host name.
 const maxHost = 253
 
-// maxAutomated is the number of bytes of a User-Agent that are looked at.
+// maxAutomated is the number of bytes of a User-Agent that are examined.
 const maxAutomated = 512
 
 // isNameByte reports whether c can be part of a product's name.
@@ -151,7 +153,7 @@ func isNameByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c >= 0x80
 }
 
-// product is the name that a User-Agent begins with, without its version.
+// product returns the name at the beginning of a User-Agent, without its version.
 func product(ua string) string {
 	end := 0
 	for end < len(ua) && isNameByte(ua[end]) {
@@ -160,8 +162,8 @@ func product(ua string) string {
 	return ua[:end]
 }
 
-// libraries are HTTP libraries and command-line clients, in lower case. Those of
-// apps on phones (okhttp, CFNetwork, Dart) are not among them: a person uses the app.
+// libraries lists HTTP libraries and command-line clients, in lower case. It leaves out libraries of phone apps
+// (okhttp, CFNetwork, Dart), because a person uses the app.
 var libraries = []string{
 	"aiohttp", "apache-httpclient", "axios", "bun", "colly", "commons-httpclient", "curb", "curl", "deno",
 	"faraday", "fasthttp", "go-http-client", "go-resty", "got", "gotenberg", "guzzlehttp", "httpie", "httpx",
@@ -181,7 +183,7 @@ func isLibrary(name string) bool {
 func saysAutomated(word string) bool {
 	w := strings.ToLower(word)
 	switch {
-	case strings.HasPrefix(w, "cubot"): // a maker of phones
+	case strings.HasPrefix(w, "cubot"): // a brand of phones
 		return false
 	case strings.HasPrefix(w, "headless"), strings.Contains(w, "phantomjs"), strings.Contains(w, "puppeteer"), strings.Contains(w, "playwright"), strings.Contains(w, "selenium"), w == "lighthouse", w == "chrome-lighthouse":
 		return true
@@ -222,8 +224,8 @@ func namesContact(ua string) bool {
 	return i > 0 && host[i+1]|0x20 >= 'a' && host[i+1]|0x20 <= 'z' // "name@150.0.0.0" is a version
 }
 
-// nameBeforeContact is the product to name for a User-Agent that only its contact
-// address gives away: the last product before the address, or the first of all.
+// nameBeforeContact returns the product in a User-Agent that contains an address: the last product before the
+// address, or otherwise the first product.
 func nameBeforeContact(ua string) string {
 	end := len(ua)
 	for _, mark := range []string{"http://", "https://", "+www.", "@"} {
@@ -243,7 +245,7 @@ func nameBeforeContact(ua string) string {
 		}
 		i += len(word)
 		for i < end && ua[i] != ' ' && ua[i] != ';' && ua[i] != '(' {
-			i++ // the version
+			i++ // skips the version
 		}
 	}
 	if name == "" {
@@ -252,7 +254,7 @@ func nameBeforeContact(ua string) string {
 	return name
 }
 
-// isPlatform reports whether a product is one of those that browsers name.
+// isPlatform reports whether a product is one that the User-Agents of browsers contain.
 func isPlatform(product string) bool {
 	switch strings.ToLower(product) {
 	case "mozilla", "applewebkit", "chrome", "safari", "gecko", "firefox", "version", "mobile", "khtml", "opera", "edg", "presto":
@@ -261,8 +263,8 @@ func isPlatform(product string) bool {
 	return false
 }
 
-// automatons are names of automated programs that have no other sign of it, one for each line: services that call a
-// site for their customers, tools, and crawlers without further information.
+// automatons lists automated programs whose User-Agents do not show otherwise that they are automated, one a line.
+// They are services that call a site for their customers, tools, and crawlers without further information.
 //
 //go:embed automatons.txt
 var automatons string
@@ -276,8 +278,8 @@ var recognizeAutomatons = sync.OnceValues(func() (*Recognizer, []string) {
 	return NewRecognizer(patterns), names
 })
 
-// automaton returns the automaton that a User-Agent names, or its first product if another word
-// says that a program sends the request.
+// automaton returns the name of the automaton in a User-Agent. If another word shows that a program sends the
+// request, it returns the first product.
 func automaton(ua string) (name string, ok bool) {
 	for _, word := range []string{"webhook", "-hook", "nutch-"} {
 		if strings.Contains(strings.ToLower(ua), word) {

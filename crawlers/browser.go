@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// commonBrowsers are User-Agent headers of the browsers that most people have, each
-// with the words that it shares with others of its category.
+// commonBrowsers has a User-Agent of each of the most common browsers. Each one contains words that browsers of its
+// kind share.
 var commonBrowsers = []string{
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
@@ -22,8 +22,8 @@ var commonBrowsers = []string{
 	"Opera/9.80 (Windows NT 6.1; WOW64) Presto/2.12.388 Version/12.18",
 }
 
-// NamesBrowser reports whether a token would be found in the User-Agent of one of the most
-// common browsers, so that it would recognize people.
+// NamesBrowser reports whether a token is in the User-Agent of one of the most common browsers, so that a pattern
+// with this token would recognize people.
 func NamesBrowser(token string) bool {
 	r := NewRecognizer([]Pattern{{Token: token}})
 	return slices.ContainsFunc(commonBrowsers, func(ua string) bool {
@@ -36,10 +36,9 @@ func NamesBrowser(token string) bool {
 // whose previews sites already support.
 const applePreview = " facebookexternalhit/1.1 Facebot Twitterbot/1.0"
 
-// OnDevicePreview reports whether the User-Agent lines of a request belong to an app that fetches link previews
-// from its user's own device. These are Apple Messages, WhatsApp, and apps that call themselves WhatsApp to the
-// same end. The addresses of such requests are the users', so they prove nothing about the crawlers in the
-// User-Agent.
+// OnDevicePreview reports whether a request comes from an app that fetches a link preview on its user's own device.
+// It examines the User-Agent lines for Apple Messages, WhatsApp, and apps that call themselves WhatsApp for this
+// purpose. Such a request has its user's address, which proves nothing about the crawlers in the User-Agent.
 func OnDevicePreview(userAgents []string) bool {
 	if len(userAgents) != 1 {
 		return false

@@ -16,15 +16,15 @@ import (
 //go:embed catalog/*.yaml
 var embedded embed.FS
 
-// Catalog is an immutable set of crawlers, safe for concurrent use. No two have
-// the same token, whatever its letter case. The zero value is empty.
+// Catalog is an immutable set of crawlers, safe for concurrent use. Their tokens are distinct, even without regard
+// to case. The zero value is empty.
 type Catalog struct {
 	crawlers  []*Crawler // by token, ignoring case
 	byToken   map[string]int
 	asOf      string
 	controls  []Control
-	addresses string   // the address lists that came with it, for package verify
-	base      *Catalog // that a policy's rows were merged into, or nil if there is none
+	addresses string   // the address lists delivered with the catalog, for package verify
+	base      *Catalog // the catalog into which a policy's rows were merged, or nil
 }
 
 var builtin = sync.OnceValues(func() (*Catalog, error) { return load(embedded) })
@@ -32,12 +32,12 @@ var builtin = sync.OnceValues(func() (*Catalog, error) { return load(embedded) }
 // installed is the catalog that replaces the embedded one in this process.
 var installed atomic.Pointer[Catalog]
 
-// Embedded returns the catalog that is part of the program. The first call reads it, which takes some milliseconds;
-// the others share it. The error is always nil in a build whose tests pass.
+// Embedded returns the catalog that is part of the program. The first call parses it, which takes some
+// milliseconds. The error is always nil in a build whose tests pass.
 func Embedded() (*Catalog, error) { return builtin() }
 
-// Default returns the catalog in use: the one that was installed, or else the embedded
-// one. The error is that of [Embedded].
+// Default returns the catalog in use: the installed one, or otherwise the embedded one. The error is the same as
+// [Embedded]'s.
 func Default() (*Catalog, error) {
 	if c := installed.Load(); c != nil {
 		return c, nil
@@ -45,18 +45,18 @@ func Default() (*Catalog, error) {
 	return Embedded()
 }
 
-// Install makes c the catalog in use, or the embedded one if c is nil. What was made
-// from the catalog before keeps that one.
+// Install makes c the catalog in use. If c is nil, the embedded catalog is used. Values that were made from the
+// previous catalog keep using that one.
 func Install(c *Catalog) { installed.Store(c) }
 
 // AsOf returns the date of the catalog's newest file, as YYYY-MM-DD.
 func (c *Catalog) AsOf() string { return c.asOf }
 
-// Addresses returns the text of the address lists that came with a catalog, which
-// package verify reads, or "" if there is none.
+// Addresses returns the text of the address lists that were delivered with the catalog, or "" if there are none.
+// Package verify parses it.
 func (c *Catalog) Addresses() string { return c.addresses }
 
-// newCatalog takes crawlers whose tokens are distinct.
+// newCatalog returns a catalog of crawlers with distinct tokens.
 func newCatalog(list []*Crawler, controls []Control, asOf string) *Catalog {
 	slices.SortFunc(list, func(a, b *Crawler) int {
 		return cmp.Compare(ascii.Lower(a.Token), ascii.Lower(b.Token))
@@ -74,8 +74,7 @@ func (c *Catalog) Len() int { return len(c.crawlers) }
 // All returns every crawler, ordered by token. The slice is the caller's.
 func (c *Catalog) All() []*Crawler { return slices.Clone(c.crawlers) }
 
-// At returns the crawler with an index that the recognizer gave; it panics when i is
-// not below [Catalog.Len], as an index of a slice does.
+// At returns the crawler with an index from a recognizer. It panics if i is not below [Catalog.Len].
 func (c *Catalog) At(i int) *Crawler { return c.crawlers[i] }
 
 // Lookup returns the crawler whose product token is token, in any letter case.
@@ -93,8 +92,8 @@ func (c *Catalog) Index(token string) (int, bool) {
 	return i, ok
 }
 
-// OfCategory returns the crawlers that `category:NAME` means: those whose primary category is k, and for [CategoryAI]
-// all crawlers for AI.
+// OfCategory returns the crawlers to which `category:NAME` refers. These are the crawlers with the main category k,
+// or all crawlers for AI if k is [CategoryAI].
 func (c *Catalog) OfCategory(k Category) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return cr.Category == k || k == CategoryAI && cr.IsAI() })
 }
@@ -116,9 +115,9 @@ func (c *Catalog) Operators() []string {
 	return slices.Compact(names)
 }
 
-// Search returns the crawlers that a person may mean by a name. It is the crawler with that very token. If there is
-// none, it is every crawler whose token, operator, category or a string in its User-Agent contains the name, in any
-// letter case.
+// Search returns the crawlers that a person may mean by a name. If a crawler has exactly this token, in any letter
+// case, it returns that crawler. Otherwise it returns every crawler with the name in its token, operator, category
+// or a string in its User-Agent.
 func (c *Catalog) Search(name string) []*Crawler {
 	if cr, ok := c.Lookup(name); ok {
 		return []*Crawler{cr}
@@ -133,7 +132,7 @@ func (c *Catalog) Search(name string) []*Crawler {
 	})
 }
 
-// withoutPolicy returns the catalog without what a policy changed.
+// withoutPolicy returns the catalog without the policy's changes.
 func (c *Catalog) withoutPolicy() *Catalog {
 	if c.base != nil {
 		return c.base
@@ -161,8 +160,8 @@ func (c *Catalog) filter(keep func(*Crawler) bool) []*Crawler {
 	return found
 }
 
-// Patterns returns what to look for in a User-Agent. Each Index is that of [Catalog.At]. The policy file's crawlers
-// come first, so that they win where they share a string with a built-in one.
+// Patterns returns the strings to look for in a User-Agent. Each Index is an argument for [Catalog.At]. The
+// crawlers of the policy file come first. So they win if they share a string with a built-in crawler.
 func (c *Catalog) Patterns() []Pattern {
 	patterns := make([]Pattern, 0, len(c.crawlers))
 	for _, fromPolicy := range []bool{true, false} {
@@ -178,16 +177,16 @@ func (c *Catalog) Patterns() []Pattern {
 	return patterns
 }
 
-// Derived is something that is derived from the catalog in use, once for all who need
-// it. The zero value is ready to use.
+// Derived is a value derived from the catalog in use, computed once for all who need it. The zero value is ready to
+// use.
 type Derived[T any] struct {
 	mu    sync.Mutex
 	of    *Catalog
 	value T
 }
 
-// Get returns what derive makes of c. ok is false if c is not the catalog in use: the
-// caller derives its own value then.
+// Get returns the result of derive for c. ok is false if c is not the catalog in use; the caller must then compute
+// its own value.
 func (d *Derived[T]) Get(c *Catalog, derive func() T) (value T, ok bool) {
 	if current, err := Default(); err != nil || current != c {
 		return value, false
@@ -200,13 +199,13 @@ func (d *Derived[T]) Get(c *Catalog, derive func() T) (value T, ok bool) {
 	return d.value, true
 }
 
-// WellKnown are the crawlers that messages name first.
+// WellKnown lists the crawlers that messages name first.
 var WellKnown = []string{
 	"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot",
 	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User", "GoogleOther",
 }
 
-// SortWellKnown puts the well-known ones among some names first, and leaves the others in their order.
+// SortWellKnown moves the names of well-known crawlers to the front, and keeps the order of the others.
 func SortWellKnown(names []string) {
 	rank := func(name string) int {
 		if i := slices.Index(WellKnown, name); i >= 0 {

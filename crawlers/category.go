@@ -4,11 +4,11 @@ package crawlers
 
 import "slices"
 
-// Category says what a crawler fetches pages for.
+// Category tells why a crawler fetches pages.
 type Category string
 
-// The categories of crawler. A crawler has one primary category, which `category:NAME`
-// in a policy refers to, and may have more.
+// The categories of crawler. A crawler has one main category, to which `category:NAME` in a policy refers. It may
+// have further categories.
 const (
 	CategorySearch      Category = "search"
 	CategoryAITraining  Category = "ai-training"
@@ -25,15 +25,15 @@ const (
 	CategoryAcademic    Category = "academic"
 )
 
-// CategoryNone marks crawlers about which no source establishes what they fetch pages for. A policy can name
+// CategoryNone is the category of crawlers of which no source establishes why they fetch pages. A policy can name
 // such a crawler, and it is counted, but no rule for a category applies to it.
 const CategoryNone Category = "none"
 
-// CategoryOnDevice is a further category of link previews that an app fetches from its user's
-// own device, so that the address belongs to a person. It is never a main category.
+// CategoryOnDevice is a further category of link previews that an app fetches on its user's own device. The address
+// of such a request belongs to a person. It is never a main category.
 const CategoryOnDevice Category = "on-device"
 
-// CategoryAI is the word for all crawlers for AI, see [Crawler.IsAI]. No crawler has it as its category.
+// CategoryAI stands for all crawlers for AI, see [Crawler.IsAI]. No crawler has it as its category.
 const CategoryAI Category = "ai"
 
 // Results is the kind of results that a search engine's crawler collects pages for.
@@ -41,8 +41,8 @@ type Results string
 
 // The results of search engines.
 const (
-	ResultsWeb Results = "web" // a list of pages, whatever else the crawler feeds
-	ResultsAI  Results = "ai"  // answers that an AI writes
+	ResultsWeb Results = "web" // a list of pages, and perhaps more
+	ResultsAI  Results = "ai"  // only answers that an AI writes
 )
 
 var categoryTexts = []struct {
@@ -77,13 +77,13 @@ func Categories() []Category {
 // Valid reports whether k is one of [Categories].
 func (k Category) Valid() bool { return slices.Contains(Categories(), k) }
 
-// Description says in one line what crawlers of the category do. It is empty for a category that does not exist.
+// Description describes in one line what crawlers of the category do. It returns "" for an unknown category.
 func (k Category) Description() string {
 	if k == CategoryNone {
-		return "nothing published says what it fetches pages for, so no category includes it"
+		return "no source says why it fetches pages, so no category includes it"
 	}
 	if k == CategoryAI {
-		return "trains AI, answers with it or acts with it, mainly or among other things; web search engines are left out"
+		return "trains AI, or uses AI to answer or act, mainly or among other things; web search engines are not included"
 	}
 	if k == CategoryOnDevice {
 		return "an app on its user's own device"
@@ -96,25 +96,26 @@ func (k Category) Description() string {
 	return ""
 }
 
-// Honors says whether a crawler follows robots.txt, in its operator's words.
+// Honors tells whether a crawler follows robots.txt according to its operator.
 type Honors string
 
-// What operators say about robots.txt.
+// Values of Honors.
 const (
-	// HonorsYes: the operator says that the crawler follows robots.txt.
+	// HonorsYes means that the operator says that the crawler follows robots.txt.
 	HonorsYes Honors = "yes"
-	// HonorsNo: the operator says that it does not, or it is widely seen not to.
+	// HonorsNo means that the operator says that the crawler does not follow robots.txt, or that many have observed
+	// this.
 	HonorsNo Honors = "no"
-	// HonorsPartly: it follows some of it, or only in some cases.
+	// HonorsPartly means that the crawler follows some parts of robots.txt, or follows it in some cases.
 	HonorsPartly Honors = "partly"
-	// HonorsUserTriggered: a person asks for each fetch, so the operator's position is that robots.txt does
-	// not apply.
+	// HonorsUserTriggered means that a person asks for each request, so that the operator does not apply
+	// robots.txt.
 	HonorsUserTriggered Honors = "user-triggered"
-	// HonorsUnknown: the operator says nothing.
+	// HonorsUnknown means that the operator says nothing about it.
 	HonorsUnknown Honors = "unknown"
 )
 
-// Valid reports whether h is one of the constants of this package.
+// Valid reports whether h is one of the constants above.
 func (h Honors) Valid() bool {
 	return slices.Contains([]Honors{HonorsYes, HonorsNo, HonorsPartly, HonorsUserTriggered, HonorsUnknown}, h)
 }

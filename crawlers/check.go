@@ -14,10 +14,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// purposeForm matches the purposes that policies can name; draft-illyes-rep-purpose-00 section 2.1 has "EXAMPLE-PURPOSE-1".
+// purposeForm matches the purposes that policies can name. The example in draft-illyes-rep-purpose-00 section 2.1
+// is "EXAMPLE-PURPOSE-1".
 var purposeForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
 
-// checkCrawler returns what is wrong with an entry of the built-in catalog.
+// checkCrawler returns the errors in a row of the built-in catalog.
 func checkCrawler(c *Crawler) (errs []error) {
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Operator == "" && slices.Contains(c.Sources, "operator") {
@@ -36,7 +37,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 		add("source is missing")
 	}
 	v := c.Verification
-	onlySigns := v.WebBotAuth != "" && len(v.AddressLists)+len(v.ReverseDNS) == 0 // perhaps with a browser's User-Agent
+	onlySigns := v.WebBotAuth != "" && len(v.AddressLists)+len(v.ReverseDNS) == 0 // such a crawler may have a browser's User-Agent
 	if len(c.Examples) == 0 && !c.RobotsOnly && !onlySigns {
 		add("examples are missing")
 	}
@@ -51,7 +52,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 			add("there is no category %q", k)
 		}
 		if k == c.Category || slices.Contains(c.Further[:i], k) {
-			add("category %q stands here twice", k)
+			add("category %q is listed twice", k)
 		}
 	}
 	feedsAI := slices.ContainsFunc(c.Further, func(k Category) bool { return strings.HasPrefix(string(k), "ai-") })
@@ -61,7 +62,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 	case c.Category == CategorySearch && (feedsAI || c.Results != "") && c.Results != ResultsWeb && c.Results != ResultsAI:
 		add("results is %q; expected web or ai, because the search engine feeds AI, too", c.Results)
 	case c.Results != "" && c.Docs == "":
-		add("docs are missing, which say what the results are")
+		add("docs is missing; name a page that says what the results are")
 	}
 	if c.Docs != "" && !isWebAddress(c.Docs) {
 		add("invalid docs %q: must be a web address such as https://www.example.com/bot", c.Docs)
@@ -73,7 +74,8 @@ func checkCrawler(c *Crawler) (errs []error) {
 	return errs
 }
 
-// checkFacts calls add with what is wrong with the fields that a policy file can set too, by their names there.
+// checkFacts checks the fields that a policy file can set, too. It calls add with each error and the field's name
+// in the policy file.
 func checkFacts(c *Crawler, add func(field string, err error)) {
 	if err := CheckPattern(c.Token); err != nil {
 		add("token", err)
@@ -110,24 +112,24 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 	}
 }
 
-// checkHostPattern accepts ".example.com" and "proxy-*.example.com". The part after the star
-// must hold a dot, or anyone could own a name that fits.
+// checkHostPattern accepts patterns such as ".example.com" and "proxy-*.example.com". The part after the star must
+// contain a dot. Otherwise anyone could register a matching name.
 func checkHostPattern(s string) error {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.*") != "" {
-		return errors.New("holds more than lower-case letters, digits, hyphens, dots and a star")
+		return errors.New("may contain only lower-case letters, digits, hyphens, dots and a star")
 	}
 	if strings.Count(s, "*") > 1 {
-		return errors.New("holds more than one star")
+		return errors.New("contains more than one star")
 	}
 	_, suffix, star := strings.Cut(s, "*")
 	if !star {
 		suffix = s
 		if !strings.HasPrefix(s, ".") {
-			return errors.New("begins with neither a dot nor a name with a star")
+			return errors.New("must begin with a dot or a name with a star")
 		}
 	}
 	if strings.Count(strings.Trim(suffix, "."), ".") < 1 {
-		return errors.New("is not below a registered domain")
+		return errors.New("must be below a registered domain")
 	}
 	return nil
 }
@@ -144,17 +146,17 @@ func checkHTTPS(s string) error {
 	return nil
 }
 
-// checkDirectory accepts the address of a key directory. It must be https, because anyone on the
-// network path could change the keys otherwise, and an address that a request can be sent to
-// (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is part of it.
+// checkDirectory accepts the address of a key directory. It must be an https address, because otherwise anyone on
+// the network path could change the keys. It must be an address to which a request can be sent
+// (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is allowed.
 func checkDirectory(s string) error {
 	if strings.Contains(s, "#") {
-		return fmt.Errorf("%q has a part from # on, which is not sent to any server; leave it out", s)
+		return fmt.Errorf("invalid address %q: leave out the part from # on, which is never sent to a server", s)
 	}
 	return checkHTTPS(s)
 }
 
-// checkAll returns what is wrong between the entries of a catalog, each with its place.
+// checkAll returns the contradictions between the rows of a catalog, each with its place.
 func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
 	add := func(c *Crawler, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{places[c]}, args...)...))

@@ -11,26 +11,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ControlKind names the way in which a site uses a [Control].
+// ControlKind tells how a site uses a [Control].
 type ControlKind string
 
 // The kinds of controls.
 const (
-	ControlToken ControlKind = "token" // a group of robots.txt for a token that no crawler sends
+	ControlToken ControlKind = "token" // a group in robots.txt for a token that is in no User-Agent
 	ControlRule  ControlKind = "rule"  // a rule in X-Robots-Tag and robots meta tags
-	ControlForm  ControlKind = "form"  // a setting that a person makes at the operator's site
+	ControlForm  ControlKind = "form"  // a setting on the operator's website
 )
 
 var controlKinds = []ControlKind{ControlToken, ControlRule, ControlForm}
 
-// Control is something that an operator documents for refusing some usages, besides the groups of robots.txt for its crawlers.
+// Control is a means to disallow some usages that an operator documents for its crawlers, in addition to their
+// groups in robots.txt.
 type Control struct {
 	Operator string      `json:"operator"`
-	Crawlers []string    `json:"crawlers"` // whose pages it is about, the main crawler first
+	Crawlers []string    `json:"crawlers"` // the crawlers to which it applies, the main crawler first
 	Kind     ControlKind `json:"kind"`
 	Value    string      `json:"value"`          // the token, the rule, or the place of the setting
-	Takes    []string    `json:"takes"`          // the usages that it takes away
-	Also     string      `json:"also,omitempty"` // what else it takes away, as the end of a sentence
+	Takes    []string    `json:"takes"`          // the usages that it disallows
+	Also     string      `json:"also,omitempty"` // its side effects, as the end of a sentence
 	Docs     string      `json:"docs"`
 	AsOf     string      `json:"as_of"` // the day on which the row was last checked, as YYYY-MM-DD
 }
@@ -38,7 +39,8 @@ type Control struct {
 // Controls returns the operators' own controls, in the order of the catalog.
 func (c *Catalog) Controls() []Control { return slices.Clone(c.controls) }
 
-// ControlsOf returns the controls that concern a crawler, or that it is the token of.
+// ControlsOf returns the controls that apply to the crawler with this token, and the control whose value is this
+// token.
 func (c *Catalog) ControlsOf(token string) (all []Control) {
 	for _, x := range c.controls {
 		if x.isFor(token) {
@@ -53,7 +55,7 @@ func (x *Control) isFor(token string) bool {
 		slices.ContainsFunc(x.Crawlers, func(name string) bool { return strings.EqualFold(name, token) })
 }
 
-// Aged returns the controls that were last checked more than some days before now.
+// Aged returns the controls that were last checked more than the given number of days before now.
 func Aged(controls []Control, now time.Time, days int) (old []Control) {
 	for _, x := range controls {
 		if at, err := time.Parse(time.DateOnly, x.AsOf); err != nil || now.Sub(at) > time.Duration(days)*24*time.Hour {
@@ -84,12 +86,12 @@ func (p *fileParser) control(key, value *yaml.Node) {
 	p.controls = append(p.controls, x)
 }
 
-// checkControls returns the crawlers and tokens of controls that a catalog lacks.
+// checkControls returns the crawlers and tokens that controls name, but the catalog lacks.
 func (c *Catalog) checkControls() (errs []error) {
 	for _, x := range c.controls {
 		for _, token := range x.Crawlers {
 			if _, ok := c.Lookup(token); !ok {
-				errs = append(errs, fmt.Errorf("controls: %s, which is not in the catalog, has a control of %s", token, x.Operator))
+				errs = append(errs, fmt.Errorf("controls: %s has a control of %s, but is not in the catalog", token, x.Operator))
 			}
 		}
 		if row, ok := c.Lookup(x.Value); x.Kind == ControlToken && (!ok || !row.RobotsOnly) {

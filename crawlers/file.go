@@ -16,15 +16,15 @@ import (
 // fileVersion is the version of the catalog files that [Parse] reads and [Export] writes.
 const fileVersion = "1"
 
-// Parse reads a whole catalog from one file. name is what errors call it; each error
-// has its line, and the returned one joins them.
+// Parse parses a catalog file. name is the file's name in errors. The error joins all errors in the file, each with
+// its line.
 func Parse(name string, data []byte) (*Catalog, error) {
 	p := newFileParser(name)
 	rows := p.parse(data)
 	if p.version != "" && p.version != fileVersion {
 		return nil, fmt.Errorf("%s:1: version %q is not supported; this program reads version %s: install a newer program, or write the file in that version", name, p.version, fileVersion)
 	}
-	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // each row would say it again
+	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // otherwise each row would report it
 		return nil, fmt.Errorf("%s:1: as-of is %q; write the date of the catalog before the crawlers, such as as-of: 2026-11-22", name, p.asOf)
 	}
 	if err := errors.Join(p.errs...); err != nil {
@@ -34,7 +34,7 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	case p.version == "":
 		return nil, fmt.Errorf("%s:1: version is missing; write version: %s", name, fileVersion)
 	case len(rows) == 0:
-		return nil, fmt.Errorf("%s:1: crawlers is missing; a catalog replaces the one before as a whole", name)
+		return nil, fmt.Errorf("%s:1: crawlers is missing; a catalog must be complete, because it replaces the previous one", name)
 	}
 	c, err := checked(rows, p.controls, p.asOf, p.browserNames(rows), p.places)
 	if err != nil {
@@ -42,7 +42,7 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	}
 	c.addresses = p.lists
 	if builtin, err := Embedded(); err == nil && p.controls == nil {
-		c.controls = builtin.controls // an older file has none
+		c.controls = builtin.controls // older catalogs do not have this section
 	}
 	if err := errors.Join(c.unrecognized(p.places)...); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Parse(name string, data []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// unrecognized finds examples that the catalog does not recognize.
+// unrecognized returns errors for crawlers that the catalog does not recognize in their own examples.
 func (c *Catalog) unrecognized(places map[*Crawler]string) (errs []error) {
 	r := NewRecognizer(c.Patterns())
 	for i, cr := range c.crawlers {
@@ -63,7 +63,8 @@ func (c *Catalog) unrecognized(places map[*Crawler]string) (errs []error) {
 	return errs
 }
 
-// browserNames finds names that browsers have: readers of the site would be taken for crawlers.
+// browserNames returns errors for names that are in the User-Agents of browsers, because the site's readers would
+// be taken for crawlers.
 func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	for _, c := range rows {
 		for _, s := range c.Patterns() {
@@ -75,8 +76,8 @@ func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	return errs
 }
 
-// Export returns the embedded catalog and a text of address lists as one file, which [Parse]
-// reads. Its date is the newer date of the two.
+// Export returns the embedded catalog and the given text of address lists as one file that [Parse] accepts. Its
+// date is the later date of the two.
 func Export(addresses string) ([]byte, error) { return export(embedded, addresses) }
 
 func export(fsys fs.FS, addresses string) ([]byte, error) {
@@ -141,7 +142,7 @@ func export(fsys fs.FS, addresses string) ([]byte, error) {
 
 func scalar(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
 
-// valueOf returns the value of a key, nil if the mapping does not have it.
+// valueOf returns the value of a key in a mapping, or nil.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {

@@ -8,20 +8,20 @@ import (
 	"slices"
 )
 
-// Identities maps the published addresses and keys of operators back to their crawlers. A
-// request that is signed, or that comes from an address on a list, can be attributed to a
-// crawler whatever its User-Agent says. Identities are immutable.
+// Identities finds the crawler to which a published address or key belongs. So a request that is signed, or comes
+// from an address on a list, can be attributed to its crawler whatever its User-Agent says. Identities do not
+// change.
 type Identities struct {
 	catalogLists []string
 	ownLists     []string
-	lists        map[string]*Crawler // by URL; nil where several crawlers share a list
+	lists        map[string]*Crawler // by URL; nil if several crawlers share the list
 	directories  map[string][]*Crawler
 }
 
 var sharedIdentities Derived[*Identities]
 
-// NewIdentities returns the identities of a catalog. Policies that change nothing about them
-// share those in use.
+// NewIdentities returns the identities of a catalog. If a policy does not change the facts, it shares the
+// identities of the catalog in use.
 func NewIdentities(c *Catalog) *Identities {
 	base := c.withoutPolicy()
 	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {
@@ -34,7 +34,7 @@ func NewIdentities(c *Catalog) *Identities {
 	return collectIdentities(c, base)
 }
 
-// facts returns the facts of a crawler, if the catalog has it.
+// facts returns the verification facts of the crawler with this token, if the catalog has it.
 func (c *Catalog) facts(token string) (v Verification) {
 	if cr, ok := c.Lookup(token); ok {
 		v = cr.Verification
@@ -73,16 +73,17 @@ func collectIdentities(c, base *Catalog) *Identities {
 	return id
 }
 
-// CatalogLists returns the URLs of address lists that the catalog in use has and the embedded one does not.
+// CatalogLists returns the URLs of the address lists that are in the catalog in use, but not in the embedded one.
 func (id *Identities) CatalogLists() []string { return id.catalogLists }
 
-// OwnLists returns the URLs of address lists that only the policy has.
+// OwnLists returns the URLs of the address lists that only the policy names.
 func (id *Identities) OwnLists() []string { return id.ownLists }
 
-// ByList returns the crawler that alone uses the address list with this URL, or nil.
+// ByList returns the crawler to which the address list with this URL belongs. It returns nil if there is none, or
+// if several crawlers share the list.
 func (id *Identities) ByList(url string) *Crawler { return id.lists[url] }
 
-// ByDirectory returns the crawlers whose requests are signed with the keys of a directory, named as in the catalog.
+// ByDirectory returns the crawlers that sign with the keys of a directory. url must be the URL in the catalog.
 func (id *Identities) ByDirectory(url string) []*Crawler { return id.directories[url] }
 
 // Directories returns the URLs of all key directories, in order.

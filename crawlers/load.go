@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxFile is the greatest size of a catalog file, in bytes.
+// MaxFile is the maximum size of a catalog file, in bytes.
 const MaxFile = 4 << 20
 
-// load reads every file of the catalog and checks it as a whole.
+// load parses all files of the catalog and checks them together.
 func load(fsys fs.FS) (*Catalog, error) {
 	names, err := fs.Glob(fsys, "catalog/*.yaml")
 	if err != nil {
@@ -43,8 +43,8 @@ func load(fsys fs.FS) (*Catalog, error) {
 	return checked(list, controls, asOf, errs, places)
 }
 
-// checked makes a catalog of crawlers if neither errs nor the checks between them find
-// anything wrong. places say where each crawler is written.
+// checked returns a catalog with these crawlers, or all errors. errs are the errors found before. places are the
+// file and line of each crawler.
 func checked(list []*Crawler, controls []Control, asOf string, errs []error, places map[*Crawler]string) (*Catalog, error) {
 	errs = append(errs, checkAll(list, places)...)
 	if err := errors.Join(errs...); err != nil {
@@ -57,15 +57,15 @@ func checked(list []*Crawler, controls []Control, asOf string, errs []error, pla
 	return c, nil
 }
 
-// fileParser reads one file; errs has every problem, each with its line.
+// fileParser parses one file. errs collects all errors with their lines.
 type fileParser struct {
 	name     string
 	version  string
 	asOf     string
-	lists    string // of addresses
+	lists    string // the text of the address lists
 	profiles map[string]Verification
 	controls []Control
-	places   map[*Crawler]string // file:line of each
+	places   map[*Crawler]string // file:line of each crawler
 	errs     []error
 }
 
@@ -73,7 +73,7 @@ func newFileParser(name string) *fileParser {
 	return &fileParser{name: name, profiles: map[string]Verification{}, places: map[*Crawler]string{}}
 }
 
-// maxErrors bounds how many errors of a file are reported.
+// maxErrors limits the number of errors reported for a file.
 const maxErrors = 100
 
 func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {
@@ -83,7 +83,8 @@ func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: %w", p.name, n.Line, fmt.Errorf(format, args...)))
 }
 
-// parse returns the crawlers of one catalog file. Anything unknown, repeated or of the wrong shape is an error.
+// parse returns the crawlers of a catalog file. It reports an error for every unknown, repeated or malformed
+// element.
 func (p *fileParser) parse(data []byte) []*Crawler {
 	doc, err := decode(data)
 	if err != nil {
@@ -118,25 +119,25 @@ func (p *fileParser) parse(data []byte) []*Crawler {
 	return rows
 }
 
-// decode returns the only document of a YAML file.
+// decode returns the single document of a YAML file.
 func decode(data []byte) (*yaml.Node, error) {
 	if len(data) > MaxFile {
-		return nil, fmt.Errorf("larger than %d bytes", MaxFile)
+		return nil, fmt.Errorf("the file is larger than %d bytes", MaxFile)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, errors.New("empty; a catalog begins with version: 1")
+		return nil, errors.New("the file is empty; begin a catalog with version: 1")
 	} else if err != nil {
 		return nil, err
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("holds more than one document")
+		return nil, errors.New("the file has more than one YAML document; write one")
 	}
 	return doc.Content[0], nil
 }
 
-// crawler reads one row and checks what can be checked of it alone.
+// crawler parses one row, and checks it as far as possible without the others.
 func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	c := &Crawler{Token: key.Value, AsOf: p.asOf}
 	p.places[c] = fmt.Sprintf("%s:%d", p.name, key.Line)
@@ -177,14 +178,14 @@ func (p *fileParser) fields(n *yaml.Node, into map[string]any) {
 	}
 }
 
-// verify reads a profile's name or a mapping.
+// verify parses the name of a profile, or a mapping.
 func (p *fileParser) verify(n *yaml.Node) Verification {
 	if n.Kind != yaml.ScalarNode {
 		return p.verification(n)
 	}
 	v, ok := p.profiles[n.Value]
 	if !ok {
-		p.errorf(n, "there is no verification %q above", n.Value)
+		p.errorf(n, "verification has no entry %q", n.Value)
 	}
 	return v
 }
@@ -194,8 +195,8 @@ func (p *fileParser) verification(n *yaml.Node) (v Verification) {
 	return v
 }
 
-// mapping yields the keys and values of a mapping. It reports and leaves out a repeated key, a
-// key that is not a plain word, and a node that is not a mapping.
+// mapping yields the keys and values of a mapping. It reports and skips a repeated key, a key that is not a plain
+// word, and a node that is not a mapping.
 func (p *fileParser) mapping(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(_, _ *yaml.Node) bool) {
 		if n.Kind != yaml.MappingNode {
@@ -210,7 +211,7 @@ func (p *fileParser) mapping(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 				continue
 			}
 			if seen[key.Value] {
-				p.errorf(key, "%q stands here twice", key.Value)
+				p.errorf(key, "the key %q occurs twice; remove one", key.Value)
 				continue
 			}
 			seen[key.Value] = true
@@ -223,13 +224,13 @@ func (p *fileParser) mapping(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 
 func (p *fileParser) text(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "" {
-		p.errorf(n, "expected some text")
+		p.errorf(n, "expected a text")
 		return ""
 	}
 	return n.Value
 }
 
-// list returns the texts of a sequence, or the only text.
+// list returns the texts of a sequence, or a single text.
 func (p *fileParser) list(n *yaml.Node) []string {
 	if n.Kind != yaml.SequenceNode {
 		if s := p.text(n); s != "" {

@@ -10,37 +10,38 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Row is an entry of the policy file's `crawlers` section. It adds a crawler or
-// changes the one of the same token; what it leaves out stays as it was.
+// Row is an entry of the policy file's `crawlers` section. It adds a crawler or changes the crawler with the same
+// token. Fields that the entry leaves out are not changed.
 type Row struct {
 	Token string // the product token, in any letter case
-	// Operator and Category are left as they were when empty.
+	// Operator and Category are not changed if they are empty.
 	Operator string
 	Category Category
-	Results  Results // left as it was when empty
-	// UserAgent is the string to recognize where it is not the token. When empty, what was recognized before is.
+	Results  Results // not changed if empty
+	// UserAgent is the string by which to recognize the crawler, if it is not the token. Recognition is not changed
+	// if it is empty.
 	UserAgent string
-	// Follows and Purposes are left as they were when nil.
+	// Follows and Purposes are not changed if they are nil.
 	Follows  []string
 	Purposes []string
-	// IgnoresStar, ReadsMeta and RobotsOnly are left as they were when nil.
+	// IgnoresStar, ReadsMeta and RobotsOnly are not changed if they are nil.
 	IgnoresStar *bool
 	ReadsMeta   *bool
 	RobotsOnly  *bool
-	// AddressLists, ReverseDNS and WebBotAuth are left as they were when nil. The catalog's
-	// verification consists of https addresses.
+	// AddressLists, ReverseDNS and WebBotAuth are not changed if they are nil. All addresses must be https
+	// addresses.
 	AddressLists []string
 	ReverseDNS   []string
 	WebBotAuth   *string
 }
 
-// RowError says what is wrong with a [Row].
+// RowError is an error in a [Row].
 type RowError struct {
-	Token string // the row's
+	Token string // token of the row
 	// Field is the name in the policy file: token, category, user-agent, follows,
 	// purposes, results, robots-only, address-lists, reverse-dns or signature-directory.
 	Field string
-	Err   error // says what is wrong
+	Err   error // the error in the field
 }
 
 func (e *RowError) Error() string { return fmt.Sprintf("%s: %s %v", e.Token, e.Field, e.Err) }
@@ -48,8 +49,8 @@ func (e *RowError) Error() string { return fmt.Sprintf("%s: %s %v", e.Token, e.F
 // Unwrap returns Err.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Merge returns a catalog with rows applied to c, which stays as it is. On an
-// error there is no catalog; the error joins a [*RowError] for each problem.
+// Merge returns a copy of c with the rows applied. If a row has an error, it returns no catalog, and the error
+// joins a [*RowError] for each error.
 func (c *Catalog) Merge(rows ...Row) (*Catalog, error) {
 	list := slices.Clone(c.crawlers)
 	at := make(map[string]int, len(list)+len(rows))
@@ -61,7 +62,7 @@ func (c *Catalog) Merge(rows ...Row) (*Catalog, error) {
 	for _, row := range rows {
 		key := ascii.Lower(row.Token)
 		if fresh[key] {
-			errs = append(errs, &RowError{row.Token, "token", errors.New("stands here twice")})
+			errs = append(errs, &RowError{row.Token, "token", errors.New("occurs twice; remove one entry")})
 			continue
 		}
 		fresh[key] = true
@@ -82,7 +83,7 @@ func (c *Catalog) Merge(rows ...Row) (*Catalog, error) {
 	for _, row := range rows {
 		for _, f := range row.Follows {
 			if _, ok := at[ascii.Lower(f)]; !ok {
-				errs = append(errs, &RowError{row.Token, "follows", fmt.Errorf("%q, which is neither in the catalog nor in this file", f)})
+				errs = append(errs, &RowError{row.Token, "follows", fmt.Errorf("names %q, which is neither in the catalog nor in this file", f)})
 			}
 		}
 	}
@@ -94,7 +95,7 @@ func (c *Catalog) Merge(rows ...Row) (*Catalog, error) {
 	return merged, nil
 }
 
-// apply returns a copy of base with the row's fields.
+// apply returns a copy of base with the fields of the row applied.
 func (r Row) apply(base *Crawler) *Crawler {
 	c := *base
 	c.FromPolicy = true
@@ -126,7 +127,7 @@ func (r Row) apply(base *Crawler) *Crawler {
 	return &c
 }
 
-// set replaces a field by the row's, unless the row leaves it out.
+// set sets a field to the row's value, unless the row leaves it out.
 func set[T any](field, row *T) {
 	if row != nil {
 		*field = *row
@@ -139,7 +140,7 @@ func setList(field *[]string, row []string) {
 	}
 }
 
-// checkRow returns what is wrong with a row, and with the crawler that it makes.
+// checkRow returns the errors in a row, and in the crawler that results from it.
 func checkRow(r Row, c *Crawler) (errs []error) {
 	add := func(field string, err error) { errs = append(errs, &RowError{r.Token, field, err}) }
 	checkFacts(c, add)
@@ -152,7 +153,7 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 			if r.UserAgent != "" {
 				field = "user-agent"
 			}
-			add(field, fmt.Errorf("%q is in the User-Agent of browsers, so that your readers would be taken for this crawler; find the name that only the crawler has", p))
+			add(field, fmt.Errorf("%q is in the User-Agent of browsers, so people would be taken for this crawler; write a name that only the crawler has", p))
 		}
 	}
 	if r.Results != "" && c.Category != CategorySearch {

@@ -14,44 +14,42 @@ import (
 type Pattern struct {
 	// Token is the text to look for. It may have spaces, slashes and dots; see [CheckPattern].
 	Token string
-	Index int // what to answer when it is found
+	Index int // the result if the token is found
 }
 
-// Recognizer finds tokens in User-Agent headers. It is immutable and safe for
-// concurrent use; the zero value finds nothing.
+// Recognizer finds tokens in User-Agent headers. It is immutable and safe for concurrent use; the zero value finds
+// nothing.
 //
-// A token is found, whatever its letter case, where
-//   - the start of the header, white space or one of ( ) ; , + : = " ' [ { < * comes
-//     before it, or a slash after a product name where it begins with a letter,
-//     as in Mozilla/GPTBot;
-//   - the end of the header, white space or one of ( ) ; , + / : = " ' ] > } < * comes
-//     after it, or a hyphen or underscore and a version, as in GPTBot-1.2, or, after
-//     a first word of four letters or more, a version alone, as in GPTBot1.2. After
-//     a "[" a slash must have a version too: [Pinterest/iOS] is a browser;
-//   - it does not begin inside a URL: from :// to white space or one of
-//     ) ; , ' " < >
-//   - none of the words like, with and following comes before it, as in
-//     "(like Googlebot)": such a header says that its sender is another;
-//   - it is not the name at the start of the header of an app on a system of Apple, as
-//     in "IFTTT/1.0 CFNetwork/1496.0.7 Darwin/23.5.0".
+// A token is found in any letter case, if all of this is true:
+//   - Before it is the start of the header, white space, one of ( ) ; , + : = " ' [ { < *, or a slash after a product
+//     name if the token begins with a letter, as in Mozilla/GPTBot.
+//   - After it is the end of the header, white space, one of ( ) ; , + / : = " ' ] > } < *, or a hyphen or underscore
+//     with a version, as in GPTBot-1.2. After a first word of four letters or more, a version may also follow
+//     directly, as in GPTBot1.2. If the token comes after a "[", a slash after it must be followed by a version,
+//     because [Pinterest/iOS] is a browser.
+//   - It does not begin inside a URL, which extends from :// to white space or one of ) ; , ' " < >.
+//   - None of the words like, with and following comes before it, as in "(like Googlebot)". Such a header names
+//     another program than its sender.
+//   - It is not the name of an app at the start of the header, as Apple's systems write it:
+//     "IFTTT/1.0 CFNetwork/1496.0.7 Darwin/23.5.0".
 //
-// A header that is not ASCII is also read as it looks to a person, see [plain].
+// A header with characters outside ASCII is also searched in the form in which a person would read it.
 //
-// A pattern that ends in a hyphen, underscore or dot and a star finds the names that
-// an operator derives from one: SemrushBot-* finds SemrushBot-XY, but neither
-// SemrushBot nor SemrushBotXY. A pattern with the whole name goes before it.
+// A pattern may end in a hyphen, underscore or dot and a star. It finds names that an operator derives from one
+// name: SemrushBot-* finds SemrushBot-XY, but neither SemrushBot nor SemrushBotXY. A pattern with the complete name
+// takes precedence.
 //
-// RFC 9309 §2.2.1 only asks for a substring of the User-Agent. That finds Code
-// in every browser on some devices, and every crawler that a URL mentions.
+// RFC 9309 section 2.2.1 only requires that the token is a substring of the User-Agent. A search for substrings
+// would find Code in every browser on some devices, and every crawler that a URL mentions.
 //
-// The time depends on the header's length, not on the number of tokens, and no
-// method allocates for other headers than these.
+// The time depends on the length of the header, and not on the number of tokens. No method allocates memory for a
+// header in ASCII.
 type Recognizer struct {
-	groups     map[string]group // by the token's first word, in lower case
+	groups     map[string]group // key: the token's first word in lower case
 	filter     []uint64         // set of the keys of the first words
 	shift      uint32           // of the filter's keys
 	lengths    [256]uint64      // sets of lengths of first words, modulo 64, by key
-	short      [256]bool        // first letters of first words of under four letters
+	short      [256]bool        // first letters of first words with fewer than four letters
 	shortWords [16]uint64       // the set of the shortKeys of these words
 	derived    bool             // some pattern ends in a star
 }
@@ -62,12 +60,12 @@ type group []tail
 // tail is the text after the first word, in lower case. A group is sorted by it.
 type tail struct {
 	text    string
-	derived bool // the rest of a word follows, which the pattern has as a star
-	index   int  // of the pattern
+	derived bool // the pattern ends in a star
+	index   int  // index of the pattern
 }
 
-// NewRecognizer returns a recognizer of patterns. Where two patterns have the same token, the first one's Index is
-// the answer. A pattern that [CheckPattern] rejects is never found.
+// NewRecognizer returns a recognizer of patterns. If two patterns have the same token, the first one is used. A
+// pattern that [CheckPattern] rejects is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
 	r := &Recognizer{groups: make(map[string]group, len(patterns))}
 	for _, p := range patterns {
@@ -96,7 +94,7 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 	return r
 }
 
-// sorted returns the group in order, with the first of equal tails.
+// sorted returns the group in order. Of equal tails it keeps only the first.
 func (g group) sorted() group {
 	slices.SortStableFunc(g, func(a, b tail) int {
 		if c := strings.Compare(a.text, b.text); c != 0 || a.derived == b.derived {
@@ -110,8 +108,8 @@ func (g group) sorted() group {
 	return slices.Clip(slices.CompactFunc(g, func(a, b tail) bool { return a.text == b.text && a.derived == b.derived }))
 }
 
-// Recognize returns the Index of the longest token in ua, of equally long ones
-// the one that begins first, and whether there is any.
+// Recognize returns the Index of the longest token in ua. Of equally long tokens it returns the one that begins
+// first. ok is false if there is no token.
 func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
 	index, length, foreign := r.longest(ua)
 	if foreign {
@@ -122,7 +120,8 @@ func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
 	return index, length > 0
 }
 
-// longest returns the Index of the longest token, its length or 0, and whether ua is not ASCII.
+// longest returns the Index and the length of the longest token. The length is 0 if there is none. foreign reports
+// whether ua has characters outside ASCII.
 func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
@@ -133,9 +132,9 @@ func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 	return index, length, s.foreign()
 }
 
-// RecognizeEach appends to dst the Index of every token in the User-Agent header lines, but those within longer ones,
-// in the order in which they begin, and returns the extended slice. An Index that dst holds already is not appended
-// again. It allocates only when dst is too small.
+// RecognizeEach appends to dst the Index of every token in the User-Agent lines, in the order in which the tokens
+// begin, and returns the extended slice. It leaves out tokens within longer tokens, and an Index that dst already
+// has. It allocates only if dst is too small.
 func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
 	for _, ua := range uas {
 		var foreign bool
@@ -160,7 +159,7 @@ func (r *Recognizer) each(dst []int, ua string) (_ []int, foreign bool) {
 	return dst, s.foreign()
 }
 
-// at returns the longest token at i, and its length, or 0.
+// at returns the Index and the length of the longest token that begins at i. The length is 0 if there is none.
 func (r *Recognizer) at(ua string, i int) (index, length int) {
 	if r.isOther(ua, i) {
 		return 0, 0
@@ -175,7 +174,7 @@ func (r *Recognizer) at(ua string, i int) (index, length int) {
 	return 0, 0
 }
 
-// admit makes next and find let a first word, in lower case, pass.
+// admit adds a first word, in lower case, to the filters of next and find.
 func (r *Recognizer) admit(word string) {
 	if c := word[0]; len(word) < 4 {
 		k := shortKey(word)
@@ -191,7 +190,7 @@ func (r *Recognizer) admit(word string) {
 	r.lengths[k>>24] |= 1 << (len(word) % 64)
 }
 
-// isOther reports whether certainly no token begins at i.
+// isOther reports whether it is certain that no token begins at i.
 func (r *Recognizer) isOther(ua string, i int) bool {
 	return i+4 <= len(ua) && !r.mayBeShort(ua, i) && r.lengths[key(ua[i:])>>24] == 0
 }
@@ -213,8 +212,8 @@ func (r *Recognizer) find(ua string, i, end int) group {
 	return g
 }
 
-// shorter returns the last place before end in the word at i where a version begins,
-// or the rest of a derived name, or i.
+// shorter returns the last place before end at which the word at i may end, because a version or the rest of a
+// derived name begins there. It returns i if there is none.
 func (r *Recognizer) shorter(ua string, i, end int) int {
 	if k := bareVersion(ua, end); k < end && k >= i+4 {
 		return k
@@ -227,7 +226,7 @@ func (r *Recognizer) shorter(ua string, i, end int) int {
 	return i
 }
 
-// isDerived reports whether a pattern stands for the names derived from one.
+// isDerived reports whether a pattern ends in a star, and so stands for derived names.
 func isDerived(pattern string) bool {
 	n := len(pattern)
 	return n > 2 && pattern[n-1] == '*' && strings.IndexByte("-_.", pattern[n-2]) >= 0 && class[pattern[n-3]]&isWord != 0
@@ -251,7 +250,7 @@ func isVersion(ua string, i int) bool {
 	return '0' <= ua[i] && ua[i] <= '9'
 }
 
-// longest returns the index and the length of the longest tail that ua has at i, of a token that begins at begin.
+// longest returns the index and the length of the longest tail at i in ua. The token begins at begin.
 func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	for d := 0; len(g) > 0; d++ {
 		for len(g) > 0 && len(g[0].text) == d {
@@ -268,14 +267,14 @@ func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	return index, length, ok
 }
 
-// narrow returns the tails that have c at d. All are longer than d and alike up to d.
+// narrow returns the tails whose byte at d is c. All tails of g must be longer than d and equal before d.
 func (g group) narrow(d int, c byte) group {
 	lo := sort.Search(len(g), func(k int) bool { return g[k].text[d] >= c })
 	n := sort.Search(len(g)-lo, func(k int) bool { return g[lo+k].text[d] > c })
 	return g[lo : lo+n]
 }
 
-// ends reports whether a token from begin to i is not part of a longer word.
+// ends reports whether a token from begin to i is a complete word.
 func ends(ua string, begin, i int) bool {
 	if i == len(ua) {
 		return true
@@ -291,10 +290,10 @@ func ends(ua string, begin, i int) bool {
 	return isVersion(ua, i) || beginsVersion(ua, i)
 }
 
-// comparisons are the words after which a header names another program.
+// comparisons are the words after which a User-Agent names another program.
 var comparisons = [...]string{"like", "with", "following"}
 
-// compared reports whether a word of comparison comes before i.
+// compared reports whether one of the comparisons comes before i.
 func compared(ua string, i int) bool {
 	for i > 0 && class[ua[i-1]]&isOpening != 0 {
 		i--

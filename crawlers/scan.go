@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// scanner walks over the positions of a User-Agent at which a token may begin.
-// The zero value is at the start, which is the first position.
+// scanner finds the positions in a User-Agent at which a token may begin. The zero value is at the first position,
+// the start.
 type scanner struct {
-	end   int    // of the eight bytes being looked at
-	stops uint64 // what is left of their stopBytes
-	all   uint64 // the bits of all bytes so far
+	end   int    // end of the eight bytes in work
+	stops uint64 // the remaining bits of their stopBytes
+	all   uint64 // bitwise OR of all bytes so far
 }
 
-// foreign reports, once the last position has been reached, whether the User-Agent is not ASCII.
+// foreign reports whether the User-Agent has characters outside ASCII. Call it after the last position.
 func (s *scanner) foreign() bool { return s.all&0x8080808080808080 != 0 }
 
-// next returns the next position after a delimiter, or the length of ua. It
-// leaves out most of those where no token begins with these letters.
+// next returns the next position after a delimiter, or the length of ua. It skips most positions whose letters
+// begin no token.
 func (r *Recognizer) next(ua string, s *scanner) int {
-	// Copies, which the compiler keeps in registers.
+	// The compiler keeps these copies in registers.
 	end, stops, all, filter, shift := s.end, s.stops, s.all, r.filter, r.shift&31
 	for {
 		for stops == 0 {
@@ -61,8 +61,8 @@ func (r *Recognizer) next(ua string, s *scanner) int {
 	}
 }
 
-// mayBeShort reports whether a token whose first word has under four letters may begin
-// at i, after which there are three bytes more.
+// mayBeShort reports whether a token whose first word has fewer than four letters may begin at i. At least three
+// more bytes must follow i.
 func (r *Recognizer) mayBeShort(ua string, i int) bool {
 	if !r.short[ua[i]] || class[ua[i+1]]&class[ua[i+2]]&class[ua[i+3]]&isPlain != 0 {
 		return false
@@ -71,7 +71,8 @@ func (r *Recognizer) mayBeShort(ua string, i int) bool {
 	return r.shortWords[k/64]>>(k%64)&1 != 0
 }
 
-// shortKey is a hash, below 1024 and without case, of up to three bytes of a word before the first that is not plain.
+// shortKey returns a hash below 1024 of up to three bytes of a word, without regard to case. It stops at the first
+// byte that is not plain.
 func shortKey(word string) uint32 {
 	k := uint32(word[0] & 0x1f)
 	for i := 1; i < len(word) && class[word[i]]&isPlain != 0; i++ {
@@ -80,16 +81,16 @@ func shortKey(word string) uint32 {
 	return k * 0x9e3779b1 >> 22
 }
 
-// stopBytes returns a word with the highest bit of each byte set whose byte in x is less than a hyphen, one of
-// ":;<=[{", or a slash that no digit follows. Among them are all bytes that may stand right before a token, and few
-// others of a User-Agent.
+// stopBytes returns a word in which the highest bit of a byte is set if the same byte of x is less than a hyphen,
+// is one of ":;<=[{", or is a slash that no digit follows. These are all bytes that may come before a token, and
+// few others in a User-Agent.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101
 		low  = 0x7f * ones
 		high = 0x80 * ones
 	)
-	y := x & low                                     // so that no carry reaches the next byte
+	y := x & low                                     // prevents a carry into the next byte
 	notLess := y + (0x80-'-')*ones                   // its highest bits are 0 for less than a hyphen,
 	slash := y ^ '/'*ones + low                      // for a slash,
 	bracket := y | 0x20*ones ^ '{'*ones + low        // and for "[" and "{"; they are 1
@@ -99,8 +100,8 @@ func stopBytes(x uint64) uint64 {
 	return stops&^(stops>>8) | ^slash&letter&high&^x // no token begins with a stop
 }
 
-// followsProduct reports whether a slash at i comes between a product name, which is a word without dots, and a
-// letter or underscore: "Mozilla/GPTBot", but not "example.com/gptbot".
+// followsProduct reports whether the slash at i comes after a product name, which is a word without dots, and
+// before a letter or underscore. This is true for "Mozilla/GPTBot", but not for "example.com/gptbot".
 func followsProduct(ua string, i int) bool {
 	if c := fold[ua[i+1]]; c != '_' && (c < 'a' || c > 'z') {
 		return false
@@ -115,14 +116,14 @@ func followsProduct(ua string, i int) bool {
 	return begin == 0 || class[ua[begin-1]]&isBefore != 0 && ua[begin-1] != '/' && ua[begin-1] != ':'
 }
 
-// eight returns the first eight bytes of s, the first one lowest.
+// eight returns the first eight bytes of s as a word. The first byte is the lowest.
 func eight(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// lastBytes is eight for a shorter s, with letters after it.
+// lastBytes does the same as eight for an s of fewer than eight bytes. It fills the word with letters.
 func lastBytes(s string) uint64 {
 	x := uint64(0x6161616161616161)
 	for i := len(s) - 1; i >= 0; i-- {
@@ -131,7 +132,8 @@ func lastBytes(s string) uint64 {
 	return x
 }
 
-// key mixes the first four bytes of s, ignoring the letter case. Its upper bits are the good ones.
+// key returns a hash of the first four bytes of s, without regard to case. Its upper bits are the most evenly
+// distributed.
 func key(s string) uint32 {
 	_ = s[3]
 	four := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24

@@ -17,11 +17,11 @@ func IsSigner(token string) bool {
 	return len(token) > len(SignerPrefix) && strings.EqualFold(token[:len(SignerPrefix)], SignerPrefix)
 }
 
-// IsSigner reports whether the crawler is known by its signature alone: no User-Agent and
-// no robots.txt has its token.
+// IsSigner reports whether the crawler is only known by its signature, because its token is in no User-Agent and no
+// robots.txt.
 func (c *Crawler) IsSigner() bool { return IsSigner(c.Token) }
 
-// CheckSigner returns what is wrong with the token of a signer.
+// CheckSigner returns an error if the token of a signer is not valid.
 func CheckSigner(token string) error {
 	host := token[len(SignerPrefix):]
 	u, err := url.Parse("https://" + host)
@@ -31,9 +31,9 @@ func CheckSigner(token string) error {
 	return nil
 }
 
-// SignerRow is the row of a signer. The crawlers whose key directory the catalog has at
-// its host, or at www. before it, lend it what they have in common. A host of which the
-// catalog has none publishes its keys at the well-known path.
+// SignerRow returns the row for a signer. If the catalog has crawlers with a key directory at the signer's host, or
+// at www. before it, the row gets the facts that these have in common. Otherwise the keys are expected at the
+// well-known path.
 func (c *Catalog) SignerRow(token string) Row {
 	host := strings.ToLower(token[len(SignerPrefix):])
 	directory := "https://" + host
@@ -50,7 +50,7 @@ func (c *Catalog) SignerRow(token string) Row {
 	}
 	for i, cr := range known {
 		if cr.Verification.WebBotAuth != known[0].Verification.WebBotAuth {
-			return Row{Token: row.Token, WebBotAuth: &directory} // several at one host: only its own counts
+			return Row{Token: row.Token, WebBotAuth: &directory} // several directories at one host: use only the well-known one
 		}
 		switch {
 		case i == 0:

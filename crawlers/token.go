@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxPattern is the greatest length of a [Pattern]'s token, in bytes.
+// maxPattern is the maximum length of a [Pattern]'s token, in bytes.
 const maxPattern = 128
 
-// The meaning of a byte while a User-Agent is read.
+// Properties of bytes in a User-Agent.
 const (
 	isWord    = 1 << iota // part of a product token
-	isBefore              // may stand before a token
-	isAfter               // may stand after a token
+	isBefore              // may come before a token
+	isAfter               // may come after a token
 	isURLEnd              // ends a URL
-	isOpening             // opens a quotation, which a comparison may stand before
-	isPlain               // part of a word, and no hyphen or underscore
+	isOpening             // opens a quotation, before which a comparison may come
+	isPlain               // part of a word, except hyphen and underscore
 )
 
-// class and fold are tables over all bytes; fold lower-cases ASCII letters.
+// class has the properties of all bytes. fold converts ASCII letters to lower case.
 var class, fold = byteTables()
 
 func byteTables() (class, fold [256]byte) {
@@ -55,13 +55,13 @@ func byteTables() (class, fold [256]byte) {
 	return class, fold
 }
 
-// ValidToken reports whether s is a product token as RFC 9309 §2.2.1 defines it:
-// letters, hyphens and underscores only.
+// ValidToken reports whether s is a product token by RFC 9309 section 2.2.1, which allows only letters, hyphens and
+// underscores.
 func ValidToken(s string) bool { return s != "" && ReadAs(s) == s }
 
-// ReadAs returns the token that a reader finds if it follows RFC 9309 §2.2.1 to the letter: it stops at the first
-// character that is not a letter, hyphen or underscore. AI2Bot becomes AI, which may be the name of another
-// crawler.
+// ReadAs returns the token that a reader finds if it strictly follows RFC 9309 section 2.2.1. Such a reader stops
+// at the first character that is not a letter, hyphen or underscore. It reads AI2Bot as AI, which may be the name
+// of another crawler.
 func ReadAs(token string) string {
 	for i := range len(token) {
 		c := fold[token[i]]
@@ -72,7 +72,7 @@ func ReadAs(token string) string {
 	return token
 }
 
-// CheckPattern returns an error that says why s can never be found in a User-Agent, or nil.
+// CheckPattern returns an error if s can never be found in a User-Agent. The error says why.
 func CheckPattern(s string) error {
 	switch {
 	case s == "":
@@ -82,7 +82,7 @@ func CheckPattern(s string) error {
 	case class[s[0]]&isWord == 0:
 		return fmt.Errorf("begins with %q; it must begin with a letter, a digit, a hyphen or an underscore", s[:1])
 	case strings.Contains(s, "://"):
-		return errors.New("contains a URL; addresses in a User-Agent do not count")
+		return errors.New("contains a URL; names within URLs are not recognized")
 	case s[len(s)-1] == ' ':
 		return errors.New("ends with a space")
 	case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }):
@@ -91,7 +91,7 @@ func CheckPattern(s string) error {
 	return nil
 }
 
-// letters are characters of other scripts that look like letters of ASCII, before each of them the letter.
+// letters has, for each ASCII letter, the characters of other scripts that look like it.
 const letters = "AАΑ BВΒ CСϹ EЕΕ HНΗ IІΙ JЈ KКΚ MМΜ NΝ OОΟ PРΡ QԚ SЅ TТΤ UՍ VѴ WԜ XХΧ YҮΥ ZΖ " +
 	"aаɑα cсϲ dԁ eе gɡ hһ iіı jјϳ lӏ nո oоο pрρ qԛ sѕ uս vѵν wԝ xх yуγ -‐‑‒–—− _ˍ"
 
@@ -105,8 +105,9 @@ var lookAlikes = func() map[rune]byte {
 	return m
 }()
 
-// plain returns the text that a person reads in a User-Agent. Letters that look like ASCII letters become those, and
-// invisible characters are removed. Every other character outside ASCII, and every invalid byte, becomes a space.
+// plain returns a User-Agent in the form in which a person would read it. It replaces letters that look like ASCII
+// letters by these, and removes invisible characters. It replaces every other character outside ASCII, and every
+// invalid byte, by a space.
 func plain(ua string) string {
 	var b strings.Builder
 	for _, c := range ua {
@@ -115,7 +116,7 @@ func plain(ua string) string {
 			b.WriteByte(byte(c))
 		case like != 0:
 			b.WriteByte(like)
-		case c >= '！' && c <= '～': // the full width of ASCII
+		case c >= '！' && c <= '～': // the full-width forms of ASCII
 			b.WriteByte(byte(c - '！' + '!'))
 		case c >= 0x200b && c <= 0x200f, c == 0x2060, c == 0xfeff, c == 0xad, c >= 0xfe00 && c <= 0xfe0f:
 		default:
@@ -125,15 +126,15 @@ func plain(ua string) string {
 	return b.String()
 }
 
-// isAppName reports whether the name at the beginning of a User-Agent belongs to an app on an
-// Apple phone or computer, which the system writes there. Its user is a person.
+// isAppName reports whether the name at the beginning of a User-Agent is the name of an app. On Apple's phones and
+// computers, the system writes it there. A person uses such an app.
 func isAppName(ua string) bool {
 	_, rest, ok := strings.Cut(ua, " CFNetwork/")
 	return ok && strings.Contains(rest, " Darwin/")
 }
 
-// bareVersion returns where a version such as 1.2 begins that stands right after a name
-// and reaches to end or a digit before it, or end.
+// bareVersion returns the place where a version such as 1.2 begins right after a name. The version must reach to
+// end, or to a digit before it. It returns end if there is none.
 func bareVersion(ua string, end int) int {
 	if end+1 >= len(ua) || ua[end] != '.' || !isDigit(ua[end+1]) {
 		return end

@@ -60,7 +60,7 @@ func TestCatalogAuto(t *testing.T) {
 	if then.Catalog.Source != "storage:robots_policy/crawlers.yaml" || then.Catalog.Rejected != "" {
 		t.Errorf("a good one: %+v", then)
 	}
-	if lines := s.log("took the released catalog of crawlers"); len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]), "NewlyAddedBot") {
+	if lines := s.log("installed the released catalog of crawlers"); len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]), "NewlyAddedBot") {
 		t.Errorf("%v", lines)
 	}
 	catalogstore.Key = ""

@@ -90,12 +90,12 @@ func prefixed(prefix, s string) string {
 
 func kindNames() []string { return plainTexts(crawlers.Categories()) }
 
-// categoryNames are the words after "category:".
+// categoryNames returns the words that may follow "category:".
 func categoryNames() []string { return append(kindNames(), string(crawlers.CategoryAI)) }
 
 const maxTokens = 25_000
 
-// token checks a name that must be a crawler's product token.
+// token checks a name that must be the product token of a crawler.
 func (p *parser) token(n *yaml.Node, text string) bool {
 	if _, ok := p.catalog.Lookup(text); !ok && !p.otherToken(n, text) {
 		return false
@@ -110,7 +110,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 	return true
 }
 
-// otherToken checks a name that is in no catalog.
+// otherToken checks a name that is not in the catalog.
 func (p *parser) otherToken(n *yaml.Node, text string) bool {
 	if strings.ContainsAny(text, "()") || strings.HasPrefix(text, "Mozilla/") {
 		return p.refuse(n, "bad-audience", p.tokenWithin(text), "this is a whole User-Agent; write only the name that the crawler has in robots.txt, such as Googlebot")
@@ -138,18 +138,18 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {
 		if name, except := strings.CutPrefix(text, "!"); except && crawlers.ValidToken(strings.TrimSpace(name)) {
-			return p.refuse(n, "bad-audience", "", "invalid name %s: a rule of its own lets a crawler in: %s", quote(text), ownRule(strings.TrimSpace(name)))
+			return p.refuse(n, "bad-audience", "", "invalid name %s: to allow a crawler, write another rule: %s", quote(text), ownRule(strings.TrimSpace(name)))
 		}
 		return p.refuse(n, "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
 	}
 	return true
 }
 
-// checkToken warns about tokens that are probably not what the author means.
+// checkToken warns about tokens that the author probably did not mean.
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if c, ok := p.catalog.Lookup(text); ok {
 		if first, _, spaced := strings.Cut(c.Token, " "); spaced {
-			p.report(posOf(n), "name-with-space", "", "RFC 9309 allows no spaces in a crawler's name: readers that follow it read %s instead of %s, unlike the crawler itself; enforce the rule if it matters", quote(first), quote(c.Token))
+			p.report(posOf(n), "name-with-space", "", "RFC 9309 allows no spaces in a crawler's name: strict readers read %s instead of %s, although the crawler itself does not; if that matters, enforce the rule", quote(first), quote(c.Token))
 		}
 		return
 	}
@@ -162,7 +162,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		return
 	}
 	if crawlers.NamesBrowser(text) {
-		p.report(posOf(n), UnknownCrawler, "", "browsers have %s in their User-Agent too, so the server does not block by this name. The rule is for robots.txt only; find the name that only the crawler has", quote(text))
+		p.report(posOf(n), UnknownCrawler, "", "%s is also in the User-Agent of browsers, so the server does not block by this name, and the rule works only in robots.txt; find a name that only the crawler has", quote(text))
 		return
 	}
 	p.report(posOf(n), UnknownCrawler, "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
@@ -171,7 +171,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		if short := crawlers.ReadAs(text); short != "" {
 			reads = quote(short)
 		}
-		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name. Strict readers, such as Google's, read %s instead of %s; enforce the rule if it matters", reads, quote(text))
+		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name. Strict readers, such as Google's, read %s instead of %s; if that matters, enforce the rule", reads, quote(text))
 	}
 }
 
@@ -200,7 +200,8 @@ type misspelling struct {
 	rule       int // its place in Spec.Rules, or -1
 }
 
-// misspelled reports misspelled crawlers once the enforcement is known: an enforced rule must not miss its crawler.
+// misspelled reports misspelled crawlers. It is called when it is known which rules are enforced, because an
+// enforced rule must not miss its crawler.
 func (p *parser) misspelled() {
 	for _, m := range p.misspellings {
 		mode := p.spec.Enforcement.Mode

@@ -34,7 +34,8 @@ func readControls(p *parser, n *yaml.Node, b *policy.Publish) {
 	})
 }
 
-// controlValues lists what can be chosen for a token, or for a crawler with rules of its operator; nothing for others.
+// controlValues returns the values for a token, or for a crawler whose operator has rules. For other names it
+// returns none.
 func controlValues(token string, controls []crawlers.Control) (words []string) {
 	for _, x := range controls {
 		switch {
@@ -60,7 +61,7 @@ func printControls(w *printer, b *policy.Publish) {
 	}
 }
 
-// controlled lists the crawlers and tokens for which something can be chosen.
+// controlled returns the crawlers and tokens that can have a value.
 func (p *parser) controlled() (tokens []string) {
 	for _, x := range p.catalog.Controls() {
 		switch x.Kind {
@@ -74,7 +75,7 @@ func (p *parser) controlled() (tokens []string) {
 	return tokens
 }
 
-// addControls adds what a catalog knows of the controls of a crawler's operator.
+// addControls adds the catalog's facts about the controls of a crawler's operator.
 func addControls(c *policy.Crawler, catalog *crawlers.Catalog) {
 	for _, x := range catalog.ControlsOf(c.Token) {
 		switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Diagnostic is a problem with its place in a policy file.
+// Diagnostic is a problem in a policy file, with its place.
 type Diagnostic struct {
 	File       string
 	Pos        policy.Pos // lines and columns count from 1; columns count characters
@@ -26,10 +26,10 @@ type Diagnostic struct {
 	DidYouMean string // what the author may have meant to write, or empty
 	Line       string // the line of the file at Pos.Line, or empty
 
-	fixAt int // where DidYouMean goes in Message; 0: at its end
+	fixAt int // where DidYouMean is inserted into Message; 0 means the end
 }
 
-// String is the diagnostic on one line: "file:line:col: error: message [code]".
+// String returns the diagnostic on one line: "file:line:col: error: message [code]".
 func (d Diagnostic) String() string {
 	return d.place() + ": " + d.Severity.String() + ": " + d.body() + " [" + d.Code + "]"
 }
@@ -67,12 +67,12 @@ func (d Diagnostic) MarshalJSON() ([]byte, error) {
 	}{d.File, d.Pos.Line, d.Pos.Column, d.Severity.String(), d.Code, d.Message, d.DidYouMean, d.Line, explanation(d.Code)})
 }
 
-// explanation returns the address of the paragraph about a code.
+// explanation returns the address at which a code is explained.
 func explanation(code string) string {
 	return "https://github.com/robotspolicy/caddy-robots-policy/blob/main/docs/reference/messages.md#" + code
 }
 
-// WriteLinks writes where each code is explained.
+// WriteLinks writes the address at which each code is explained.
 func (ds Diagnostics) WriteLinks(w io.Writer) error {
 	seen := map[string]bool{}
 	for _, d := range ds.Sorted() {
@@ -87,10 +87,10 @@ func (ds Diagnostics) WriteLinks(w io.Writer) error {
 	return nil
 }
 
-// Diagnostics is a list of problems that can be returned as an error if HasErrors.
+// Diagnostics is a list of problems. It is an error if HasErrors returns true.
 type Diagnostics []Diagnostic
 
-// HasErrors reports whether a problem keeps the policy from loading.
+// HasErrors reports whether any problem is an error, so that the policy cannot be loaded.
 func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == policy.Error })
 }
@@ -105,7 +105,7 @@ func (ds Diagnostics) Count(s policy.Severity) int {
 	return n
 }
 
-// Sorted returns the problems by file, line and column, at one place the gravest first.
+// Sorted returns the problems by file, line and column. At the same place, the gravest is first.
 func (ds Diagnostics) Sorted() Diagnostics {
 	sorted := slices.Clone(ds)
 	isHint := func(d Diagnostic) int {
@@ -124,7 +124,7 @@ func (ds Diagnostics) Sorted() Diagnostics {
 
 const maxErrorLines = 20
 
-// Error returns the problems one a line, the gravest first and summed up, the first 20 of them.
+// Error returns the first 20 problems, one a line, the gravest first. Similar problems are summed up.
 func (ds Diagnostics) Error() string {
 	sorted := ds.Summed()
 	slices.SortStableFunc(sorted, func(a, b Diagnostic) int { return cmp.Compare(b.Severity, a.Severity) })
@@ -142,7 +142,7 @@ func (ds Diagnostics) Error() string {
 	return b.String()
 }
 
-// Text is the output of Write, without color.
+// Text returns the output of Write without color.
 func (ds Diagnostics) Text() string {
 	var b bytes.Buffer
 	_ = ds.Write(&b, false) // a Buffer never fails
@@ -159,7 +159,8 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// Write writes the problems in the order of the file, hints last, with their source lines, and sums up many of a kind.
+// Write writes the problems in the order of the file, with their source lines. Hints come last, and similar
+// problems are summed up.
 func (ds Diagnostics) Write(w io.Writer, color bool) error {
 	paint := func(style, s string) string {
 		if !color {
@@ -184,8 +185,9 @@ func (ds Diagnostics) Write(w io.Writer, color bool) error {
 
 const maxExcerpt = 120
 
-// excerpt is the part of a line to show, and what goes before the caret. Control characters become spaces, so that no
-// file can write to the terminal. A whole file can be one line, so only what is shown is copied.
+// excerpt returns the part of a line to show, and the text before the caret. It replaces control characters by
+// spaces, so that a file cannot control the terminal. It copies only the part to show, because a line can be as
+// long as the file.
 func excerpt(line string, column int) (shown, indent string) {
 	before, after := cut(line, max(column-1, 0))
 	start, end := "", ""
@@ -218,14 +220,14 @@ func cut(s string, n int) (head, rest string) {
 	return s, ""
 }
 
-// Lists of more than maxAlike warnings of one kind are shortened.
+// Lists of more than maxAlike warnings of the same kind are shortened.
 const (
 	maxAlike   = 10
 	leftOfMany = 3
 )
 
-// Summed returns the problems, sorted, with long lists of warnings or hints of one kind in one file shortened. Errors
-// stay.
+// Summed returns the sorted problems. It shortens long lists of warnings or hints of the same kind in a file, but
+// keeps all errors.
 func (ds Diagnostics) Summed() (left Diagnostics) {
 	type kind struct{ file, code string }
 	byKind := map[kind]Diagnostics{}

@@ -39,7 +39,7 @@ func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], 
 	p.eachItem(n, key, func(item *yaml.Node) {
 		if item.Kind == yaml.MappingNode && len(item.Content) == 2 && isPath(item.Content[0].Value) {
 			in := map[string]string{"robots-tag": "rules", "app-directives": "directives"}[key]
-			p.report(posOf(item), "wrong-type", "", `%s takes a path so: write "%s: [{paths: %s, %s: %s}]"`, key, key, lint.AsWritten(item.Content[0].Value), in, lint.AsWritten(item.Content[1].Value))
+			p.report(posOf(item), "wrong-type", "", `to give %s a path, write "%s: [{paths: %s, %s: %s}]"`, key, key, lint.AsWritten(item.Content[0].Value), in, lint.AsWritten(item.Content[1].Value))
 			return
 		}
 		if item.Kind != yaml.MappingNode || len(item.Content) == 2 && fs.index(item.Content[0]) < 0 {
@@ -92,7 +92,7 @@ func readRobotsTag(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-// engineRules splits a set by the names of its rules. An exception to noindex stays with it.
+// engineRules groups rules by their names. It keeps an exception to noindex together with the noindex.
 func engineRules(set robotsrule.Set) (rules []policy.EngineRule) {
 	for text := range strings.SplitSeq(set.String(), ", ") {
 		name, _, _ := strings.Cut(text, ":")
@@ -121,7 +121,7 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 		}
 	}
 	if len(rules) > 0 {
-		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s, so that other crawlers find it in robots.txt; a rule that allows the same to closer crawlers then overrides it", english.List(usages, "and"), english.List(rules, "and"))
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then robots.txt says it, too, and a rule for fewer crawlers can allow it", english.List(usages, "and"), english.List(rules, "and"))
 	}
 }
 
@@ -149,14 +149,14 @@ func readAppDirectives(p *parser, n *yaml.Node, r *ruleReader) {
 
 type appItem struct{ app, text string }
 
-// appItems reads the members of an App-Directives List (draft-nottingham-plan-b).
+// appItems parses the members of an App-Directives List (draft-nottingham-plan-b).
 func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 	const example = "such as examplesearch;widgets=?0"
 	bad := func(format string, args ...any) ([]appItem, bool) {
 		return nil, p.refuse(n, "bad-app-directive", "", format, args...)
 	}
 	if strings.Contains(n.Value, "#") {
-		return bad(`"#" starts a comment in robots.txt, so the rest would be lost; find out whether the application has another way to write it`)
+		return bad(`"#" starts a comment in robots.txt, so the rest would be lost; find out whether the application accepts another spelling`)
 	}
 	list, err := httpsfv.UnmarshalList([]string{n.Value})
 	if err != nil || len(list) == 0 {
@@ -165,7 +165,7 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 	for _, member := range list {
 		item, isItem := member.(httpsfv.Item)
 		if !isItem {
-			return bad("parentheses are not possible here; write each application separately, %s", example)
+			return bad("parentheses are not allowed here; write each application separately, %s", example)
 		}
 		token, isToken := item.Value.(httpsfv.Token)
 		if !isToken {

@@ -20,7 +20,7 @@ import (
 
 const maxExpectations = 20_000
 
-// expectForm is one test: AGENT may | may not USAGE PLACE.
+// expectForm matches a test: AGENT may | may not USAGE PLACE.
 var expectForm = regexp.MustCompile(`^(?:(?i:(verified|unverified)) +)?(.+?) +may( +not)? +([^ ]+) +([^ ]+)$`)
 
 // Other words for "may not" and "may".
@@ -94,7 +94,7 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 	return e, true
 }
 
-// inOtherWords is a test that says "cannot", "is blocked on" and so on, as it is written here, or "".
+// inOtherWords returns the test for a text that says "cannot", "is blocked on" and so on, or "".
 func inOtherWords(text string) string {
 	near := mayNotWords.ReplaceAllString(isBlocked.ReplaceAllString(text, " may not crawl "), " may not ")
 	near = mayWords.ReplaceAllString(near, " may ")
@@ -111,7 +111,7 @@ func inOtherWords(text string) string {
 	return ""
 }
 
-// expectAgent reads who a test is about. Whole makes a test of the right name.
+// expectAgent parses the agent of a test. whole returns the test with a corrected name.
 func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
@@ -141,7 +141,8 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
 }
 
-// checkExpectations runs the tests of the file. A failure is an error, for accepted bytes a warning.
+// checkExpectations runs the tests of the file. A failure is an error or, for a text that was accepted before, a
+// warning.
 func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 	code := codeTestFails
 	if o.Accepted {
@@ -156,7 +157,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 			if o.Accepted {
 				limit = notRun[1]
 			}
-			p.report(e.Pos, limit, "", "the tests from this one on ask about too many crawlers and hosts, and are not run; write an address with a host instead of a path")
+			p.report(e.Pos, limit, "", "this test and all further ones are not run, because the tests ask about too many crawlers and hosts; write an address with a host instead of a path")
 			return
 		}
 		if f != nil {
@@ -167,7 +168,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 
 const maxDecisions = 10_000_000
 
-// evaluator answers tests, once for crawlers to which the same rules apply.
+// evaluator runs tests. It asks only once for all crawlers to which the same rules apply.
 type evaluator struct {
 	effect  *effect.Engine
 	policy  *policy.Policy
@@ -179,7 +180,7 @@ type evaluator struct {
 	asked   map[memberKey][]member
 }
 
-// classes are the classes of crawlers on a host; the first has all that are in no other.
+// classes are the classes of crawlers on a host. The first has all crawlers that are in no other class.
 type classes struct {
 	count int
 	of    map[policy.CrawlerID]int
@@ -208,14 +209,14 @@ func newEvaluator(e *effect.Engine, now time.Time) *evaluator {
 }
 
 type failure struct {
-	crawlers   []policy.CrawlerID // 0: an unlisted client
+	crawlers   []policy.CrawlerID // 0 means an unlisted client
 	host       string
 	anyHost    bool              // the test is about every host
-	identities []policy.Identity // with which the answer is wrong
+	identities []policy.Identity // identities with which the test fails
 	answer     effect.Answer
 }
 
-// evaluate returns nil if a test passes.
+// evaluate runs a test. It returns nil if the test passes.
 func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	hosts := []string{e.Host}
 	if e.Host == "" {
@@ -225,7 +226,7 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	if e.Anyone && x.policy.DemandsIdentity() {
 		identities = []policy.Identity{policy.Verified, policy.Unknown}
 	}
-	var all []*failure // one for each line and host that decides
+	var all []*failure // one for each deciding line and host
 	for _, host := range hosts {
 		for _, m := range x.ask(e.Agent, host) {
 			for _, identity := range identities {
@@ -233,7 +234,7 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 					return nil
 				}
 				a := x.effect.Answer(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
-				a.Untold = a.Untold && e.Agent.Kind == policy.ForToken // of many crawlers a few may read nothing
+				a.Untold = a.Untold && e.Agent.Kind == policy.ForToken // among many crawlers, a few may not read robots.txt
 				if disallowed := a.Disallowed && (e.Allowed || !a.Untold); disallowed != e.Allowed {
 					continue
 				}
@@ -256,11 +257,12 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	if len(all) == 0 {
 		return nil
 	}
-	// The one for the most crawlers says best what is wrong.
+	// The failure for the most crawlers explains best what is wrong.
 	return slices.MaxFunc(all, func(a, b *failure) int { return len(a.crawlers) - len(b.crawlers) })
 }
 
-// hostsOf lists the hosts of a test that names none: an unknown one, and one of each set with the same answers.
+// hostsOf returns the hosts of a test without a host: an unknown host, and one of each set of hosts with the same
+// results.
 func hostsOf(p *policy.Policy) []string {
 	hosts, seen := []string{""}, map[int]bool{0: true}
 	rules := p.Spec().Rules
@@ -275,7 +277,7 @@ func hostsOf(p *policy.Policy) []string {
 	return hosts
 }
 
-// ask lists the crawlers to ask about: one of those members of an audience to which the same rules apply.
+// ask returns the crawlers to ask about: one of each set of crawlers in the audience to which the same rules apply.
 func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if a.Kind == policy.ForToken {
 		id := x.policy.Crawler(a.Name)
@@ -314,8 +316,8 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	return members
 }
 
-// membersOf lists the crawlers of an audience, with the unknown one where it can be a member. A test can ask for them
-// on each of many hosts.
+// membersOf returns the crawlers of an audience, with the unlisted client if it can be a member. A test can call it
+// for each of many hosts.
 func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
 	ids, ok := x.members[a]
 	if ok {
@@ -356,23 +358,23 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, quoteless(e.Path), where, why, more)
 }
 
-// why says by what a test fails, and what to do about it.
+// why explains why a test fails, and what to do about it.
 func (f *failure) why() (why, more string) {
 	const change = "; change that line, or the test"
 	d := f.answer.Decision
 	switch s := d.Statement; {
 	case f.answer.Untold:
-		return fmt.Sprintf("because robots.txt does not reach it, and line %d is not enforced", s.Pos.Line), `; name it under for, write "enforce: block" in that rule, or change the test`
+		return fmt.Sprintf("because it does not read robots.txt, and line %d is not enforced", s.Pos.Line), `; name it under for, write "enforce: block" in that rule, or change the test`
 	case f.answer.Tag != nil:
-		return fmt.Sprintf("by line %d, whose robots-tag says %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
+		return fmt.Sprintf("because the robots-tag in line %d says %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
 	case s != nil && f.answer.AnyCase:
-		return fmt.Sprintf("by line %d, because the server disregards letter case", s.Pos.Line), change
+		return fmt.Sprintf("by line %d, because the server ignores letter case", s.Pos.Line), change
 	case s != nil && d.Expired:
 		return fmt.Sprintf("by line %d, whose time limit has passed", s.Pos.Line), change
 	case s != nil:
 		return fmt.Sprintf("by line %d", s.Pos.Line), change
 	case d.Verdict == policy.Allowed:
-		return "as robots.txt can always be fetched", "; change the test"
+		return "because robots.txt can always be fetched", "; change the test"
 	}
-	return "as no rule disallows it", "; write a rule that says so, or change the test"
+	return "because no rule disallows it", "; write a rule that says so, or change the test"
 }

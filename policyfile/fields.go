@@ -12,19 +12,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// field is one key of a map in the file: how it is read, printed and described.
+// field describes one key of a map in the file: how it is parsed, printed and documented.
 type field[T any] struct {
 	name     string
 	about    string
 	required bool
 	shape    shape
 	read     func(p *parser, value *yaml.Node, into T)
-	print    func(w *printer, from T) // nil for what another field prints too
+	print    func(w *printer, from T) // nil if another field prints it
 }
 
 type fields[T any] []field[T]
 
-// key is a field that need not be there.
+// key returns an optional field.
 func key[T any](name, about string, s shape, read func(*parser, *yaml.Node, T), print func(*printer, T)) field[T] {
 	return field[T]{name: name, about: about, shape: s, read: read, print: print}
 }
@@ -34,7 +34,7 @@ func (f field[T]) must() field[T] {
 	return f
 }
 
-// textKey is a field with a text, which valid checks and reports on if it is not nil.
+// textKey returns a field with a text. valid, if not nil, checks the text and reports errors.
 func textKey[T any](name, about string, s shape, valid func(p *parser, n *yaml.Node, name, text string) bool, of func(T) *string) field[T] {
 	return key(name, about, s, func(p *parser, n *yaml.Node, into T) {
 		if text, ok := p.text(n, name); ok && (valid == nil || valid(p, n, name, text)) {
@@ -43,7 +43,7 @@ func textKey[T any](name, about string, s shape, valid func(p *parser, n *yaml.N
 	}, func(w *printer, from T) { w.text(name, *of(from)) })
 }
 
-// listKey is a field with a text or a list of texts. An empty list is a value, too.
+// listKey returns a field with a text or a list of texts. An empty list is different from a missing field.
 func listKey[T any](name, about string, s shape, of func(T) *[]string) field[T] {
 	return key(name, about, oneOrMore(s), func(p *parser, n *yaml.Node, into T) {
 		*of(into) = p.words(n, name)
@@ -55,7 +55,7 @@ func listKey[T any](name, about string, s shape, of func(T) *[]string) field[T] 
 	})
 }
 
-// boolKey is a field that is true, false or not there.
+// boolKey returns a field that is true, false or missing.
 func boolKey[T any](name, about string, of func(T) **bool) field[T] {
 	return key(name, about, shape{"type": "boolean"}, func(p *parser, n *yaml.Node, into T) {
 		word, _ := p.choice(n, name, "true", "false")
@@ -84,18 +84,18 @@ func (fs fields[T]) names() []string {
 	return names
 }
 
-// index returns the place of a key, or -1.
+// index returns the index of a key, or -1.
 func (fs fields[T]) index(key *yaml.Node) int {
 	return slices.IndexFunc(fs, func(f field[T]) bool { return f.name == key.Value })
 }
 
-// readMap reads a map with known keys, in the order of the table.
+// readMap parses a map with known keys, in the order of the table.
 func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) {
 	if !p.isMap(n, what) {
 		return
 	}
 	found := make([]int, len(fs)) // the key's place in n.Content, plus one
-	var wrong []int               // places of misspelled keys
+	var wrong []int               // indexes of misspelled keys
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if p.skip[key] {
@@ -112,7 +112,7 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 			found[j] = i + 1
 		}
 	}
-	for _, i := range wrong { // read them too, so that all problems show in one pass
+	for _, i := range wrong { // parse them, too, so that one run reports all problems
 		near := nearestKey(n.Content[i].Value, what, fs.names())
 		if j := slices.Index(fs.names(), near); j >= 0 && found[j] == 0 {
 			found[j] = i + 1
@@ -138,7 +138,7 @@ func printMap[T any](w *printer, fs fields[T], from T) {
 	}
 }
 
-// shape is a JSON Schema (2020-12) of a value, for editors. It may be wider than the parser.
+// shape is a JSON Schema (2020-12) for a value, for editors. It may allow more than the parser.
 type shape map[string]any
 
 var (
@@ -178,7 +178,7 @@ func oneOrMore(s shape) shape {
 	return shape{"anyOf": []any{s, shape{"type": "array", "items": s, "minItems": 1}}}
 }
 
-// namedShape is a map whose keys the author chooses.
+// namedShape returns the shape of a map whose keys the author chooses.
 func namedShape(about string, key, value shape) shape {
 	return shape{"type": "object", "description": about, "propertyNames": key, "additionalProperties": value, "minProperties": 1}
 }
@@ -245,14 +245,14 @@ var usageAbout = map[policy.Usage]string{
 	policy.PresentOldSnippet:   "show a piece of an older copy's text",
 	policy.PresentOldThumbnail: "show a small image of an older copy",
 	policy.PresentLink:         "show a link to the page",
-	policy.Other:               "every usage but crawl that no rule mentions",
+	policy.Other:               "every usage except crawl that no rule mentions",
 	policy.TrainAI:             "train AI models with the page (AIPREF)",
 	policy.AIUse:               "feed the page to an AI model that answers a person (AIPREF)",
 	policy.Search:              "use the page in a search application (AIPREF)",
 }
 
-// Schema is the JSON Schema (2020-12) of policy files, made from the parser's tables. Load may still reject a
-// valid file, because it knows the meaning of names.
+// Schema returns the JSON Schema (2020-12) of policy files, made from the parser's tables. Load may reject files
+// that the schema allows, because it also checks the meaning of names.
 func Schema() []byte {
 	s := mapShape(fileFields)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -13,29 +13,29 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Keys holds the values of keys of a policy file, such as enforcement.status, as [File.Print] writes them.
+// Keys holds the values of the keys of a policy file, such as enforcement.status, in the form in which [File.Print]
+// writes them.
 type Keys map[string][]string
 
-// RuleKeys holds the keys of a rule that no decision depends on.
+// RuleKeys holds the keys of a rule on which no decision depends.
 type RuleKeys struct {
-	Scope   string // its audiences, hosts and conditions
-	Decides string // its other keys, as a text
+	Scope   string // the rule's audiences, hosts and conditions
+	Decides string // the rule's other keys, as a text
 	Keys    Keys
 }
 
-// Keys returns the keys of the file that are outside of its rules and its crawlers. A key that is new in the format is
-// among them as soon as it is printed.
+// Keys returns the keys of the file outside its rules and crawlers. It includes every key that Print writes.
 func (f *File) Keys() Keys {
 	spec := *f.Spec
 	spec.Crawlers, spec.Rules = nil, nil
 	keys := Keys{}
 	keys.add("", printed(&spec))
-	delete(keys, "enforcement") // which is short for the mode
+	delete(keys, "enforcement") // short form of the mode
 	keys["enforcement.mode"] = []string{max(f.Spec.Enforcement.Mode, policy.ModeOff).String()}
 	return keys
 }
 
-// RuleKeys returns what the rules state besides what they allow, disallow and print.
+// RuleKeys returns the keys of rules, except those that allow or disallow something.
 func (f *File) RuleKeys() []RuleKeys {
 	all := make([]RuleKeys, 0, len(f.Spec.Rules))
 	for _, r := range f.Spec.Rules {
@@ -63,12 +63,12 @@ func (f *File) RuleKeys() []RuleKeys {
 func printed(spec *policy.Spec) *yaml.Node {
 	root, _, err := decode(bytes.NewReader(Print(spec)))
 	if err != nil {
-		panic("policyfile: a printed policy cannot be read: " + err.Error()) // it is made of scalars, lists and maps
+		panic("policyfile: a printed policy cannot be read: " + err.Error()) // cannot happen: it consists of scalars, lists and maps
 	}
 	return root.Content[0]
 }
 
-// add adds the values below a node.
+// add adds the values of a node and the nodes below it.
 func (k Keys) add(at string, n *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policyfile reads a site's policy file: YAML in, a [policy.Policy] and diagnostics out. It also lints a
-// policy, prints one as YAML, and provides the JSON Schema.
+// Package policyfile reads the policy file of a site. It parses YAML into a [policy.Policy], and reports problems
+// as diagnostics. It also checks a policy for probable mistakes, prints a policy as YAML, and provides the JSON
+// Schema.
 //
-// Policy files are written by publishers: every diagnostic names the place, says what is wrong in plain words, and
-// what to do. Values are the source text of YAML's scalars: on, 1e3 and 2027-01-31 are those very characters.
+// The authors of policy files are publishers. So every diagnostic names the place, says what is wrong in plain
+// words, and what to write. The values of YAML scalars are their source texts: on, 1e3 and 2027-01-31 stand for
+// exactly these characters.
 package policyfile
 
 import (
@@ -27,24 +29,24 @@ import (
 
 type File struct {
 	Name    string
-	Spec    *policy.Spec      // what the file states, with defaults, and with the whole catalog as Crawlers
-	Policy  *policy.Policy    // of Spec, with the lines of Options.Below as its fallback
+	Spec    *policy.Spec      // the statements of the file, with defaults, and with the whole catalog as Crawlers
+	Policy  *policy.Policy    // the compiled Spec, with the lines of Options.Below as its fallback
 	Catalog *crawlers.Catalog // the built-in catalog with the file's own crawlers
-	Effect  *effect.Engine    // of Policy
+	Effect  *effect.Engine    // effects of Policy
 
 	lines []string
 }
 
-// Options change how a file is loaded. The zero value is what Load does.
+// Options changes how a file is loaded. The zero value loads it like Load.
 type Options struct {
-	Now      time.Time         // decides which time limits have passed; the zero value is the time of the call
+	Now      time.Time         // the time for time limits; the zero value means the time of the call
 	Catalog  *crawlers.Catalog // extended by the file's own crawlers; nil means the built-in one
-	Accepted bool              // says that these bytes were accepted before: a failing test of the file and a limit are warnings
-	Below    *robotstxt.File   // the site's own robots.txt, which decides about crawling where the policy does not; nil: none
+	Accepted bool              // the same text was accepted before, so failing tests and exceeded limits are only warnings
+	Below    *robotstxt.File   // the site's own robots.txt, which decides about crawling where the policy is silent; nil for none
 }
 
-// Load parses, checks, compiles, lints and tests a policy file. Name is for messages. The diagnostics are sorted; there
-// is a File if none of them is an error.
+// Load parses, checks, compiles and tests a policy file. name is the name in messages. The diagnostics are sorted.
+// If any of them is an error, the File is nil.
 func Load(name string, data []byte) (*File, Diagnostics) {
 	return LoadWith(name, data, Options{})
 }
@@ -79,7 +81,7 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 		o.Now = time.Now()
 	}
 	if p.base = o.Catalog; p.base == nil {
-		p.base, _ = crawlers.Default() // what is built in is valid
+		p.base, _ = crawlers.Default() // the built-in catalog is valid
 	}
 	p.read(root)
 	if p.errors > 0 {
@@ -106,7 +108,8 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	return &File{Name: p.file, Spec: p.spec, Policy: engine.Policy, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
-// compile compiles the rules. That they take too much work is an error, for accepted bytes a warning.
+// compile compiles the rules. If they take too much work, that is an error or, for a text that was accepted before,
+// a warning.
 func (p *parser) compile(accepted bool) (*policy.Policy, bool) {
 	compiled, err := policy.Compile(p.spec)
 	over, ok := errors.AsType[*policy.TooLargeError](err)
@@ -138,7 +141,7 @@ func (p *parser) lint(engine *effect.Engine, now time.Time) {
 	}
 }
 
-// Add turns problems of a channel into diagnostics, in the order of the file.
+// Add converts problems of channels to diagnostics, in the order of the file.
 func (f *File) Add(problems []policy.Problem) Diagnostics {
 	r := reporter{file: f.Name, lines: f.lines}
 	for _, p := range problems {
@@ -149,14 +152,14 @@ func (f *File) Add(problems []policy.Problem) Diagnostics {
 
 const formatVersion = "1"
 
-// fileFields are the keys of the file, in the order of reading: names before the rules that use them.
+// fileFields are the keys of the file in the order of parsing. Names come before the rules that use them.
 var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
-	textKey("catalog", "the date of the catalog of crawlers that the policy was written for; catalog auto takes no other while it runs",
+	textKey("catalog", "the date of the crawler catalog for which the policy was written. While the policy is in force, catalog auto installs no other catalog",
 		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalog }),
-	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all others. Each host's name is put before an address that starts with /",
+	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all others. An address that starts with / is completed by each host's name",
 		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
-	key("resources", "names for sets of paths; rules use a name wherever a path may stand",
+	key("resources", "names for sets of paths; rules can use a name wherever they can have a path",
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
 	key("usages", "names for usages with qualifiers, and for several usages together; only allow may use them",
 		usagesShape, readUsages, printUsages),
@@ -166,11 +169,11 @@ var fileFields = fields[*policy.Spec]{
 		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules, printRules),
 	key("enforcement", "what the server does about a request that the rules disallow: off, log or block, or a map with the details",
 		shape{"anyOf": []any{modeShape, mapShape(enforcementFields)}}, readEnforcement, printEnforcement),
-	subMap("publish", "which optional records and rights documents and signals are published", publishFields,
+	subMap("publish", "which optional channels are published, such as rights documents and usage signals", publishFields,
 		func(spec *policy.Spec) *policy.Publish { return &spec.Publish }),
-	subMap("rights", "whose the content is, and on which terms it can be licensed; for TDMRep and RSL", rightsFields,
+	subMap("rights", "who owns the content, and on which terms it can be licensed; for TDMRep and RSL", rightsFields,
 		func(spec *policy.Spec) *policy.Rights { return &spec.Rights }),
-	key("expect", "tests of the policy, which does not load if one fails: AGENT may USAGE PATH, or AGENT may not USAGE PATH",
+	key("expect", "tests of the form AGENT may USAGE PATH, or AGENT may not USAGE PATH. If a test fails, the policy is not loaded",
 		oneOrMore(textShape("a test, such as: Googlebot may crawl /news/", ` may `)), readExpect,
 		func(w *printer, spec *policy.Spec) { w.under("expect", func() { w.items(texts(spec.Expect)) }) }),
 }
@@ -185,12 +188,12 @@ func (p *parser) read(root *yaml.Node) {
 	p.signers()
 	p.checkRights()
 	p.setCrawlers()
-	if p.errors == 0 { // else the use may be in what could not be read
+	if p.errors == 0 { // otherwise, the use may be in a part that could not be parsed
 		p.unused()
 	}
 }
 
-// browsers adds names of rules that browsers have, too. They are for robots.txt only.
+// browsers adds names in rules that are also in the User-Agents of browsers. They only work in robots.txt.
 func (p *parser) browsers() {
 	yes, seen := true, map[string]bool{}
 	var rows []crawlers.Row
@@ -215,7 +218,7 @@ func (p *parser) signers() {
 				continue
 			}
 			if r.Identity != policy.DemandAny {
-				p.report(p.sources[i].Audiences[j], "bad-audience", "", "%s is a client that signs with the keys of that host, which is always checked; put it in a rule without identity", quote(a.Name))
+				p.report(p.sources[i].Audiences[j], "bad-audience", "", "the signature of %s is always checked, so its rule cannot have identity; put it in another rule", quote(a.Name))
 			}
 			if row := p.catalog.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
 				if rows = append(rows, row); len(rows) == maxSigners+1 {
@@ -227,7 +230,7 @@ func (p *parser) signers() {
 	p.add(rows)
 }
 
-// maxSigners bounds the key directories that a file makes the server fetch.
+// maxSigners limits the key directories that a file makes the server fetch.
 const maxSigners = 32
 
 func (p *parser) add(rows []crawlers.Row) {
@@ -268,15 +271,15 @@ func convert(c *crawlers.Catalog) *policy.CrawlerTable {
 // converted is the catalog in use, converted once for all policies.
 var converted crawlers.Derived[*policy.CrawlerTable]
 
-// productName is a product token of RFC 9309 section 2.2.1, or one with digits, which most readers read whole.
+// productName matches a product token of RFC 9309 section 2.2.1, or one with digits, which most readers accept.
 var productName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// documentsToken reports whether the operator, or the list that publishers copy, has the name for robots.txt.
+// documentsToken reports whether the operator, or a list that publishers copy, documents the name for robots.txt.
 func documentsToken(c *crawlers.Crawler) bool {
 	return slices.Contains(c.Sources, "operator") || slices.Contains(c.Sources, "ai.robots.txt")
 }
 
-// convertOne converts a crawler. One that does not read robots.txt has no "*" to ignore.
+// convertOne converts a crawler. For a crawler that does not read robots.txt, IgnoresStar is not set.
 func convertOne(c *crawlers.Crawler) policy.Crawler {
 	reads := c.Honors != crawlers.HonorsNo && c.Honors != crawlers.HonorsUserTriggered
 	return policy.Crawler{
@@ -300,7 +303,7 @@ func (p *parser) pin(n *yaml.Node, _, text string) bool {
 		return p.refuse(n, "bad-value", "", "invalid catalog %s: must be a date such as 2026-11-24", quote(text))
 	}
 	if text != p.base.AsOf() {
-		p.report(posOf(n), "another-catalog", "", `the catalog of crawlers in use is not the one of %s, so names and categories may have other meanings. See "diff --catalog", and write the date that "crawlers" prints`, text)
+		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use is not the one of %s, so names and categories may have other meanings; compare them with "diff --catalog", and write the date that "crawlers" prints`, text)
 	}
 	return true
 }
@@ -340,7 +343,7 @@ func (p *parser) addressOrPath(n *yaml.Node, what, text string) bool {
 	return p.address(n, what, text, true)
 }
 
-// address checks an absolute http or https URL or, where that makes sense, a path.
+// address checks an absolute http or https URL. If allowed, it may also be a path.
 func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	accepts := "an address that starts with https://"
 	if pathToo {
@@ -350,7 +353,7 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	case strings.ContainsAny(text, " \t"):
 		return p.refuse(n, "bad-address", "", "%s must be %s, without spaces; write a space as %%20", what, accepts)
 	case strings.Contains(text, "#"):
-		return p.refuse(n, "bad-address", "", `"#" starts a comment in robots.txt, where %s is published; leave it out, or write %%23`, what)
+		return p.refuse(n, "bad-address", "", `%s is published in robots.txt, where "#" starts a comment; leave it out, or write %%23`, what)
 	case pathToo && strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
 		return true
 	}
@@ -368,7 +371,7 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	return true
 }
 
-// unused reports unused names, which are often misspelled elsewhere.
+// unused reports unused names. They are often misspelled elsewhere.
 func (p *parser) unused() {
 	for _, s := range p.spec.Resources {
 		if !p.sets[strings.ToLower(s.Name)].used {
@@ -382,7 +385,7 @@ func (p *parser) unused() {
 	}
 }
 
-// allKeys are all keys of the grammar, which could be joined to a value by mistake.
+// allKeys are all keys of the format. An author may join one to its value by mistake.
 func allKeys() map[string]bool {
 	keys := slices.Concat(
 		fileFields.names(), ruleFields.names(), rowFields.names(), enforcementFields.names(), publishFields.names(),

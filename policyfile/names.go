@@ -17,10 +17,10 @@ type nameIndex struct {
 	tokens    []string // lower case
 	letters   []uint64
 	proper    []string
-	operators map[string]string // as written, by squashed name
+	operators map[string]string // operators by squashed name
 }
 
-// known returns the names of the catalog with the file's crawlers, built for the first rule.
+// known returns the names of the catalog and of the file's crawlers. They are collected for the first rule.
 func (p *parser) known() *nameIndex {
 	if p.names != nil {
 		return p.names
@@ -28,7 +28,7 @@ func (p *parser) known() *nameIndex {
 	p.names = &nameIndex{operators: map[string]string{}}
 	for i := range p.catalog.Len() {
 		c := p.catalog.At(i)
-		if c.Category != crawlers.CategoryNone { // those are rarely meant, and near to many a name
+		if c.Category != crawlers.CategoryNone { // crawlers without a category are rarely meant, and resemble many names
 			low := strings.ToLower(c.Token)
 			p.names.tokens = append(p.names.tokens, low)
 			p.names.letters = append(p.names.letters, letters(low))
@@ -45,7 +45,7 @@ func (k *nameIndex) operator(name string) bool {
 	return strings.EqualFold(k.operators[squash(name)], name)
 }
 
-// group returns the audience that a name means, and what to call it; "" for a possible crawler.
+// group returns the audience that a name means, with an explanation. It returns "" if the name may be a crawler's.
 func (k *nameIndex) group(name string) (audience, what string) {
 	word := squash(name)
 	if elseWords[word] || Nearest(name, []string{"everyone-else"}) != "" {
@@ -73,10 +73,10 @@ func (k *nameIndex) group(name string) (audience, what string) {
 	return "", ""
 }
 
-// longToken is the length from which two slips are likelier than another name.
+// longToken is the length from which two mistakes in a name are more likely than another name.
 const longToken = 9
 
-// crawlerOf returns the best known crawler whose name starts with an operator's: Googlebot for Google.
+// crawlerOf returns the best-known crawler whose name begins with an operator's name: Googlebot for Google.
 func (k *nameIndex) crawlerOf(operator string) string {
 	word := strings.ToLower(operator)
 	for _, suffix := range []string{"bot", "-bot", "spider"} {
@@ -87,7 +87,7 @@ func (k *nameIndex) crawlerOf(operator string) string {
 	return ""
 }
 
-// meant returns the token that a misspelled one is nearest to, or "".
+// meant returns the token that is most similar to a misspelled one, or "".
 func (k *nameIndex) meant(token string) string {
 	low := strings.ToLower(token)
 	name, _, versioned := strings.Cut(low, "/")
@@ -114,20 +114,20 @@ func (k *nameIndex) meant(token string) string {
 	return best
 }
 
-// Names says which names can be crawlers' in a policy file, for programs that write one. It is not safe for concurrent
-// use.
+// Names checks which names can be crawlers in a policy file, for programs that write policy files. It is not safe
+// for concurrent use.
 type Names struct {
 	catalog *crawlers.Catalog
 	known   *nameIndex
 }
 
-// NewNames uses the built-in catalog.
+// NewNames returns Names for the built-in catalog.
 func NewNames() *Names {
-	c, _ := crawlers.Default() // it is valid
+	c, _ := crawlers.Default() // the built-in catalog is valid
 	return &Names{catalog: c}
 }
 
-// Check reports whether a name can be a crawler's under for, and whether it must be listed under crawlers.
+// Check reports whether a name can be used under for, and whether it must then be listed under crawlers.
 func (ns *Names) Check(name string) (valid, listed bool) {
 	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, tokens: map[string]bool{}, base: ns.catalog, catalog: ns.catalog, names: ns.known}
 	if policy.ParseAudience(name).Kind != policy.ForToken {
@@ -137,15 +137,15 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 		near, _ := p.known().group(name)
 		ns.known = p.names
 		if near != "" {
-			// As it is checked where crawlers are listed.
+			// The same check as for the keys of crawlers.
 			return crawlers.CheckPattern(name) == nil && crawlers.ValidToken(name) && !crawlers.NamesBrowser(name), true
 		}
 	}
 	return p.token(&yaml.Node{}, name) && p.errors == 0, false
 }
 
-// Recognize returns the catalog's crawler that a User-Agent or a product token names. Failing that, it returns one of
-// the other names in the User-Agent, or else the first product token.
+// Recognize returns the crawler of the catalog that a User-Agent or product token names. If there is none, it
+// returns another name in the User-Agent, or else the first product token.
 func (ns *Names) Recognize(agent string, others []string) policy.Crawler {
 	if i, ok := crawlers.NewRecognizer(ns.catalog.Patterns()).Recognize(agent); ok {
 		return convert(ns.catalog).Crawlers()[i]
@@ -163,7 +163,8 @@ func (ns *Names) Recognize(agent string, others []string) policy.Crawler {
 
 func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalog).Crawlers()) }
 
-// Nearest returns the name that a word most likely misspells, in any case, or "". Short words must be nearer.
+// Nearest returns the name that a word most likely misspells, in any case, or "". Short words must be more similar
+// than long ones.
 func Nearest(word string, names []string) string {
 	best, distance := "", tolerance(len(word))+1
 	folded := strings.ToLower(word)
@@ -185,7 +186,7 @@ func tolerance(n int) int {
 	return 2
 }
 
-// letters is the set of bytes of a word, folded into 64 bits.
+// letters returns the set of bytes of a word, folded into 64 bits.
 func letters(s string) uint64 {
 	var set uint64
 	for i := range len(s) {
@@ -196,8 +197,8 @@ func letters(s string) uint64 {
 
 const maxWord = 64
 
-// distanceWithin is the number of insertions, deletions, substitutions and swaps of neighbors between two words, or
-// limit+1.
+// distanceWithin returns the number of insertions, deletions, substitutions and swaps of neighboring letters
+// between two words. If it is above limit, it returns limit+1.
 func distanceWithin(a, b string, limit int) int {
 	if limit < 0 || len(a) > maxWord || len(b) > maxWord || len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1

@@ -16,26 +16,26 @@ import (
 
 type parser struct {
 	reporter
-	skip     map[*yaml.Node]bool // reported already
-	keys     map[string]bool     // all keys of the grammar
+	skip     map[*yaml.Node]bool // nodes already reported
+	keys     map[string]bool     // all keys of the format
 	ofRules  map[string]bool     // the keys of rules
 	settings map[string][]string
 
 	spec             *policy.Spec
-	sources          []lint.Source // of Spec.Rules
+	sources          []lint.Source // sources of Spec.Rules
 	sets             map[string]*resourceSet
 	usages           map[string]*localUsage
 	base             *crawlers.Catalog
 	catalog          *crawlers.Catalog
 	names            *nameIndex
 	misspellings     []misspelling
-	intended         map[string][]string // guards waived for crawlers, by lower-case token
-	ruleTokens       map[string]bool     // names under for, lower case
-	tokens           map[string]bool     // that rules name, in lower case; bounded by maxTokens
-	statements       int                 // of all rules, bounded by maxStatements
-	enforcementAt    policy.Pos          // of its mode
+	intended         map[string][]string // safety checks waived for crawlers, by token in lower case
+	ruleTokens       map[string]bool     // names under for, in lower case
+	tokens           map[string]bool     // tokens in rules, in lower case; at most maxTokens
+	statements       int                 // number in all rules; at most maxStatements
+	enforcementAt    policy.Pos          // place of the mode
 	rslAt, licenseAt policy.Pos
-	tokenAt          [3]policy.Pos // of usage-tokens
+	tokenAt          [3]policy.Pos // places of usage-tokens
 	full             bool
 }
 
@@ -65,7 +65,8 @@ func (p *parser) duplicate(key, first *yaml.Node, also string) {
 		quote(key.Value), also, first.Line)
 }
 
-// eachPair calls visit for the pairs of a map with the author's keys, which differ by more than case.
+// eachPair calls visit for the pairs of a map whose keys the author chooses. These keys must differ by more than
+// case.
 func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml.Node)) {
 	if !p.isMap(n, what) {
 		return
@@ -106,7 +107,7 @@ func (p *parser) isMap(n *yaml.Node, what string) bool {
 	return p.refuse(n, "wrong-type", "", `%s must be written as "key: value" lines, not %s`, what, kindOf(n))
 }
 
-// isJoined reports a "key:value" that YAML took for a text.
+// isJoined reports a "key:value" that YAML read as a text.
 func (p *parser) isJoined(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 {
 		return false
@@ -120,7 +121,8 @@ func (p *parser) isJoined(n *yaml.Node) bool {
 	return true
 }
 
-// isGlued reports a key that is joined to what follows, as in "disallow:{crawl: /}", and which YAML took for a longer one.
+// isGlued reports a key without a space before its value, as in "disallow:{crawl: /}", which YAML read as a longer
+// key.
 func (p *parser) isGlued(key, value *yaml.Node) bool {
 	g := joinedKey.FindStringSubmatch(key.Value)
 	if g == nil || !p.keys[g[1]] {
@@ -134,7 +136,8 @@ func (p *parser) isGlued(key, value *yaml.Node) bool {
 	return true
 }
 
-// pair is a key with its value as written in a node's place: in braces after another key on the line.
+// pair returns a key with its value as it must be written at the place of a node. After another key on the line it
+// is in braces.
 func (p *parser) pair(n *yaml.Node, text string) string {
 	if n.Line > len(p.lines) {
 		return text
@@ -165,7 +168,7 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Style&yaml.FlowStyle == 0 && n.Content[0].Kind == yaml.ScalarNode && n.Content[1].Kind == yaml.ScalarNode:
 		whole := n.Content[0].Value + ": " + n.Content[1].Value
-		return "", p.refuse(n, "needs-quotes", "", `%s must be one value, and ": " makes this a key with a value; if you mean the text as it stands, put quotes around it: %s`, what, quote(whole))
+		return "", p.refuse(n, "needs-quotes", "", `%s must be one value, but ": " makes this a key with a value; if this is one text, put quotes around it: %s`, what, quote(whole))
 	case n.Kind != yaml.ScalarNode:
 		return "", p.refuse(n, "wrong-type", "", "%s must be one value, not %s", what, kindOf(n))
 	case strings.TrimSpace(n.Value) == "":
@@ -180,7 +183,7 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	return n.Value, true
 }
 
-// typographic are word processors' quotation marks.
+// typographic are the quotation marks of word processors.
 const typographic = "“”„‟«»‘’‚‹›"
 
 func (p *parser) texts(n *yaml.Node, what string, visit func(n *yaml.Node, text string)) {
@@ -204,7 +207,7 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 	return "", false
 }
 
-// meanings are words that authors write for others.
+// meanings are words that authors often write instead of others.
 var meanings = [][]string{
 	{"on", "true", "yes"},
 	{"full", "on", "true", "yes"},
@@ -214,7 +217,7 @@ var meanings = [][]string{
 	{"log", "warn", "monitor", "report", "dry-run", "test"},
 }
 
-// sameMeaning returns the word that another one stands for, or "".
+// sameMeaning returns the word for which another one is used, or "".
 func sameMeaning(text string, words []string) string {
 	for _, group := range meanings {
 		if slices.Contains(words, group[0]) && containsFold(group, text) {

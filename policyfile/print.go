@@ -17,20 +17,22 @@ import (
 
 type PrintOptions struct {
 	Header string
-	// Comments are before rules, by places in Spec.Rules, LineComments before statements, by lines; without "#".
+	// Comments are the comments before rules, by index in Spec.Rules. LineComments are those before statements, by
+	// line. Both are without "#".
 	Comments     map[int]string
 	LineComments map[int]string
 	Footer       string
-	// Catalog knows how the policy's own crawlers are recognized and verified. Nil leaves that out.
+	// Catalog has the facts by which the policy's own crawlers are recognized and verified. If it is nil, they are
+	// left out.
 	Catalog *crawlers.Catalog
 }
 
-// Print writes a Spec as a policy file for people. Reading it gives a Spec of the same meaning, if a file can state it:
-// names fit the grammar, and no rule both allows and disallows a usage of a pattern. File.Print keeps how the policy's
-// own crawlers are recognized and verified, too.
+// Print writes a Spec as a policy file for people. Parsing the file gives a Spec of the same meaning, if a file can
+// express it: all names must be valid, and no rule may allow and disallow the same usage of a pattern. File.Print
+// also writes how the policy's own crawlers are recognized and verified.
 func Print(spec *policy.Spec) []byte { return PrintWith(spec, PrintOptions{}) }
 
-// Print writes the policy as a file without the comments of the original.
+// Print writes the policy as a file, without the comments of the original.
 func (f *File) Print() []byte { return PrintWith(f.Spec, PrintOptions{Catalog: f.Catalog}) }
 
 func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
@@ -59,7 +61,7 @@ type printer struct {
 	indent  int
 	options PrintOptions
 	sets    map[string]*policy.ResourceSet
-	usages  map[string]*policy.LocalUsage // those that a file can define
+	usages  map[string]*policy.LocalUsage // usages that a file can define
 }
 
 const indentation = "  "
@@ -72,7 +74,7 @@ func (w *printer) line(text string) {
 	w.out.WriteByte('\n')
 }
 
-// section writes an empty line and a part of the file, if there is one.
+// section writes an empty line and a section of the file. It writes nothing if the section is empty.
 func (w *printer) section(write func()) {
 	w.out.WriteByte('\n')
 	n := w.out.Len()
@@ -95,7 +97,7 @@ func (w *printer) under(key string, write func()) (written bool) {
 	return written
 }
 
-// item writes a map as an entry of a list.
+// item writes a map as an element of a list.
 func (w *printer) item(write func()) {
 	start := w.out.Len() + w.indent*len(indentation)
 	w.indent++
@@ -145,8 +147,7 @@ var (
 	guessed     = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|\d{4}-\d\d?-\d\d?.*)$`)
 )
 
-// Scalar returns a text as YAML, in quotes where a reader could doubt.
-// Scalar returns a text as a policy file has it after a key: in quotes where YAML needs them.
+// Scalar returns a text in the form in which a policy file has it after a key: in quotes if YAML needs them.
 func Scalar(s string) string {
 	switch {
 	case plainScalar.MatchString(s) && !strings.HasSuffix(s, " ") && !numberLike.MatchString(s) && !guessed.MatchString(s) && !strings.HasPrefix(s, "..."):

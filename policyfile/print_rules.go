@@ -16,7 +16,7 @@ func printRules(w *printer, spec *policy.Spec) {
 	w.under("rules", func() {
 		first := true
 		for i := range spec.Rules {
-			if len(spec.Rules[i].For) == 0 { // has no effect, and no file can express it
+			if len(spec.Rules[i].For) == 0 { // such a rule has no effect, and no file can express it
 				continue
 			}
 			if !first {
@@ -29,7 +29,7 @@ func printRules(w *printer, spec *policy.Spec) {
 	})
 }
 
-// mention is one item of a list of paths.
+// mention is an element of a list of paths.
 type mention struct {
 	text       string
 	comment    string
@@ -37,7 +37,7 @@ type mention struct {
 	overSite   bool
 }
 
-// isPlain reports whether a path alone says all of the mention.
+// isPlain reports whether the mention is only a path.
 func (m *mention) isPlain() bool { return m.qualifiers == nil && !m.overSite }
 
 type group struct {
@@ -75,7 +75,7 @@ func printStatements(w *printer, r *ruleReader) {
 	}
 }
 
-// mention finds what the first used statements of a list were written as: a path or set, for a usage.
+// mention finds the path or set from which the first statements of a list were made.
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()
@@ -100,7 +100,7 @@ func (w *printer) mention(list []policy.Statement) (key string, m mention, used 
 	return key, m, len(parts)
 }
 
-// written reports whether a list starts with the statements that parts make of a pattern mentioned in s.
+// written reports whether a list begins with the statements that parts make of the pattern in s.
 func written(list []policy.Statement, pattern pathpattern.Pattern, parts []policy.UsagePart, s *policy.Statement) bool {
 	if len(list) < len(parts) {
 		return false
@@ -124,7 +124,7 @@ func (w *printer) group(g group) {
 }
 
 func (w *printer) mentions(rest []mention) {
-	printed := "" // the comment before, as a line that makes two statements has one comment
+	printed := "" // the last comment; a line that makes two statements has only one
 	for len(rest) > 0 {
 		q, over := rest[0].qualifiers, rest[0].overSite
 		if rest[0].isPlain() {
@@ -198,7 +198,7 @@ func printAppDirectives(w *printer, r *ruleReader) {
 	w.directives("app-directives", "directives", texts)
 }
 
-// printRobotsTag joins the rules of one path.
+// printRobotsTag writes the rules of one path together.
 func printRobotsTag(w *printer, r *ruleReader) {
 	var texts []directiveText
 	for rest := r.rule.EngineRules; len(rest) > 0; {

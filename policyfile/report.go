@@ -18,7 +18,7 @@ import (
 // UnknownCrawler is the code of a rule for a name that no crawler has.
 const UnknownCrawler = "unknown-crawler"
 
-// maxDiagnostics bounds the errors, and the warnings and hints, of a file.
+// maxDiagnostics limits the number of errors of a file, and the number of warnings and hints.
 const maxDiagnostics = 10_000
 
 type reporter struct {
@@ -54,7 +54,7 @@ func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string,
 	r.reportAdvice(at, code, didYouMean, problem, "must be "+english.List(words, "or"))
 }
 
-// reportAdvice puts the suggestion between problem and advice.
+// reportAdvice reports a problem with the suggestion between problem and advice.
 func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice string) {
 	n := len(r.list)
 	if r.report(at, code, didYouMean, "%s: %s", problem, advice); len(r.list) > n {
@@ -78,7 +78,7 @@ func (r *reporter) diagnostic(p policy.Problem, didYouMean string) Diagnostic {
 
 const maxQuoted = 60
 
-// quote is a value of the file for use in a message.
+// quote returns a value of the file in the form for messages.
 func quote(s string) string {
 	short := []rune(s)
 	if len(short) > maxQuoted {
@@ -87,7 +87,7 @@ func quote(s string) string {
 	return `"` + string(short) + `"`
 }
 
-// lineBreaks break lines in YAML 1.1, and so for the parser.
+// lineBreaks are the line breaks of YAML 1.1, which the parser uses.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func splitLines(s string) []string {
@@ -100,7 +100,7 @@ func splitLines(s string) []string {
 // Code is a kind of problem.
 type Code lint.Code
 
-// codeTable lists the codes of this package itself; docs/reference/messages.md explains each.
+// codeTable lists the codes of this package. docs/reference/messages.md explains them.
 var codeTable = []Code{
 	{"file-too-large", policy.Error, "The file is too large"},
 	{"file-empty", policy.Error, "The file is empty"},
@@ -170,7 +170,7 @@ func severityOf(code string) policy.Severity {
 	return s
 }
 
-// Codes lists the codes of policy files, the gravest first. Channels report more (see File.Add).
+// Codes lists the codes of policy files, the gravest first. Channels report further codes (see File.Add).
 func Codes() []Code {
 	all := slices.Clone(codeTable)
 	for _, c := range lint.Codes() {

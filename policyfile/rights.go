@@ -63,7 +63,7 @@ func readLicense(p *parser, n *yaml.Node, b *policy.Publish) {
 	}
 }
 
-// usageTokenFields are the usages of registers, in the order of policy.RightsUsages.
+// usageTokenFields are the usages that can have tokens, in the order of policy.RightsUsages.
 var usageTokenFields = func() fields[*policy.Publish] {
 	usages := policy.RightsUsages()
 	fs := make(fields[*policy.Publish], 0, len(usages))
@@ -71,7 +71,7 @@ var usageTokenFields = func() fields[*policy.Publish] {
 		valid := func(p *parser, n *yaml.Node, _, text string) bool {
 			p.tokenAt[i] = posOf(n)
 			return productToken.MatchString(text) ||
-				p.refuse(n, "bad-value", "", "invalid token %s: must be up to 64 letters, - and _ (RFC 9309)", quote(text))
+				p.refuse(n, "bad-value", "", "invalid token %s: must have at most 64 characters: letters, hyphens and underscores (RFC 9309)", quote(text))
 		}
 		fs = append(fs, textKey(u.String(), "the token that stands for "+u.String(), textShape("a token of letters, - and _", productToken.String()),
 			valid, func(b *policy.Publish) *string { return &b.UsageTokens[i] }))
@@ -85,11 +85,11 @@ var rightsFields = fields[*policy.Rights]{
 	textKey("contact", "where to ask for a license: an address of the web or mailto:NAME@EXAMPLE.COM",
 		textShape("an address that starts with https:// or mailto:", `^(https?://|mailto:)`), (*parser).contact,
 		func(r *policy.Rights) *string { return &r.Contact }),
-	textKey("terms", "the address of the terms in words", webShape, (*parser).webAddress,
+	textKey("terms", "the address of a page with the terms", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.Terms }),
-	textKey("tdm-policy", "the address of a TDM policy, which TDMRep names with a reservation", webShape, (*parser).webAddress,
+	textKey("tdm-policy", "the address of a TDM policy, which TDMRep publishes with a reservation", webShape, (*parser).webAddress,
 		func(r *policy.Rights) *string { return &r.TDMPolicy }),
-	key("offers", "licenses that can be had for usages that the rules disallow", oneOrMore(mapShape(offerFields)), readOffers,
+	key("offers", "licenses that you offer for usages that the rules disallow", oneOrMore(mapShape(offerFields)), readOffers,
 		func(w *printer, r *policy.Rights) {
 			w.under("offers", func() {
 				for i := range r.Offers {
@@ -118,7 +118,7 @@ var offerFields = fields[*policy.Offer]{
 			word, _ := p.choice(n, "usage", usageTokenFields.names()...)
 			o.Usage, _ = policy.ParseUsage(word)
 		}, func(w *printer, o *policy.Offer) { w.text("usage", o.Usage.String()) }).must(),
-	key("payment", "what is to be paid for: purchase, subscription, training, crawl, use or contribution",
+	key("payment", "what must be paid for: purchase, subscription, training, crawl, use or contribution",
 		choiceShape(policy.OfferPayments()...), readPayment,
 		func(w *printer, o *policy.Offer) { w.text("payment", o.Payment) }).must(),
 	textKey("url", "where the license can be obtained", webShape, (*parser).webAddress,
@@ -126,7 +126,7 @@ var offerFields = fields[*policy.Offer]{
 	textKey("amount", "a price, such as 0.015",
 		shape{"anyOf": []any{shape{"type": "number", "minimum": 0}, textShape("a decimal number", priceNumber.String())}}, (*parser).price,
 		func(o *policy.Offer) *string { return &o.Amount }),
-	textKey("currency", "the currency of amount, such as EUR", textShape("a code of ISO 4217", currencyCode.String()), (*parser).currency,
+	textKey("currency", "the currency of the amount, such as EUR", textShape("a code of ISO 4217", currencyCode.String()), (*parser).currency,
 		func(o *policy.Offer) *string { return &o.Currency }),
 	key("users", "which users the offer is for; everyone if missing", oneOrMore(choiceShape(policy.OfferUsers()...)),
 		func(p *parser, n *yaml.Node, o *policy.Offer) {
@@ -141,7 +141,7 @@ var offerFields = fields[*policy.Offer]{
 func readPayment(p *parser, n *yaml.Node, o *policy.Offer) {
 	text, _ := p.text(n, "payment")
 	if text == "free" || text == "attribution" {
-		p.report(posOf(n), "bad-value", "", "invalid payment %s: an offer is for what costs something; to permit a usage for nothing, write it under allow in a rule", quote(text))
+		p.report(posOf(n), "bad-value", "", "invalid payment %s: an offer must cost something; to permit a usage without payment, write it under allow in a rule", quote(text))
 		return
 	}
 	o.Payment, _ = p.choice(n, "payment", policy.OfferPayments()...)
@@ -171,7 +171,7 @@ func (p *parser) contact(n *yaml.Node, name, text string) bool {
 	return true
 }
 
-// webAddress checks an absolute URL for headers, JSON and XML.
+// webAddress checks an absolute URL that will be written into headers, JSON and XML.
 func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(text, " <>\"\\^`{|}") || strings.ContainsFunc(text, func(c rune) bool { return c > '~' }) {
@@ -187,7 +187,7 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 func (p *parser) checkRights() {
 	publish := &p.spec.Publish
 	if publish.RSL != "" && publish.License != "" {
-		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, and license names another one. Readers use only one of the two; delete one of these lines", p.rslAt.Line)
+		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license made from the rules, but license names another one, and readers use only one of them; delete one of these lines", p.rslAt.Line)
 	}
 	seen := map[string]bool{}
 	for i, token := range publish.UsageTokens {

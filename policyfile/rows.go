@@ -22,12 +22,12 @@ type crawlerRow struct {
 var rowFields = fields[*crawlerRow]{
 	textKey("operator", "who runs the crawler", textShape("a name", ""), nil,
 		func(r *crawlerRow) *string { return &r.Operator }),
-	key("category", "what the crawler fetches pages for: its category", choiceShape(kindNames()...),
+	key("category", "the crawler's category: why it fetches pages", choiceShape(kindNames()...),
 		func(p *parser, n *yaml.Node, r *crawlerRow) {
 			word, _ := p.choice(n, "category", kindNames()...)
 			r.Category = crawlers.Category(word)
 		}, func(w *printer, r *crawlerRow) { w.text("category", string(r.Category)) }),
-	key("results", "what a search engine's crawler collects pages for: web (the default) or ai, answers that an AI writes",
+	key("results", "the results of a search engine: web (the default), or ai for answers that an AI writes",
 		choiceShape(string(crawlers.ResultsWeb), string(crawlers.ResultsAI)),
 		func(p *parser, n *yaml.Node, r *crawlerRow) {
 			word, _ := p.choice(n, "results", string(crawlers.ResultsWeb), string(crawlers.ResultsAI))
@@ -35,21 +35,21 @@ var rowFields = fields[*crawlerRow]{
 		}, func(w *printer, r *crawlerRow) { w.text("results", string(r.Results)) }),
 	textKey("user-agent", "what identifies the crawler in the User-Agent header, if it is not the product token",
 		textShape("a part of the User-Agent", ""), nil, func(r *crawlerRow) *string { return &r.UserAgent }),
-	listKey("follows", "the crawlers whose group in robots.txt it follows when none names it", tokenShape,
+	listKey("follows", "the crawlers whose groups in robots.txt the crawler follows if no group names it", tokenShape,
 		func(r *crawlerRow) *[]string { return &r.Follows }),
-	boolKey("ignores-star", "true if it does not obey the rules for everyone in robots.txt",
+	boolKey("ignores-star", "true if the crawler ignores the rules for everyone in robots.txt",
 		func(r *crawlerRow) **bool { return &r.IgnoresStar }),
-	boolKey("reads-meta", "true if its operator documents that it reads robots meta tags with its name",
+	boolKey("reads-meta", "true if the operator documents that the crawler reads robots meta tags with its name",
 		func(r *crawlerRow) **bool { return &r.ReadsMeta }),
-	listKey("purposes", "the purposes that it declares", textShape("a purpose", `^[A-Za-z0-9_-]+$`),
+	listKey("purposes", "the purposes that the crawler declares", textShape("a purpose", `^[A-Za-z0-9_-]+$`),
 		func(r *crawlerRow) *[]string { return &r.Purposes }),
-	boolKey("robots-only", "true for a token that exists in robots.txt only, and that no request carries",
+	boolKey("robots-only", "true for a token that is used only in robots.txt and in no User-Agent",
 		func(r *crawlerRow) **bool { return &r.RobotsOnly }),
-	listKey("address-lists", "the web addresses of the lists of its IP addresses that its operator publishes",
+	listKey("address-lists", "the web addresses of the operator's lists of the crawler's IP addresses",
 		textShape("an https URL", "^https://"), func(r *crawlerRow) *[]string { return &r.AddressLists }),
-	listKey("reverse-dns", "the names that its IP addresses resolve to: the end of a name, starting with a dot, or a name with a star",
+	listKey("reverse-dns", "the host names of the crawler's IP addresses: the end of a name, which starts with a dot, or a name with a star",
 		textShape("a name such as .crawl.example.com", ""), func(r *crawlerRow) *[]string { return &r.ReverseDNS }),
-	key("signature-directory", "where its operator publishes the keys by which it signs requests (Web Bot Auth)",
+	key("signature-directory", "the address of the keys with which the operator signs requests (Web Bot Auth)",
 		textShape("an https URL", "^https://"), func(p *parser, n *yaml.Node, r *crawlerRow) {
 			text, _ := p.text(n, "signature-directory")
 			r.WebBotAuth = &text
@@ -63,7 +63,7 @@ var rowFields = fields[*crawlerRow]{
 		func(w *printer, r *crawlerRow) { w.texts("intended", r.intended) }),
 }
 
-// words are the values of a text or a list. An empty list removes the catalog's.
+// words returns the values of a text or a list. An empty list removes the values of the catalog.
 func (p *parser) words(n *yaml.Node, what string) []string {
 	words := []string{}
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
@@ -119,12 +119,12 @@ func readCrawlers(p *parser, n *yaml.Node, _ *policy.Spec) {
 }
 
 func printCrawlers(w *printer, spec *policy.Spec) {
-	base, _ := crawlers.Default() // what is built in is valid
+	base, _ := crawlers.Default() // the built-in catalog is valid
 	w.under("crawlers", func() {
 		for i := range spec.Crawlers {
 			c := &spec.Crawlers[i]
 			if c.Signer {
-				continue // its rule names it
+				continue // its rule names the crawler
 			}
 			known, ok := base.Lookup(c.Token)
 			if !ok {
@@ -138,7 +138,7 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 	})
 }
 
-// ownEntry is the entry of the policy's catalog for a crawler, or else what is known without it.
+// ownEntry returns the policy's entry for a crawler. If there is none, it returns the facts known without it.
 func (w *printer) ownEntry(token string, known *crawlers.Crawler) *crawlers.Crawler {
 	if w.options.Catalog != nil {
 		if own, ok := w.options.Catalog.Lookup(token); ok && own.FromPolicy {

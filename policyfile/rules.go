@@ -22,18 +22,18 @@ import (
 type ruleReader struct {
 	rule   *policy.Rule
 	source *lint.Source
-	seen   map[statementKey]int // places of the rule's statements
+	seen   map[statementKey]int // indexes of the rule's statements
 }
 
 var ruleFields = fields[*ruleReader]{
 	textKey("name", "what explain, logs and comments call the rule", textShape("a short name", ""), (*parser).ruleName,
 		func(r *ruleReader) *string { return &r.rule.Name }),
-	key("for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
+	key("for", `the crawlers to which the rule applies: everyone, everyone-else, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
 		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),
-	key("hosts", "the hosts that the rule is for, such as www.example.com or *.example.com; without it the rule is for all",
+	key("hosts", "the hosts to which the rule applies, such as www.example.com or *.example.com; the default is all hosts",
 		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts,
 		func(w *printer, r *ruleReader) { w.texts("hosts", plainTexts(r.rule.Hosts)) }),
-	key("identity", "how sure the server must be about who is asking before the rule applies; robots.txt ignores it",
+	key("identity", "the identity that a client must have for the rule to apply; robots.txt ignores this key",
 		choiceShape("any", "not-impostor", "verified"), readIdentity,
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Identity != policy.DemandAny, "identity", r.rule.Identity.String())
@@ -43,30 +43,30 @@ var ruleFields = fields[*ruleReader]{
 		func(w *printer, r *ruleReader) { w.texts("usage-purposes", r.rule.UsagePurposes) }),
 	key("allow", "what is allowed: usages with their paths", statementsShape(true), readAllow, printStatements),
 	key("disallow", "what is disallowed: usages with their paths", statementsShape(false), readDisallow, nil),
-	key("app-directives", "directives for applications, as those document them",
+	key("app-directives", "directives for applications, in the form that the applications document",
 		directivesShape(appFields), readAppDirectives, printAppDirectives),
 	key("robots-tag", "rules of search engines that no usage expresses, such as max-image-preview:large",
 		directivesShape(tagFields), readRobotsTag, printRobotsTag),
-	key("crawl-delay", "seconds between two requests of the crawler; none removes the delay of a wider rule",
+	key("crawl-delay", "the seconds between two requests of the crawler; none removes the delay of a more general rule",
 		shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}},
 		readCrawlDelay, printCrawlDelay),
-	key("limit", "how many requests the crawler may make in each second, minute, hour or day, such as 60/m, and how many at once. The value none removes the limit of a wider rule",
+	key("limit", "how many requests the crawler may make in each second, minute, hour or day, such as 60/m, and how many at once. The value none removes the limit of a more general rule",
 		limitShape, readLimit, printLimit),
 	key("enforce", "what the server does about requests that this rule disallows; the default is enforcement",
 		modeShape, readEnforce,
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Enforce != policy.ModeUnset, "enforce", r.rule.Enforce.String())
 		}),
-	key("intended", "the safety checks that this rule is meant to go against, such as [blocks-search]; true for the only one",
+	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; true if there is only one",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
-	subMap("requests", "what the crawler is asked to do as soon as possible (ACAP 1.0, which calls it not ready); published with action-requests: on",
+	subMap("requests", "requests to the crawler (ACAP 1.0, which calls this part not ready); published only with action-requests: on",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
-	textKey("permissions-reference", "where the crawler finds more ACAP records (ACAP 1.0); such a rule has nothing else",
+	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); a rule with this key may only have for, hosts and name",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
 		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }
 
-// besideReference are the keys that a rule with permissions-reference cannot have.
+// besideReference are the keys that cannot be combined with permissions-reference.
 var besideReference = slices.DeleteFunc(ruleFields.names(), func(key string) bool {
 	return slices.Contains([]string{"name", "for", "hosts", "permissions-reference"}, key)
 })
@@ -100,8 +100,8 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 	})
 }
 
-// checkOverSite reports entries that lift a site's own restriction from some clients only: readers obey what a page says to
-// everyone.
+// checkOverSite reports entries that lift a site's own restriction only for some clients. That is not possible,
+// because all readers obey what a page says to everyone.
 func (p *parser) checkOverSite(r *policy.Rule) {
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.OverSite })
 	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForEveryone })
@@ -154,7 +154,7 @@ func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-// maxDelay is a day in seconds: beyond it the unit was mistaken.
+// maxDelay is a day in seconds. A larger number is probably in another unit.
 const maxDelay = 86400
 
 var decimal = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
@@ -229,16 +229,16 @@ func (p *parser) guards(n *yaml.Node) (guards []string) {
 	return guards
 }
 
-// Purposes are names, with "*" and "$" as in ACAP 1.0 section 2.8, or addresses.
+// Purposes are names, in which "*" and "$" have the meaning of ACAP 1.0 section 2.8, or addresses.
 var (
 	purposeWord    = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9_.*-]*\$?$`)
 	purposeAddress = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9+.*-]*://[^ #"']+$|^/[^ #"']*$`)
 )
 
-// requestFields are action requests (ACAP 1.0 section 2.6).
+// requestFields are the action requests (ACAP 1.0 section 2.6).
 var requestFields = fields[*ruleReader]{
-	requestKey(policy.TakeDown, "what to delete all copies and index entries of"),
-	requestKey(policy.ReCrawl, "what to fetch again"),
+	requestKey(policy.TakeDown, "the pages whose copies and index entries should be deleted"),
+	requestKey(policy.ReCrawl, "the pages that should be fetched again"),
 }
 
 func requestKey(action, about string) field[*ruleReader] {
@@ -286,7 +286,7 @@ var (
 	rateShape   = textShape("requests in each second (s), minute (m), hour (h) or day (d), such as 60/m", limitPattern)
 	limitFields = fields[*policy.Limit]{
 		key("rate", "how many requests in each second, minute, hour or day, such as 60/m", rateShape, readRate, nil).must(),
-		key("burst", "how many of them at once, after a pause; the default is the number in rate",
+		key("burst", "how many requests at once after a pause; the default is the number in rate",
 			shape{"type": "integer", "minimum": 1, "maximum": maxBurst}, func(p *parser, n *yaml.Node, l *policy.Limit) {
 				l.Burst = int(p.count(n, "burst", maxBurst, fmt.Sprintf("a number of requests from 1 to %d", maxBurst)))
 			}, nil),
@@ -326,7 +326,7 @@ func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
 	l.Per = limitUnits[text[end+1]]
 }
 
-// count reads a whole number from 1 to most; must says so.
+// count parses a whole number from 1 to most. must describes the valid numbers in messages.
 func (p *parser) count(n *yaml.Node, what string, most uint64, must string) uint64 {
 	text, ok := p.text(n, what)
 	if !ok {

@@ -34,12 +34,12 @@ var enforcementFields = fields[*policy.Enforcement]{
 		}, func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Status != defaultStatus, "status", strconv.Itoa(e.Status))
 		}),
-	key("impostors", "what the server does about clients that only claim to be a known crawler; the default is off", modeShape,
+	key("impostors", "what the server does about impostors, which claim to be a known crawler but are not; the default is off", modeShape,
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) { e.Impostors = p.mode(n, "impostors") },
 		func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Impostors > policy.ModeOff, "impostors", e.Impostors.String())
 		}),
-	textKey("message", "the text of a block", textShape("one line of text", ""), (*parser).message,
+	textKey("message", "the text of the answer to a blocked request", textShape("one line of text", ""), (*parser).message,
 		func(e *policy.Enforcement) *string { return &e.Message }),
 	key("retry-after", "the seconds after which a blocked crawler may ask again",
 		shape{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}, func(p *parser, n *yaml.Node, e *policy.Enforcement) {
@@ -81,7 +81,7 @@ func printEnforcement(w *printer, spec *policy.Spec) {
 	e := spec.Enforcement
 	e.Mode, e.Impostors = max(e.Mode, policy.ModeOff), max(e.Impostors, policy.ModeOff)
 	if e.Close {
-		e.Status, e.Message, e.RetryAfter = 0, "", 0 // which only an answer has
+		e.Status, e.Message, e.RetryAfter = 0, "", 0 // only an answer has these
 	}
 	e.Status = cmp.Or(e.Status, defaultStatus)
 	switch e {
@@ -98,14 +98,14 @@ func (p *parser) message(n *yaml.Node, _, text string) bool {
 }
 
 var publishFields = fields[*policy.Publish]{
-	switchKey("acap", "the records of ACAP 1.0: auto for what only they can express, full for the whole policy",
+	switchKey("acap", "the records of ACAP 1.0: auto publishes only what no other channel can express, full publishes the whole policy",
 		func(b *policy.Publish) *policy.Switch { return &b.ACAP }, "auto", "full", "off"),
-	key("everyone", "named lists the crawlers that ignore the group of everyone in robots.txt by name; the default is plain",
+	key("everyone", "how robots.txt addresses everyone: named also lists crawlers that ignore the group for everyone; the default is plain",
 		choiceShape("plain", "named"), func(p *parser, n *yaml.Node, b *policy.Publish) {
 			word, _ := p.choice(n, "everyone", "plain", "named")
 			b.EveryoneNamed = word == "named"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.EveryoneNamed, "everyone", "named") }),
-	key("groups", "all names every crawler in the groups of robots.txt; the default, short, leaves out rare ones whose rule has enforce: block",
+	key("groups", "which crawlers robots.txt names: all, or short, which leaves out rare crawlers whose rule has enforce: block; the default is short",
 		choiceShape("short", "all"), func(p *parser, n *yaml.Node, b *policy.Publish) {
 			word, _ := p.choice(n, "groups", "short", "all")
 			b.AllGroups = word == "all"
@@ -119,15 +119,15 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
 		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "off"),
-	key("content-signal", "Content-Signal lines and headers: off, on, or how far content may be used (immediate, reference, full), which is published too; the default is off",
+	key("content-signal", "Content-Signal lines and headers: off, on, or a word that is also published and says how far content may be used: immediate, reference or full; the default is off",
 		choiceShape(contentSignalWords...), readContentSignal,
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 		}),
-	key("controls", "the operators' own controls against AI, such as the token Google-Extended, and noarchive for Bingbot. The default, auto, sends a control only where every usage that it takes away is disallowed. A map has, for each crawler or token, the rule to send where train-ai or ai-use is disallowed, or off",
+	key("controls", "the operators' own controls against AI, such as the token Google-Extended, and noarchive for Bingbot. The default, auto, sends a control only where every usage that it takes away is disallowed. A map from crawlers or tokens to rules sends each rule where train-ai or ai-use is disallowed; the value off sends none",
 		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token with such a control", ""), textShape("the rule, or off", ""))}},
 		readControls, printControls),
-	subMap("usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", usageTokenFields,
+	subMap("usage-tokens", "names of groups in robots.txt that address a usage instead of a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
 	switchKey("noai", "the words noai and noimageai in headers and meta tags, where train-ai is disallowed for everyone",
 		func(b *policy.Publish) *policy.Switch { return &b.NoAI }, "on", "off"),
@@ -137,7 +137,7 @@ var publishFields = fields[*policy.Publish]{
 		textShape("off, on or a path", `^(off|on|/.*)$`), readRSL, printRSL),
 	key("license", "the address of an RSL license that you write yourself, or off", textShape("an address or off", `^(off$|https?://)`),
 		readLicense, func(w *printer, b *policy.Publish) { w.text("license", b.License) }),
-	switchKey("action-requests", "the action requests of ACAP 1.0, which calls them not ready",
+	switchKey("action-requests", "the action requests of ACAP 1.0, which calls this part not ready",
 		func(b *policy.Publish) *policy.Switch { return &b.ActionRequests }, "on", "off"),
 }
 
@@ -164,7 +164,7 @@ var defaultPublish = policy.Publish{ContentUsage: policy.On, Controls: policy.Au
 
 const maxPreamble = 32 << 10
 
-// otherLine matches lines of robots.txt outside groups. A "#" starts a comment there.
+// otherLine matches the lines of robots.txt that can be outside groups. "#" would start a comment in them.
 const otherLine = `^(Clean-param|Host): [^\s#]([^\x00-\x1f\x7f#]*[^\s#])?$`
 
 const (
@@ -201,7 +201,7 @@ func readPreamble(p *parser, n *yaml.Node, b *policy.Publish) {
 	p.eachHost(n, "preamble", func(value *yaml.Node, host policy.Host) { p.preamble(value, host, b) })
 }
 
-// eachHost calls visit with a value for all hosts, with host "", or with the values of a map of hosts.
+// eachHost calls visit with a value for all hosts, for which host is "", or with each value of a map of hosts.
 func (p *parser) eachHost(n *yaml.Node, what string, visit func(value *yaml.Node, host policy.Host)) {
 	if n.Kind != yaml.MappingNode {
 		visit(n, "")
@@ -254,7 +254,7 @@ func printPreamble(w *printer, b *policy.Publish) {
 func (w *printer) block(key, text string) {
 	start := ": |"
 	if text[0] == ' ' || text[0] == '\t' {
-		start = ": |2" // or the text would look indented
+		start = ": |2" // otherwise the text would seem indented
 	}
 	w.line(key + start)
 	w.indent++

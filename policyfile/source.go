@@ -19,7 +19,7 @@ import (
 
 const MaxSize = 1 << 20
 
-// document returns the root of the file's one document, or reports a problem.
+// document returns the root of the only document in the file, or reports a problem.
 func (p *parser) document(data []byte) *yaml.Node {
 	if len(data) > MaxSize {
 		p.report(policy.Pos{Line: 1, Column: 1}, "file-too-large", "", "a policy file can have up to 1 MiB; use wildcards instead of listing every page")
@@ -46,7 +46,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 		return nil
 	case second != nil:
 		p.report(policy.Pos{Line: second.Line, Column: second.Column}, "second-document", "",
-			`a line with only "---" starts a second document, and a policy file has only one; delete that line, or put this part in a separate file`)
+			`a line with only "---" starts a second document, but a policy file can have only one; delete that line, or put this part into another file`)
 	}
 	p.plain(root.Content[0])
 	return root.Content[0]
@@ -54,7 +54,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 
 func decode(r io.Reader) (root, second *yaml.Node, err error) {
 	defer func() {
-		if e := recover(); e != nil { // the library panics on comments in some odd places
+		if e := recover(); e != nil { // the library panics on comments in some unusual places
 			root, second, err = nil, nil, fmt.Errorf("yaml: %v", e)
 		}
 	}()
@@ -72,7 +72,7 @@ func decode(r io.Reader) (root, second *yaml.Node, err error) {
 	return root, second, nil
 }
 
-// isText rejects what no editor saves in a text file.
+// isText rejects characters that no editor writes into a text file.
 func (p *parser) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		p.report(policy.Pos{Line: 1, Column: 1}, "not-text", "", "the file is in UTF-16; save it as UTF-8")
@@ -107,7 +107,7 @@ func unreadable(before []byte, c rune, n int) string {
 	return ""
 }
 
-// isProse reports whether a text ends where people read it: in a comment, a message or a name.
+// isProse reports whether a text is shown to people, because it is a comment, a message or a name.
 func isProse(before []byte) bool {
 	line := string(before[bytes.LastIndexAny(before, "\r\n")+1:])
 	if strings.Contains(line, " #") || strings.HasPrefix(line, "#") {
@@ -118,7 +118,7 @@ func isProse(before []byte) bool {
 
 var proseKey = regexp.MustCompile(`(?:^|[{,-]) *(?:message|name): [^,]*$`)
 
-// plain reports aliases, tags and missing values, which policy files do not have.
+// plain reports aliases, tags and missing values, which policy files must not have.
 func (p *parser) plain(n *yaml.Node) {
 	bad := func(n *yaml.Node, code, format string, args ...any) {
 		p.report(posOf(n), code, "", format, args...)
@@ -132,7 +132,7 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
-		bad(n, "yaml-alias", `YAML takes a value that starts with "*" for an alias; put quotes around it: %s`, quote("*"+n.Value)) // not followed: an alias can expand to very much
+		bad(n, "yaml-alias", `YAML takes a value that starts with "*" for an alias; put quotes around it: %s`, quote("*"+n.Value)) // aliases are not expanded, because they could become very large
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k, v := n.Content[i], n.Content[i+1]
@@ -170,7 +170,8 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// notIndented reports usages next to allow or disallow, instead of unknown keys.
+// notIndented reports usages that are next to allow or disallow instead of below. Otherwise they would be reported
+// as unknown keys.
 func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
 		return false
@@ -184,7 +185,7 @@ func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	return found
 }
 
-// robotsTxtLine is a line that shows that the file is a robots.txt, or 0.
+// robotsTxtLine returns a line that shows that the file is a robots.txt, or 0.
 func robotsTxtLine(lines []string) int {
 	found := 0
 	for i, line := range lines {

@@ -35,7 +35,7 @@ var entryFields = append(fields[*entry]{
 	key("paths", "a path, the name of a set, or a list of them", oneOrMore(pathShape), func(p *parser, n *yaml.Node, e *entry) {
 		e.resources = p.resources(n, "paths")
 	}, nil).must(),
-	boolKey("over-site", "true if an allow entry lifts noindex, or nosnippet and max-snippet, that the site itself says in headers and meta tags",
+	boolKey("over-site", "true if the allow entry removes the site's own noindex, or nosnippet and max-snippet, from headers and meta tags",
 		func(e *entry) **bool { return &e.overSite }),
 }, qualifierFields(func(e *entry) *[]qualifierText { return &e.qualifiers })...)
 
@@ -77,7 +77,7 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 	})
 }
 
-// noUsage advises on paths, usages or a list directly under allow or disallow.
+// noUsage advises about paths, usages or a list that are directly under allow or disallow.
 func noUsage(n *yaml.Node) (near, fix string) {
 	if paths := pathsIn(n); paths != "" {
 		return "crawl: " + paths, "fetching is called crawl"
@@ -118,7 +118,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 		first := posOf(e.qualifiers[0].node)
 		switch {
 		case !allow:
-			p.report(first, "bad-qualifier", "", "a disallow entry cannot have qualifiers; turn it around: allow %s with these qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
+			p.report(first, "bad-qualifier", "", "a disallow entry cannot have qualifiers; instead, allow %s with the opposite qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
 			return
 		case local != "":
 			p.report(first, "bad-qualifier", "", "%s has its own qualifiers and takes no others; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
@@ -134,7 +134,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 		return
 	}
 	if !allow || local != "" || !robotstag.CanLift(parts[0].Usage) {
-		p.report(posOf(n), "bad-over-site", "", "over-site is for entries under allow about index and present-snippet: nothing else that a site says can be lifted")
+		p.report(posOf(n), "bad-over-site", "", "over-site is only possible under allow for index and present-snippet, because only these restrictions of a site can be lifted")
 		return
 	}
 	for i := before; i < len(r.rule.Statements); i++ {
@@ -171,7 +171,7 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 	return l.parts, l.name, len(l.parts) > 0
 }
 
-// fits bounds what sets and usages multiply to.
+// fits limits the number of statements that sets and usages expand to.
 func (p *parser) fits(at policy.Pos, count int) bool {
 	if p.statements += count; p.statements <= maxStatements {
 		return true
@@ -232,11 +232,11 @@ func sameQualifiers(a, b *policy.Qualifiers) bool {
 type resourceSet struct {
 	name     string
 	patterns []pathpattern.Pattern
-	written  []string // of each, see policy.Statement
+	written  []string // see policy.Statement
 	used     bool
 }
 
-// namePattern is ACAP 1.0 section 3: name-start-char *name-char.
+// namePattern matches a name of ACAP 1.0 section 3: name-start-char *name-char.
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
 
 func (p *parser) isName(key *yaml.Node, what string) bool {
@@ -272,18 +272,18 @@ func printSets(w *printer, spec *policy.Spec) {
 	})
 }
 
-// hostAndPath is a web address without its scheme.
+// hostAndPath matches a web address without its scheme.
 var hostAndPath = regexp.MustCompile(`^(?i:www\.[^/ ]+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|example|eu|uk|de|fr|io))(?::[0-9]+)?/`)
 
 var yesAndNo = []string{"false", "no", "off", "true", "yes", "on"}
 
-// severalPaths matches the text as which YAML reads a list without hyphens.
+// severalPaths matches the text that YAML makes of a list without hyphens.
 var severalPaths = regexp.MustCompile(`^-?[/*]\S*(?:,? -? ?|,)[/*]`)
 
-// resource is one mention of paths in a rule: a path, or the name of a set.
+// resource is an element of the paths of an entry: a path or the name of a set.
 type resource struct {
 	pos      policy.Pos
-	set      string // its name, or empty for a path
+	set      string // name of the set, or "" for a path
 	patterns []pathpattern.Pattern
 	written  []string
 }
@@ -311,10 +311,10 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 	return resource{posOf(n), "", []pathpattern.Pattern{pattern}, []string{pathpattern.Written(pattern, text)}}, true
 }
 
-// maxPattern is the longest path, in bytes, as longer addresses and lines do not work everywhere.
+// maxPattern is the maximum length of a path in bytes. Longer addresses and lines do not work everywhere.
 const maxPattern = 2048
 
-// pattern reads a path. setsToo allows the name of a set.
+// pattern parses a path. If setsToo is true, it also accepts the name of a set.
 func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
 	if len(text) > maxPattern {
 		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which stands for everything below", maxPattern, len(text))
@@ -335,11 +335,11 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		if i := strings.IndexByte(rest, '/'); i >= 0 {
 			path = rest[i:]
 		}
-		p.report(posOf(n), "bad-path", path, "this is a whole address; write only the path, and put the host under hosts if the rule is not for all hosts")
+		p.report(posOf(n), "bad-path", path, "this is a whole address; write only the path, and if the rule is not for all hosts, put the host under hosts")
 	case hostAndPath.MatchString(text) && p.sets[strings.ToLower(text)] == nil:
-		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and put the host under hosts if the rule is not for all hosts")
+		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and if the rule is not for all hosts, put the host under hosts")
 	case containsFold(yesAndNo, text) && setsToo:
-		p.report(posOf(n), "bad-path", "", "invalid path %s: write the paths that you mean, / for the whole site; to say the opposite, write them under the other one of allow and disallow", quote(text))
+		p.report(posOf(n), "bad-path", "", "invalid path %s: write paths, or / for the whole site; for the opposite, write allow instead of disallow or the other way round", quote(text))
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
 		p.report(posOf(n), "bad-path", "", "a set can only have paths, not other sets; repeat the paths of %s here", quote(text))
 	case !setsToo:
@@ -358,7 +358,7 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 
 var ending = regexp.MustCompile(`^\.[A-Za-z0-9]+\$?$`)
 
-// nearPath is the path that a text without "/" may mean, or "".
+// nearPath returns the path that a text without "/" may mean, or "".
 func nearPath(text string) string {
 	var path string
 	switch {

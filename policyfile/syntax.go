@@ -12,8 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// syntax reports a file that is not YAML. The library stops at the first mistake, and often names the start of the
-// block. So the lines are searched for the usual mistakes, and the library's message is only used if there are none.
+// syntax reports a file that is not YAML. The YAML library stops at the first mistake, and often names the start of
+// the block instead. So syntax first searches the lines for common mistakes, and uses the library's message only if
+// it finds none.
 func (p *parser) syntax(data string, err error) {
 	line := p.errorLine(data, err)
 	explained := false
@@ -44,7 +45,7 @@ func (p *parser) syntax(data string, err error) {
 	p.report(policy.Pos{Line: line, Column: column}, "yaml-syntax", "", "%s", message)
 }
 
-// openQuote finds the first value up to a line with an open quotation mark.
+// openQuote returns the first value up to a line that has an unclosed quotation mark.
 func (p *parser) openQuote(last int) (line, column int) {
 	for i, text := range p.lines[:min(last, len(p.lines))] {
 		m := entryStart.FindStringSubmatch(text)
@@ -63,11 +64,11 @@ var (
 	scanning = regexp.MustCompile(`end of stream|cannot start any token|not allowed in this context|alphabetic or numeric|unknown escape|escape sequence|hexdecimal|block scalar|document indicator`)
 )
 
-// maxSteps bounds how often a broken file is read again.
+// maxSteps limits how often an invalid file is parsed again.
 const maxSteps = 8
 
-// errorLine finds the line of a syntax error. The scanner names it. For the parser's errors, it is the last line
-// without which the error is gone.
+// errorLine returns the line of a syntax error. Errors of the scanner name it. For an error of the parser, it is
+// the last line without which the error disappears.
 func (p *parser) errorLine(data string, err error) int {
 	if m := lineOf.FindStringSubmatch(err.Error()); m != nil && scanning.MatchString(err.Error()) {
 		n, _ := strconv.Atoi(m[1])
@@ -90,7 +91,7 @@ func (p *parser) errorLine(data string, err error) int {
 	return max(n, 1)
 }
 
-// byteReader gives out single bytes, to show how far a parser came.
+// byteReader returns single bytes, to find out how far a parser has read.
 type byteReader struct {
 	text string
 	read int
@@ -105,7 +106,7 @@ func (o *byteReader) Read(b []byte) (int, error) {
 	return 1, nil
 }
 
-// explanations of the library's messages; the first that fits counts.
+// explanations for messages of the library. The first match is used.
 var explanations = []struct{ part, message string }{
 	{"unexpected end of stream", unclosed},
 	{"unexpected document indicator", unclosed},
@@ -117,7 +118,7 @@ var explanations = []struct{ part, message string }{
 	{"'-' indicator", misaligned},
 	{"block end", misaligned},
 	{"block sequence entries", misaligned},
-	{"exceeded max depth", "too many lists within lists"},
+	{"exceeded max depth", "there are too many lists within lists; write them on one level"},
 }
 
 const (
@@ -148,7 +149,7 @@ var (
 	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*|[^\"',:\\[\\]{}]*\\?[^,\\]}]*)")
 )
 
-// suspect looks for a mistake that breaks YAML wherever it is.
+// suspect looks for mistakes that are invalid YAML in any place.
 func (p *parser) suspect(line string) *suspicion {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
 		if strings.TrimSpace(line) == "" {
@@ -188,7 +189,7 @@ func (p *parser) suspect(line string) *suspicion {
 	return nil
 }
 
-// indicators are the characters with a meaning in YAML at the start of a value.
+// indicators are the characters with a special meaning at the start of a YAML value.
 const indicators = "*&!%@`|>]},"
 
 var blockHeader = regexp.MustCompile(`^[|>][-+0-9]{0,2}\s*(#.*)?$`)

@@ -11,16 +11,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The codes of a failing test, in a new text and in an accepted one.
+// The codes of a failing test in a new text, and in a text that was accepted before.
 const (
 	codeTestFails    = "expectation-failed"
 	codeTestFailsNow = "expectation-no-longer-holds"
 )
 
-// notRun has the codes of tests that did not run, in a new text and in an accepted one.
+// notRun has the codes of tests that were not run, in a new text and in a text that was accepted before.
 var notRun = []string{"too-many-rules", "more-than-allowed"}
 
-// IsFailedTest reports whether a diagnostic says that a test of the policy fails.
+// IsFailedTest reports whether a diagnostic is about a failing test of the policy.
 func (d *Diagnostic) IsFailedTest() bool {
 	return d.Code == codeTestFails || d.Code == codeTestFailsNow
 }
@@ -67,7 +67,7 @@ func TestResults(tests []policy.Expectation, ds Diagnostics) []TestResult {
 	return all
 }
 
-// TestsPass judges the tests of a policy by the diagnostics about it. Without tests, no claim is made.
+// TestsPass judges the tests of a policy by its diagnostics. A policy without tests gets no claim.
 func TestsPass(tests []policy.Expectation, ds Diagnostics) claim.Claim {
 	if len(tests) == 0 {
 		return claim.Claim{}

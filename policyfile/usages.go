@@ -46,7 +46,7 @@ func qualifierFields[T any](into func(T) *[]qualifierText) fields[T] {
 		if name == policy.QualifierProhibitedModification {
 			values = oneOrMore(values)
 		}
-		fs = append(fs, key(string(name), "a condition of the allow entry: "+accepted, values, func(p *parser, value *yaml.Node, t T) {
+		fs = append(fs, key(string(name), "a condition of the permission:  "+accepted, values, func(p *parser, value *yaml.Node, t T) {
 			add := func(n *yaml.Node, text string) { *into(t) = append(*into(t), qualifierText{name, text, n}) }
 			if name == policy.QualifierProhibitedModification {
 				p.texts(value, string(name), add)
@@ -68,7 +68,7 @@ func readQualifiedUsage(p *parser, n *yaml.Node, q *qualified) {
 	}
 }
 
-// readUsages reads qualified usages before combined ones, which name them.
+// readUsages parses qualified usages before combined ones, because these refer to them.
 func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	var simple, combined []*localUsage
 	values := map[*localUsage]*yaml.Node{}
@@ -94,13 +94,14 @@ func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	for _, local := range combined {
 		p.combinedUsage(local, values[local])
 	}
-	// ACAP wants a definition before those that rely upon it (section 2.7).
+	// ACAP requires that a definition comes before those that use it (section 2.7).
 	for _, local := range append(simple, combined...) {
 		p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
 	}
 }
 
-// isDefinable reports whether a file can define a usage: one usage with qualifiers, or plain and named ones.
+// isDefinable reports whether a file can define a usage. A file can define a usage with qualifiers, or a
+// combination of usages.
 func isDefinable(u *policy.LocalUsage) bool {
 	isQualified := func(part policy.UsagePart) bool { return part.Local == "" && part.Qualifiers != nil }
 	return len(u.Parts) == 1 || len(u.Parts) > 1 && !slices.ContainsFunc(u.Parts, isQualified)
@@ -142,7 +143,7 @@ func (w *printer) qualifiers(q *policy.Qualifiers) {
 	}
 }
 
-// qualifiedUsage reads a usage with qualifiers (ACAP 1.0 section 2.7.1).
+// qualifiedUsage parses a usage with qualifiers (ACAP 1.0 section 2.7.1).
 func (p *parser) qualifiedUsage(local *localUsage, n *yaml.Node) {
 	var q qualified
 	readMap(p, n, "the usage "+quote(local.name), qualifiedFields, &q)
@@ -156,7 +157,7 @@ func (p *parser) qualifiedUsage(local *localUsage, n *yaml.Node) {
 	local.parts = []policy.UsagePart{{Usage: q.usage, Qualifiers: p.qualifiers(q.usage, q.qualifiers)}}
 }
 
-// combinedUsage reads several usages under one name (ACAP 1.0 section 2.7.2).
+// combinedUsage parses several usages under one name (ACAP 1.0 section 2.7.2).
 func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 	seen := map[policy.Usage]bool{}
 	p.texts(n, "a usage in "+quote(local.name), func(n *yaml.Node, text string) {
@@ -165,7 +166,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 		usage, standard := policy.ParseUsage(text)
 		switch {
 		case standard && usage.IsRight():
-			p.report(posOf(n), "bad-usage", "", "%s cannot be part of a named usage; write it in the rule itself", quote(text))
+			p.report(posOf(n), "bad-usage", "", "a named usage cannot contain %s; write it in the rule itself", quote(text))
 			return
 		case standard && usage == policy.Other:
 			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a named usage can only be allowed; leave it out`)
@@ -176,7 +177,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 			p.unknownUsage(n, nil, text, true, nil)
 			return
 		case other.composite:
-			p.report(posOf(n), "bad-usage", "", "%s is itself several usages, which cannot be part of others; repeat its usages here", quote(text))
+			p.report(posOf(n), "bad-usage", "", "%s combines several usages, so it cannot be a part of another combination; repeat its usages here", quote(text))
 			return
 		default:
 			other.used = true

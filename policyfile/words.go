@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// The words of these tables are squashed.
+// The words in these tables are squashed (see squash).
 var (
 	// everyoneWords are words for everyone, and elseWords for everyone-else.
 	everyoneWords = wordSet(`all any every everybody everything anyone anybody default
@@ -25,7 +25,7 @@ var (
 		alle jeder tous tout todos todas tutti tutte iedereen alla wszyscy`)
 	elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse unknown unknownbots unknowncrawlers unlisted`)
 
-	// groupWords are words for a category besides its name.
+	// groupWords are words for a category, in addition to its name.
 	groupWords = wordMap(map[crawlers.Category]string{
 		crawlers.CategoryAI:          "ai aibots aibot aicrawlers aicrawler aiscrapers genai llm llms",
 		crawlers.CategoryAITraining:  "training aitrain",
@@ -41,7 +41,7 @@ var (
 		crawlers.CategoryAcademic:    "academicresearch research",
 	})
 
-	// productWords are products, with crawlers of their operators.
+	// productWords maps products to crawlers of their operators.
 	productWords = map[string][]string{
 		"chatgpt": {"GPTBot", "ChatGPT-User", "OAI-SearchBot"}, "gpt": {"GPTBot", "ChatGPT-User", "OAI-SearchBot"},
 		"claude": {"ClaudeBot", "Claude-User", "Claude-SearchBot"}, "mistral": {"MistralAI-Training", "MistralAI-User", "MistralAI-Index"},
@@ -54,7 +54,7 @@ var (
 		"images": {"Googlebot-Image"}, "imagesearch": {"Googlebot-Image"}, "googleimages": {"Googlebot-Image"}, "googlenews": {"Googlebot-News"}, "googleads": {"AdsBot-Google"},
 	}
 
-	// audienceKeys are the names of "for" in other formats.
+	// audienceKeys are the keys for "for" in other formats.
 	audienceKeys = wordSet(`useragent useragents agent agents bot bots robot robots crawlers who audience`)
 
 	// usageWords are words for a usage, or for disallowing it.
@@ -69,7 +69,7 @@ var (
 		"crawl":             "path paths url urls access fetch read visit scrape scraping download",
 	})
 
-	// blockWords are words for refusing.
+	// blockWords are words for blocking.
 	blockWords = wordSet(`block deny refuse reject ban forbid drop action`)
 
 	// exceptWords are keys that people write for the exceptions of a rule.
@@ -78,7 +78,8 @@ var (
 	// endWords are keys for the end of a rule.
 	endWords = wordSet(`until expires`)
 
-	// ruleLines replace keys of other tools, with the value for %s, or its date for %.10s.
+	// ruleLines map keys of other tools to the lines that replace them. %s stands for the value, and %.10s for its
+	// date.
 	ruleLines = map[string]string{
 		"until": "allow: {index: {paths: /, time-limit: until-%.10s}}", "expires": "allow: {index: {paths: /, time-limit: until-%.10s}}",
 		"verified": "identity: verified", "log": "enforce: log", "dryrun": "enforce: log", "redirect": "enforce: block",
@@ -89,7 +90,7 @@ var (
 		"comment": "name: %s", "description": "name: %s", "title": "name: %s", "note": "name: %s",
 	}
 
-	// wholeRules replace switches of other tools, or policies that are for all others.
+	// wholeRules map switches of other tools to rules.
 	wholeRules = map[string]string{
 		"blockaibots": "{for: category:ai, disallow: {crawl: /}, enforce: block}",
 	}
@@ -98,7 +99,7 @@ var (
 	noWords    = wordSet(`no n false off 0 none`)
 	noTraining = regexp.MustCompile(`(?i)(?:ai-train|train-ai)=no?\b`)
 
-	// limitForm is a limit in words.
+	// limitForm matches a rate limit in words.
 	limitForm = regexp.MustCompile(`(?i)^([1-9]\d{0,5}) *(?:requests?|hits|x)? *(?:/|per|an?|each) *(s|m|h|d)(?:ec|econd|in|inute|our|ay)?s?$`)
 
 	fileKeys = map[string]string{"tests": "expect", "groups": "rules", "policies": "rules", "policy": "rules", "rule": "rules"}
@@ -106,7 +107,7 @@ var (
 
 func wordSet(words string) map[string]bool { return setOf(strings.Fields(words)) }
 
-// wordMap inverts a map of words.
+// wordMap inverts a map of lists of words.
 func wordMap[T comparable](of map[T]string) map[string]T {
 	m := map[string]T{}
 	for value, words := range of {
@@ -117,7 +118,7 @@ func wordMap[T comparable](of map[T]string) map[string]T {
 	return m
 }
 
-// squash is a name without case, spaces, hyphens and underscores.
+// squash returns a name in lower case, without spaces, hyphens and underscores.
 func squash(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == ' ' || c == '-' || c == '_' {
@@ -127,19 +128,19 @@ func squash(s string) string {
 	}, strings.ToLower(strings.ReplaceAll(s, "&", "and")))
 }
 
-// Advice on what no line of a rule means.
+// Advice about keys that no line of a rule can replace.
 const (
 	endless = `rules do not expire; delete this line now, and the rule on that day. A comment, after "#", can hold the date`
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// Names of maps in which misplaced keys are explained.
+// Names of maps for which misplaced keys are explained.
 const (
 	theFile = "the file"
 	aRule   = "a rule"
 )
 
-// nearestKey returns the key that another one most likely stands for, or "".
+// nearestKey returns the key that an unknown key most likely means, or "".
 func nearestKey(word, what string, known []string) string {
 	switch {
 	case what == aRule && audienceKeys[squash(word)]:
@@ -150,7 +151,7 @@ func nearestKey(word, what string, known []string) string {
 	return Nearest(word, known)
 }
 
-// misplaced says what to write instead of a misplaced key of a map, or "".
+// misplaced returns advice about a misplaced key of a map, or "".
 func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 	usage, isUsage := policy.ParseUsage(key.Value)
 	word := squash(key.Value)
@@ -179,16 +180,17 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 		case exceptWords[word] && pathsIn(value) != "":
 			return writeInstead("allow: {crawl: "+pathsIn(value)+"}", "")
 		case exceptWords[word]:
-			return "a rule of its own lets a crawler in: " + ownRule(namesIn(value))
+			return "to allow a crawler, write another rule: " + ownRule(namesIn(value))
 		case word == "priority" || word == "order" || word == "weight":
-			return "delete it: the narrower rule decides, whatever the order"
+			return "delete it, because the more specific rule decides, whatever the order of rules is"
 		}
 		return cmp.Or(writeInstead(ruleLine(key.Value, value), ""), writeInstead(p.settingLine(key.Value, value), " outside the rules"))
 	}
 	return ""
 }
 
-// onlyIndexes reports whether a rule with an end says nothing but what may be indexed, which can have one.
+// onlyIndexes reports whether a rule with an end date only says what may be indexed. Only such a rule can have a
+// date.
 func onlyIndexes(rule *yaml.Node) bool {
 	for i := 0; i+1 < len(rule.Content); i += 2 {
 		key, value := rule.Content[i].Value, rule.Content[i+1]
@@ -222,7 +224,7 @@ func writeInstead(line, where string) string {
 	return "write " + quoteWhole(line) + where
 }
 
-// ruleLine is the line of a rule that replaces another tool's key, or "".
+// ruleLine returns the line of a rule that replaces a key of another tool, or "".
 func ruleLine(key string, value *yaml.Node) string {
 	word, text := squash(key), value.Value
 	paths, verb := pathsIn(value), "disallow"
@@ -246,7 +248,7 @@ func ruleLine(key string, value *yaml.Node) string {
 		return "disallow: {crawl: " + paths + "}"
 	case usageWords[word] != "":
 		return verb + ": {" + usageWords[word] + ": " + cmp.Or(paths, "/") + "}"
-	case strings.HasPrefix(word, "content") && noTraining.MatchString(text): // of Content-Signal and Content-Usage
+	case strings.HasPrefix(word, "content") && noTraining.MatchString(text): // values of Content-Signal and Content-Usage
 		return "disallow: {train-ai: /}"
 	case audienceKeys[word] && text != "" && usageWords[squash(text)] != "": // robots: noindex
 		return ruleLine(text, &yaml.Node{})
@@ -258,7 +260,7 @@ func ruleLine(key string, value *yaml.Node) string {
 	return ""
 }
 
-// limitIn is a limit in words as the file has it, or "".
+// limitIn converts a rate limit in words to the form of the file, or returns "".
 func limitIn(text string) string {
 	m := limitForm.FindStringSubmatch(text)
 	if m == nil || limitRate.MatchString(text) {
@@ -267,7 +269,7 @@ func limitIn(text string) string {
 	return m[1] + "/" + strings.ToLower(m[2])
 }
 
-// namesIn are the values of a scalar or a list, in brackets if there are several.
+// namesIn returns the values of a scalar or a list. Several values are in brackets.
 func namesIn(value *yaml.Node) string {
 	names := make([]string, len(value.Content))
 	for i, n := range value.Content {
@@ -282,12 +284,12 @@ func namesIn(value *yaml.Node) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// ownRule says how to except crawlers.
+// ownRule returns advice on how to exempt crawlers from a rule.
 func ownRule(names string) string {
 	return writeInstead("{for: "+names+", allow: {crawl: /}}", " under rules, with the path that is disallowed")
 }
 
-// pathsIn are the paths of a value, as written, or "".
+// pathsIn returns the paths in a value, as written, or "".
 func pathsIn(value *yaml.Node) string {
 	if isPath(value.Value) {
 		return lint.AsWritten(value.Value)
@@ -305,7 +307,7 @@ func pathsIn(value *yaml.Node) string {
 	return "[" + strings.Join(paths, ", ") + "]"
 }
 
-// ruleInFile is a rule that replaces a key of the file, or "".
+// ruleInFile returns a rule that replaces a key of the file, or "".
 func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	word, who := squash(key.Value), value.Value
 	if value.Kind == yaml.SequenceNode {
@@ -337,7 +339,7 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	return ""
 }
 
-// settingLine is the line with a key of publish, rights or enforcement, or "".
+// settingLine returns the line for a key of publish, rights or enforcement, or "".
 func (p *parser) settingLine(key string, value *yaml.Node) string {
 	text := lint.AsWritten(value.Value)
 	switch key {
@@ -357,7 +359,7 @@ func (p *parser) settingLine(key string, value *yaml.Node) string {
 	return ""
 }
 
-// withScheme is an e-mail address as a URI.
+// withScheme adds mailto: to an e-mail address.
 func withScheme(contact string) string {
 	if strings.Contains(contact, "@") && !strings.Contains(contact, ":") {
 		return "mailto:" + contact
@@ -365,7 +367,7 @@ func withScheme(contact string) string {
 	return contact
 }
 
-// unknownUsage reports a word that is not a usage. Whole makes a correction of the right word.
+// unknownUsage reports a word that is not a usage. whole returns the correction with the right word.
 func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, whole func(string) string) {
 	if whole == nil {
 		whole = func(near string) string { return near }
@@ -387,7 +389,7 @@ func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, w
 			advice = endless
 		}
 		if audience, _ := p.known().group(text); advice == "" && audience != "" {
-			advice = fmt.Sprintf(`a rule says under "for" who it is for: write "for: %s", and "disallow: {crawl: /}"`, audience)
+			advice = fmt.Sprintf(`the crawlers of a rule are under "for": write "for: %s", and "disallow: {crawl: /}"`, audience)
 		}
 		if advice != "" {
 			p.reportAdvice(posOf(n), "unknown-usage", "", unknown, advice)

@@ -82,7 +82,7 @@ func TestParse(t *testing.T) {
 			`2026-11-22T09:34:56Z 192.0.2.7 host="h:80" "/a" ua="x \"y\"" 7 identity=""`,
 		},
 		{"Apache LogFormat without a request", `%h %t "%{User-Agent}i"`, "", `invalid format "%h %t \"%{User-Agent}i\"": it lacks the request ("$request")`},
-		{"no text between fields", `$remote_addr$time_local`, "", `invalid format "$remote_addr$time_local": there must be text between two fields`},
+		{"no text between fields", `$remote_addr$time_local`, "", `invalid format "$remote_addr$time_local": write text between any two fields`},
 		{"no time", `$remote_addr "$request" "$http_user_agent"`, "", `invalid format "$remote_addr \"$request\" \"$http_user_agent\"": it lacks the time ($time_local)`},
 		{"no name", `$ ${time_local} "$request" "$http_user_agent"`, "", `invalid format "$ ${time_local} \"$request\" \"$http_user_agent\"": a $ must begin the name of a variable, such as $host or ${host}`},
 		{"unknown name", "nginx", "", `invalid format "nginx": must be json, common, combined, vhost_combined, alb, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`},
@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 		{"another logger's line", "caddy", `{"ts":1795340096,"logger":"tls","msg":"x"}`, errNoRequest.Error()},
 		{"no time in the line", "caddy", `{"request":{"uri":"/"}}`, errNoTime.Error()},
 		{"a TLS handshake sent to a plain port", "combined", `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "\x16\x03\x01" 400 150 "-" "-"`, errNoRequest.Error()},
-		{"too short", "combined", `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000]`, `it ends before field 4 of the format combined`},
+		{"too short", "combined", `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000]`, `the line ends before field 4 of the format combined`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := ParseFormat(c.format)
@@ -188,7 +188,7 @@ func TestReadFiles(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{filepath.Join(dir, "none.log"), "check the name and the folder"},
 		{filepath.Join(dir, "none*"), "no file matches"},
-		{dir, "is a directory: name the files in it"},
+		{dir, "is a directory; name the files in it"},
 	} {
 		if _, err := Expand([]string{c.name}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

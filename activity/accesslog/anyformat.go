@@ -7,24 +7,24 @@ import (
 	"errors"
 )
 
-// anyFormat reads each line in the format that the line has, whichever the lines before it had. No line can have two of
-// the formats, so what is read does not depend on the order in which they are tried.
+// anyFormat parses each line in its own format, whatever the format of the previous lines was. No line matches two
+// formats, so the order in which they are tried does not matter.
 type anyFormat struct {
 	json *jsonFormat
 	text []*textFormat
-	last int        // of text, which read the last line
-	w3c  *w3cFormat // of the #Fields line above; nil without one
+	last int        // index in text of the format that read the last line
+	w3c  *w3cFormat // from the last #Fields line; nil if there was none
 }
 
 var errNoJSON = errors.New("it is not a JSON object")
 
-// newAnyFormat returns a parser of JSON whose fields are known by root, and of the formats that have a name.
+// newAnyFormat returns a parser for JSON with the fields of root, and for all predefined formats.
 func newAnyFormat(root *node) *anyFormat {
 	f := &anyFormat{json: newJSON(root)}
 	for _, name := range []string{"combined", "vhost_combined", "common", "alb"} {
 		t, err := compile(name, formats[name])
 		if err != nil {
-			panic("accesslog: " + err.Error()) // it is built in
+			panic("accesslog: " + err.Error()) // cannot happen: the format is built in
 		}
 		f.text = append(f.text, t)
 	}
@@ -78,5 +78,5 @@ func (f *anyFormat) Parse(line []byte, r *Record) error {
 	case asJSON != errNoJSON:
 		return asJSON
 	}
-	return f.text[0].Parse(line, r) // the same whichever was the last
+	return f.text[0].Parse(line, r) // always the same one, so that the error does not depend on the previous lines
 }

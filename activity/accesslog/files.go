@@ -20,11 +20,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Stdin is the name that stands for the standard input.
+// Stdin is the name of the standard input.
 const Stdin = "-"
 
-// Expand replaces globs by the files that match, in order. Names without a match or named twice, and directories, are
-// errors.
+// Expand replaces globs by the matching files, in order. It returns an error for names without a match, names given
+// twice, and directories.
 func Expand(names []string) ([]string, error) {
 	var files []string
 	for _, name := range names {
@@ -48,11 +48,11 @@ func Expand(names []string) ([]string, error) {
 				case err != nil:
 					return nil, err
 				case info.IsDir():
-					return nil, fmt.Errorf("%s is a directory: name the files in it, as in %s", f, filepath.Join(f, "*.log"))
+					return nil, fmt.Errorf("%s is a directory; name the files in it, for example %s", f, filepath.Join(f, "*.log"))
 				}
 			}
 			if slices.Contains(files, f) {
-				return nil, fmt.Errorf("%s is named twice: its requests would count twice", f)
+				return nil, fmt.Errorf("%s is named twice, so its requests would be counted twice; name it once", f)
 			}
 			files = append(files, f)
 		}
@@ -60,26 +60,26 @@ func Expand(names []string) ([]string, error) {
 	return files, nil
 }
 
-// Reading reads logs.
+// Reading configures how logs are read.
 type Reading struct {
-	Parser  Parser    // reads the lines; nil finds the format of each line
-	Workers int       // goroutines that parse
-	Stdin   io.Reader // read for the name Stdin, by default os.Stdin
+	Parser  Parser    // parses the lines; nil detects the format of each line
+	Workers int       // number of goroutines that parse
+	Stdin   io.Reader // the standard input; nil means os.Stdin
 }
 
-// chunkSize is the number of bytes that a worker parses at a time, and the longest line.
+// chunkSize is the number of bytes that a worker parses at a time. It is also the maximum length of a line.
 const chunkSize = 1 << 20
 
 type chunk struct {
 	lines  []byte
 	buf    *[]byte
-	number int        // of all chunks
-	file   int        // of the files
-	w3c    *w3cFormat // in force at its start; workers share it
+	number int        // number among all chunks
+	file   int        // index of the file
+	w3c    *w3cFormat // format at the start of the chunk; workers share it
 }
 
-// Read calls handle for each line's record, never concurrently for one worker, from 0 to Workers-1. It is an error if
-// nothing in a log can be read.
+// Read calls handle with the record of each line. Calls for the same worker, from 0 to Workers-1, are never
+// concurrent. It returns an error if no line of a log can be read.
 func (r Reading) Read(ctx context.Context, files []string, handle func(worker int, rec *Record)) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -127,7 +127,7 @@ func (r Reading) Read(ctx context.Context, files []string, handle func(worker in
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
-// feeder cuts files into chunks of whole lines.
+// feeder splits files into chunks of whole lines.
 type feeder struct {
 	Reading
 	ctx    context.Context
@@ -135,7 +135,7 @@ type feeder struct {
 	sent   int
 }
 
-// read sends the chunks of a file. damage is what ended a compressed one early.
+// read sends the chunks of a file. damage is the error if a compressed file is damaged or ends early.
 func (f *feeder) read(name string, number int) (damage, err error) {
 	file := f.Stdin
 	if name != Stdin {
@@ -157,7 +157,7 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 	}
 	defer in.Close()
 	var w3c *w3cFormat
-	var rest []byte // the start of a line whose end was not read yet
+	var rest []byte // the start of a line that has not been read completely
 	skipping := false
 	for {
 		buf := buffers.Get().(*[]byte)
@@ -171,7 +171,7 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 			return nil, err
 		}
 		data := (*buf)[:n+m]
-		if skipping { // the rest of a line that is too long
+		if skipping { // skip the rest of a line that is too long
 			i := bytes.IndexByte(data, '\n')
 			if skipping = i < 0; skipping {
 				i = len(data) - 1
@@ -181,13 +181,13 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 		end := len(data)
 		if !last {
 			if end = bytes.LastIndexByte(data, '\n') + 1; end == 0 {
-				end, skipping = len(data), true // a chunk of one line: it is counted as bad
+				end, skipping = len(data), true // the line fills the chunk and is counted as bad
 			}
 		}
 		rest = bytes.Clone(data[end:])
 		if end > 0 {
 			f.sent++
-			after := lastW3C(data[:end], w3c) // now: the worker gives the buffer back
+			after := lastW3C(data[:end], w3c) // before the worker returns the buffer
 			select {
 			case f.chunks <- chunk{data[:end], buf, f.sent, number, w3c}:
 			case <-f.ctx.Done():
@@ -203,7 +203,7 @@ func (f *feeder) read(name string, number int) (damage, err error) {
 
 var fieldsLine = []byte("#Fields:")
 
-// lastW3C returns the format that is in force after some lines.
+// lastW3C returns the format that applies after some lines.
 func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
 	for {
 		i := bytes.Index(lines, fieldsLine)
@@ -218,10 +218,10 @@ func lastW3C(lines []byte, before *w3cFormat) *w3cFormat {
 	}
 }
 
-// errDamaged is an error of a compressed file itself.
+// errDamaged means that a compressed file is damaged or ends early.
 var errDamaged = errors.New("ends early or is damaged")
 
-// unpacker names the errors of a decompressor.
+// unpacker marks the errors of a decompressor as errDamaged.
 type unpacker struct{ io.ReadCloser }
 
 func (u unpacker) Read(b []byte) (int, error) {
@@ -234,10 +234,10 @@ func (u unpacker) Read(b []byte) (int, error) {
 
 func damage(err error) error { return fmt.Errorf("it %w: %w", errDamaged, err) }
 
-// unpack undoes gzip or zstd, whatever the file is called.
+// unpack decompresses gzip or zstd, whatever the name of the file is.
 func unpack(in io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
-	start, _ := buffered.Peek(16) // a shorter file is not compressed
+	start, _ := buffered.Peek(16) // a file that is shorter is not compressed
 	switch {
 	case bytes.HasPrefix(start, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(buffered)
@@ -277,7 +277,7 @@ func parse(p Parser, chunks <-chan chunk, counts []count, handle func(*Record)) 
 				line = rec.inner
 			}
 			if err != nil {
-				if find == nil || line[0] != '#' { // else a comment
+				if find == nil || line[0] != '#' { // otherwise the line is a comment
 					n.bad(c.number, line, err)
 				}
 				continue

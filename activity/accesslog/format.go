@@ -16,14 +16,14 @@ const (
 	combinedFormat = commonFormat + ` "$http_referer" "$http_user_agent"`
 )
 
-// formats are the predefined formats of Apache, nginx and AWS, as nginx writes them.
+// formats are the predefined formats of Apache, nginx and AWS in nginx's syntax.
 var formats = map[string]string{
 	"common": commonFormat, "combined": combinedFormat, "vhost_combined": `$server_name:$server_port ` + combinedFormat,
 	"alb": `$type $time_iso8601 $elb $remote_addr $target $t1 $t2 $t3 $status $target_status $received_bytes $bytes_sent "$request" "$http_user_agent" $tls`,
 }
 
-// ParseFormat returns the parser of json, common, combined, vhost_combined, alb, or of a log_format of nginx or a
-// LogFormat of Apache, such as
+// ParseFormat returns the parser for a format. name is json, common, combined, vhost_combined, alb, a log_format of
+// nginx or a LogFormat of Apache, for example
 //
 //	$host $remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"
 //	%v %h %t "%r" %>s %b "%{User-Agent}i"
@@ -41,7 +41,7 @@ func ParseFormat(name string) (Parser, error) {
 	return nil, fmt.Errorf(`invalid format %q: must be json, common, combined, vhost_combined, alb, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
 }
 
-// fromApache returns the format of nginx that reads what Apache writes by a LogFormat.
+// fromApache converts a LogFormat of Apache to nginx's syntax.
 func fromApache(format string) string {
 	return directive.ReplaceAllStringFunc(format, func(d string) string {
 		m := directive.FindStringSubmatch(d)
@@ -52,7 +52,7 @@ func fromApache(format string) string {
 		case strings.EqualFold(m[1], "Host") && m[2] == "i":
 			variable = "$host"
 		case m[2] == "t" && m[1] != "":
-			variable = "$msec" // sec, msec and usec; lines with other layouts have an invalid time
+			variable = "$msec" // sec, msec and usec; other layouts cannot be parsed
 		case m[1] != "":
 			variable = ""
 		}
@@ -68,17 +68,17 @@ var (
 	}
 )
 
-// textFormat reads lines of fields with literal text between them.
+// textFormat parses lines of fields separated by literal text.
 type textFormat struct {
 	name   string
-	before string // the first field
+	before string // text before the first field
 	parts  []part
-	silent bool // there is no User-Agent in it
+	silent bool // the format has no User-Agent
 	times  timeCache
 	buf    []byte
 }
 
-// part is a field and the text after it.
+// part is a field with the literal text after it.
 type part struct {
 	field  field
 	quoted bool // the field is in double quotes, and may have escapes
@@ -91,17 +91,17 @@ func (f *textFormat) Clone() Parser {
 	return &c
 }
 
-// variable is $name or ${name}.
+// variable matches $name and ${name}.
 var variable = regexp.MustCompile(`\$(?:(\w+)|\{(\w+)\})`)
 
 func compile(name, format string) (*textFormat, error) {
-	format = strings.ReplaceAll(format, `\t`, "\t") // as nginx reads it
+	format = strings.ReplaceAll(format, `\t`, "\t") // nginx does this, too
 	names, texts := variable.FindAllStringSubmatch(format, -1), variable.Split(format, -1)
 	t := &textFormat{name: name, before: texts[0]}
 	seen := map[field]bool{}
 	for i, n := range names {
 		if i > 0 && texts[i] == "" {
-			return nil, fmt.Errorf("invalid format %q: there must be text between two fields", name)
+			return nil, fmt.Errorf("invalid format %q: write text between any two fields", name)
 		}
 		f := nginxFields[n[1]+n[2]]
 		seen[f] = true
@@ -131,7 +131,7 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 	f.buf = f.buf[:0]
 	rest, ok := bytes.CutPrefix(line, []byte(f.before))
 	if !ok {
-		return fmt.Errorf("it does not begin with %q", f.before)
+		return fmt.Errorf("the line does not begin with %q", f.before)
 	}
 	for i := range f.parts {
 		p := &f.parts[i]
@@ -141,7 +141,7 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 		} else {
 			n := p.end(rest)
 			if n < 0 {
-				return fmt.Errorf("it ends before field %d of the format %s", i+1, f.name)
+				return fmt.Errorf("the line ends before field %d of the format %s", i+1, f.name)
 			}
 			value, rest = rest[:n], rest[n+len(p.after):]
 		}
@@ -152,7 +152,7 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// end finds the end of the value at the start of s. In quotes, a backslash hides a byte.
+// end returns the end of the value at the start of s. In a quoted value, a backslash escapes the next byte.
 func (p *part) end(s []byte) int {
 	if !p.quoted || p.after[0] != '"' {
 		n := bytes.Index(s, []byte(p.after))
@@ -174,7 +174,7 @@ func (p *part) end(s []byte) int {
 	return -1
 }
 
-// set reads a value, and reports whether it can be one of its field.
+// set stores a value in the record. ok is false if the value is not valid for its field.
 func (f *textFormat) set(p *part, value []byte, r *Record) (ok bool) {
 	if p.field == ignored {
 		return true
@@ -197,7 +197,7 @@ func (f *textFormat) set(p *part, value []byte, r *Record) (ok bool) {
 	return true
 }
 
-// wholeNumber reads digits, or "-" for none.
+// wholeNumber parses digits. "-" means none.
 func wholeNumber(value []byte) (n int64, ok bool) {
 	for _, c := range value {
 		if c < '0' || c > '9' {
@@ -208,7 +208,7 @@ func wholeNumber(value []byte) (n int64, ok bool) {
 	return n, len(value) > 0
 }
 
-// timeCache has the last time, as neighboring lines share their second.
+// timeCache caches the last time, because neighboring lines often have the same second.
 type timeCache struct {
 	text [32]byte
 	n    int
@@ -219,7 +219,7 @@ func (c *timeCache) parse(value []byte) time.Time {
 	return c.parseIn("02/Jan/2006:15:04:05 -0700", value)
 }
 
-// parseIn parses a time that usually has a layout.
+// parseIn parses a time that usually has the given layout.
 func (c *timeCache) parseIn(layout string, value []byte) time.Time {
 	if c.n > 0 && c.n == len(value) && string(c.text[:c.n]) == string(value) {
 		return c.at

@@ -322,17 +322,17 @@ func TestGaps(t *testing.T) {
 		{"a Combined line that is cut in its User-Agent", cut(combined, len(line)-5), 0, "that could not be read"},
 		{"a Combined line that is cut after its size", cut(combined, bytes.Index(line, []byte(` "-"`))), 0, "1 request without a User-Agent, in -: other lines of the log have one"},
 		{"a Combined line that is cut in its size", cut(combined, bytes.Index(line, []byte(` "-"`))-1), 0, "1 request without a User-Agent, in -: other lines of the log have one"},
-		{"a Caddy line that is cut", cut(caddy, 300), 0, "1 line that could not be read, in -: the first one (its JSON is cut"},
+		{"a Caddy line that is cut", cut(caddy, 300), 0, "1 line that could not be read, in -: the first of them (its JSON is cut"},
 		{"a Caddy line without its start", append([]byte(`n":["x"]}},"status":200}`+"\n"), caddy...), 0, "that could not be read"},
 		{"a gzip file that ends early", half[:len(half)/3], 4000, "an unknown number of requests in the missing part of a compressed file"},
 		{"a gzip file with a wrong byte", append(bytes.Clone(half[:len(half)/2]), append([]byte{1, 2, 3}, half[len(half)/2+3:]...)...), 4900, "an unknown number of requests in the missing part of a compressed file"},
-		{"Common", write(func(q *truth) string { s := q.combined(); return s[:strings.Index(s, ` "-"`)] }), 0, "5,000 requests without a User-Agent, in -: no line of the log has one"},
-		{"User-Agents that are deleted", write(func(q *truth) string { return q.caddy("Accept") }), 0, "5,000 requests without a User-Agent, in -: no line of the log has one"},
-		{"User-Agents that are blotted out", write(func(q *truth) string { return strings.Replace(q.caddy("User-Agent"), q.agent, "REDACTED", 1) }), 0, "5,000 requests without a User-Agent, in -: no line of the log has one"},
+		{"Common", write(func(q *truth) string { s := q.combined(); return s[:strings.Index(s, ` "-"`)] }), 0, "5,000 requests without a User-Agent, in -: no line of the log has a User-Agent"},
+		{"User-Agents that are deleted", write(func(q *truth) string { return q.caddy("Accept") }), 0, "5,000 requests without a User-Agent, in -: no line of the log has a User-Agent"},
+		{"User-Agents that are blotted out", write(func(q *truth) string { return strings.Replace(q.caddy("User-Agent"), q.agent, "REDACTED", 1) }), 0, "5,000 requests without a User-Agent, in -: no line of the log has a User-Agent"},
 		{"no gap: lines of other loggers and programs", append([]byte("Nov 22 09:00:00 web1 systemd[1]: Started Caddy.\n"+`{"level":"info","ts":1622829915.95,"logger":"admin","msg":"admin endpoint started"}`+"\n"), caddy...), 0, ""},
 		{"no gap: journald's JSON, with a line of systemd", append([]byte(`{"MESSAGE":"Started Caddy."}`+"\n"), write(func(q *truth) string { return object("MESSAGE", q.caddy("User-Agent")) })...), 0, ""},
 		{"no gap: docker's JSON, with a line of the container's start", append([]byte(`{"log":"/entrypoint.sh: ready\n"}`+"\n"), write(func(q *truth) string { return object("log", q.caddy("User-Agent")+"\n") })...), 0, ""},
-		{"docker's JSON, with a Combined line that is cut", append([]byte(object("log", string(line[:len(line)-5]))+"\n"), write(func(q *truth) string { return object("log", q.combined()+"\n") })...), 0, "1 line that could not be read, in -: the first one (it ends before field 9 of the format combined) is 203.0."},
+		{"docker's JSON, with a Combined line that is cut", append([]byte(object("log", string(line[:len(line)-5]))+"\n"), write(func(q *truth) string { return object("log", q.combined()+"\n") })...), 0, "1 line that could not be read, in -: the first of them (the line ends before field 9 of the format combined) is 203.0."},
 		{"no gap: a handshake sent to a plain port", append([]byte(`192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "\x16\x03\x01" 400 150 "-" "-"`+"\n"), combined...), 0, ""},
 		{"no gap: some requests without a User-Agent", append([]byte(`192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 150 "-" "-"`+"\n"), combined...), 0, ""},
 	} {
@@ -360,17 +360,17 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(3, 1)), 1)[0]
 	for text, want := range map[string]string{
-		"{\n  \"level\": \"info\",\n  \"ts\": 1\n}\n":                                                   "its JSON is spread over lines; write: jq -c . FILE |",
+		"{\n  \"level\": \"info\",\n  \"ts\": 1\n}\n":                                                   "the JSON is spread over several lines; write: jq -c . FILE |",
 		object("when", 1, "path", "/a", "ua", "x") + "\n":                                               "name the fields, as in --map time=ts,ip=client.ip,host=host,uri=path,agent=ua; the first line has the fields path, ua and when",
 		`{"level":"info","ts":1622829915.95,"logger":"admin","msg":"admin endpoint started"}` + "\n":    "turn on Caddy's access log",
-		"2026/11/22 09:00:00 [error] 7#7: *1 open() failed\n":                                           "it is an error log of nginx",
-		"[Sun Nov 22 09:00:00.1 2026] [core:error] [pid 7] x\n":                                         "it is an error log of Apache",
+		"2026/11/22 09:00:00 [error] 7#7: *1 open() failed\n":                                           "this is an error log of nginx",
+		"[Sun Nov 22 09:00:00.1 2026] [core:error] [pid 7] x\n":                                         "this is an error log of Apache",
 		"Nov 22 09:00:00 lb haproxy[7]: 192.0.2.7:1 [22/Nov/2026:09:00:00.1] f b/s 0/0/1/2/3 200 7 -\n": "capture request header User-Agent",
-		"<html>\n": "it is a web page",
+		"<html>\n": "this is a web page",
 		"time:[22/Nov/2026:09:00:00 +0000]\thost:192.0.2.7\treq:GET / HTTP/1.1\tua:x\n": "--format 'time:$time_local",
 		"hello\n": "unknown log format: describe it with --format", "\xfd7zXZ\x00\x00\x04": "write: xz -dc FILE | caddy robots-policy replay",
 		"LPKSHHRH\x00\x00": "journalctl --file FILE", "SQLite format 3\x00": "--database",
-		strings.Replace(q.caddy("User-Agent"), `"ts"`, `"t"`, 1) + "\n": "its time is missing or invalid): name the fields, as in --map time=",
+		strings.Replace(q.caddy("User-Agent"), `"ts"`, `"t"`, 1) + "\n": "the time of the line is missing or invalid); name the fields, as in --map time=",
 	} {
 		if _, _, err := readAll(t, Reading{}, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v\nwant %s", text, err, want)

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// jsonFormat reads logs that have one JSON object a line, after any text. It skips the values that a Record lacks
-// without decoding them, which makes it several times as fast as encoding/json.
+// jsonFormat parses logs with one JSON object a line, which may follow other text. It skips values that a Record
+// does not need. This makes it several times as fast as encoding/json.
 type jsonFormat struct {
 	root  *node
-	buf   []byte        // strings with escapes
-	ranks [fields]uint8 // of the values that the record has
-	inner *anyFormat    // reads the line that another program's line holds
-	line  []byte        // that line
+	buf   []byte        // for decoding strings with escapes
+	ranks [fields]uint8 // ranks of the names from which the record's values come
+	inner *anyFormat    // parses a line within the line of another program
+	line  []byte        // the inner line
 }
 
 func newJSON(root *node) *jsonFormat { return &jsonFormat{root: root} }
@@ -64,7 +64,7 @@ func (p *jsonFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// value reads the value of a field into the record, unless the record has one from a field that is preferred.
+// value stores the value of a field in the record, unless the record has a value from a preferred field.
 func (s *scanner) value(n *node, r *Record) {
 	if n == nil {
 		s.skip()
@@ -99,7 +99,7 @@ func (s *scanner) value(n *node, r *Record) {
 	}
 }
 
-// scanner walks over JSON. After an error, bad is set and i is at the end, so that every loop ends.
+// scanner scans JSON. After an error, bad is set and i is at the end, so that every loop ends.
 type scanner struct {
 	b   []byte
 	i   int
@@ -115,7 +115,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek is the next byte that is not white space, or 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (s *scanner) peek() byte {
 	if s.space(); s.i < len(s.b) {
 		return s.b[s.i]
@@ -131,7 +131,8 @@ func (s *scanner) next(c byte) bool {
 	return true
 }
 
-// object reads the fields that n has below it, and reports whether the object is well-formed. Other values are skipped.
+// object scans an object. It stores the values of the fields below n and skips the others. It reports whether the
+// object is well-formed.
 func (s *scanner) object(n *node, r *Record) bool {
 	s.i++
 	if s.next('}') {
@@ -154,7 +155,7 @@ func (s *scanner) object(n *node, r *Record) bool {
 	return false
 }
 
-// lines are the strings of an array, one a line, or a string.
+// lines returns a string, or the strings of an array with one a line.
 func (s *scanner) lines() []byte {
 	if s.peek() != '[' {
 		return s.text()
@@ -163,7 +164,7 @@ func (s *scanner) lines() []byte {
 	if s.next(']') {
 		return nil
 	}
-	v := slices.Clip(s.text()) // it may be a part of the line
+	v := slices.Clip(s.text()) // clipped, because it may be a part of the line
 	for s.next(',') {
 		v = append(append(v, '\n'), s.text()...)
 	}
@@ -173,7 +174,7 @@ func (s *scanner) lines() []byte {
 	return v
 }
 
-// text is a string's value, nil for a value of another kind.
+// text returns the value of a string, or nil for any other value.
 func (s *scanner) text() []byte {
 	if s.peek() != '"' {
 		s.skip()
@@ -192,7 +193,7 @@ func (s *scanner) text() []byte {
 	return s.p.buf[begin:len(s.p.buf):len(s.p.buf)]
 }
 
-// number is a number's whole part, 0 for anything else.
+// number returns the integer part of a number, or 0 for any other value.
 func (s *scanner) number() int64 {
 	s.space()
 	start := s.i
@@ -204,7 +205,7 @@ func (s *scanner) number() int64 {
 	return int64(f)
 }
 
-// time reads a number of seconds, or a text.
+// time returns a time, which is a number of seconds or a text.
 func (s *scanner) time() time.Time {
 	if s.peek() != '"' {
 		start := s.i
@@ -214,13 +215,14 @@ func (s *scanner) time() time.Time {
 	return parseTime(string(s.text()))
 }
 
-// layouts are the spellings of times: of RFC 3339, of the time_format of Caddy's encoders, and of the Common Log Format.
+// layouts are the layouts of times in RFC 3339, in the time_format of Caddy's encoders, and in the Common Log
+// Format.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.000Z0700", "2006/01/02 15:04:05.000", "2006/01/02 15:04:05",
 	"2006-01-02 15:04:05.999999999", "02/Jan/2006:15:04:05 -0700", time.RFC1123, time.RFC1123Z,
 }
 
-// parseTime returns the time that a text spells, in UTC if it has no offset, or the zero time.
+// parseTime parses a time, in UTC if it has no offset. It returns the zero time if v is not a time.
 func parseTime(v string) time.Time {
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, v); err == nil {
@@ -230,7 +232,8 @@ func parseTime(v string) time.Time {
 	return unixTime([]byte(v))
 }
 
-// unixTime reads seconds, milliseconds, microseconds or nanoseconds since 1970, to the microsecond.
+// unixTime parses seconds, milliseconds, microseconds or nanoseconds since 1970. It drops anything below a
+// microsecond.
 func unixTime(b []byte) time.Time {
 	f, err := strconv.ParseFloat(string(b), 64)
 	switch {
@@ -262,7 +265,8 @@ func (s *scanner) skip() {
 	}
 }
 
-// skipString skips a string. An odd number of backslashes escapes a byte, so one search for each quote is enough.
+// skipString skips a string. It searches for quotes, and checks whether the number of backslashes before each is
+// odd.
 func (s *scanner) skipString() {
 	start := s.i + 1
 	for i := start; ; {
@@ -283,7 +287,7 @@ func (s *scanner) skipString() {
 	}
 }
 
-// skipNested skips an object or an array, looking at strings and brackets only.
+// skipNested skips an object or array. It only examines strings and brackets.
 func (s *scanner) skipNested() {
 	depth := 0
 	for s.i < len(s.b) {
@@ -304,7 +308,7 @@ func (s *scanner) skipNested() {
 	s.fail()
 }
 
-// ends are the bytes that end a number, true, false or null.
+// ends are the bytes that can follow a number, true, false or null.
 var ends = [256]bool{',': true, '}': true, ']': true, ' ': true, '\t': true, '\r': true, '\n': true, '"': true, ':': true, '{': true, '[': true}
 
 var white = [256]bool{' ': true, '\t': true, '\r': true, '\n': true}

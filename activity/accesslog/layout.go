@@ -11,7 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// field is a part of a line that a Record has. It is an alias because few switches are about all of them.
+// field identifies a part of a line that is stored in a Record. It is an alias of uint8, because few switches cover
+// all fields.
 type field = uint8
 
 const (
@@ -27,14 +28,15 @@ const (
 	crawler
 	identity
 	headers   // the object with the request's header fields
-	signature // a header field that only signed requests have
-	embedded  // the line of another program, in the log of the program that collected it
-	date      // of a timestamp that has only the time of day
+	signature // the header field Signature, which only signed requests have
+	embedded  // the line of another program, within the line of the program that collected it
+	date      // the date, if the timestamp is only a time of day
 	fields
 )
 
-// known are the names of fields in JSON logs, the preferred first; a dot leads into an object. They are the names of
-// Caddy, Cloudflare Logpush, Traefik, and of nginx's variables; docker's json-file and journald embed the lines of others.
+// known maps fields to their names in JSON logs, preferred names first. A dot leads into an object. The names are
+// those of Caddy, Cloudflare Logpush, Traefik and nginx's variables. docker's json-file and journald embed lines of
+// other programs.
 var known = map[field]string{
 	timestamp: "ts StartUTC EdgeStartTimestamp time_iso8601 time_local msec @timestamp timestamp time datetime date",
 	clientIP:  "request.client_ip ClientIP ClientHost remote_addr request.remote_ip request.remote_addr ClientAddr",
@@ -52,10 +54,10 @@ var known = map[field]string{
 
 // node is a field of a JSON object.
 type node struct {
-	field field // whose value is taken only once, from the node with the lowest rank
+	field field // stored once, from the node with the lowest rank
 	as    field // how the value is read
 	rank  uint8
-	kids  [][]kid // the fields below it, by the length of their names
+	kids  [][]kid // fields of the object below it, by the length of their names
 }
 
 type kid struct {
@@ -86,7 +88,7 @@ func (n *node) add(name string) *node {
 	return c
 }
 
-// take has a field read from the value under a name, also where the name itself has dots.
+// take stores values with this name in the field f. The name itself may contain dots.
 func (n *node) take(f field, name string, rank uint8) {
 	of := f
 	if f == requestLine {
@@ -105,12 +107,12 @@ func (n *node) take(f field, name string, rank uint8) {
 	}
 }
 
-// mapped are the names of fields in a map that a user writes.
+// mapped maps the names in a user's map to fields.
 var mapped = map[string]field{"time": timestamp, "ip": clientIP, "host": host, "uri": target, "request": requestLine, "agent": userAgent, "size": size}
 
-// NewJSON returns the parser of logs with one JSON object a line. In names are the fields of the objects by what they
-// hold: time, ip, host, uri, request (such as "GET / HTTP/1.1"), agent and size. Without one, the name that Caddy, nginx,
-// Traefik or Logpush use is taken.
+// NewJSON returns the parser for logs with one JSON object a line. names maps time, ip, host, uri, request (such as
+// "GET / HTTP/1.1"), agent and size to names of fields in the log. For those that it leaves out, the names of
+// Caddy, nginx, Traefik and Logpush are used.
 func NewJSON(names map[string]string) (Parser, error) {
 	root := new(node)
 	for _, key := range slices.Sorted(maps.Keys(names)) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accesslog reads the access logs of web servers. It reads JSON of Caddy and others, also with text of another
-// program before it, the Common and Combined formats, the W3C extended format, and log formats of nginx and Apache.
+// Package accesslog reads the access logs of web servers. It supports the JSON of Caddy and other programs, the
+// Common and Combined formats, the W3C extended format, and log formats of nginx and Apache. Another program's text
+// may come before the JSON.
 //
-// It says what it could not read: see Result.
+// Result describes what could not be read.
 package accesslog
 
 import (
@@ -15,23 +16,24 @@ import (
 	"unicode/utf8"
 )
 
-// Record is a line of an access log. Its byte slices are valid until the next line is parsed.
+// Record is a parsed line of an access log. Its byte slices are valid until the next line is parsed.
 type Record struct {
 	Time      time.Time
 	ClientIP  []byte
-	Host      []byte // with the port, if the log has it; empty if the format has no host
+	Host      []byte // with the port, if the log has one; empty if the log has no host
 	Target    []byte // the request target, such as /a?b
-	UserAgent []byte // where the request had several, one a line
-	Bytes     int64  // of the body as sent
-	// Crawler and Identity are what the server had found, from the field robots_policy of Caddy's log, or empty.
+	UserAgent []byte // several User-Agents are separated by line breaks
+	Bytes     int64  // bytes of the response body
+	// Crawler and Identity are the results that the server recorded in the field robots_policy of Caddy's log, or
+	// empty.
 	Crawler, Identity []byte
-	Unsigned          bool // the log has the header of the request, and there is no signature in it
-	Agentless         bool // the log does not have the User-Agents of requests
+	Unsigned          bool // the log has the request's header, which has no signature
+	Agentless         bool // the log has no User-Agents
 
-	inner []byte // the line that another program's line holds; also set after an error
+	inner []byte // the line within another program's line; also set after an error
 }
 
-// Parser reads lines of one format. It is not safe for concurrent use: Clone it.
+// Parser parses lines of one format. It is not safe for concurrent use; use Clone.
 type Parser interface {
 	// Parse reads a line without its end into r. After an error, r is undefined.
 	Parse(line []byte, r *Record) error
@@ -39,11 +41,11 @@ type Parser interface {
 }
 
 var (
-	errNoRequest = errors.New("it has no request")
-	errNoTime    = errors.New("its time is missing or invalid")
+	errNoRequest = errors.New("the line has no request")
+	errNoTime    = errors.New("the time of the line is missing or invalid")
 )
 
-// set reads a value into a field, where "-" is none.
+// set stores a value in a field. "-" means none.
 func (r *Record) set(f field, v []byte) {
 	if len(v) == 1 && v[0] == '-' {
 		return
@@ -58,7 +60,7 @@ func (r *Record) set(f field, v []byte) {
 	case target:
 		r.Target = v
 	case host:
-		if string(v) != "_" { // nginx's server without a name
+		if string(v) != "_" { // nginx's server name for a server without a name
 			r.Host = v
 		}
 	case userAgent:
@@ -67,11 +69,11 @@ func (r *Record) set(f field, v []byte) {
 		r.Crawler = v
 	case identity:
 		r.Identity = v
-	default: // other fields are not text
+	default: // all other fields are not text
 	}
 }
 
-// targetOf returns the target of a request line, nil if the client did not send HTTP.
+// targetOf returns the target of a request line, or nil if the client did not send HTTP.
 func targetOf(value []byte) []byte {
 	_, rest, _ := bytes.Cut(value, []byte(" "))
 	if i := bytes.LastIndex(rest, []byte(" HTTP/")); i >= 0 {
@@ -83,7 +85,8 @@ func targetOf(value []byte) []byte {
 	return rest
 }
 
-// complete reports what a line must have and did not. A target with a host says which, if the log does not.
+// complete returns an error if the record lacks a required part. If the log has no host, it takes the host from the
+// target.
 func (r *Record) complete() error {
 	switch {
 	case r.Target == nil:
@@ -102,8 +105,8 @@ func (r *Record) complete() error {
 	return nil
 }
 
-// unescape appends to b what a text stands for, with the escapes of JSON, which nginx can write too, and those of
-// nginx and Apache: \xHH and the letters of C. A damaged escape stays as it is.
+// unescape appends the decoded text to b. It decodes the escapes of JSON, which nginx can also write, and those of
+// nginx and Apache: \xHH and the letters of C. It keeps invalid escapes.
 func unescape(b, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {
@@ -139,10 +142,10 @@ func unescape(b, s []byte) []byte {
 	return b
 }
 
-// controls are the control characters that letters stand for.
+// controls maps escape letters to control characters.
 var controls = [256]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
-// hexNumber reads a number of the given number of digits.
+// hexNumber parses a number with the given number of hexadecimal digits.
 func hexNumber(s []byte, digits int) (uint64, bool) {
 	if len(s) < digits {
 		return 0, false
@@ -151,7 +154,7 @@ func hexNumber(s []byte, digits int) (uint64, bool) {
 	return v, err == nil
 }
 
-// hexRune reads the four digits after \u, and the second half of a surrogate pair.
+// hexRune parses the four digits after \u, and the second half of a surrogate pair.
 func hexRune(s []byte) (r rune, n int) {
 	v, ok := hexNumber(s, 4)
 	if !ok {

@@ -13,7 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// packed lists files that are not text, by their first bytes, with the command that turns them into text.
+// packed lists kinds of files that are not text. They are recognized by their first bytes. command converts them to
+// text.
 var packed = []struct{ start, name, command string }{
 	{"\xfd7zXZ\x00", "packed with xz", "xz -dc FILE"},
 	{"BZh", "packed with bzip2", "bzip2 -dc FILE"},
@@ -23,34 +24,35 @@ var packed = []struct{ start, name, command string }{
 	{"SQLite format 3", "a database", ""},
 }
 
-// refusedFile returns an error for files that are not text.
+// refusedFile returns an error if a file is not text.
 func refusedFile(start []byte) error {
 	for _, p := range packed {
 		switch {
 		case !bytes.HasPrefix(start, []byte(p.start)):
 		case p.command == "":
-			return fmt.Errorf("it is %s, not an access log; the option --database reads the activity database", p.name)
+			return fmt.Errorf("the file is %s, not an access log; use the option --database for the activity database", p.name)
 		default:
-			return fmt.Errorf("it is %s; write: %s | caddy robots-policy replay POLICY -", p.name, p.command)
+			return fmt.Errorf("the file is %s; write: %s | caddy robots-policy replay POLICY -", p.name, p.command)
 		}
 	}
 	return nil
 }
 
-// strange lists lines of logs that cannot be read, with the advice for each.
+// strange lists kinds of log lines that cannot be parsed, with advice for each.
 var strange = []struct {
 	line *regexp.Regexp
 	what string
 }{
-	{regexp.MustCompile(`^\{\s*$`), "its JSON is spread over lines; write: jq -c . FILE | caddy robots-policy replay POLICY -"},
-	{regexp.MustCompile(`^\d{4}/\d\d/\d\d [0-9:]+ \[\w+\] \d+#`), "it is an error log of nginx; name the access log"},
-	{regexp.MustCompile(`^\[\w{3} \w{3} \d\d [0-9:.]+ \d{4}\] \[`), "it is an error log of Apache; name the access log"},
+	{regexp.MustCompile(`^\{\s*$`), "the JSON is spread over several lines; write: jq -c . FILE | caddy robots-policy replay POLICY -"},
+	{regexp.MustCompile(`^\d{4}/\d\d/\d\d [0-9:]+ \[\w+\] \d+#`), "this is an error log of nginx; name the access log"},
+	{regexp.MustCompile(`^\[\w{3} \w{3} \d\d [0-9:.]+ \d{4}\] \[`), "this is an error log of Apache; name the access log"},
 	{regexp.MustCompile(`haproxy\[\d+\]:`), "HAProxy's usual log has no User-Agent; add it with capture request header User-Agent, and describe the lines with --format"},
-	{regexp.MustCompile(`^\s*<`), "it is a web page or XML, not an access log"},
-	{regexp.MustCompile(`^\w+:[^\t]*\t\w+:`), "it is LTSV, which cannot be read; describe the lines with --format, as in --format 'time:$time_local\thost:$remote_addr\treq:$request\tua:$http_user_agent'"},
+	{regexp.MustCompile(`^\s*<`), "this is a web page or XML, not an access log"},
+	{regexp.MustCompile(`^\w+:[^\t]*\t\w+:`), "this is LTSV, which is not supported; describe the lines with --format, as in --format 'time:$time_local\thost:$remote_addr\treq:$request\tua:$http_user_agent'"},
 }
 
-// refusal says why nothing in a log could be read, by its first bad line, and which option may help.
+// refusal returns the reason why no line of a log could be read, based on the first bad line. It names an option
+// that may help.
 func refusal(first *badLine) error {
 	for _, s := range strange {
 		if s.line.MatchString(first.text) {
@@ -60,18 +62,18 @@ func refusal(first *badLine) error {
 	if start := strings.IndexByte(first.text, '{'); start >= 0 && (start == 0 || namesIn(first.text[start:]) != nil) {
 		const example = "--map time=ts,ip=client.ip,host=host,uri=path,agent=ua"
 		if strings.Contains(first.text, `"logger":`) && first.why == errNoRequest {
-			return errors.New("none of its lines is of a request: turn on Caddy's access log with the directive log")
+			return errors.New("no line is about a request; turn on Caddy's access log with the directive log")
 		}
 		fields := ""
 		if names := namesIn(first.text[start:]); names != nil {
 			fields = "; the first line has the fields " + english.Some(names, 12)
 		}
-		return fmt.Errorf("its JSON is of an unknown form (%w): name the fields, as in %s%s", first.why, example, fields)
+		return fmt.Errorf("the JSON has unknown fields (%w); name the fields, as in %s%s", first.why, example, fields)
 	}
 	return fmt.Errorf(`unknown log format: describe it with --format, as in --format '$remote_addr [$time_local] "$request" $status "$http_user_agent"'; the first line (%w) is %s`, first.why, first.shown())
 }
 
-// namesIn are the names of the fields of an object, whose end may be missing.
+// namesIn returns the names of the fields in a JSON object, which may be cut off.
 func namesIn(text string) (names []string) {
 	d := json.NewDecoder(strings.NewReader(text))
 	depth, isName := 0, false

@@ -12,29 +12,29 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Result says what was read, and what was not.
+// Result describes what was read and what was not.
 type Result struct {
-	Lines int64 // all lines but empty ones and comments
-	Other int64 // lines that are whole and have no request: of other loggers, or of clients that sent no HTTP
+	Lines int64 // all lines except empty ones and comments
+	Other int64 // complete lines without a request: from other loggers, or about clients that did not send HTTP
 	Bad   int64 // lines that could not be read
 	Gaps  []Gap
 }
 
 // The names of gaps.
 const (
-	GapLines      = "unreadable-lines"   // lines that are cut or of another format
+	GapLines      = "unreadable-lines"   // lines that are cut off or in another format
 	GapArchive    = "incomplete-archive" // a compressed file that ends early
 	GapUserAgents = "no-user-agents"     // requests without the name of their crawler
 )
 
-// closes says how to close each gap.
+// closes maps each gap to the way to close it.
 var closes = map[string]string{
 	GapLines:      "name the whole log, or describe its lines with --format",
 	GapArchive:    "copy the file again from where it was written, or name the log that it was made of",
 	GapUserAgents: "log the User-Agent, for example with the format combined",
 }
 
-// Coverage says what was read, and what the logs lack.
+// Coverage returns what was read, and the gaps of the logs.
 func (r *Result) Coverage() claim.Coverage {
 	c := claim.Coverage{Items: r.Lines - r.Other - r.Bad}
 	for _, g := range r.Gaps {
@@ -43,17 +43,17 @@ func (r *Result) Coverage() claim.Coverage {
 	return c
 }
 
-// Gap is something about the requests that the logs should say and do not.
+// Gap is a fact about requests that the logs lack.
 type Gap struct {
-	Name string `json:"-"` // for accepting it
+	Name string `json:"-"` // the name by which users accept the gap
 	File string `json:"file"`
-	N    int64  `json:"count,omitempty"` // 0 if it is not known
+	N    int64  `json:"count,omitempty"` // 0 if not known
 	Unit string `json:"unit"`            // line or request
 	What string `json:"what"`            // the rest of "3 lines that could not be read"
 	Why  string `json:"why"`
 }
 
-// String is the gap as a sentence without its end.
+// String returns the gap as a sentence without the full stop.
 func (g Gap) String() string {
 	of := "an unknown number of " + g.Unit + "s"
 	if g.N > 0 {
@@ -65,22 +65,22 @@ func (g Gap) String() string {
 	return of + " " + g.What + ", in " + g.File + ": " + g.Why
 }
 
-// kind says why a line is not a request.
+// kind is the reason why a line is not a request.
 type kind int
 
 const (
 	damaged   kind = iota
-	plain          // has no brace: in a log of JSON, the line of another program
-	noRequest      // is whole, and of no request
+	plain          // without a brace; in a log of JSON, a line of another program
+	noRequest      // complete, but without a request
 	kinds
 )
 
-// count holds the number of lines of each kind in one file.
+// count holds the number of lines of each kind in a file.
 type count struct {
-	read       int64 // lines of requests
-	structured int64 // of these JSON, with or without text before it
-	named      int64 // of these with a User-Agent
-	agentless  int64 // of these in a format without User-Agents, or blotted out
+	read       int64 // lines with a request
+	structured int64 // those in JSON, with or without text before it
+	named      int64 // those with a User-Agent
+	agentless  int64 // those in a format without User-Agents, or with a redacted one
 	unread     [kinds]int64
 	first      [kinds]badLine
 }
@@ -131,7 +131,7 @@ func (c *count) add(o *count) {
 	}
 }
 
-// shown is the line as it can be part of a message.
+// shown returns the line in a form that fits into a message.
 func (l *badLine) shown() string {
 	const most = 200
 	text := english.OneLine(strings.ToValidUTF8(l.text[:min(len(l.text), most)], "\uFFFD"))
@@ -141,7 +141,7 @@ func (l *badLine) shown() string {
 	return text
 }
 
-// file takes the count of one file. It is an error if the file has lines and none could be read.
+// file adds the count of a file. It returns an error if the file has lines, but none could be read.
 func (r *Result) file(name string, c *count) error {
 	bad, other := []kind{damaged, plain}, []kind{noRequest}
 	if c.read > 0 && c.read == c.structured {
@@ -170,13 +170,13 @@ func (r *Result) file(name string, c *count) error {
 		return fmt.Errorf("%s: %w", name, refusal(&c.first[noRequest]))
 	}
 	if first != nil {
-		r.Gaps = append(r.Gaps, Gap{GapLines, name, unread, "line", "that could not be read", fmt.Sprintf("the first one (%s) is %s", first.why, first.shown())})
+		r.Gaps = append(r.Gaps, Gap{GapLines, name, unread, "line", "that could not be read", fmt.Sprintf("the first of them (%s) is %s", first.why, first.shown())})
 	}
 	switch {
 	case c.read > 0 && c.named == 0:
-		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.read, "request", "without a User-Agent", "no line of the log has one, so nothing is known about the crawlers in it"})
+		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.read, "request", "without a User-Agent", "no line of the log has a User-Agent, so the crawlers in it are unknown"})
 	case c.agentless > 0:
-		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.agentless, "request", "without a User-Agent", "other lines of the log have one, so these are cut or of another format"})
+		r.Gaps = append(r.Gaps, Gap{GapUserAgents, name, c.agentless, "request", "without a User-Agent", "other lines of the log have one, so these lines are cut off or in another format"})
 	}
 	return nil
 }

@@ -10,21 +10,22 @@ import (
 	"time"
 )
 
-// w3cFields are the fields of the W3C extended format, in lower case, that a Record has. IIS and CloudFront write it.
+// w3cFields maps the fields of the W3C extended format, in lower case, to those of a Record. IIS and CloudFront
+// write this format.
 var w3cFields = map[string]field{
 	"date": date, "time": timestamp, "c-ip": clientIP, "cs-host": host, "cs(host)": host, "x-host-header": host,
 	"cs-uri": target, "cs-uri-stem": target, "cs-uri-query": query, "cs(user-agent)": userAgent, "sc-bytes": size,
 }
 
-// w3cFormat reads lines as the #Fields line above them says.
+// w3cFormat parses lines by the #Fields line above them.
 type w3cFormat struct {
 	fields []field
-	silent bool // there is no User-Agent in it
+	silent bool // the format has no User-Agent
 	times  timeCache
 	buf    []byte
 }
 
-// newW3C reads a #Fields line.
+// newW3C parses a #Fields line.
 func newW3C(line []byte) *w3cFormat {
 	f := &w3cFormat{}
 	names := strings.Fields(strings.ToLower(string(line)))[1:]
@@ -32,7 +33,7 @@ func newW3C(line []byte) *w3cFormat {
 	for _, name := range names {
 		as := w3cFields[name]
 		if name == "cs(host)" && proxied {
-			as = ignored // of CloudFront's own name
+			as = ignored // has CloudFront's own host name
 		}
 		f.fields = append(f.fields, as)
 	}
@@ -40,7 +41,7 @@ func newW3C(line []byte) *w3cFormat {
 	return f
 }
 
-// forWorker returns the same format with buffers of its own, nil for nil.
+// forWorker returns a copy with its own buffers, or nil for nil.
 func (f *w3cFormat) forWorker() *w3cFormat {
 	if f == nil {
 		return nil
@@ -48,7 +49,7 @@ func (f *w3cFormat) forWorker() *w3cFormat {
 	return &w3cFormat{fields: f.fields, silent: f.silent}
 }
 
-var errColumns = errors.New("it has not as many fields as its #Fields line")
+var errColumns = errors.New("the line does not have as many fields as the #Fields line")
 
 func (f *w3cFormat) Parse(line []byte, r *Record) error {
 	*r = Record{Agentless: f.silent}
@@ -95,7 +96,7 @@ func (f *w3cFormat) Parse(line []byte, r *Record) error {
 	return r.complete()
 }
 
-// cutField cuts a value off a line. A value in quotes may have spaces.
+// cutField splits off the first value of a line. A quoted value may contain spaces.
 func cutField(line []byte, separator byte) (value, rest []byte, more bool) {
 	if len(line) > 0 && line[0] == '"' {
 		if end := bytes.IndexByte(line[1:], '"'); end >= 0 {
@@ -111,7 +112,7 @@ func cutField(line []byte, separator byte) (value, rest []byte, more bool) {
 	return bytes.Cut(line, []byte{separator})
 }
 
-// decode undoes what is written for spaces: %20, or %2520, where fields are separated by tabs, and else a plus sign.
+// decode decodes spaces. In formats separated by tabs they are written as %20 or %2520, in others as a plus sign.
 func (f *w3cFormat) decode(value []byte, percent bool) []byte {
 	start := len(f.buf)
 	if !percent {

@@ -9,12 +9,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// IsStale reports whether a list is out of date.
+// IsStale reports whether the list is too old.
 func (l *ListStatus) IsStale() bool {
 	return l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil)
 }
 
-// Stale returns the addresses of the lists and key directories that are out of date.
+// Stale returns the URLs of the lists and key directories that are too old.
 func (s *Status) Stale() (all []string) {
 	for i := range s.Lists {
 		if s.Lists[i].IsStale() {
@@ -35,7 +35,7 @@ type listsSubject struct {
 	Stale int
 }
 
-// listsCurrent is the claim that no list of addresses or keys is out of date.
+// listsCurrent is the claim that no list of addresses or keys is too old.
 var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Finding {
 	used, _ := s.Used.Get()
 	lists := english.Number(int64(used)) + map[bool]string{true: " list of addresses or keys", false: " lists of addresses and keys"}[used == 1]
@@ -46,7 +46,7 @@ var listsCurrent = claim.Register("lists-current", func(s listsSubject) claim.Fi
 	return f
 })
 
-// ListsCurrent judges the lists and keys in use: those that have a date, or should have one.
+// ListsCurrent judges the lists and keys in use, as far as they have a date or should have one.
 func (s *Status) ListsCurrent() claim.Claim {
 	subject, used := listsSubject{Stale: len(s.Stale())}, 0
 	for i := range s.Lists {

@@ -21,29 +21,29 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
-// Bounds on what one policy can make the server fetch and store: lists, and prefixes of each.
+// Limits on what one policy can make the server fetch and store: the number of lists, and of prefixes in each.
 const (
 	maxPolicyLists    = 32
 	maxPolicyPrefixes = 20_000
 	maxPrefixes       = 100_000
 )
 
-// engines holds the engines in use, by methods. It is global as Caddy loads a
-// configuration while the one before still runs, and passes nothing from one to the other.
+// engines holds the engines in use, by their methods. It is global because Caddy loads a configuration while the
+// previous one is still running, and passes nothing from one to the other.
 var engines refcount.Pool[*engine]
 
-// engine verifies for all verifiers with the same methods. It survives configuration
-// reloads, because what it knows took time to fetch.
+// engine verifies clients for all verifiers with the same methods. It survives reloads of the configuration, so
+// that its data need not be fetched again.
 type engine struct {
 	methods    Methods
 	lists      *verify.Lists
 	verifier   *verify.Verifier
 	signatures *webbotauth.Verifier // nil unless methods.Signatures
 	sources    sources
-	policies   sync.Map // []string of acquired lists by weak.Pointer[crawlers.Identities]
+	policies   sync.Map // weak.Pointer[crawlers.Identities] to the acquired lists, a []string
 
 	started atomic.Bool
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects the fields below
 	closed  bool
 }
 
@@ -60,8 +60,8 @@ func newEngine(m Methods, dns verify.DNSOptions, logger func() *zap.Logger) *eng
 	return e
 }
 
-// listClient fetches address lists directly, from public addresses and the allowed
-// ranges, and follows up to three redirects, to https only.
+// listClient returns a client that fetches address lists without a proxy. It connects only to public addresses and
+// the allowed ranges, and follows at most three redirects, only to https.
 func listClient(m Methods) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
@@ -69,7 +69,7 @@ func listClient(m Methods) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: outbound.CheckRedirect}
 }
 
-// close stops fetching. Requests in flight may still use e.
+// close stops fetching. Requests in progress may still use e.
 func (e *engine) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,8 +80,8 @@ func (e *engine) close() {
 	}
 }
 
-// start begins to refresh the address lists. That happens on the first request that
-// is verified, so that validating a configuration fetches nothing.
+// start begins to refresh the address lists. It is called for the first request to verify, so that validating a
+// configuration fetches nothing.
 func (e *engine) start() {
 	if !e.methods.Lists || e.started.Load() {
 		return
@@ -94,9 +94,9 @@ func (e *engine) start() {
 	e.started.Store(true)
 }
 
-// use acquires the address lists that the embedded catalog does not have, from a newer catalog
-// and from the policy. They are released when the policy is garbage, because requests and logs
-// may use it longer than any configuration does.
+// use acquires the address lists of the policy and of a newer catalog that the embedded catalog does not have. They
+// are released when the garbage collector frees the policy, because requests and logs may use a policy longer than
+// the configuration does.
 func (e *engine) use(id *crawlers.Identities) {
 	listed, own := id.CatalogLists(), id.OwnLists()
 	if len(listed)+len(own) == 0 {
@@ -112,7 +112,7 @@ func (e *engine) use(id *crawlers.Identities) {
 		return
 	}
 	if err := e.lists.Acquire(listed, maxPrefixes); err != nil {
-		e.sources.bound("too many address lists; those that only the newer catalog has are not used", zap.Error(err))
+		e.sources.bound("too many address lists; the lists that only the newer catalog has are not used", zap.Error(err))
 		listed = nil
 	}
 	if len(own) > maxPolicyLists {
@@ -133,7 +133,7 @@ func (e *engine) release(key weak.Pointer[crawlers.Identities]) {
 	}
 }
 
-// canceledCtx makes lookups answer from what is cached.
+// canceledCtx is a context that is already done. With it, lookups answer from the cache and do not wait.
 var canceledCtx = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -15,11 +15,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// An Explainer returns the identity of one client address as a crawler with these facts, and a
-// sentence with the reason.
+// An Explainer returns the identity of a client address if the client claims to be the crawler with these facts. It
+// also returns the reason as a sentence.
 type Explainer = func(crawlers.Verification) (policy.Identity, string)
 
-// ExplainEmbedded explains an address by the embedded address lists among urls. It uses no network.
+// ExplainEmbedded returns an Explainer that uses the embedded address lists among urls, and no network.
 func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	lists := verify.NewLists(urls, verify.ListOptions{})
 	return func(facts crawlers.Verification) (policy.Identity, string) {
@@ -27,8 +27,7 @@ func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 	}
 }
 
-// ExplainRunning explains an address by what this server knows now. It does not wait
-// for anything that would have to be looked up.
+// ExplainRunning returns an Explainer that uses the data that this server has now. It does not wait for lookups.
 func ExplainRunning(addr netip.Addr) Explainer {
 	return func(facts crawlers.Verification) (identity policy.Identity, evidence string) {
 		evidence = "this server does not verify crawlers (verify off)"
@@ -45,7 +44,7 @@ func ExplainRunning(addr netip.Addr) Explainer {
 	}
 }
 
-// CardOf returns the description that the signer among these facts gives of itself, if it has been fetched.
+// CardOf returns the signer's description of itself, if it has been fetched. facts name the signer's key directory.
 func CardOf(facts crawlers.Verification) (card webbotauth.Card) {
 	for _, e := range engines.All() {
 		card = cmp.Or(card, e.card(facts))
@@ -60,7 +59,7 @@ func (e *engine) card(facts crawlers.Verification) webbotauth.Card {
 	return e.signatures.Card(facts.WebBotAuth)
 }
 
-// explain checks an address and puts the result into words.
+// explain checks an address and describes the result.
 func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Identity, string) {
 	facts, all := e.methods.askable(facts)
 	result, lists := e.verifier.Check(canceledCtx, facts, addr), e.lists.Status()
@@ -72,7 +71,7 @@ func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Id
 	case result.Status == verify.Impostor && all:
 		return policy.Impostor, fmt.Sprintf("%s is not among the addresses that the operator publishes", addr)
 	case len(facts.AddressLists) == 0 && len(facts.ReverseDNS) == 0:
-		return policy.Unknown, fmt.Sprintf("the operator publishes nothing that %s could be checked against here", addr)
+		return policy.Unknown, fmt.Sprintf("the operator publishes nothing by which this server could verify %s", addr)
 	case len(facts.AddressLists) == 0:
 		return policy.Unknown, fmt.Sprintf("reverse DNS has no answer for %s yet", addr)
 	}
@@ -83,20 +82,20 @@ func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Id
 	return policy.Unknown, text + whyUndecided(facts.AddressLists, addr, lists)
 }
 
-// whyUndecided says why the lists do not rule an address out.
+// whyUndecided returns why the lists do not prove that the address belongs to an impostor.
 func whyUndecided(urls []string, addr netip.Addr, lists []verify.ListStatus) string {
 	for _, l := range lists {
 		if slices.Contains(urls, l.URL) && l.Prefixes > 0 && l.Fresh && l.Incomplete != "" {
-			return "; the list does not rule the address out: " + l.Incomplete
+			return "; the list does not make it an impostor: " + l.Incomplete
 		}
 		if slices.Contains(urls, l.URL) && !l.Fresh {
-			return "; the list is not recent enough to rule the address out"
+			return "; the list is too old to make it an impostor"
 		}
 	}
-	return "; the list has no addresses of this family, so it does not rule the address out"
+	return "; the list has only addresses of the other family (IPv4 or IPv6), so it does not make it an impostor"
 }
 
-// asOf says how old a list is.
+// asOf returns the age of a list, as the end of a sentence.
 func asOf(url string, lists []verify.ListStatus) string {
 	for _, l := range lists {
 		if l.URL == url && l.Prefixes > 0 {

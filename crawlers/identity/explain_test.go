@@ -28,10 +28,10 @@ func TestExplainEmbedded(t *testing.T) {
 		{"Googlebot", "66.249.66.1", policy.Verified, "66.249.66.1 is on the list https://developers.google.com/"},
 		{"Googlebot", "::ffff:66.249.66.1", policy.Verified, "is on the list"},
 		{"Googlebot", "20.0.0.1", policy.Unknown, "reverse DNS was not checked"},
-		{"ClaudeBot", "20.0.0.1", policy.Unknown, "not recent enough"},
+		{"ClaudeBot", "20.0.0.1", policy.Unknown, "too old to make it an impostor"},
 		{"ClaudeBot", "10.0.0.1", policy.Unknown, "is not on https://claude.com/"},
 		{"NewBot", "20.0.0.1", policy.Unknown, "which is not available here"},
-		{"Bytespider", "20.0.0.1", policy.Unknown, "nothing that 20.0.0.1 could be checked against"},
+		{"Bytespider", "20.0.0.1", policy.Unknown, "nothing by which this server could verify 20.0.0.1"},
 	} {
 		got, evidence := ExplainEmbedded(urls, netip.MustParseAddr(c.addr))(s.Verification(s.Policy.Crawler(c.token)))
 		if got != c.want || !strings.Contains(evidence, c.says) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity decides whether a client is the crawler it claims to be, and which crawler it is if only its
-// signature or address says so. It serves requests from what crawlers/verify and crawlers/webbotauth fetch: all
-// verifiers with the same methods share that, so that it survives when one takes over from another.
+// Package identity decides whether a client is the crawler that its User-Agent names. If the User-Agent names no
+// crawler, a signature or an address may still identify one. The package uses the data that crawlers/verify and
+// crawlers/webbotauth fetch. All verifiers with the same methods share this data, so that it survives when one
+// takes over from another.
 package identity
 
 import (
@@ -24,11 +25,12 @@ import (
 
 // Server answers a verifier's questions about the server whose clients it verifies.
 type Server interface {
-	// ClientIP returns the address of the client, "" if it is not known.
+	// ClientIP returns the address of the client, or "" if it is not known.
 	ClientIP(r *http.Request) string
-	// TrustsProxy reports whether the headers of a request tell what a proxy saw.
+	// TrustsProxy reports whether the request comes from a trusted proxy, so that its headers say what the proxy
+	// received.
 	TrustsProxy(r *http.Request) bool
-	// Vars returns what is noted about a request until it ends, nil if there is no place for it.
+	// Vars returns the variables of the request, or nil if the server has no place for them.
 	Vars(r *http.Request) map[string]any
 }
 
@@ -41,9 +43,10 @@ type Verifier struct {
 	close   sync.Once
 }
 
-// New returns a verifier that uses the lists of the embedded catalog, and of the policies that it is asked
-// about. It returns nil if verification is off. Close it when done. logger returns the logger to use now,
-// because verifiers with the same methods share the data they fetch. A nil logger means that nothing is logged.
+// New returns a verifier that uses the lists of the embedded catalog, and of the policies that it is asked about.
+// It returns nil if verification is off. Call Close when the verifier is no longer used. logger returns the logger
+// to use at the moment; it may change, because verifiers with the same methods share their data. If it returns nil,
+// nothing is logged.
 func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {
 		return nil
@@ -62,7 +65,7 @@ func New(m Methods, logger func() *zap.Logger) *Verifier {
 
 func (m Methods) key() string { return fmt.Sprintln(m.Lists, m.DNS, m.Signatures, m.AllowedRanges) }
 
-// Methods returns the methods, those of `verify off` for nil.
+// Methods returns the methods of the verifier. For a nil Verifier these are the methods of `verify off`.
 func (v *Verifier) Methods() Methods {
 	if v == nil {
 		return Methods{}
@@ -73,7 +76,7 @@ func (v *Verifier) Methods() Methods {
 // ChecksSignatures reports whether signatures of requests are checked.
 func (v *Verifier) ChecksSignatures() bool { return v != nil && v.methods.Signatures }
 
-// Close releases what the verifier uses.
+// Close releases the data that the verifier uses.
 func (v *Verifier) Close() {
 	if v == nil {
 		return
@@ -86,39 +89,40 @@ func (v *Verifier) Close() {
 	})
 }
 
-// Request is a request whose client is to be found out.
+// Request is a request whose client should be identified.
 type Request struct {
 	*http.Request
 	Server Server
-	Target string // path and query, as the client sent them
+	Target string // path and query as sent by the client
 }
 
-// Known are the crawlers that a policy or a matcher knows, and what it calls them.
+// Known identifies the crawlers that a policy or a matcher knows.
 type Known[T comparable] interface {
 	Identities() *crawlers.Identities
-	// CrawlerOf returns what a crawler of the catalog is called here; it is not ok if it is not known.
+	// CrawlerOf returns the ID of a crawler of the catalog. ok is false if the crawler is not known.
 	CrawlerOf(c *crawlers.Crawler) (id T, ok bool)
-	// Verification returns that by which the crawler can be verified.
+	// Verification returns the facts by which the crawler can be verified.
 	Verification(id T) crawlers.Verification
 }
 
-// Client is a crawler that a request may be from, and whether it is.
+// Client is a crawler from which a request may come, with the result of verification.
 type Client[T comparable] struct {
 	Crawler  T
 	Identity policy.Identity
 	proof    proof
 }
 
-// proof is the proof that verified a client: by is the by of [verify.Result], or bySignature for the key that
-// evidence is.
+// proof is the proof that verified a client. by is the field by of a [verify.Result], or bySignature if evidence is
+// a key.
 type proof struct{ by, evidence string }
 
 const bySignature = "signature"
 
-// Ask finds the client of a request. It appends to clients the crawlers whose rules apply to it, and returns them with
-// the card of the signer. They are the crawlers that its User-Agent names, unless it proves which crawler sent it, and
-// the signer, if the policy names it (signed:HOST). A signer that is documented to be the proven crawler stands for
-// both. Data that is not cached is looked up in the background, for the next request.
+// Ask identifies the client of a request. It appends to clients the crawlers whose rules apply to the request. If
+// the request proves which crawler sent it, that is this crawler; otherwise it is those that the User-Agent names.
+// If the policy names the signer of the request (signed:HOST), the signer is appended, too, unless it is documented
+// to be the proven crawler. Ask also returns the signer's description of itself. It does not wait for data that is
+// not cached, but looks it up in the background for the next request.
 func Ask[T comparable](v *Verifier, r Request, known Known[T], named []T, clients []Client[T]) ([]Client[T], webbotauth.Card) {
 	var p proven
 	if v != nil {
@@ -158,8 +162,8 @@ func ofProven[T comparable](known Known[T], c *crawlers.Crawler) (id T, ok bool)
 	return known.CrawlerOf(c)
 }
 
-// identify reports whether a request comes from the crawler with these facts, which a policy or catalog with these
-// identities has. The address is the client's, invalid if it is not known.
+// identify decides whether a request comes from the crawler with these facts. id are the identities of the policy
+// or catalog that has the crawler. addr is the client's address, or invalid if it is not known.
 func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities, facts crawlers.Verification) (policy.Identity, proof) {
 	if facts.IsEmpty() {
 		return policy.Unknown, proof{}
@@ -167,7 +171,7 @@ func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities,
 	e := v.engine
 	e.start()
 	e.use(id)
-	undecided := false // there is a signature that may turn out to be the operator's
+	undecided := false // a signature may still turn out to be the operator's
 	if facts.WebBotAuth != "" && webbotauth.Signed(r.Header) {
 		undecided = e.signatures == nil
 		if !undecided {
@@ -194,19 +198,19 @@ func (v *Verifier) identify(r Request, addr netip.Addr, id *crawlers.Identities,
 	return policy.Unknown, proof{}
 }
 
-// proven is the sender that a request proves, whatever its User-Agent says. It is empty if the request proves
-// nothing.
+// proven is the sender that a request proves, whatever its User-Agent says. It is the zero value if the request
+// proves nothing.
 type proven struct {
-	// crawler is the one whose operator signed the request, or that alone comes from its
-	// address. If several crawlers share the keys it is the one that the User-Agent names.
+	// crawler is the crawler whose operator signed the request, or the only one that uses its address. If several
+	// crawlers share the key, it is the one that the User-Agent names.
 	crawler *crawlers.Crawler
 	signer  *crawlers.Crawler // the signer, if the policy names it (signed:HOST)
 	card    webbotauth.Card   // the signer's description of itself
 }
 
-// recognize returns what a request proves: by a signature of an operator, or by an address on a list that an operator
-// publishes for one crawler alone. named says whether the User-Agent names a crawler, and isNamed
-// whether it names the given one.
+// recognize returns the sender that a request proves by an operator's signature, or by an address on a list that
+// belongs to one crawler alone. named tells whether the User-Agent names any crawler, and isNamed whether it names
+// the given one.
 func (v *Verifier) recognize(r Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p proven) {
 	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
 		if p = v.recognizeSigner(r, id, isNamed); p != (proven{}) {
@@ -256,7 +260,7 @@ func (v *Verifier) recognizeAddress(r Request, id *crawlers.Identities) (found *
 		switch {
 		case c == nil || c == found:
 		case found != nil:
-			return nil // on the lists of two crawlers
+			return nil // the address is on the lists of two crawlers
 		default:
 			found = c
 		}
@@ -264,8 +268,8 @@ func (v *Verifier) recognizeAddress(r Request, id *crawlers.Identities) (found *
 	return found
 }
 
-// checkSignature checks the signature of a request, once per request however many handlers and matchers ask: a nonce is
-// accepted only once.
+// checkSignature checks the signature of a request only once, even if several handlers and matchers ask, because a
+// nonce is accepted only once.
 func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result {
 	key := "robots_policy.signature " + directory
 	vars := r.Server.Vars(r.Request)
@@ -281,7 +285,7 @@ func (v *Verifier) checkSignature(r Request, directory string) webbotauth.Result
 	return result
 }
 
-// ClientScheme returns the scheme that the client used, as far as a trusted proxy says so.
+// ClientScheme returns the scheme that the client used. It uses headers only if they come from a trusted proxy.
 func ClientScheme(s Server, r *http.Request) string {
 	if r.TLS != nil || s.TrustsProxy(r) && r.Header.Get("X-Forwarded-Proto") == "https" {
 		return "https"
@@ -289,9 +293,9 @@ func ClientScheme(s Server, r *http.Request) string {
 	return "http"
 }
 
-// Proof returns the proof that verified a client as the crawler with these facts, so that others can check it. It is a
-// key, an address list and its date, or the suffix of the host name, because the whole name would contain the address.
-// It is empty for an unverified client.
+// Proof describes the proof that verified a client as the crawler with these facts, so that others can check it. It
+// names a key, an address list and its date, or the suffix of a host name; the whole host name would contain the
+// address. It returns "" for an unverified client.
 func (c *Client[T]) Proof(v *Verifier, facts crawlers.Verification) string {
 	switch c.proof.by {
 	case bySignature:

@@ -14,13 +14,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Lack is something that a policy demands and that cannot be proven, or not for long.
+// Lack is a proof that a policy demands, but that no client can give, or only for a limited time.
 type Lack struct {
-	Why   string   `json:"why"`             // and what to do about it
-	Rules []string `json:"rules,omitempty"` // the places and hosts of the rules; empty: a setting
+	Why   string   `json:"why"`             // the reason and the remedy
+	Rules []string `json:"rules,omitempty"` // places and hosts of the rules; empty if a setting demands the proof
 }
 
-// Message is the lack as a sentence without its end.
+// Message returns the lack as a sentence without the full stop.
 func (l *Lack) Message() string {
 	if len(l.Rules) == 0 {
 		return l.Why
@@ -28,12 +28,13 @@ func (l *Lack) Message() string {
 	return "a rule demands a verified identity, and " + l.Why
 }
 
-// Lacks returns what a policy demands and the methods cannot prove today. name is the name of its file.
+// Lacks returns the proofs that a policy demands and that the methods cannot obtain today. name is the name of the
+// policy file.
 func (m Methods) Lacks(name string, spec *policy.Spec, catalog *crawlers.Catalog) (all []Lack) {
 	if spec.Enforcement.Impostors > policy.ModeOff && !m.DetectsImpostors() {
 		all = append(all, Lack{Why: "the policy has enforcement.impostors, but " + NoImpostors})
 	}
-	by := map[string]int{} // the place of each reason in all
+	by := map[string]int{} // index of each reason in all
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
 		if r.Identity != policy.DemandVerified {
@@ -57,7 +58,8 @@ func (m Methods) Lacks(name string, spec *policy.Spec, catalog *crawlers.Catalog
 
 const onlyBuiltIn = `only the address lists in this version prove it, and when they expire, it no longer applies; add "verify lists dns", or install a newer version in time`
 
-// lacksOf returns why a rule that demands proof never applies to crawlers that it names, or not for long.
+// lacksOf returns the reasons why a rule that demands proof never applies to some of its crawlers, or only for a
+// limited time.
 func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []string) {
 	var never []string
 	provable, method, builtIn := false, "", false
@@ -77,7 +79,7 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 		}
 	}
 	if len(never) > 0 {
-		why = append(why, fmt.Sprintf(`nothing that its operator publishes can prove %s, so it never applies to that crawler; remove "identity: verified" for it`, english.List(never, "or")))
+		why = append(why, fmt.Sprintf(`no published address list, host name or key verifies %[1]s, so it never applies to %[1]s; remove "identity: verified" there`, english.List(never, "or")))
 	}
 	switch {
 	case provable, len(never) == len(r.For):
@@ -93,11 +95,12 @@ func (m Methods) lacksOf(r *policy.Rule, catalog *crawlers.Catalog) (why []strin
 	return why
 }
 
-// refreshes reports whether anything but the built-in lists is used.
+// refreshes reports whether the methods use more than the built-in lists.
 func (m Methods) refreshes() bool { return m.Lists || m.DNS || m.Signatures }
 
-// lacks returns the method that would have to be configured to verify a crawler with these facts for longer than
-// built-in address lists are valid, "" if one is. builtIn is true if such a list verifies it until then.
+// lacks returns the method that must be configured to verify a crawler with these facts permanently. It returns ""
+// if such a method is configured. builtIn reports whether a built-in address list verifies the crawler until it
+// expires.
 func (m Methods) lacks(facts crawlers.Verification) (method string, builtIn bool) {
 	switch {
 	case len(facts.AddressLists) > 0 && m.Lists, len(facts.ReverseDNS) > 0 && m.DNS, facts.WebBotAuth != "" && m.Signatures:

@@ -12,19 +12,19 @@ import (
 
 var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
 
-// Methods are the ways to verify clients: the values of `verify` and `verify_from`. With the zero value
-// clients are not verified.
+// Methods are the methods of verification that `verify` and `verify_from` select. With the zero value clients are
+// not verified.
 type Methods struct {
 	// Enabled is false for `verify off`. The embedded address lists are used whenever it is true.
 	Enabled       bool
-	Lists         bool           // fetches the address lists that operators publish
-	DNS           bool           // looks the client's address up (forward-confirmed reverse DNS)
-	Signatures    bool           // checks Web Bot Auth signatures and fetches the keys for it
-	AllowedRanges []netip.Prefix // fetched from although they are not public addresses
+	Lists         bool           // fetch the address lists that operators publish
+	DNS           bool           // look up the client's address in DNS (forward-confirmed reverse DNS)
+	Signatures    bool           // check Web Bot Auth signatures, and fetch the keys
+	AllowedRanges []netip.Prefix // non-public addresses from which fetching is allowed
 }
 
-// ParseMethods reads the values of `verify`, which default to `embedded`, and the
-// ranges of `verify_from` in CIDR notation.
+// ParseMethods parses the values of `verify`, which default to `embedded`, and the ranges of `verify_from` in CIDR
+// notation.
 func ParseMethods(names, ranges []string) (Methods, error) {
 	var m Methods
 	if len(names) == 0 {
@@ -52,11 +52,12 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 	return m, nil
 }
 
-// DetectsImpostors reports whether impostors are detected for longer than the embedded address lists are fresh.
+// DetectsImpostors reports whether impostors can be detected permanently, and not only until the embedded address
+// lists are too old.
 func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
 
-// askable returns the facts about addresses that can be checked with the methods, and
-// whether these are all: only then can anyone be an impostor.
+// askable returns those facts about addresses that the methods can check. all reports whether these are all facts;
+// if not, no client is an impostor.
 func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, all bool) {
 	if m.DNS || len(facts.ReverseDNS) == 0 {
 		return facts, true
@@ -65,5 +66,5 @@ func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, 
 	return facts, false
 }
 
-// NoImpostors explains to a user why DetectsImpostors is false.
+// NoImpostors explains to users why DetectsImpostors returns false.
 const NoImpostors = `impostors are not detected: the embedded address lists identify impostors only while they are at most 7 days old; add "verify lists dns"`

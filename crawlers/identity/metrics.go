@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 )
 
-// fetches counts for the whole process, so that a reload does not reset it. Every
-// label combination exists from the start: the first failure is then an increase.
+// fetches counts for the whole process, so that a reload does not reset it. All combinations of labels exist from
+// the start, so that the first failure is visible as an increase.
 var fetches = func() *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "verification_fetches_total",
@@ -33,24 +33,24 @@ func countFetch(source string, err error) {
 	fetches.WithLabelValues(source, result).Inc()
 }
 
-// Collectors returns the collectors of this package. They are the same for every
-// configuration, so that counting goes on across reloads.
+// Collectors returns the Prometheus collectors of this package. They are the same for every configuration, so that
+// counters survive reloads.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{fetches, listCollector{}} }
 
 func newListDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, []string{"list"}, nil)
 }
 
-// The label list is the URL of an address list in the catalog or in a policy.
+// The label list is the URL of an address list.
 var (
-	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched or, if embedded, when it was taken.")
-	descListEntries = newListDesc("address_list_entries", "Address ranges in the list.")
-	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed and an older one, or none, is used.")
+	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched or, if embedded, collected, in Unix seconds.")
+	descListEntries = newListDesc("address_list_entries", "Number of address ranges in the list.")
+	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed, otherwise 0. While it is 1, an older list or none is used.")
 	descSnapshot    = prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", "embedded_address_lists_timestamp_seconds"),
-		"When the address lists that are part of the program were taken.", nil, nil)
+		"When the address lists in the program were collected, in Unix seconds.", nil, nil)
 )
 
-// maxListSeries bounds the values of the label list.
+// maxListSeries limits the number of values of the label list.
 const maxListSeries = 500
 
 // listCollector exports the state of the address lists at the time of a scrape.

@@ -12,31 +12,31 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// The resolver is failing after this many failed lookups in a row, because single addresses
-// have broken name servers. Its state is logged at most once per dnsLogInterval, because the
-// owner of such addresses could make it change at will.
+// Thresholds for reporting a failing resolver. It takes several failed lookups in a row, because single addresses
+// have broken name servers. The state is logged at most once per dnsLogInterval, because the owner of such
+// addresses could change it at will.
 const (
 	dnsFailures    = 5
 	dnsLogInterval = time.Minute
 )
 
-// sources tracks what verification fetches, so that the log gets one line for each
-// change of state and none per request. It lives as long as the engine does.
+// sources tracks the failures of verification's fetches, so that the log gets one line for each change and none for
+// each request. It lives as long as its engine.
 type sources struct {
-	logger func() *zap.Logger // nil: nothing is logged
+	logger func() *zap.Logger // nil disables logging
 
 	mu      sync.Mutex
 	failing map[string]bool      // address lists and key directories, by URL
-	bounds  map[string]time.Time // when reaching a bound was logged, by message
+	bounds  map[string]time.Time // when reaching a limit was last logged, by message
 	dns     dnsState
 }
 
 type dnsState struct {
 	lookups, failures uint64
-	inRow             int       // failures since the last success
-	err               error     // of the last lookup
-	since             time.Time // of the first failure in a row; zero if the last lookup succeeded
-	logged            bool      // as failing
+	inRow             int       // number of failures since the last success
+	err               error     // error of the last lookup
+	since             time.Time // time of the first failure in a row; zero if the last lookup succeeded
+	logged            bool      // the failure has been logged
 	loggedAt          time.Time
 }
 
@@ -101,10 +101,10 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 	log.Warn(message, zap.Error(d.Err))
 }
 
-// boundLogInterval is the shortest time between two logs of reaching the same bound.
+// boundLogInterval is the shortest time between two log lines about the same limit.
 const boundLogInterval = time.Hour
 
-// bound logs that a bound was reached. It never makes anyone an impostor.
+// bound logs that a limit was reached. Clients beyond the limit are never taken for impostors.
 func (s *sources) bound(message string, fields ...zap.Field) {
 	s.mu.Lock()
 	now := time.Now()
@@ -123,7 +123,7 @@ func (s *sources) bound(message string, fields ...zap.Field) {
 }
 
 func (s *sources) noncesForgotten(directory string) {
-	s.bound("too many signatures with a nonce are valid at the same time; older ones of this directory are not accepted", zap.String("directory", directory))
+	s.bound("too many valid signatures with a nonce at the same time; older signatures of this directory are not accepted", zap.String("directory", directory))
 }
 
 func (s *sources) lookedUp(err error) {
@@ -138,7 +138,7 @@ func (s *sources) lookedUp(err error) {
 	}
 }
 
-// recordLookup counts a lookup. It reports whether the resolver is failing and whether to log that.
+// recordLookup counts a lookup. failing reports whether the resolver is failing. log reports whether to log that.
 func (s *sources) recordLookup(err error, now time.Time) (failing, log bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 )
 
-// Status is the state of everything that clients are verified by, as the admin API shows it.
+// Status is the state of all data for verification in the form of the admin API.
 type Status struct {
-	Methods     Methods           `json:"-"` // of all handlers together
+	Methods     Methods           `json:"-"` // the methods of all handlers together
 	Lists       []ListStatus      `json:"address_lists"`
 	DNS         *DNSStatus        `json:"dns,omitempty"` // absent if DNS is not used
 	Directories []DirectoryStatus `json:"key_directories"`
@@ -24,14 +24,14 @@ type Status struct {
 type ListStatus struct {
 	URL        string     `json:"url"`
 	Entries    int        `json:"entries"`
-	Embedded   bool       `json:"embedded"`        // true for a list that came with the program
-	Refreshed  bool       `json:"refreshed"`       // true if the list is fetched at all
+	Embedded   bool       `json:"embedded"`        // true for a list in the program
+	Refreshed  bool       `json:"refreshed"`       // true if the list is fetched
 	AsOf       *time.Time `json:"as_of,omitempty"` // absent if there is no list
 	Age        string     `json:"age,omitempty"`
-	Fresh      bool       `json:"fresh"`                // true while the list is recent enough to identify impostors
-	Old        string     `json:"old,omitempty"`        // says what the list no longer does because of its age, or soon will not
-	Incomplete string     `json:"incomplete,omitempty"` // says why the list identifies no impostors although it is fresh
-	Error      string     `json:"error,omitempty"`      // of the last fetch
+	Fresh      bool       `json:"fresh"`                // true while the list is recent enough to detect impostors
+	Old        string     `json:"old,omitempty"`        // what the list no longer does because of its age, or will soon stop doing
+	Incomplete string     `json:"incomplete,omitempty"` // why the list does not detect impostors although it is fresh
+	Error      string     `json:"error,omitempty"`      // the error of the last fetch
 	ErrorSince *time.Time `json:"error_since,omitempty"`
 }
 
@@ -39,14 +39,14 @@ type ListStatus struct {
 type DirectoryStatus struct {
 	URL        string          `json:"url"`
 	Keys       int             `json:"keys"`
-	Card       webbotauth.Card `json:"card,omitzero"` // the signer's description of itself, which has not been checked
+	Card       webbotauth.Card `json:"card,omitzero"` // the signer's description of itself, unverified
 	Fetched    *time.Time      `json:"fetched,omitempty"`
 	Age        string          `json:"age,omitempty"`
 	Error      string          `json:"error,omitempty"`
 	ErrorSince *time.Time      `json:"error_since,omitempty"`
 }
 
-// DNSStatus is the state of the resolver.
+// DNSStatus is the state of the DNS resolver.
 type DNSStatus struct {
 	Lookups    uint64     `json:"lookups"`
 	Failures   uint64     `json:"failures"`
@@ -54,7 +54,7 @@ type DNSStatus struct {
 	ErrorSince *time.Time `json:"error_since,omitempty"`
 }
 
-// CurrentStatus returns the state of all sources of all engines in use.
+// CurrentStatus returns the state of the data for verification in all engines in use.
 func CurrentStatus() Status {
 	inUse, now := engines.All(), time.Now()
 	s := Status{Lists: []ListStatus{}, Directories: []DirectoryStatus{}}
@@ -80,7 +80,7 @@ func CurrentStatus() Status {
 	return s
 }
 
-// RenewLists takes over the address lists of another catalog, after it was installed.
+// RenewLists starts to use the address lists of another catalog. Call it after the catalog was installed.
 func RenewLists() {
 	for _, e := range engines.All() {
 		e.lists.Renew()
@@ -114,14 +114,14 @@ func errorAndTime(err error, at time.Time) (string, *time.Time) {
 	return err.Error(), &utc
 }
 
-// knownList is a list as the best informed engine knows it.
+// knownList is a list in the newest state that any engine has.
 type knownList struct {
 	verify.ListStatus
 	refreshed bool
 }
 
-// listsOf returns the address lists of all engines, once each, ordered by URL: rather one
-// that is refreshed, then the later one.
+// listsOf returns the address lists of all engines, each once, ordered by URL. If several engines have a list, it
+// returns a refreshed one rather than another, and otherwise the newer one.
 func listsOf(inUse []*engine) (all []knownList) {
 	for _, e := range inUse {
 		for _, s := range e.lists.Status() {
@@ -142,7 +142,8 @@ func listsOf(inUse []*engine) (all []knownList) {
 	return slices.CompactFunc(all, func(a, b knownList) bool { return a.URL == b.URL })
 }
 
-// directoriesOf returns the key directories of all engines, once each, ordered by URL: the one that was fetched last.
+// directoriesOf returns the key directories of all engines, each once, ordered by URL. If several engines have a
+// directory, it returns the one fetched last.
 func directoriesOf(inUse []*engine) (all []webbotauth.DirectoryStatus) {
 	for _, e := range inUse {
 		if e.signatures != nil {

@@ -11,29 +11,30 @@ import (
 	"time"
 )
 
-// The index over all lists is rebuilt at most this often after a change, and at least
-// this often, since lists go stale.
+// Limits for rebuilding the index over all lists. After a change it is rebuilt at most this often. Without a change
+// it is rebuilt at least this often, because lists become too old.
 const (
 	indexMinAge = time.Second
 	indexMaxAge = time.Hour
 )
 
-// addressIndex finds the lists that an address is on.
+// addressIndex finds the lists that contain an address.
 type addressIndex struct {
 	current  atomic.Pointer[segments]
 	building sync.Mutex
 }
 
-// segments are ranges that do not overlap, in order, each with the lists it is on.
+// segments are ranges in order that do not overlap, each with the lists that contain it.
 type segments struct {
 	version uint64
 	built   time.Time
 	all     []segment
-	// filter is a set of the keys of all addresses. Most visitors are not in it, which saves the search.
+	// filter is a set of the keys of all addresses in lists. It saves a search for most visitors, whose addresses
+	// have other keys.
 	filter [1 << 10]uint64
 }
 
-// filterKey is made of the /16 of an IPv4 address or the /32 of an IPv6 address.
+// filterKey returns a hash of the /16 of an IPv4 address, or of the /32 of an IPv6 address.
 func filterKey(a netip.Addr) uint16 {
 	if a.Is4() {
 		b := a.As4()
@@ -70,9 +71,9 @@ type segment struct {
 	urls []string
 }
 
-// Find returns the URLs of the lists that an address is on, in no particular order. It only uses lists that are fresh
-// and complete. It never waits: after a change of the lists it rebuilds its index in the background. The slice must
-// not be changed.
+// Find returns the URLs of the lists that contain an address, in no particular order. It uses only lists that are
+// fresh and complete. It does not wait: after a change of the lists, it rebuilds its index in the background. The
+// returned slice must not be changed.
 func (l *Lists) Find(a netip.Addr) []string {
 	s, now := l.index.current.Load(), l.options.Now()
 	if s == nil || s.version != l.version.Load() && now.Sub(s.built) >= indexMinAge || now.Sub(s.built) >= indexMaxAge {
@@ -119,7 +120,7 @@ func (l *Lists) buildIndex() *segments {
 
 func flatten(all []listRange) []segment {
 	slices.SortFunc(all, func(a, b listRange) int { return a.from.Compare(b.from) })
-	var starts []netip.Addr // of segments: where a range begins, or another has ended
+	var starts []netip.Addr // starts of segments: a range begins there, or the previous one has ended
 	for _, r := range all {
 		starts = append(starts, r.from)
 		if next := r.to.Next(); next.IsValid() {

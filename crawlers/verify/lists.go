@@ -18,27 +18,27 @@ import (
 
 // ListOptions are the options of [Lists]. The zero value is ready to use.
 type ListOptions struct {
-	Client *http.Client     // fetches the lists; by default one that follows up to three redirects, to https only
+	Client *http.Client     // fetches the lists; the default follows up to three redirects, only to https
 	Now    func() time.Time // the clock; time.Now by default
 	// Report, if not nil, is called after every fetch, one call at a time. It must not call Stop.
 	Report func(ListStatus)
 }
 
 const (
-	// maxLists bounds the number of lists.
+	// maxLists limits the number of lists.
 	maxLists = 5000
-	// maxAge is the time for which a list is fresh. Only a fresh list can rule an address out.
+	// maxAge is how long a list is fresh. Only a fresh list can show that a client is an impostor.
 	maxAge = 7 * 24 * time.Hour
-	// maxVerifyAge is the time for which a list verifies addresses, fetched or embedded. Addresses in clouds
-	// change owners.
+	// maxVerifyAge is how long a list, fetched or embedded, verifies clients. The limit exists because addresses in
+	// clouds change owners.
 	maxVerifyAge = 30 * maxAge
 )
 
-// warnAge is the age of a list that a warning comes with: it soon expires.
+// warnAge is the age from which a warning says that the list will soon be too old.
 const warnAge = 180 * 24 * time.Hour
 
-// Old says, as the end of a sentence, what a list no longer does because of its age, or soon
-// will not; "" if it is recent, or there is none.
+// Old describes, as the end of a sentence, what a list no longer does because of its age, or will soon stop doing.
+// It returns "" if the list is recent or does not exist.
 func (l *ListStatus) Old(now time.Time) string {
 	date, end := l.Date.Format(time.DateOnly), Expires(l.Date).Format(time.DateOnly)
 	switch age := now.Sub(l.Date); {
@@ -54,7 +54,7 @@ func (l *ListStatus) Old(now time.Time) string {
 	return ""
 }
 
-// Expires returns the time at which a list of a date stops verifying addresses.
+// Expires returns the time at which a list with this date stops verifying clients.
 func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 
 // ListStatus is the state of an address list.
@@ -62,18 +62,19 @@ type ListStatus struct {
 	URL      string    // where the list is published
 	Date     time.Time // when it was fetched, or the date of the embedded list; zero if there is no list
 	Created  time.Time // the creationTime in the list, or zero
-	Prefixes int       // the number of prefixes
+	Prefixes int       // number of prefixes
 	Snapshot bool      // true for an embedded list
-	Fresh    bool      // true while the list is recent enough to rule addresses out
-	// Incomplete says why the list cannot be trusted to name every address of the crawler; it is empty if nothing
-	// suggests that. An incomplete list verifies addresses but never rules one out.
+	Fresh    bool      // true while the list is recent enough to detect impostors
+	// Incomplete is the reason why the list may lack addresses of the crawler, or "". An incomplete list can verify
+	// a client, but does not show that a client is an impostor.
 	Incomplete string
 	Err        error     // the error of the last fetch, or nil
 	Failing    time.Time // the time of the first failed fetch in a row; zero while Err is nil
 }
 
-// Lists holds published address lists, each once, however many users it has. It starts with the embedded lists and
-// refreshes them in the background between Start and Stop. It is safe for concurrent use, and asking it never waits.
+// Lists holds published address lists. Each list is stored once, however many users it has. At first it has the
+// embedded lists. Between Start and Stop it refreshes them in the background. It is safe for concurrent use, and
+// looking up an address never waits.
 type Lists struct {
 	options ListOptions
 	sources sync.Map      // *source by URL
@@ -81,8 +82,8 @@ type Lists struct {
 	version atomic.Uint64 // counts changes of any list
 	index   addressIndex
 
-	mu     sync.Mutex // guards what follows and the references of sources
-	count  int        // of sources
+	mu     sync.Mutex // protects the fields below and the references of sources
+	count  int        // number of sources
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -91,18 +92,18 @@ type source struct {
 	url     string
 	current atomic.Pointer[list]
 
-	// Guarded by Lists.mu.
+	// Protected by Lists.mu.
 	references  int
 	maxPrefixes int
 
-	// Used by the refresher only.
+	// Used only by the refresher.
 	due    time.Time
 	busy   bool // a fetch is in progress
-	fails  int  // in a row
+	fails  int  // number of failed fetches in a row
 	shrunk *shrunken
 }
 
-// list is the content of a list at one time. It is immutable.
+// list is one version of a list. It does not change.
 type list struct {
 	ListStatus
 	ranges       ranges
@@ -110,14 +111,14 @@ type list struct {
 	etag         string
 	lastModified string
 	fetched      bool
-	problem      string // why the content is incomplete, or empty
+	problem      string // why the content may be incomplete, or ""
 }
 
-// ErrTooManyLists is the error of Acquire beyond 5000 lists.
+// ErrTooManyLists is the error of Acquire if there would be more than 5000 lists.
 var ErrTooManyLists = errors.New("too many address lists")
 
-// NewLists returns a store with the lists of these URLs, as far as they are embedded.
-// Nothing is fetched before Start.
+// NewLists returns Lists with those of the URLs for which there is an embedded list. It fetches nothing before
+// Start.
 func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Client == nil {
 		options.Client = &http.Client{CheckRedirect: outbound.CheckRedirect}
@@ -130,9 +131,9 @@ func NewLists(urls []string, options ListOptions) *Lists {
 	return l
 }
 
-// Acquire adds lists, or adds a reference to those that are there already. Lists with more than limit prefixes are
-// rejected when they are fetched. The error is ErrTooManyLists, and nothing is acquired then. Each call needs a call
-// of Release with the same URLs.
+// Acquire adds lists. A list that is there already gets another reference. If a fetched list has more than limit
+// prefixes, it is rejected. If there would be too many lists, Acquire returns ErrTooManyLists and adds none. For
+// each call, Release must be called with the same URLs.
 func (l *Lists) Acquire(urls []string, limit int) error {
 	urls = unique(urls)
 	l.mu.Lock()
@@ -171,7 +172,7 @@ func (l *Lists) Acquire(urls []string, limit int) error {
 	return nil
 }
 
-// Release removes a reference to each of these lists. A list without references is dropped.
+// Release removes one reference from each of these lists. A list without references is deleted.
 func (l *Lists) Release(urls []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,9 +208,9 @@ func (l *Lists) all() []*source {
 	return all
 }
 
-// Start begins to refresh the lists in the background and returns at once. It does nothing if they are being
-// refreshed already. Keep one Lists across configuration reloads: each Start fetches every list, and operators ask
-// not to do that more than once an hour.
+// Start begins to refresh the lists in the background and returns at once. It does nothing if refreshing has begun
+// already. Keep the same Lists when a configuration is reloaded, because each Start fetches every list, and
+// operators ask for at most one fetch an hour.
 func (l *Lists) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,8 +225,7 @@ func (l *Lists) Start() {
 	}(l.done)
 }
 
-// Stop ends refreshing and waits for fetches in progress. The lists stay as they are,
-// and Start may be called again. It may be called at any time.
+// Stop ends refreshing and waits for fetches in progress. The lists keep their content. Start may be called again.
 func (l *Lists) Stop() {
 	l.mu.Lock()
 	cancel, done := l.cancel, l.done
@@ -251,8 +251,8 @@ func (l *Lists) Status() []ListStatus {
 	return all
 }
 
-// ask looks an address up in lists. The answer is negative if and only if each list rules the
-// address out.
+// ask looks up an address in lists. The answer is negative if every list shows that the address belongs to an
+// impostor, and only then.
 func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	now, ruledOut := l.options.Now(), true
 	for _, url := range urls {
@@ -273,16 +273,16 @@ func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	return silent, ""
 }
 
-// isFresh reports whether a list is recent enough to rule addresses out.
+// isFresh reports whether a list is recent enough to detect impostors.
 func (c *list) isFresh(now time.Time) bool { return c.isWithin(maxAge, now) }
 
-// isWithin reports whether there is a list and it is not older than age.
+// isWithin reports whether the list exists and is not older than age.
 func (c *list) isWithin(age time.Duration, now time.Time) bool {
 	return c.Prefixes > 0 && now.Sub(c.Date) <= age
 }
 
-// rulesOut reports whether the absence of an address proves anything: the list is
-// fresh and complete and has addresses of the same family.
+// rulesOut reports whether a client is an impostor if its address is not on the list. The list must be fresh and
+// complete, and must have addresses of the same family.
 func (c *list) rulesOut(a netip.Addr, now time.Time) bool {
 	family := c.has4
 	if a.Is6() {
@@ -296,7 +296,7 @@ func (l *Lists) set(s *source, c *list) {
 	l.version.Add(1)
 }
 
-// ranges is a set of addresses: ranges that do not overlap, in order.
+// ranges is a set of addresses, as ranges in order that do not overlap.
 type ranges []addrRange
 
 type addrRange struct{ from, to netip.Addr }

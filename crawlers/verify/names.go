@@ -15,56 +15,59 @@ import (
 	"time"
 )
 
-// Resolver is the part of *net.Resolver that is needed. "Not found" must be a *net.DNSError that says so.
+// Resolver is the part of *net.Resolver that this package needs. If a name does not exist, the error must be a
+// *net.DNSError with IsNotFound.
 type Resolver interface {
 	LookupAddr(ctx context.Context, addr string) (names []string, err error)
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// DNSOptions are the options of reverse DNS. The zero value has the defaults.
+// DNSOptions configures reverse DNS. The zero value has the defaults.
 type DNSOptions struct {
 	Resolver Resolver // net.DefaultResolver by default
-	// Report, if not nil, is called after each address that was looked up, with nil
-	// if the resolver had an answer of any kind, or else with its error.
+	// Report, if not nil, is called after each lookup of an address. err is nil if the resolver gave any answer,
+	// even a negative one.
 	Report func(error)
 }
 
 const (
-	// lookupTimeout is for all lookups of one address together.
+	// lookupTimeout limits all lookups for one address together.
 	lookupTimeout = 2 * time.Second
-	// maxLookups is the number of addresses that are looked up at a time. A sixteenth of them can be in one /24
-	// (IPv4) or /64 (IPv6), and a quarter in one /16 or /48. Beyond that the answer is unknown.
+	// maxLookups is the number of addresses that are looked up at the same time. At most a sixteenth of them may be
+	// in the same /24 (IPv4) or /64 (IPv6), and a quarter in the same /16 or /48. If there are more, the answer is
+	// unknown.
 	maxLookups = 64
-	// cacheSize is the number of cached answers.
+	// cacheSize is the maximum number of cached answers.
 	cacheSize = 10_000
 )
 
-// How long answers are cached. The resolver does not return the TTL of records.
+// How long answers are cached. The resolver does not return the time to live of records.
 const (
 	keepYes    = 24 * time.Hour
 	keepNo     = time.Hour
 	keepSilent = time.Minute
-	// keepStale is the time for which a yes is used after that while no newer answer is available.
+	// keepStale is how long a positive answer is used after it has expired, while no newer answer is available.
 	keepStale = 24 * time.Hour
-	// rateFactor times as many lookups as may be in flight may begin in rateWindow, however fast the resolver is.
+	// In a rateWindow, rateFactor times as many lookups may begin for a network as may be in progress for it at the
+	// same time, however fast the resolver is.
 	rateFactor = 16
 	rateWindow = 4 * time.Second
-	// maxNames is the number of matching names of one address that are looked up.
+	// maxNames is the maximum number of matching names that are looked up for one address.
 	maxNames = 4
 )
 
-// names looks up the names of addresses and caches the answers.
+// names looks up the host names of addresses, and caches the answers.
 type names struct {
 	options   DNSOptions
 	health    health
 	cacheSize int
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // protects the fields below
 	recent   map[question]*entry
-	earlier  map[question]*entry // the generation before, dropped when recent is full
+	earlier  map[question]*entry // the previous generation, which is dropped when recent is full
 	inFlight int
-	byPrefix map[netip.Prefix]int // lookups in flight
-	begun    map[netip.Prefix]int // lookups that began in the last rateWindow
+	byPrefix map[netip.Prefix]int // number of lookups in progress
+	begun    map[netip.Prefix]int // number of lookups begun in the last rateWindow
 }
 
 type question struct {
@@ -72,15 +75,15 @@ type question struct {
 	patterns string
 }
 
-// entry holds the knowledge about an address. names.mu guards its fields.
+// entry is the cached answer for an address. names.mu protects its fields.
 type entry struct {
 	answer  answer
 	host    string
-	at      time.Time     // when the answer came; zero for never
+	at      time.Time     // when the answer arrived; zero if there is none yet
 	expires time.Time     // when to ask again
-	period  int           // of health, when a negative answer came
-	counts  bool          // a negative answer is believed
-	done    chan struct{} // closed when the lookup in flight ends; nil if there is none
+	period  int           // period of health in which a negative answer arrived
+	counts  bool          // the negative answer may be used
+	done    chan struct{} // closed when the lookup in progress ends; nil if there is none
 }
 
 func newNames(o DNSOptions) *names {
@@ -93,8 +96,8 @@ func newNames(o DNSOptions) *names {
 	}
 }
 
-// ask reports whether an address has a name that matches one of the patterns and resolves back to it. It waits for
-// the resolver until ctx is done; cached answers are returned even if it is done already.
+// ask reports whether an address has a host name that matches a pattern and resolves back to the address. It waits
+// for the resolver until ctx is done. It returns cached answers even if ctx is already done.
 func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answer, string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,7 +134,8 @@ func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answe
 	return e.answer, e.host
 }
 
-// believe reports whether a negative answer counts. One that came while the resolver did not work is asked for again.
+// believe reports whether a negative answer may be used. If it arrived while the resolver did not work, the address
+// is looked up again.
 func (n *names) believe(e *entry) bool {
 	if e.counts {
 		return true
@@ -143,7 +147,8 @@ func (n *names) believe(e *entry) bool {
 	return e.counts
 }
 
-// usable reports whether the answer counts: it has not expired, or it is a yes that has not been refreshed yet.
+// usable reports whether the answer may be used: it has not expired, or it is positive and could not be refreshed
+// yet.
 func (e *entry) usable(now time.Time) bool {
 	return now.Before(e.expires) || e.answer == yes && now.Before(e.at.Add(keepYes+keepStale))
 }
@@ -166,13 +171,13 @@ func (n *names) keep(q question, e *entry) {
 	n.recent[q] = e
 }
 
-// block is a network, and how many lookups may be in flight for it.
+// block is a network, with the maximum number of lookups in progress for its addresses.
 type block struct {
 	prefix netip.Prefix
 	limit  int
 }
 
-// blocks returns the network of an address and a larger one around it.
+// blocks returns a small and a larger network that contain the address.
 func blocks(a netip.Addr) [2]block {
 	small, large := 24, 16
 	if a.Is6() {
@@ -183,9 +188,8 @@ func blocks(a netip.Addr) [2]block {
 	return [2]block{{network, maxLookups / 16}, {around, maxLookups / 4}}
 }
 
-// reserve reserves a lookup. It fails if too many lookups are in flight in total. It also fails if too many are
-// in flight or began recently for the address's networks, because one network must not use up the lookups of
-// all.
+// reserve reserves a lookup. It returns false if too many lookups are in progress, or too many for the networks of
+// the address are in progress or began recently. The limit for networks keeps one network from using all lookups.
 func (n *names) reserve(a netip.Addr) bool {
 	if n.inFlight >= maxLookups {
 		return false
@@ -208,7 +212,7 @@ func (n *names) reserve(a netip.Addr) bool {
 	return true
 }
 
-// subtract takes one lookup for an address out of counts by network.
+// subtract removes one lookup for an address from the counts of its networks.
 func (n *names) subtract(counts map[netip.Prefix]int, a netip.Addr) {
 	for _, b := range blocks(a) {
 		if counts[b.prefix]--; counts[b.prefix] == 0 {
@@ -217,8 +221,8 @@ func (n *names) subtract(counts map[netip.Prefix]int, a netip.Addr) {
 	}
 }
 
-// lookUp fills an entry. It does not depend on the request that asked first, because
-// others may wait for the answer too.
+// lookUp looks up an address and fills its entry. It does not end with the request that asked first, because others
+// may wait for the answer.
 func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
@@ -228,7 +232,7 @@ func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 		if !working {
 			found = silent
 		}
-		n.health.probe(ctx) // after the answer, which counts only if the resolver works then
+		n.health.probe(ctx) // after the answer, which is used only if the resolver works at that time
 	}
 	n.store(e, a, entry{answer: found, host: host, at: at, period: period})
 	if n.options.Report != nil {
@@ -245,7 +249,7 @@ func (n *names) store(e *entry, a netip.Addr, found entry) {
 	e.done = nil
 	now := time.Now()
 	if found.answer == silent && e.answer == yes && e.usable(now) {
-		e.expires = now.Add(keepSilent) // the resolver fails; the last answer stays
+		e.expires = now.Add(keepSilent) // the resolver failed, so the last answer stays
 		return
 	}
 	keep := keepNo
@@ -260,8 +264,8 @@ func (n *names) store(e *entry, a netip.Addr, found entry) {
 	e.expires = now.Add(keep)
 }
 
-// confirm is forward-confirmed reverse DNS. The error says why the answer is silent. A panic caused by a response
-// becomes one: in this goroutine it would end the program.
+// confirm performs forward-confirmed reverse DNS. err is the reason if there is no answer. A panic caused by a
+// response becomes an error, because in this goroutine a panic would end the program.
 func confirm(ctx context.Context, r Resolver, patterns []string, a netip.Addr) (found answer, name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -302,8 +306,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound && !dns.IsTimeout && !dns.IsTemporary
 }
 
-// hostMatches matches a name in lower case with a pattern of crawlers.Verification: a suffix that begins with a dot,
-// or a name in which one star stands for a part without dots.
+// hostMatches reports whether a host name in lower case matches a pattern of crawlers.Verification. A pattern is a
+// suffix that begins with a dot, or a name in which one star stands for any text without dots.
 func hostMatches(pattern, host string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {

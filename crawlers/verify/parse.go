@@ -19,7 +19,7 @@ import (
 const (
 	maxListBytes = 4 << 20
 	maxPrefixes  = 100_000
-	// A wider prefix is a mistake and would verify anyone.
+	// A wider prefix must be a mistake, and would verify almost any client.
 	minBits4 = 8
 	minBits6 = 20
 )
@@ -28,22 +28,23 @@ const (
 type parsed struct {
 	prefixes []netip.Prefix
 	created  time.Time // creationTime, or zero
-	problem  string    // says why the list may lack addresses; empty if nothing suggests that
+	problem  string    // why the list may lack addresses, or ""
 }
 
-// parseList reads a published address list. Operators publish them in four forms: the JSON that Google introduced and
-// draft-illyes-webbotauth-jafar describes, that JSON within an HTML page, RFC 8805 geofeed, and plain lines.
+// parseList parses a published address list. Operators publish them in four forms: the JSON that Google introduced
+// and draft-illyes-webbotauth-jafar describes, that JSON within an HTML page, RFC 8805 geofeed, and plain lines.
 //
-// Invalid entries are ignored, as draft-illyes-aipref-jafar-00 demands for JSON prefixes that do not have exactly one
-// of ipv4Prefix and ipv6Prefix. So are prefixes that are not public or too wide to be true. But a list with such
-// entries, or one that is a web page, is reported as incomplete. Unlike in that draft, formatVersion, synctoken and a
-// well-formed creationTime are optional, and a bare address counts as a prefix. The prefixes of all services count.
+// Invalid entries are ignored. draft-illyes-aipref-jafar-00 demands this for JSON prefixes that do not have exactly
+// one of ipv4Prefix and ipv6Prefix. Prefixes that are not public, or too wide, are ignored as well. A list with
+// ignored entries, or within a web page, is reported as incomplete. Other than in the draft, formatVersion,
+// synctoken and creationTime are optional, and a single address is a valid prefix. The prefixes of all services are
+// used.
 //
-// A list without any usable prefix is an error, and so are lines of which most are invalid.
+// A list without a usable prefix is an error, and so is a list of lines if most of them are invalid.
 func parseList(data []byte) (parsed, error) {
 	var p parsed
 	if len(data) > maxListBytes {
-		return p, fmt.Errorf("is larger than %d bytes", maxListBytes)
+		return p, fmt.Errorf("the list is larger than %d bytes", maxListBytes)
 	}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	var texts []string
@@ -54,7 +55,7 @@ func parseList(data []byte) (parsed, error) {
 	case data[0] == '{':
 		doc, err := decodeDocument(data)
 		if err != nil {
-			return p, fmt.Errorf("is not valid JSON: %w", err)
+			return p, fmt.Errorf("the list is not valid JSON: %w", err)
 		}
 		texts, p.created = doc.texts(), doc.time()
 	case data[0] == '<':
@@ -70,18 +71,18 @@ func parseList(data []byte) (parsed, error) {
 	p.prefixes = usable(texts)
 	switch invalid := len(texts) - len(p.prefixes); {
 	case len(p.prefixes) == 0:
-		return parsed{}, errors.New("has no usable prefix")
+		return parsed{}, errors.New("the list has no usable prefix")
 	case len(p.prefixes) > maxPrefixes:
-		return parsed{}, fmt.Errorf("has more than %d prefixes", maxPrefixes)
+		return parsed{}, fmt.Errorf("the list has more than %d prefixes", maxPrefixes)
 	case lines && invalid > len(p.prefixes):
-		return parsed{}, fmt.Errorf("is not an address list: %d of %d entries are invalid", invalid, len(texts))
+		return parsed{}, fmt.Errorf("the file is not an address list: %d of its %d entries are invalid", invalid, len(texts))
 	case invalid > 0:
 		p.problem = fmt.Sprintf("%d of %d entries are invalid", invalid, len(texts))
 	}
 	return p, nil
 }
 
-// document is the JSON form. encoding/json matches names in any letter case.
+// document is the JSON form of a list. encoding/json matches names in any letter case.
 type document struct {
 	CreationTime any `json:"creationTime"`
 	Prefixes     []struct {
@@ -108,7 +109,7 @@ func (d *document) texts() []string {
 	return texts
 }
 
-// time reads creationTime, with or without a zone and fractions of a second.
+// time parses creationTime, with or without a zone and fractions of a second.
 func (d *document) time() time.Time {
 	text, _ := d.CreationTime.(string)
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateOnly} {
@@ -124,12 +125,12 @@ var (
 	prefixesName = regexp.MustCompile(`(?i)"prefixes"`)
 )
 
-// documentInHTML finds the JSON in a page: the innermost object around the first "prefixes".
+// documentInHTML finds the JSON in a web page. It is the innermost object that contains the first "prefixes".
 func documentInHTML(page []byte) (*document, error) {
 	text := html.UnescapeString(htmlTag.ReplaceAllString(string(page), " "))
 	mention := prefixesName.FindStringIndex(text)
 	if mention == nil {
-		return nil, errors.New("is a web page without a list")
+		return nil, errors.New("the address has a web page without a list")
 	}
 	for at := mention[0]; ; {
 		if at = strings.LastIndexByte(text[:at], '{'); at < 0 || mention[0]-at > 4096 {
@@ -139,7 +140,7 @@ func documentInHTML(page []byte) (*document, error) {
 			return doc, nil
 		}
 	}
-	return nil, errors.New("is a web page without a list")
+	return nil, errors.New("the address has a web page without a list")
 }
 
 // firstColumns returns the first column of each line that is not a comment.
@@ -155,7 +156,7 @@ func firstColumns(data []byte) []string {
 	return texts
 }
 
-// usable returns the prefixes that can be a crawler's, and no more than there are texts.
+// usable returns the prefixes that can belong to a crawler, at most one for each text.
 func usable(texts []string) []netip.Prefix {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {

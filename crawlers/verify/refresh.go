@@ -16,26 +16,26 @@ import (
 )
 
 const (
-	// firstWait keeps the first fetches out of the server's start.
+	// firstWait delays the first fetches, so that they do not slow down the start of the server.
 	firstWait = time.Second
-	// between spreads the first fetches of many lists.
+	// between is the time between the first fetches of several lists.
 	between = 200 * time.Millisecond
 	// interval is the time between two fetches of a list.
 	interval = 24 * time.Hour
-	// retryWait is the time after a failure, doubled with each one up to the
-	// interval. JAFAR (draft-illyes-aipref-jafar-00) forbids less.
+	// retryWait is the time before the next fetch after a failure. It is doubled with each further failure, up to
+	// interval. JAFAR (draft-illyes-aipref-jafar-00) forbids a shorter time.
 	retryWait = time.Hour
-	// fetchTimeout is for one whole fetch. Lists are fetched concurrently, so a slow one does not delay the others.
+	// fetchTimeout limits one fetch. Lists are fetched concurrently, so a slow list does not delay others.
 	fetchTimeout = 30 * time.Second
-	// maxWait caps the max-age of a response.
+	// maxWait limits the max-age of a response.
 	maxWait = 7 * 24 * time.Hour
-	// confirmFor is the time for which a shrunken list has to be served before it is used.
+	// confirmFor is how long a much shorter list must be served before it is used.
 	confirmFor = 24 * time.Hour
-	// maxFetches bounds concurrent fetches, and so the memory for oversized lists.
+	// maxFetches limits concurrent fetches, and so the memory for oversized lists.
 	maxFetches = 8
 )
 
-// refresher decides which list is fetched when, and stores the results. Each fetch runs in a goroutine of its own.
+// refresher decides when to fetch each list, and stores the results. Each fetch runs in its own goroutine.
 type refresher struct {
 	lists   *Lists
 	results chan fetched // has room for all concurrent fetches
@@ -46,8 +46,8 @@ type refresher struct {
 type fetched struct {
 	source   *source
 	list     *list
-	prefixes []netip.Prefix // of the list; nil if it was not modified
-	wait     time.Duration  // that the server asks for, or zero
+	prefixes []netip.Prefix // prefixes of the list; nil if it was not modified
+	wait     time.Duration  // the wait that the server asks for, or zero
 	err      error
 }
 
@@ -95,7 +95,7 @@ func (l *Lists) limitOf(s *source) int {
 	return s.maxPrefixes
 }
 
-// next returns the source that is due first, or nil if none can be fetched before a fetch in progress ends.
+// next returns the source whose fetch is due first. It returns nil if another fetch must end first.
 func (r *refresher) next() *source {
 	if r.running == maxFetches {
 		return nil
@@ -109,7 +109,8 @@ func (r *refresher) next() *source {
 	return next
 }
 
-// take stores the result of a fetch and schedules the next one. After a failure the old list stays, with the error.
+// take stores the result of a fetch and schedules the next fetch. After a failure it keeps the old list and records
+// the error.
 func (r *refresher) take(f fetched) {
 	l, s := r.lists, f.source
 	s.busy = false
@@ -120,10 +121,10 @@ func (r *refresher) take(f fetched) {
 	switch {
 	case f.err != nil:
 	case f.prefixes == nil:
-		s.shrunk = nil // the old list is back
+		s.shrunk = nil // the old list is served again
 	default:
 		if f.err = s.guard(old, f.list, now); f.err != nil {
-			doubt = "a newer version of it has lost more than half of its entries"
+			doubt = "the latest version of the list has lost more than half of its entries"
 		}
 	}
 	if f.err != nil {
@@ -150,8 +151,8 @@ func (r *refresher) take(f fetched) {
 	}
 }
 
-// request fetches a list of at most limit prefixes. A panic caused by a response
-// becomes an error: in this goroutine it would end the program.
+// request fetches a list of at most limit prefixes. A panic caused by a response becomes an error, because in this
+// goroutine a panic would end the program.
 func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 	f.source = s
 	old := s.current.Load()
@@ -206,7 +207,7 @@ func (f *fetched) read(resp *http.Response, limit int, now time.Time) {
 	}
 	parsed, err := parseList(data)
 	if err == nil && len(parsed.prefixes) > limit {
-		err = fmt.Errorf("has %d prefixes, more than the limit of %d", len(parsed.prefixes), limit)
+		err = fmt.Errorf("the list has %d prefixes; the limit is %d", len(parsed.prefixes), limit)
 	}
 	if err != nil {
 		f.err = fmt.Errorf("%s %w", url, err)
@@ -218,15 +219,15 @@ func (f *fetched) read(resp *http.Response, limit int, now time.Time) {
 	f.list.etag, f.list.lastModified = resp.Header.Get("Etag"), resp.Header.Get("Last-Modified")
 }
 
-// shrunken is a suspiciously short list that waits for confirmation.
+// shrunken is a list that has lost so many entries that it must be confirmed before it is used.
 type shrunken struct {
 	list  *list
 	since time.Time
 }
 
-// guard rejects a list that has lost more than half of its entries, until it has been served for confirmFor. The
-// loss may be a mistake, which would make impostors of real crawlers. During that time the list may change, but not
-// shrink again.
+// guard returns an error for a list that has lost more than half of its entries, until it has been served for
+// confirmFor. The loss may be a mistake, because of which real crawlers would be taken for impostors. During that
+// time the list may change, but not shrink further.
 func (s *source) guard(old, new *list, now time.Time) error {
 	if !new.shrankFrom(old) {
 		s.shrunk = nil
@@ -243,8 +244,9 @@ func (s *source) guard(old, new *list, now time.Time) error {
 	return fmt.Errorf("%s has shrunk from %d prefixes to %d; using the old list until the new one has been served for a day", s.url, old.Prefixes, new.Prefixes)
 }
 
-// shrankFrom reports whether a list lost more than half of old in one address family: it has less than half as many
-// ranges and covers less than half of the old ones. A list of fewer but wider ranges has not shrunk.
+// shrankFrom reports whether a list lost more than half of old in one address family. This is so if it has less
+// than half as many ranges and covers less than half of the old ones. A list with fewer but wider ranges has not
+// shrunk.
 func (c *list) shrankFrom(old *list) bool {
 	for _, is6 := range []bool{false, true} {
 		had, has, covered := 0, 0, 0

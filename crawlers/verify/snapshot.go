@@ -20,11 +20,11 @@ var snapshotText string
 
 var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
 
-// ofCatalog are the lists that came with the catalog in use.
+// ofCatalog has the lists delivered with the catalog in use.
 var ofCatalog crawlers.Derived[map[string]*list]
 
-// delivered returns the list of a URL that came with the catalog in use or, if that is
-// newer, with the program. It is nil if there is none.
+// delivered returns the list for a URL that was delivered with the catalog in use or with the program, whichever is
+// newer. It returns nil if there is none.
 func delivered(url string) *list {
 	first := snapshot()[url]
 	c, err := crawlers.Default()
@@ -38,8 +38,8 @@ func delivered(url string) *list {
 	return first
 }
 
-// Renew takes over the lists that came with another catalog, where they are newer than what is known. One that has
-// lost more than half of its entries is not used, while the one before still verifies.
+// Renew starts to use lists of another catalog if they are newer than the present ones. A list that has lost more
+// than half of its entries is not used while the previous one can still verify clients.
 func (l *Lists) Renew() {
 	for _, s := range l.all() {
 		before, now := s.current.Load(), delivered(s.url)
@@ -52,11 +52,11 @@ func (l *Lists) Renew() {
 	}
 }
 
-// SnapshotText returns the embedded lists, for a catalog to come with them.
+// SnapshotText returns the embedded lists as a text that can be delivered with a catalog.
 func SnapshotText() string { return snapshotText }
 
-// FetchSnapshot fetches lists and returns them as [SnapshotText] does. Where that fails, or
-// a list has lost more than half of its entries, the embedded one stays, and err says why.
+// FetchSnapshot fetches lists and returns them as a text in the form of [SnapshotText]. If a fetch fails, or a list
+// has lost more than half of its entries, the text has the embedded list, and err is the reason.
 func FetchSnapshot(ctx context.Context, urls []string, options ListOptions) (text string, err error) {
 	var b strings.Builder
 	var errs []error
@@ -84,7 +84,7 @@ func FetchSnapshot(ctx context.Context, urls []string, options ListOptions) (tex
 	return b.String(), errors.Join(errs...)
 }
 
-// embeddedLines are the prefixes of an embedded list, as they are written.
+// embeddedLines returns the prefixes of an embedded list as lines of text.
 func embeddedLines(url string) string {
 	_, lines, _ := strings.Cut(snapshotText, "\nlist "+url+"\n")
 	lines, _, _ = strings.Cut(lines, "list ")
@@ -92,19 +92,19 @@ func embeddedLines(url string) string {
 	return lines
 }
 
-// IsBuiltIn reports whether there is an embedded list for the address of a list.
+// IsBuiltIn reports whether there is an embedded list for this URL.
 func IsBuiltIn(url string) bool { return embeddedLines(url) != "" }
 
-// SetSnapshotDate replaces the embedded lists by those published on another day, so that tests
-// do not depend on the date of the build. It must be called before any list is used.
+// SetSnapshotDate changes the date of the embedded lists, so that tests do not depend on the day of the build. It
+// must be called before any list is used.
 func SetSnapshotDate(date time.Time) {
 	for _, l := range snapshot() {
 		l.Date = date
 	}
 }
 
-// SnapshotDate returns the day on which the embedded lists were taken, the oldest if they
-// differ: who relies on them must know when the first expires.
+// SnapshotDate returns the day on which the embedded lists were collected. If the days differ, it returns the
+// oldest, because that list expires first.
 func SnapshotDate() time.Time { return oldest(snapshot()) }
 
 func oldest(lists map[string]*list) (date time.Time) {
@@ -116,8 +116,8 @@ func oldest(lists map[string]*list) (date time.Time) {
 	return date
 }
 
-// readSnapshot reads lines of `date D`, `list URL` and prefixes. Invalid lines are
-// skipped; a test checks that there are none.
+// readSnapshot parses lines of `date D`, `list URL` and prefixes. It skips invalid lines; a test checks that there
+// are none.
 func readSnapshot(text string) map[string]*list {
 	lists := map[string]*list{}
 	var date time.Time
@@ -134,7 +134,7 @@ func readSnapshot(text string) map[string]*list {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if d, ok := strings.CutPrefix(line, "date "); ok {
-			end() // before its date changes
+			end() // finish the list before the date changes
 			date, _ = time.Parse(time.DateOnly, d)
 		} else if u, ok := strings.CutPrefix(line, "list "); ok {
 			end()

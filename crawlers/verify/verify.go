@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verify finds out whether a client that claims to be a crawler is that
-// crawler. There are three answers: verified, impostor and unknown.
+// Package verify finds out whether a client that claims to be a crawler is that crawler. There are three answers:
+// verified, impostor and unknown.
 //
-// It uses what operators publish: lists of their addresses, which [Lists] refreshes in the background, and host names
-// that their addresses resolve to and that resolve back to them. It needs the address of the client itself. Behind a
-// proxy the caller has to determine that first, or every crawler would be an impostor.
+// It uses the facts that operators publish. These are lists of their addresses, which [Lists] refreshes in the
+// background, and host names to which their addresses resolve and which resolve back. The package needs the address
+// of the client itself. Behind a proxy the caller must find out this address first, because otherwise every crawler
+// would be an impostor.
 package verify
 
 import (
@@ -15,26 +16,28 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Status says whether a client is the crawler it claims to be. The zero value is [Unknown].
+// Status is the result of verifying a client. The zero value is [Unknown].
 type Status uint8
 
 const (
-	// Unknown: nothing is published, or not everything could be checked. It must not be held against the client.
+	// Unknown means that the operator publishes nothing, or that not everything could be checked. It says nothing
+	// against the client.
 	Unknown Status = iota
-	// Verified: the address is on a published list, or has a published name that resolves back to it.
+	// Verified means that the address is on a published list, or has a published host name that resolves back to
+	// it.
 	Verified
-	// Impostor: everything that is published could be checked and rules the address out.
+	// Impostor means that every published fact could be checked, and none includes the address.
 	Impostor
 )
 
 // String returns the status in lower case.
 func (s Status) String() string { return [...]string{"unverified", "verified", "impostor"}[s] }
 
-// Result is a [Status] and its evidence.
+// Result is a [Status] with its evidence.
 type Result struct {
 	Status   Status
 	By       string // "address-list", "reverse-dns", or empty for [Unknown] and [Impostor]
-	Evidence string // the list's URL or the host name
+	Evidence string // the URL of the list, or the host name
 }
 
 // Verifier verifies the addresses of all crawlers. It is safe for concurrent use.
@@ -43,20 +46,20 @@ type Verifier struct {
 	names *names
 }
 
-// New returns a verifier that uses lists and a resolver with the given options. It opens no connection.
+// New returns a verifier with these lists and options. It opens no connection.
 func New(lists *Lists, options DNSOptions) *Verifier {
 	return &Verifier{lists: lists, names: newNames(options)}
 }
 
-// Check reports whether an address is one of the crawler with these facts. It waits for the resolver no longer than
-// [DNSOptions.Timeout] and until ctx is done; the answer is [Unknown] then. If ctx is done already it does not wait
-// at all: it answers from the cache and looks the address up in the background.
+// Check decides whether an address belongs to the crawler with these facts. It waits for the resolver until a
+// timeout has passed or ctx is done. The status is [Unknown] then. If ctx is already done, Check does not wait: it
+// answers from the cache, and looks up the address in the background.
 //
-// Address lists and reverse DNS are alternatives: one of them verifies. An impostor is ruled out by each that is
-// published. A list rules an address out only if it is fresh (see [ListOptions.MaxAge]) and complete (see
-// [ListStatus.Incomplete]) and has other addresses of the same family. DNS does so only if the resolver has been seen
-// to work. A matching name that does not resolve at all is not enough to rule an address out, because some operators
-// do not maintain the forward records.
+// To be verified, an address must be on one published list or pass reverse DNS. To be an impostor, it must be on no
+// published list and fail reverse DNS, as far as these are published. A missing address counts only if the list is
+// fresh and complete (see [ListStatus.Fresh] and [ListStatus.Incomplete]) and has other addresses of the same
+// family. A negative answer of DNS counts only if the resolver is known to work. It does not count if a matching
+// name does not resolve at all, because some operators do not maintain the forward records.
 func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr netip.Addr) Result {
 	addr = addr.Unmap().WithZone("")
 	if !isPublic(addr) {
@@ -91,10 +94,10 @@ const (
 	silent answer = iota
 	yes
 	no
-	noForward // a matching name that does not resolve
+	noForward // a matching name does not resolve
 )
 
-// isPublic reports whether an address can be a crawler's: it is not private or local.
+// isPublic reports whether an address can belong to a crawler, because it is neither private nor local.
 func isPublic(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !cgnat.Contains(a)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// base returns the signature base (RFC 9421 section 2.5) for components and parameters.
+// base returns the signature base (RFC 9421 section 2.5) for a list of components and parameters.
 func (m *message) base(list httpsfv.InnerList) (string, error) {
 	if len(list.Items) > maxComponents {
 		return "", fmt.Errorf("the signature covers more than %d components", maxComponents)
@@ -113,7 +113,7 @@ func (m *message) derived(name string) (string, error) {
 	return "", fmt.Errorf("the component %s is not supported", name)
 }
 
-// authority returns the host in lower case, without the default port of the scheme (RFC 9421 section 2.2.3).
+// authority returns the host in lower case, without the scheme's default port (RFC 9421 section 2.2.3).
 func authority(scheme, host string) string {
 	host = strings.ToLower(host)
 	if scheme == "https" {

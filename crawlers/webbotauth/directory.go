@@ -14,17 +14,17 @@ import (
 
 // How long the state of a directory is cached.
 const (
-	keepDefault = time.Hour          // for a response without a lifetime
-	keepLeast   = 5 * time.Minute    // whatever it says
-	keepMost    = 24 * time.Hour     // whatever it says
-	keepFailure = 5 * time.Minute    // after a failure, or without the key (draft: at most 5 minutes)
-	keepStale   = 7 * 24 * time.Hour // keys, while fetching fails
-	maxFetches  = 8                  // at a time
+	keepDefault = time.Hour          // after a response without a lifetime
+	keepLeast   = 5 * time.Minute    // minimum, even if the response says less
+	keepMost    = 24 * time.Hour     // maximum, even if the response says more
+	keepFailure = 5 * time.Minute    // after a failure, or if the key is missing (the draft allows 5 minutes)
+	keepStale   = 7 * 24 * time.Hour // for keys while fetching fails
+	maxFetches  = 8                  // fetches at the same time
 	maxCached   = 1000               // directories
 )
 
-// directories caches the keys of directories. Only a successful fetch replaces keys, so
-// signatures stay valid while a directory is down.
+// directories caches the keys of directories. Only a successful fetch replaces keys, so that signatures stay valid
+// while a directory is down.
 type directories struct {
 	fetch  func(ctx context.Context, url string) (document, time.Duration, error)
 	now    func() time.Time
@@ -35,27 +35,27 @@ type directories struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // protects the fields below
 	cache map[string]*directory
 }
 
 // DirectoryStatus is the state of a key directory.
 type DirectoryStatus struct {
 	URL     string
-	Keys    int       // Ed25519 keys of the last successful fetch
-	Card    Card      // of that fetch
-	Date    time.Time // of that fetch, or zero
-	Err     error     // of the last fetch
-	Failing time.Time // of the first failed fetch in a row; zero while Err is nil
+	Keys    int       // number of Ed25519 keys of the last successful fetch
+	Card    Card      // the card of that fetch
+	Date    time.Time // the time of that fetch, or zero
+	Err     error     // the error of the last fetch
+	Failing time.Time // time of the first failed fetch in a row; zero while Err is nil
 }
 
 type directory struct {
 	document
 	fetched time.Time     // when the keys were fetched, or zero
 	expires time.Time     // when to fetch them again
-	next    time.Time     // not before then
-	err     error         // of the last fetch
-	failing time.Time     // of the first error in a row
+	next    time.Time     // earliest time of the next fetch
+	err     error         // error of the last fetch
+	failing time.Time     // time of the first error in a row
 	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
 }
 
@@ -120,7 +120,7 @@ func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, 
 	return nil, k.done, errUnavailable
 }
 
-// begin fetches a directory in the background, unless too many fetches are running.
+// begin fetches a directory in the background. It does nothing if too many fetches are in progress.
 func (d *directories) begin(url string, k *directory) {
 	select {
 	case d.slots <- struct{}{}:

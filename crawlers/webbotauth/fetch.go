@@ -20,7 +20,8 @@ import (
 
 const mediaType = "application/http-message-signatures-directory+json"
 
-// fetcher fetches directories over https, from public addresses, without a proxy and without following redirects.
+// fetcher fetches key directories over https. It connects only to public addresses, uses no proxy and follows no
+// redirects.
 type fetcher struct{ client *http.Client }
 
 func newFetcher(o Options) *fetcher {
@@ -36,8 +37,8 @@ func newFetcher(o Options) *fetcher {
 	}}
 }
 
-// fetch returns what is at the address of a key directory, with its keys, and how long it may be cached. A panic
-// caused by a response becomes an error: in the fetching goroutine it would end the program.
+// fetch returns the document at the address of a key directory, with its keys, and how long it may be cached. A
+// panic caused by a response becomes an error, because in the fetching goroutine a panic would end the program.
 func (f *fetcher) fetch(ctx context.Context, url string) (d document, keep time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -76,7 +77,7 @@ func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.D
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, 0, fmt.Errorf("status %d, must be 200 (redirects are not followed)", resp.StatusCode)
+		return nil, 0, fmt.Errorf("the response has status %d; it must be 200 (redirects are not followed)", resp.StatusCode)
 	}
 	if err := checkType(resp.Header.Get("Content-Type"), normalPath(r.URL.EscapedPath()) == wellKnown); err != nil {
 		return nil, 0, err
@@ -86,7 +87,7 @@ func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.D
 		return nil, 0, err
 	}
 	if len(data) > maxDirectoryBytes {
-		return nil, 0, fmt.Errorf("larger than %d bytes", maxDirectoryBytes)
+		return nil, 0, fmt.Errorf("the response is larger than %d bytes", maxDirectoryBytes)
 	}
 	keep, ok := outbound.MaxAge(resp.Header)
 	if !ok {
@@ -95,32 +96,32 @@ func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.D
 	return data, keep, nil
 }
 
-// checkType accepts the media type of directories. Except at the well-known path, it also accepts the media
-// types of a JWK Set and a card.
+// checkType accepts the media type of key directories. At other paths than the well-known one, it also accepts the
+// media types of a JWK Set and of a card.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
 	switch {
 	case err != nil:
-		return errors.New("missing Content-Type")
+		return errors.New("the response has no Content-Type")
 	case t == mediaType, !atWellKnown && (t == "application/jwk-set+json" || t == "application/json"):
 		return nil
 	}
-	return fmt.Errorf("Content-Type is %s, must be %s", t, mediaType)
+	return fmt.Errorf("the response has the Content-Type %s; it must be %s", t, mediaType)
 }
 
-// wellKnown is the path of the keys of an origin. Since draft -01 clients send the
-// whole URL, but most still send the origin.
+// wellKnown is the path of the keys of an origin. By draft -01 clients send the whole URL, but most still send only
+// the origin.
 const wellKnown = "/.well-known/http-message-signatures-directory"
 
 // location identifies a key directory.
 type location struct {
-	// id is the normalized URL (RFC 3986 sections 6.2.2 and 6.2.3) without its query
-	// (draft section 5.5). Directories are compared by it.
+	// id is the normalized URL (RFC 3986 sections 6.2.2 and 6.2.3) without its query (draft section 5.5). It
+	// identifies the directory.
 	id  string
-	url string // what to fetch, with the query
+	url string // the URL to fetch, with its query
 }
 
-// resolve returns the location for the URL of a key directory or its origin.
+// resolve returns the location for a text, which is the URL of a key directory or an origin.
 func resolve(text string) (location, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
@@ -138,8 +139,8 @@ func resolve(text string) (location, error) {
 	return where, nil
 }
 
-// normalPath normalizes a path: escapes in upper case and only where they are needed, no dot segments. A directory is
-// only ever one that the caller names, so it is enough that no two of an operator's are alike.
+// normalPath normalizes a path: it removes dot segments and needless escapes, and writes escapes in upper case. A
+// simple normalization is enough, because only directories that the caller names are used.
 func normalPath(path string) string {
 	u, err := url.Parse("https://bot.example" + pathpattern.NormalizePath(path))
 	if err != nil {

@@ -35,7 +35,7 @@ type jwk struct {
 // publicKey is a key and its validity period.
 type publicKey struct {
 	key      ed25519.PublicKey
-	from, to time.Time // zero: no limit
+	from, to time.Time // zero means no limit
 }
 
 // thumbprint returns the keyid of a key: its SHA-256 thumbprint (RFC 7638, RFC 8037 section 2).
@@ -44,8 +44,8 @@ func thumbprint(key ed25519.PublicKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// parseKeys reads a JWK Set, or a single key as some operators publish. Keys of other
-// types are ignored. Keys are identified by their thumbprints, whatever their kid.
+// parseKeys parses a JWK Set, or a single key as some operators publish it. It ignores keys of other types. Keys
+// are identified by their thumbprints, not by their kid.
 func parseKeys(data []byte) (map[string]publicKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -78,7 +78,7 @@ func parseKeys(data []byte) (map[string]publicKey, error) {
 	return keys, nil
 }
 
-// keyTime reads a time of a key in seconds, or in milliseconds as some write it.
+// keyTime converts the time of a key, which is in seconds, but which some operators write in milliseconds.
 func keyTime(t *float64) time.Time {
 	if t == nil || *t < 0 || *t > 1e14 {
 		return time.Time{}
@@ -89,14 +89,14 @@ func keyTime(t *float64) time.Time {
 	return time.Unix(int64(*t), 0)
 }
 
-// A Card holds the claims of a signer about itself in its Signature Agent Card
-// (draft-meunier-webbotauth-registry-03). They have not been checked.
+// A Card holds a signer's description of itself from its Signature Agent Card
+// (draft-meunier-webbotauth-registry-03). Its claims have not been verified.
 type Card struct {
-	Purpose string `json:"purpose,omitempty"` // words, in no vocabulary of the draft
-	Rate    string `json:"rate,omitempty"`    // expected; the draft gives it no form
+	Purpose string `json:"purpose,omitempty"` // free text
+	Rate    string `json:"rate,omitempty"`    // the expected rate, as free text
 }
 
-// Card returns the card of the signer with a key directory, if it is cached.
+// Card returns the cached card of the signer with this key directory.
 func (v *Verifier) Card(directory string) Card {
 	where, _ := resolve(directory)
 	v.directories.mu.Lock()
@@ -107,7 +107,7 @@ func (v *Verifier) Card(directory string) Card {
 	return Card{}
 }
 
-// String returns what the card says as a clause, or nothing.
+// String returns the card's content as a clause, or "".
 func (c Card) String() string {
 	var says []string
 	for _, member := range [][2]string{{"purpose", c.Purpose}, {"expected rate", c.Rate}} {
@@ -118,19 +118,19 @@ func (c Card) String() string {
 	return strings.Join(says, ", ")
 }
 
-// maxCardText is the length of each text of a card, its addresses included.
+// maxCardText is the maximum length of each text of a card, including its addresses.
 const maxCardText = 500
 
-// document is the content at the address of a key directory: keys, a card with the keys or
-// their address, or, by earlier drafts, a directory with the card's members.
+// document is the content of a key directory's address. It may be a set of keys, a card with keys or with their
+// address or, by earlier drafts, a directory with the members of a card.
 type document struct {
 	keys map[string]publicKey
 	card Card
-	next string // where the card's keys are, if keys is nil
+	next string // the address of the card's keys, if keys is nil
 }
 
-// parseDocument reads what was fetched from an address. A card names that address itself;
-// a directory whose client_id is another one has no card.
+// parseDocument parses the content of an address. A card must name this address as its client_id. If a directory
+// names another one, it has no card.
 func parseDocument(data []byte, url string) (d document, err error) {
 	var members, bot map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
@@ -163,8 +163,8 @@ func parseDocument(data []byte, url string) (d document, err error) {
 	return d, err
 }
 
-// text reads a string, or a list of strings. It ignores values of another type and those that are too long or
-// not printable.
+// text returns a string, or the elements of a list of strings. It ignores other types, and strings that are too
+// long or not printable.
 func text(data json.RawMessage) string {
 	var words []string
 	if json.Unmarshal(data, &words) != nil {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// maxNonces bounds the nonces of all signers together, some 30 MB.
+// maxNonces limits the nonces of all signers together, which take about 30 MB.
 const maxNonces = 400_000
 
-// nonces remembers used nonces until their signatures expire. When it is full it forgets the oldest ones of the
-// signer with the most, and no longer accepts signatures of that signer from before the ones it forgot. So a stranger
-// who can make one signer sign neither pushes out a nonce to use it again, nor keeps new signatures of any signer
-// from being accepted.
+// nonces remembers used nonces until their signatures expire. When it is full, it forgets the oldest nonces of the
+// signer with the most nonces. It then no longer accepts signatures of that signer that are older than the
+// forgotten ones. So a stranger who can make a signer sign requests can neither make a nonce usable again, nor
+// prevent new signatures of any signer from being accepted.
 type nonces struct {
 	mu      sync.Mutex
 	signers map[string]*signerNonces // by key directory
@@ -30,15 +30,15 @@ type nonces struct {
 // signerNonces are the nonces of one signer.
 type signerNonces struct {
 	used map[[16]byte]nonceTimes
-	// Signatures created until then are not accepted: their nonces may be forgotten.
+	// Signatures created up to this time are not accepted, because their nonces may have been forgotten.
 	forgotten int64
 }
 
-// nonceTimes are in seconds since 1970.
+// nonceTimes are in Unix seconds.
 type nonceTimes struct{ created, expires int64 }
 
-// use records the nonce of a valid signature. The error is errReplayed if it was used
-// before, or errForgotten if that cannot be known any more.
+// use records the nonce of a valid signature. It returns errReplayed if the nonce was used before, and errForgotten
+// if that is no longer known.
 func (n *nonces) use(signer, nonce string, now, created, expires time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
 	key := [16]byte(sum[:])
@@ -69,8 +69,8 @@ func (n *nonces) use(signer, nonce string, now, created, expires time.Time) erro
 	return nil
 }
 
-// sweep removes expired nonces, at most once a minute. A signer without any is kept:
-// there are no more signers than known directories.
+// sweep removes expired nonces, at most once a minute. It keeps signers without nonces, because there are no more
+// signers than known directories.
 func (n *nonces) sweep(now time.Time) {
 	if now.Sub(n.swept) < time.Minute {
 		return
@@ -87,7 +87,7 @@ func (n *nonces) remove(s *signerNonces, which func(nonceTimes) bool) {
 	n.count += len(s.used)
 }
 
-// forget removes at least an eighth of the nonces of the signer with the most, the oldest first.
+// forget removes the oldest nonces of the signer with the most nonces, at least an eighth of them.
 func (n *nonces) forget() {
 	var signer string
 	var largest *signerNonces

@@ -13,7 +13,7 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Request holds what a signature can cover, as the client sent it.
+// Request holds the parts of a request that a signature can cover, as the client sent them.
 type Request struct {
 	Method string
 	Scheme string // http or https, of the client's connection
@@ -27,11 +27,11 @@ type message struct {
 	Request
 	input, signatures *httpsfv.Dictionary
 	agents            *httpsfv.Dictionary // nil if the field is a single string
-	agent             httpsfv.Item        // that string
+	agent             httpsfv.Item        // the single string
 }
 
-// parseMessage parses the signature fields. A Signature-Agent that is a bare string is
-// from earlier drafts; -01 lets verifiers accept it.
+// parseMessage parses the signature fields. It accepts a Signature-Agent with a single string of earlier drafts,
+// because draft -01 allows verifiers to accept it.
 func parseMessage(r Request) (*message, error) {
 	for _, name := range []string{"Signature-Input", "Signature", "Signature-Agent"} {
 		size := 0
@@ -72,8 +72,8 @@ type signature struct {
 	value            []byte
 }
 
-// parseSignature reads the parameters of a signature and builds its base (draft section 5.2, RFC 9421 section 2.5).
-// It fails for a form that the draft does not allow or that is not supported.
+// parseSignature parses the parameters of a signature and builds its base (draft section 5.2, RFC 9421 section
+// 2.5). It returns an error for a form that the draft does not allow or that is not supported.
 func parseSignature(m *message, label string, list httpsfv.InnerList) (*signature, error) {
 	s := new(signature)
 	if item, ok := member(m.signatures, label).(httpsfv.Item); ok {
@@ -97,7 +97,7 @@ func parseSignature(m *message, label string, list httpsfv.InnerList) (*signatur
 	return s, err
 }
 
-// parameters reads created, expires, keyid and nonce, and rejects algorithms other than Ed25519.
+// parameters parses created, expires, keyid and nonce. It rejects algorithms other than Ed25519.
 func (s *signature) parameters(p *httpsfv.Params) error {
 	seconds := func(name string) (time.Time, error) {
 		v, _ := p.Get(name)
@@ -130,9 +130,9 @@ func (s *signature) parameters(p *httpsfv.Params) error {
 	return nil
 }
 
-// agentOf returns the key directory that a signature names: the member of Signature-Agent that it covers under its
-// own label. A signature that covers a single member may use another key for it, as the vectors of
-// draft-meunier-webbotauth-httpsig-protocol do.
+// agentOf returns the key directory that a signature names. It is the member of Signature-Agent that the signature
+// covers and that has the same label. A signature that covers a single member may use another key for it, like the
+// examples of draft-meunier-webbotauth-httpsig-protocol.
 func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) {
 	var covered []httpsfv.Item
 	for _, component := range list.Items {
@@ -146,7 +146,7 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 		name, _ := key.(string)
 		item, ok := member(m.agents, name).(httpsfv.Item)
 		if !ok {
-			return "", errors.New("signature-agent is covered without a key parameter for one of its members")
+			return "", errors.New("the signature covers signature-agent without a parameter key that names one of its members")
 		}
 		if name == label {
 			return identifier(item)
@@ -162,8 +162,8 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 	return "", fmt.Errorf("the signature covers several members of signature-agent, none with the key %s", label)
 }
 
-// NamedDirectories returns those given key directories that the Signature-Agent field of a
-// request names. It does not check the signature.
+// NamedDirectories returns those of the given key directories that the Signature-Agent field of a request names. It
+// does not check the signature.
 func NamedDirectories(h http.Header, directories []string) (named []string) {
 	m, err := parseMessage(Request{Header: h})
 	if err != nil {
@@ -192,13 +192,13 @@ func NamedDirectories(h http.Header, directories []string) (named []string) {
 	return named
 }
 
-// identifier returns the location.id of the directory, JWK Set or card that a member of
-// Signature-Agent names. How to read it is found out from what is there.
+// identifier returns the location.id of the directory, JWK Set or card that a member of Signature-Agent names. The
+// content at that address shows which of these it is.
 func identifier(agent httpsfv.Item) (string, error) {
 	for _, name := range agent.Params.Names() {
 		how, _ := agent.Params.Get(name)
 		if name != "type" || how != httpsfv.Token("directory") && how != httpsfv.Token("jwks_uri") && how != httpsfv.Token("cimd") {
-			return "", fmt.Errorf("a signature-agent member has the parameter %s=%v, must have none but type=directory, jwks_uri or cimd", name, how)
+			return "", fmt.Errorf("a signature-agent member has the parameter %s=%v; the only parameter may be type=directory, jwks_uri or cimd", name, how)
 		}
 	}
 	value, ok := agent.Value.(string)

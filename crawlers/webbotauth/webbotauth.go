@@ -3,9 +3,9 @@
 // Package webbotauth verifies requests that crawlers sign: HTTP Message Signatures (RFC 9421) with Ed25519, as
 // specified for bots in draft-ietf-webbotauth-httpsig-protocol-01.
 //
-// In the draft the signer is the publisher of the key at a URL that the request names. This package answers another
-// question: did an operator whose key directory is known sign this request? So it never fetches a URL from a
-// request, only the directory that the caller names. A request that names another directory proves nothing.
+// In the draft, a request names the URL of a key, and its publisher is the signer. This package answers another
+// question: whether an operator with a known key directory signed the request. So it never fetches a URL from a
+// request, but only the directory that the caller names. If the request names another directory, it proves nothing.
 package webbotauth
 
 import (
@@ -23,18 +23,18 @@ import (
 // signatureTag is the tag parameter of signatures that identify a bot.
 const signatureTag = "web-bot-auth"
 
-// Status says whether the operator signed a request.
+// Status is the result of checking a signature.
 type Status uint8
 
 const (
-	// Unsigned: the request carries no signature of this kind.
+	// Unsigned means that the request has no signature of this kind.
 	Unsigned Status = iota
-	// Unverified: it carries one that could not be checked: the keys are not available,
-	// it names another directory, or its form is not supported.
+	// Unverified means that the signature could not be checked: the keys are not available, it names another
+	// directory, or its form is not supported.
 	Unverified
-	// Invalid: it carries one that was checked and is wrong.
+	// Invalid means that the signature was checked and is wrong.
 	Invalid
-	// Verified: the operator's key signed this request.
+	// Verified means that the operator's key signed this request.
 	Verified
 )
 
@@ -43,35 +43,35 @@ func (s Status) String() string {
 	return [...]string{"unsigned", "unverified", "invalid", "verified"}[s]
 }
 
-// Result is a [Status] and its evidence.
+// Result is a [Status] with its evidence.
 type Result struct {
 	Status Status
-	KeyID  string // of a verified signature: the key's thumbprint (RFC 7638)
-	Card   Card   // of the signer, if it is verified
-	Err    error  // why the status is Unverified or Invalid
-	// Undecided is true if the signature may be the operator's: the keys are not
-	// available (yet), or a replay cannot be ruled out.
+	KeyID  string // thumbprint of the key of a verified signature (RFC 7638)
+	Card   Card   // the card of a verified signer
+	Err    error  // the reason if the status is Unverified or Invalid
+	// Undecided is true if the signature may still be the operator's, because the keys are not available yet, or
+	// because a replay cannot be excluded.
 	Undecided bool
 }
 
-// Options are the options of a Verifier. The zero value has the defaults.
+// Options configures a Verifier. The zero value has the defaults.
 type Options struct {
-	// AllowedRanges are fetched from although they are not public addresses, such as
-	// an intranet's. There are none by default.
+	// AllowedRanges are non-public addresses from which keys may be fetched, such as those of an intranet. The
+	// default is none.
 	AllowedRanges []netip.Prefix
 	Now           func() time.Time // the clock; time.Now by default
 	// Report, if not nil, is called after each fetch of a directory. It must not call Close.
 	Report func(DirectoryStatus)
 
-	// Forgot, if not nil, is called when too many nonces are live and the oldest ones of a
-	// directory are forgotten. Older signatures of it are undecided then.
+	// Forgot, if not nil, is called when there are too many nonces, and the oldest ones of a directory were
+	// forgotten. Older signatures of that directory are undecided from then on.
 	Forgot func(directory string)
 
-	timeout  time.Duration // of a fetch; fetchTimeout by default
+	timeout  time.Duration // limit of a fetch; fetchTimeout by default
 	testKeys bool          // accept the test key of RFC 9421
 }
 
-// Verifier checks signatures and caches keys. It is safe for concurrent use.
+// Verifier checks signatures, and caches keys. It is safe for concurrent use.
 type Verifier struct {
 	options     Options
 	directories *directories
@@ -89,7 +89,7 @@ func New(o Options) *Verifier {
 	return &Verifier{options: o, directories: newDirectories(o), nonces: nonces{max: maxNonces, forgot: o.Forgot}}
 }
 
-// Close ends all fetches and waits for them. Check may be called afterwards and uses the cached keys.
+// Close cancels all fetches and waits until they have ended. Check may still be called, and uses the cached keys.
 func (v *Verifier) Close() { v.directories.close() }
 
 // Directories returns the state of each key directory that was used, ordered by URL.
@@ -101,22 +101,22 @@ func Signed(h http.Header) bool {
 }
 
 const (
-	// maxAge is the time for which a signature is valid after its creation, even if its expires
-	// is later. It is the longest time that the draft recommends to signers.
+	// maxAge is how long a signature is valid after its creation, even if it expires later. It is the longest time
+	// that the draft recommends to signers.
 	maxAge = 24 * time.Hour
-	// maxSkew is the time that a signer's clock may be ahead.
+	// maxSkew is the time by which a signer's clock may be ahead.
 	maxSkew      = 30 * time.Second
 	fetchTimeout = 5 * time.Second
 )
 
 // Limits on the work that one request can cause.
 const (
-	maxFieldBytes = 16 << 10 // of each field
-	maxSignatures = 4        // that are checked
+	maxFieldBytes = 16 << 10 // maximum length of each field
+	maxSignatures = 4        // signatures that are checked for one request
 	maxComponents = 32
 )
 
-// Why a signature does not count, where that matters to Check or a test.
+// Reasons why a signature does not verify a request, as far as Check or a test distinguishes them.
 var (
 	errReplayed    = errors.New("the nonce has been used before")
 	errExpired     = errors.New("the signature has expired")
@@ -126,10 +126,10 @@ var (
 	errForgotten   = errors.New("too many nonces are in use to rule out that this one has been used before")
 )
 
-// Check reports whether the operator with this key directory signed a request. The directory is an origin, whose keys
-// are at the well-known path, or the https URL of a JWK Set or a Signature Agent Card. Such a URL is fetched with its
-// query and compared without it (draft section 5.5). Check waits for keys until ctx is done. If ctx is done already,
-// it uses the cached keys and fetches others in the background.
+// Check checks whether the operator with this key directory signed a request. directory is an origin whose keys are
+// at the well-known path, or the https URL of a JWK Set or a Signature Agent Card. Such a URL is fetched with its
+// query and compared without it (draft section 5.5). Check waits for keys until ctx is done. If ctx is done
+// already, it uses the cached keys and fetches others in the background.
 //
 // A signature with a nonce is accepted once (draft section 5.2.3), so call Check once per request. Without a nonce,
 // anyone who sees a signature can repeat it to the same authority until it expires.

@@ -33,8 +33,8 @@ func TestCheckSaysWhatCannotBeProven(t *testing.T) {
 		{impostors, "impostors are not detected"},
 		{impostors + " --config " + off, "impostors are not detected"},
 		{impostors + " --config " + dns, ""},
-		{bytespider, "can prove Bytespider, so it never applies to that crawler"},
-		{bytespider + " --config " + dns, "can prove Bytespider, so it never applies to that crawler"},
+		{bytespider, "key verifies Bytespider, so it never applies to Bytespider"},
+		{bytespider + " --config " + dns, "key verifies Bytespider, so it never applies to Bytespider"},
 		{proven + " --config " + dns, ""},
 		{proven + " --config " + off, "crawlers are not verified here (verify off), so it never applies"},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// candidates are the texts of the file after each edit that may make the choice.
+// candidates returns the texts after each edit that may make the choice.
 func (e *editor) candidates(text string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok && !slices.Contains(all, text) {
@@ -46,7 +46,7 @@ func (e *editor) candidates(text string) (all []string) {
 	return all
 }
 
-// usage is the key of what is allowed or not.
+// usage returns the key of the usage that is allowed or disallowed.
 func (e *editor) usage() string { return e.choice.Usage.String() }
 
 func (e *editor) verb() string {
@@ -56,10 +56,10 @@ func (e *editor) verb() string {
 	return "disallow"
 }
 
-// mode is the key "enforce" that the choice needs in a rule of its own.
+// mode returns the key "enforce" that the choice needs in a new rule, or "".
 func (e *editor) mode() string {
 	if e.choice.Usage != policy.Crawl {
-		return "" // nothing is blocked for it
+		return "" // the choice blocks no request
 	}
 	byDefault := max(e.before.File.Spec.Enforcement.Mode, policy.ModeOff)
 	switch {
@@ -71,7 +71,7 @@ func (e *editor) mode() string {
 	return ""
 }
 
-// rule is a new rule that says what was chosen.
+// rule returns a new rule that makes the choice.
 func (e *editor) rule() []pair {
 	pairs := []pair{{key: "for", value: value(e.choice.Who.String())}}
 	if e.choice.Host != "" {
@@ -94,8 +94,7 @@ func (e *editor) rule() []pair {
 	return pairs
 }
 
-// exact yields the rules that are for those chosen and on the host chosen, and have no
-// other condition.
+// exact yields the rules that apply to exactly the chosen crawlers and host, and have no other condition.
 func (e *editor) exact(d *document, yield func(rule *yaml.Node)) {
 	_, rules := child(d.root, "rules")
 	for _, r := range items(rules) {
@@ -113,7 +112,7 @@ func (e *editor) exact(d *document, yield func(rule *yaml.Node)) {
 	}
 }
 
-// closings are the edits that add what was chosen.
+// closings are the edits that add the chosen entry.
 func (e *editor) closings(text string, add func(string, bool)) {
 	d, ok := parse(text)
 	if !ok {
@@ -145,11 +144,11 @@ func (e *editor) closings(text string, add func(string, bool)) {
 	add(d.append(e.rule()))
 }
 
-// waive leaves out edits of rules that are there if a guard must be waived: that is for a
-// rule that says nothing else.
+// waive drops edits of existing rules if a safety check must be waived. Such a waiver belongs in a rule that says
+// nothing else.
 func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
 
-// without are the edits that remove entries which say exactly the opposite.
+// without are the edits that remove entries that say exactly the opposite.
 func (e *editor) without(d *document, verb string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok {
@@ -192,7 +191,7 @@ func keyAt(n *yaml.Node, key string) int {
 	return slices.Index(n.Content, k)
 }
 
-// says counts the keys of a rule without which the rest says nothing.
+// says returns the number of keys of a rule that have an effect.
 func says(r *yaml.Node) (n int) {
 	for i := 0; i+1 < len(r.Content); i += 2 {
 		switch r.Content[i].Value {
@@ -204,7 +203,7 @@ func says(r *yaml.Node) (n int) {
 	return n
 }
 
-// limits are the edits that set a limit.
+// limits are the edits that set a rate limit.
 func (e *editor) limits(d *document, add func(string, bool)) {
 	_, rules := child(d.root, "rules")
 	e.exact(d, func(r *yaml.Node) {
@@ -225,7 +224,7 @@ func (e *editor) limits(d *document, add func(string, bool)) {
 
 const maxSnippet = "max-snippet"
 
-// snippet is the rule of search engines that was chosen.
+// snippet returns the chosen rule of search engines about snippets.
 func (e *editor) snippet() string {
 	if e.choice.Rate == "none" {
 		return maxSnippet + ":-1"
@@ -233,7 +232,7 @@ func (e *editor) snippet() string {
 	return maxSnippet + ":" + e.choice.Rate
 }
 
-// tag is snippet as an entry of "robots-tag".
+// tag returns that rule as an entry of "robots-tag".
 func (e *editor) tag() string {
 	if e.choice.Path.String() == "/" {
 		return value(e.snippet())
@@ -263,7 +262,7 @@ func (e *editor) snippets(d *document, add func(string, bool)) {
 				replaced = true
 			}
 		}
-		if !replaced { // two lengths of one path would both apply
+		if !replaced { // otherwise two lengths would apply to the same path
 			add(e.waive(d.extend(tags, e.tag())))
 		}
 	})

@@ -15,15 +15,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet lists crawlers that a choice does not reach on a host.
+// Unmet holds the crawlers on a host for which a choice does not decide.
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for crawlers that are not known
 	Host     string       // "" for any that the policy does not name
 	Stays    string       // the actual decision, such as "allowed"
-	Rule     *policy.Rule // that decides, or nil if there is none
+	Rule     *policy.Rule // the deciding rule, or nil
 }
 
-// count returns the number of crawlers and hosts that a choice does not reach.
+// count returns the number of crawlers and hosts for which a choice does not decide.
 func count(all []Unmet) (n int) {
 	for _, u := range all {
 		n += len(u.Crawlers)
@@ -31,13 +31,13 @@ func count(all []Unmet) (n int) {
 	return n
 }
 
-// String names the crawlers that the choice does not reach, the actual decision, and its rule.
+// String describes the crawlers for which the choice does not decide, the actual decision, and its rule.
 func (u *Unmet) String() string {
 	names := slices.Clone(u.Crawlers)
 	if i := slices.Index(names, ""); i >= 0 {
 		names[i] = "unlisted clients"
 	}
-	text := "stays " + u.Stays + " for " + english.Some(names, 3)
+	text := "the decision stays " + u.Stays + " for " + english.Some(names, 3)
 	if u.Host != "" {
 		text += " on " + u.Host
 	}
@@ -50,7 +50,7 @@ func (u *Unmet) String() string {
 	return text
 }
 
-// isMember reports whether a crawler is one of those chosen; 0 is an unknown one.
+// isMember reports whether a crawler is among the chosen ones. 0 stands for an unlisted client.
 func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 	info, who := p.CrawlerInfo(id), e.choice.Who
 	switch who.Kind {
@@ -64,10 +64,10 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 	return id != 0 && (id == chosen || p.Family(id) == chosen)
 }
 
-// maxHosts bounds on how many of a policy's hosts a choice is checked.
+// maxHosts limits the number of hosts for which a choice is checked.
 const maxHosts = 500
 
-// hosts are an example of each host on which the choice is to hold.
+// hosts returns an example of each host to which the choice applies.
 func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	all := []policy.Host{e.choice.Host}
 	for i := range p.Spec().Rules {
@@ -81,8 +81,8 @@ func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	return all
 }
 
-// unmet finds where the choice has no effect, and counts the crawlers and hosts asked about.
-// Those with the same rules are asked together.
+// unmet finds the crawlers and hosts for which the choice does not decide, and the number of those that it asked
+// about. It asks once for crawlers with the same rules.
 func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	identities := []policy.Identity{policy.Verified}
 	if p.DemandsIdentity() {
@@ -108,7 +108,8 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	return all, asked
 }
 
-// insteadOf calls instead with each identity and path of the choice until the choice does not decide one of them.
+// insteadOf calls instead with each identity and path of the choice, until the choice does not decide about one of
+// them.
 func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.CrawlerID, identities []policy.Identity) (stays string, _ *policy.Rule) {
 	q := policy.Query{Host: host.Example(), Crawler: id, Usage: e.choice.Usage, Now: e.now}
 	for _, q.Identity = range identities {
@@ -121,8 +122,8 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 	return "", nil
 }
 
-// byClass are those chosen, by the rules that apply to them on a host. The first class is
-// also that of crawlers which only rules for everyone reach.
+// byClass returns the chosen crawlers, grouped by the rules that apply to them on a host. The first class also
+// contains the crawlers to which only rules for everyone apply.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	classes, of := compare.ClassesOf(p, host)
 	members := make([][]policy.CrawlerID, len(classes))
@@ -138,8 +139,7 @@ func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	return members
 }
 
-// instead returns the actual decision for a crawler and the deciding rule, or "" if the choice
-// decides.
+// instead returns the actual decision about a crawler, and the deciding rule. It returns "" if the choice decides.
 func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *policy.Rule) {
 	if e.choice.Do == Slow {
 		rule, found := p.Limit(q), "none"
@@ -174,8 +174,8 @@ func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *pol
 	return stays, d.Rule
 }
 
-// snippetInstead is instead for a snippet. It looks at all that is sent with a page, because
-// the strictest of it holds, whatever says so.
+// snippetInstead does the same as instead for a snippet. It examines everything that is sent with a page, because
+// the strictest rule applies, whatever its source is.
 func (e *editor) snippetInstead(p *policy.Policy, q policy.Query) (stays string, by *policy.Rule) {
 	var strictest robotsrule.Set
 	sources, _ := robotstag.Sources(p, q)

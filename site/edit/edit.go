@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edit changes one decision of a policy file by the smallest edit of its
-// text: the author's comments, order and layout stay.
+// Package edit changes one decision of a policy file by the smallest possible edit of its text. It keeps the
+// author's comments, order and layout.
 //
-// It tries the few edits by which an author would make the decision: remove an opposite entry,
-// add the path to an existing rule, or add a rule. Each is loaded as a file and compared with
-// the previous file. The edit is taken that makes the decision and changes the least besides.
+// It tries the few edits by which an author would make the decision: remove an opposite entry, add the path to an
+// existing rule, or add a rule. It loads the result of each edit, and compares it with the previous file. It
+// chooses the edit that makes the decision with the fewest other changes.
 package edit
 
 import (
@@ -26,40 +26,40 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Action is the decision of a Choice about crawling.
+// Action is the action of a Choice.
 type Action string
 
 // The actions.
 const (
 	Allow   Action = "allow"   // may crawl
-	Ask     Action = "ask"     // is asked not to, by robots.txt; the server answers
-	Refuse  Action = "block"   // is asked not to, and the server blocks
-	Slow    Action = "slow"    // may make a number of requests in a time
-	Snippet Action = "snippet" // may show a number of characters of a page
+	Ask     Action = "ask"     // robots.txt asks the crawler not to crawl; the server does not block it
+	Refuse  Action = "block"   // robots.txt asks the crawler not to crawl, and the server blocks it
+	Slow    Action = "slow"    // limits the number of requests in a time
+	Snippet Action = "snippet" // limits the characters of a page that search engines show
 )
 
 // Actions lists all actions.
 func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow, Snippet} }
 
-// Choice is one decision about crawling, or another usage.
+// Choice is a decision about crawling or another usage.
 type Choice struct {
-	Who policy.Audience // everyone, a crawler, a category, an operator or a purpose
+	Who policy.Audience // the crawlers: everyone, a crawler, a category, an operator or a purpose
 	Do  Action
-	// Usage is the usage for Allow and Ask, crawling by default. Ask addresses everyone who
-	// reads the site's signals about it.
+	// Usage is the usage for Allow and Ask; the default is crawling. Usages other than crawling are signals that
+	// all crawlers read.
 	Usage policy.Usage
 	Path  pathpattern.Pattern // "/" for the whole site, as for Slow
 	Host  policy.Host         // "" for every host
-	// Rate is the rate of Slow in the spelling of a policy file: "60/m", or "none". For Snippet it is the
-	// number of characters, or "none".
+	// Rate is the rate for Slow in the form of a policy file: "60/m" or "none". For Snippet it is the number of
+	// characters, or "none".
 	Rate string
-	// Intended waives the guard for search engines and link previews.
+	// Intended waives the safety checks for search engines and link previews.
 	Intended bool
 }
 
-// NewChoice reads a choice in people's words. who is "GPTBot" or "category:seo". place is a path
-// or, for Slow, a rate. do may name a usage or a number, as in "ask train-ai" and "snippet 160". An
-// empty place is the whole site, and an empty host every host.
+// NewChoice parses a choice. who is, for example, "GPTBot" or "category:seo". do is an action, which may have a
+// usage or a number, as in "ask train-ai" and "snippet 160". place is a path or, for Slow, a rate. An empty place
+// means the whole site, and an empty host means all hosts.
 func NewChoice(who string, do Action, place, host string, intended bool) (c Choice, err error) {
 	c = Choice{Who: policy.ParseAudience(who), Do: do, Path: pathpattern.MustParse("/"), Intended: intended}
 	if who == "" {
@@ -101,27 +101,25 @@ var (
 	characters = regexp.MustCompile(`^([1-9][0-9]{0,4}|none)$`)
 )
 
-// Result is a policy file after an edit.
+// Result is the result of an edit of a policy file.
 type Result struct {
 	Text string
 	// Site is the parsed text.
 	Site *site.Site
-	// Diagnostics are those that the file did not have before.
+	// Diagnostics are the new diagnostics, which the file did not have before.
 	Diagnostics policyfile.Diagnostics
-	// Diff is all that changes, what was chosen included.
+	// Diff holds all changes of decisions, including the chosen one.
 	Diff *compare.Diff
-	// Unmet are the crawlers of Choice.Who of which another rule decides otherwise.
+	// Unmet are the crawlers of Choice.Who about which another rule still decides.
 	Unmet []Unmet
 }
 
-// An InvalidError is an edit after which the file would have errors, as a guard does
-// not let it pass.
+// An InvalidError means that the file would have errors after the edit, for example because a safety check fails.
 type InvalidError struct{ policyfile.Diagnostics }
 
-// Apply makes a choice in the text of a policy file without errors. It returns an
-// *InvalidError if the file would have errors, and another error if no edit is known
-// that makes the choice for anyone. The text is the same if the policy decides so
-// already.
+// Apply edits the text of a policy file without errors so that it makes a choice. If the policy already decides so,
+// the text does not change. Apply returns an *InvalidError if the file would have errors after the edit. It returns
+// another error if it knows no edit that makes the choice for any crawler.
 func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
 	if before == nil {
@@ -131,14 +129,14 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	unmet, asked := e.unmet(before.Policy)
 	switch {
 	case asked == 0 && c.Who.Kind != policy.ForToken:
-		return nil, fmt.Errorf("the policy knows no crawlers of %q", c.Who)
+		return nil, fmt.Errorf("the policy knows no crawler that %q names", c.Who)
 	case len(unmet) == 0 && asked > 0:
 		return &Result{Text: text, Site: before, Diff: compare.Sites(before, before, compare.Options{Now: now})}, nil
 	}
 	best, invalid := e.best(text)
 	waived := guards(best, invalid)
 	if c.Do == Snippet {
-		waived = append(waived, effect.SafetyIndex) // a shorter snippet is a loss that only the search-loss limit finds
+		waived = append(waived, effect.SafetyIndex) // only the search-loss limit detects the loss from a shorter snippet
 	}
 	if c.Intended && len(waived) > 0 {
 		e.intended = waived
@@ -157,11 +155,11 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	case best != nil && len(best.Unmet) > 0:
 		return nil, errors.New(best.Unmet[0].String())
 	}
-	return nil, errors.New("the file is laid out in a way that cannot be edited for you; write the rule by hand")
+	return nil, errors.New("this command cannot edit a file with this layout; write the rule by hand")
 }
 
-// UnknownCrawlers returns, as errors, the diagnostics about names that no crawler has, and that an earlier text did not
-// have. A file may name such a crawler, but a new decision about it is probably a mistake: it does not reach any crawler.
+// UnknownCrawlers returns, as errors, the new diagnostics about names that no crawler has. A file may name such
+// crawlers, but a new decision about one is probably a mistake, because it affects no crawler.
 func UnknownCrawlers(now, earlier policyfile.Diagnostics) (all policyfile.Diagnostics) {
 	for _, d := range now {
 		old := slices.ContainsFunc(earlier, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })
@@ -177,27 +175,28 @@ func UnknownCrawlers(now, earlier policyfile.Diagnostics) (all policyfile.Diagno
 type editor struct {
 	name     string
 	before   *site.Site
-	known    policyfile.Diagnostics // of the previous file
+	known    policyfile.Diagnostics // diagnostics of the previous file
 	choice   Choice
 	now      time.Time
-	intended []string // guards to waive
+	intended []string // safety checks to waive
 }
 
-// outcome is a Result with what to choose it by.
+// outcome is a Result with the properties by which the best one is chosen.
 type outcome struct {
 	Result
-	beside         int // changes that were not asked for
+	beside         int // number of changes that were not asked for
 	added, removed int // lines
 }
 
-// compare puts the better outcome first. An edit that takes lines out leaves less behind
-// than one that adds some.
+// compare sorts better outcomes first. Of two equal edits, one that removes lines is better than one that adds
+// lines.
 func (o *outcome) compare(b *outcome) int {
 	return cmp.Or(count(o.Unmet)-count(b.Unmet), o.beside-b.beside, o.Diagnostics.Count(policy.Warning)-b.Diagnostics.Count(policy.Warning),
 		o.added-b.added, o.removed-b.removed)
 }
 
-// best tries all edits. Without any that loads it returns the errors of the last.
+// best tries all edits and returns the best outcome. If no edit gives a valid file, it returns the errors of the
+// last edit.
 func (e *editor) best(text string) (best *outcome, invalid policyfile.Diagnostics) {
 	for _, candidate := range e.candidates(text) {
 		after, ds := site.LoadWith(e.name, []byte(candidate), policyfile.Options{Now: e.now})
@@ -228,7 +227,7 @@ func (e *editor) isKnown(d policyfile.Diagnostic) bool {
 	return slices.ContainsFunc(e.known, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })
 }
 
-// guards lists the guards that complain of an edit.
+// guards returns the safety checks that fail after an edit.
 func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 	if best != nil {
 		invalid = best.Diagnostics
@@ -241,7 +240,7 @@ func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 	return all
 }
 
-// chosen reports whether a change is what was chosen, and no more.
+// chosen reports whether a change is exactly the chosen one.
 func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
 	about := e.usage()
 	switch e.choice.Do {
@@ -270,7 +269,7 @@ func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
 	})
 }
 
-// differing counts the lines of two texts without their common start and end.
+// differing returns the number of lines in two texts between their common start and end.
 func differing(a, b string) (int, int) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {

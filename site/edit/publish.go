@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Publish switches a channel on or off, by its key under publish, in the text of a policy file without errors. Its errors are those of [Apply].
+// Publish switches a channel on or off in the text of a policy file without errors. key is the key of the channel
+// under publish. The errors are the same as those of [Apply].
 func Publish(name, text, register string, on bool, now time.Time) (*Result, error) {
 	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
 	if before == nil {
@@ -32,7 +33,7 @@ func Publish(name, text, register string, on bool, now time.Time) (*Result, erro
 		case len(publish.Content) == 0:
 			text, ok = d.put(publish, flow([]pair{p}))
 		default:
-			if text, ok = d.set(publish, p.key, p.value); !ok { // it ends with a text of several lines
+			if text, ok = d.set(publish, p.key, p.value); !ok { // the file ends with a text of several lines
 				at := d.lineStart(d.start(publish.Content[0]))
 				text, ok = d.replace(at, at, strings.Repeat(" ", publish.Column-1)+p.key+": "+p.value+d.eol), true
 			}
@@ -43,7 +44,7 @@ func Publish(name, text, register string, on bool, now time.Time) (*Result, erro
 	ds = slices.DeleteFunc(ds, e.isKnown)
 	switch {
 	case !ok:
-		return nil, errors.New("the file is laid out in a way that cannot be edited for you; write publish: {" + p.key + ": " + p.value + "} by hand")
+		return nil, errors.New("this command cannot edit a file with this layout; write publish:  {" + p.key + ": " + p.value + "} by hand")
 	case after == nil:
 		return nil, &InvalidError{ds}
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// document is the text of a valid policy file with its YAML nodes. Its methods
-// return another text, or false where the layout is one that they cannot change.
+// document is the text of a valid policy file with its YAML nodes. Its methods return a changed text. They return
+// false if they cannot change a file with this layout.
 type document struct {
 	text   string
-	starts []int // of lines
+	starts []int // starts of lines
 	root   *yaml.Node
 	eol    string
 }
@@ -41,7 +41,7 @@ func parse(text string) (*document, bool) {
 	return d, true
 }
 
-// start is the position where the text of a node begins.
+// start returns the position at which the text of a node begins.
 func (d *document) start(n *yaml.Node) int {
 	at := d.starts[n.Line-1]
 	if n.Line == 1 && strings.HasPrefix(d.text, bom) {
@@ -56,7 +56,7 @@ func (d *document) start(n *yaml.Node) int {
 
 const bom = "\ufeff"
 
-// end is the position where the text of a node ends; false for texts of several lines.
+// end returns the position at which the text of a node ends. It returns false for texts of several lines.
 func (d *document) end(n *yaml.Node) (int, bool) {
 	at := d.start(n)
 	switch {
@@ -73,7 +73,7 @@ func (d *document) end(n *yaml.Node) (int, bool) {
 	return 0, false
 }
 
-// quoted returns the position where a text in quotation marks ends.
+// quoted returns the position at which a quoted text ends.
 func (d *document) quoted(at int) int {
 	mark := d.text[at]
 	for i := at + 1; i < len(d.text); i++ {
@@ -90,7 +90,7 @@ func (d *document) quoted(at int) int {
 	return len(d.text)
 }
 
-// closing is the place after the bracket that closes the one at a place.
+// closing returns the position after the bracket that closes the one at a position.
 func (d *document) closing(at int) (int, bool) {
 	depth := 0
 	for i := at; i < len(d.text); i++ {
@@ -112,7 +112,7 @@ func (d *document) closing(at int) (int, bool) {
 
 func (d *document) lineStart(at int) int { return strings.LastIndexByte(d.text[:at], '\n') + 1 }
 
-// lineEnd is the place after the line break of the line at a place, or the end.
+// lineEnd returns the position after the line break of a line, or the end of the text.
 func (d *document) lineEnd(at int) int {
 	if i := strings.IndexByte(d.text[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -124,7 +124,7 @@ func (d *document) replace(from, to int, with string) string {
 	return d.text[:from] + with + d.text[to:]
 }
 
-// insertLines puts lines after the one at a place.
+// insertLines inserts lines after the line at a position.
 func (d *document) insertLines(at int, lines []string) string {
 	at = d.lineEnd(at)
 	text := strings.Join(lines, d.eol) + d.eol
@@ -134,7 +134,7 @@ func (d *document) insertLines(at int, lines []string) string {
 	return d.replace(at, at, text)
 }
 
-// child is the key and the value of a key of a map, or nil.
+// child returns the nodes of a key and its value in a map, or nil.
 func child(n *yaml.Node, key string) (k, v *yaml.Node) {
 	for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -144,7 +144,7 @@ func child(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// items are the values of a list, or the one value that stands for a list.
+// items returns the values of a list, or the single value that stands for a list.
 func items(n *yaml.Node) []*yaml.Node {
 	switch {
 	case n == nil:
@@ -157,7 +157,7 @@ func items(n *yaml.Node) []*yaml.Node {
 
 var plainValue = regexp.MustCompile(`^(/[A-Za-z0-9/._~-]*|(?:[a-z]+:)?[A-Za-z][A-Za-z0-9._-]*)$`)
 
-// value is a text as YAML writes it inside and outside of brackets.
+// value returns a text in the spelling that YAML needs, within or outside brackets.
 func value(s string) string {
 	if plainValue.MatchString(s) {
 		return s
@@ -165,7 +165,7 @@ func value(s string) string {
 	return strconv.Quote(s)
 }
 
-// pair is a key with the text of its value, or with keys of its own.
+// pair is a key with the text of its value, or with its own keys.
 type pair struct {
 	key, value string
 	pairs      []pair
@@ -193,7 +193,7 @@ func flow(pairs []pair) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// add puts a key at the end of a map.
+// add adds a key at the end of a map.
 func (d *document) add(n *yaml.Node, p pair) (string, bool) {
 	end, ok := d.end(n)
 	if !ok || len(n.Content) == 0 {
@@ -205,7 +205,7 @@ func (d *document) add(n *yaml.Node, p pair) (string, bool) {
 	return d.insertLines(end, block(strings.Repeat(" ", n.Column-1), []pair{p})), true
 }
 
-// set gives a key of a map a value, which may be there already.
+// set sets the value of a key in a map, which may already have the key.
 func (d *document) set(n *yaml.Node, key, text string) (string, bool) {
 	_, v := child(n, key)
 	if v == nil {
@@ -223,7 +223,7 @@ func (d *document) put(n *yaml.Node, text string) (string, bool) {
 	return d.replace(d.start(n), end, text), true
 }
 
-// extend adds a value to a list, or to the one value that stands for a list.
+// extend adds a value to a list, or to the single value that stands for a list.
 func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 	end, ok := d.end(n)
 	switch {
@@ -239,8 +239,8 @@ func (d *document) extend(n *yaml.Node, text string) (string, bool) {
 	return d.insertLines(end, []string{strings.Repeat(" ", n.Column-1) + "- " + text}), true
 }
 
-// remove removes entries from a list or a map. Without any left, the list or map is no longer
-// valid, so the caller removes that instead. Only comments on the same lines are removed.
+// remove removes entries from a list or a map. If none are left, the list or map is no longer valid, so the caller
+// must remove it instead. Only comments on the same lines are removed.
 func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	first, last := n.Content[i], n.Content[i+size-1]
 	end, ok := d.end(last)
@@ -260,7 +260,7 @@ func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	}
 	start = d.lineStart(start)
 	if n.Kind == yaml.MappingNode && strings.Trim(d.text[start:d.start(first)], " ") != "" {
-		return "", false // on the line of a hyphen
+		return "", false // the entry is on the line of a hyphen
 	}
 	if rest := strings.TrimSpace(d.text[end:d.lineEnd(end)]); rest != "" && rest[0] != '#' {
 		return "", false
@@ -274,7 +274,7 @@ func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	return d.replace(start, d.lineEnd(end), comments.String()), true
 }
 
-// append adds a rule at the end.
+// append adds a rule at the end of the rules.
 func (d *document) append(pairs []pair) (string, bool) {
 	_, rules := child(d.root, "rules")
 	switch {
@@ -305,7 +305,7 @@ func (d *document) append(pairs []pair) (string, bool) {
 	return d.insertLines(end, lines), true
 }
 
-// spaced reports whether an empty line comes before a line and the comments above it.
+// spaced reports whether there is an empty line before a line and the comments above it.
 func (d *document) spaced(at int) bool {
 	for at > 0 {
 		from := d.lineStart(at - 1)
@@ -324,7 +324,7 @@ func hyphened(hyphen, step string, pairs []pair) []string {
 	return lines
 }
 
-// same reports whether a node is the text of a path.
+// same reports whether the text of a node is a path.
 func same(n *yaml.Node, path pathpattern.Pattern) bool {
 	p, err := pathpattern.Parse(n.Value)
 	return n.Kind == yaml.ScalarNode && err == nil && p == path

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditor audits the site of a running server from time to time, and reports
-// when an audit finds other faults than the previous one.
+// Package auditor audits the site of a running server at intervals. It reports when an audit finds other faults
+// than the previous one.
 package auditor
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Config holds when and where a server audits itself.
+// Config configures the audits of a server's own site.
 type Config struct {
-	// How often to audit the site, at least `10m`.
+	// The time between audits, at least `10m`.
 	Interval caddy.Duration `json:"interval,omitempty"`
 
 	// The public address of the site, such as `https://www.example.com/`.
@@ -33,7 +33,7 @@ type Config struct {
 
 const (
 	minInterval = 10 * time.Minute
-	firstDelay  = time.Minute // lets the server start, and reloads in a row pass
+	firstDelay  = time.Minute // time for the server to start, and for several reloads in a row
 	event       = "robots_policy.audited"
 )
 
@@ -65,18 +65,18 @@ func (c *Config) address() (*url.URL, error) {
 var (
 	faults = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_errors",
-		Help: "Errors that the last audit of an address found; -1 if it could not be carried out, or could not read all pages and found no error.",
+		Help: "Number of errors that the last audit of an address found, or -1 if the audit failed, or found none but could not read all pages.",
 	}, []string{"url"})
 	audited = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_timestamp_seconds",
-		Help: "When the last audit of an address ended.",
+		Help: "When the last audit of an address ended, in Unix seconds.",
 	}, []string{"url"})
 )
 
-// Collectors are the metrics.
+// Collectors returns the Prometheus collectors of this package.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{faults, audited} }
 
-// auditor audits one address on behalf of one configuration.
+// auditor audits one address for one configuration.
 type auditor struct {
 	config  *Config
 	address *url.URL
@@ -90,8 +90,8 @@ type auditor struct {
 	last string // the previous findings; empty before the first audit
 }
 
-// Start audits as configured until the configuration is replaced. policy returns the
-// policy of a host, or nil; merged says that robots.txt has rules of the upstream too.
+// Start audits the site at intervals until the configuration is replaced. policy returns the policy of a host, or
+// nil. merged means that robots.txt also has rules of the upstream.
 func Start(ctx caddy.Context, c *Config, merged bool, policy func(ctx context.Context, host string) *site.Site) error {
 	address, err := c.address()
 	if err != nil {
@@ -124,8 +124,8 @@ func (a *auditor) loop(ctx context.Context) {
 	forget(a.config.URL)
 }
 
-// report sets the metrics. If the findings differ from the previous ones, it logs them and
-// emits an event. A first audit without findings is not news.
+// report sets the metrics. If the findings differ from the previous ones, it logs them and emits an event. It does
+// not report a first audit without findings.
 func (a *auditor) report(r *audit.Report, err error) {
 	audited.WithLabelValues(a.config.URL).SetToCurrentTime()
 	n, findings, failure := -1, []string{}, ""
@@ -155,7 +155,7 @@ func (a *auditor) report(r *audit.Report, err error) {
 	a.emit(event, map[string]any{"url": a.config.URL, "errors": n, "problems": findings, "error": failure})
 }
 
-// describe lists the faults and what is inconclusive.
+// describe lists the faults, and the findings that are inconclusive.
 func describe(r *audit.Report) []string {
 	found := []string{}
 	for _, f := range r.Findings {

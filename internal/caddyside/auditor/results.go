@@ -11,13 +11,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/audit"
 )
 
-// Result holds the findings of the last audit of an address.
+// Result is the result of the last audit of an address.
 type Result struct {
 	URL   string
 	Time  time.Time
-	Since time.Time     // when this was first found
-	Found *audit.Report // nil where Err is not
-	Err   error         // the audit could not be carried out
+	Since time.Time     // when an audit first had this result
+	Found *audit.Report // nil if Err is not nil
+	Err   error         // why the audit failed
 }
 
 var results = struct {
@@ -25,7 +25,7 @@ var results = struct {
 	by map[string]Result
 }{by: map[string]Result{}}
 
-// Results are the results of the audits of the running configuration, by address.
+// Results returns the results of the running configuration's audits, by address.
 func Results() []Result {
 	results.Lock()
 	defer results.Unlock()
@@ -37,7 +37,7 @@ func Results() []Result {
 	return all
 }
 
-// remember stores a result. same says that it equals the previous one.
+// remember stores a result. same reports whether it equals the previous one.
 func remember(r Result, same bool) {
 	results.Lock()
 	defer results.Unlock()

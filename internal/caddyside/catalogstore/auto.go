@@ -21,8 +21,8 @@ import (
 // autoInterval is the time between fetches of the released catalog.
 const autoInterval = 24 * time.Hour
 
-// update fetches the released catalog and takes it if it is newer and nothing speaks
-// against it: the watcher of every server with this storage installs it.
+// update fetches the released catalog. If the catalog is newer and changes nothing that a person must decide, it is
+// stored, and every server with this storage installs it.
 func (w *Watcher) update(ctx context.Context) {
 	w.updating.Lock()
 	defer w.updating.Unlock()
@@ -39,7 +39,7 @@ func (w *Watcher) update(ctx context.Context) {
 	last.status.Fetched, last.status.Rejected = time.Now().UTC(), text
 	last.mu.Unlock()
 	if err != nil && news {
-		w.logger.Warn("the released catalog of crawlers is not taken; the one in use stays", zap.String("from", w.address), zap.Error(err))
+		w.logger.Warn("the released catalog of crawlers was not installed; the one in use stays", zap.String("from", w.address), zap.Error(err))
 	}
 	w.release.Report(err)
 }
@@ -57,7 +57,7 @@ func (w *Watcher) takeRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, _ := crawlers.Default() // what is built in is valid
+	before, _ := crawlers.Default() // the built-in catalog is valid
 	if next.AsOf() == before.AsOf() {
 		return nil
 	}
@@ -73,26 +73,27 @@ func (w *Watcher) takeRelease(ctx context.Context) error {
 		return err
 	}
 	added, removed := Changes(before, next)
-	w.logger.Info("took the released catalog of crawlers", zap.String("as_of", next.AsOf()), zap.Strings("added", added),
+	w.logger.Info("installed the released catalog of crawlers", zap.String("as_of", next.AsOf()), zap.Strings("added", added),
 		zap.Strings("removed", removed), zap.Strings("policies", effects))
 	w.check(ctx)
 	return nil
 }
 
-// maxJudged bounds the policies that a new catalog is tried with.
+// maxJudged limits the number of policies that are tested with a new catalog.
 const maxJudged = 200
 
-// Effects returns what a catalog changes for the policies that run, a text for each that it changes. The error says
-// why a person has to decide: search loses something, something that is closed opens, or it cannot be judged.
+// Effects describes the changes that a catalog makes to the running policies, one text for each changed policy. The
+// error is the reason why a person must decide: search engines lose something, something that was disallowed
+// becomes allowed, or the changes cannot be judged.
 func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effects []string, err error) {
 	if len(running) > maxJudged {
-		return nil, fmt.Errorf("%d policies run, and it is tried with up to %d; %s", len(running), maxJudged, byHand)
+		return nil, fmt.Errorf("there are %d running policies, but a new catalog is tested with at most %d; %s", len(running), maxJudged, byHand)
 	}
 	var problems []error
 	for _, s := range running {
 		name := s.Site.File.Name
 		if pin := s.Site.File.Spec.Catalog; pin != "" && pin != after.AsOf() {
-			problems = append(problems, fmt.Errorf("%s is for the catalog of %s. Write catalog: %s in it, or delete that line; %s", name, pin, after.AsOf(), byHand))
+			problems = append(problems, fmt.Errorf("%s requires the catalog of %s; write catalog: %s in it, or delete that line; %s", name, pin, after.AsOf(), byHand))
 			continue
 		}
 		d, err := Compare(name, []byte(s.Text), before, after)
@@ -114,22 +115,22 @@ func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effec
 	return effects, errors.Join(problems...)
 }
 
-const byHand = "see `caddy robots-policy diff --catalog`, and take it with `caddy robots-policy crawlers update`"
+const byHand = "compare with `caddy robots-policy diff --catalog`, and install it with `caddy robots-policy crawlers update`"
 
-// Compare compares a policy under two catalogs.
+// Compare compares the decisions of a policy under two catalogs.
 func Compare(name string, text []byte, before, after *crawlers.Catalog) (*compare.Diff, error) {
 	var sites [2]*site.Site
 	for i, c := range []*crawlers.Catalog{before, after} {
 		s, ds := site.LoadWith(name, text, policyfile.Options{Catalog: c, Accepted: true})
 		if s == nil {
-			return nil, fmt.Errorf("%s has an error under the catalog of %s: %s", name, c.AsOf(), ds.Error())
+			return nil, fmt.Errorf("%s has an error with the catalog of %s: %s", name, c.AsOf(), ds.Error())
 		}
 		sites[i] = s
 	}
 	return compare.Sites(sites[0], sites[1], compare.Options{}), nil
 }
 
-// objection says why a difference between two catalogs needs a person, "" if it does not.
+// objection returns the reason why a person must decide about a new catalog, or "" if there is none.
 func objection(d *compare.Diff) string {
 	switch {
 	case !d.Complete || !d.Losses.Complete || len(d.Losses.Reverified) > 0:
@@ -139,7 +140,7 @@ func objection(d *compare.Diff) string {
 	}
 	for _, c := range d.Changes {
 		if c.Effect == compare.Gain || c.Effect == compare.Edge && c.New != "block" {
-			return fmt.Sprintf("what is disallowed would be allowed, for %s", strings.Join(c.Crawlers[:min(len(c.Crawlers), 5)], ", "))
+			return fmt.Sprintf("something that is disallowed would become allowed for %s", strings.Join(c.Crawlers[:min(len(c.Crawlers), 5)], ", "))
 		}
 	}
 	return ""

@@ -142,10 +142,10 @@ rules:
 		data []byte
 		says string
 	}{
-		"unsigned":                      {good, "it is not signed"},
-		"empty":                         {nil, "it is not signed"},
-		"a web page":                    {[]byte("<!DOCTYPE html>\n"), "it is not signed"},
-		"cut off in the text":           {signed[:len(signed)/2], "it is not signed"},
+		"unsigned":                      {good, "the catalog is not signed"},
+		"empty":                         {nil, "the catalog is not signed"},
+		"a web page":                    {[]byte("<!DOCTYPE html>\n"), "the catalog is not signed"},
+		"cut off in the text":           {signed[:len(signed)/2], "the catalog is not signed"},
 		"cut off in the signature":      {signed[:len(signed)-9], "cut off"},
 		"changed":                       {bytes.Replace(signed, []byte("GPTBot"), []byte("GPTBut"), 1), "changed"},
 		"more after it was signed":      {append(bytes.Clone(signed), "  MoreBot: {}\n"...), "changed"},
@@ -153,14 +153,14 @@ rules:
 		"a signature of another text":   {append(row("# another"), signed[bytes.Index(signed, []byte("\n— ")):]...), "not signed with the key of the releases"},
 		"older":                         {sign(released("2026-01-01")), "is older"},
 		"of the future":                 {sign(released("2999-01-01")), "is after today"},
-		"too large":                     {sign(append(bytes.Clone(good), bytes.Repeat([]byte("# x\n"), crawlers.MaxFile/4)...)), "it is not signed"},
+		"too large":                     {sign(append(bytes.Clone(good), bytes.Repeat([]byte("# x\n"), crawlers.MaxFile/4)...)), "the catalog is not signed"},
 		"of another format":             {sign(replaced("version: 1", `version: "2"`)), `version "2" is not supported`},
 		"no catalog":                    {sign([]byte("version: 1\n")), "crawlers is missing"},
 		"without Googlebot":             {sign(without(t, good, func(token string, _ int) bool { return strings.HasPrefix(token, "Googlebot") })), "Googlebot"},
 		"with a browser's name":         {sign(row("Chrome: {operator: Test, category: seo, honors: yes, source: field, examples: [Chrome/1.0]}")), "in the User-Agent of browsers"},
 		"without a tenth of the rows":   {sign(without(t, good, func(token string, i int) bool { return i%10 == 9 && !strings.Contains(string(good), "follows: "+token) })), ""},
-		"what is disallowed would open": {sign(without(t, good, func(token string, _ int) bool { return token == "Bytespider" })), "what is disallowed would be allowed, for Bytespider"},
-		"something may be read":         {sign(row("NewFeedBot: {operator: Test, category: feed, honors: yes, source: field, examples: [NewFeedBot/1.0]}")), "what is disallowed would be allowed, for NewFeedBot"},
+		"what is disallowed would open": {sign(without(t, good, func(token string, _ int) bool { return token == "Bytespider" })), "something that is disallowed would become allowed for Bytespider"},
+		"something may be read":         {sign(row("NewFeedBot: {operator: Test, category: feed, honors: yes, source: field, examples: [NewFeedBot/1.0]}")), "something that is disallowed would become allowed for NewFeedBot"},
 		"the server fails":              {signed, "answers 500"},
 	} {
 		served, status = c.data, http.StatusOK
@@ -191,7 +191,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Effects(embedded, c, []*source.Snapshot{pinned}); err == nil || !strings.Contains(err.Error(), "pinned.yaml is for the catalog of "+embedded.AsOf()) {
+	if _, err := Effects(embedded, c, []*source.Snapshot{pinned}); err == nil || !strings.Contains(err.Error(), "pinned.yaml requires the catalog of "+embedded.AsOf()) {
 		t.Errorf("with a policy that is for another catalog: %v", err)
 	}
 	effects, err := Effects(embedded, c, []*source.Snapshot{running})

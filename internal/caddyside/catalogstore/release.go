@@ -18,21 +18,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Key is the public key of released catalogs, as golang.org/x/mod/sumdb/note writes it. Releases of this program
+// Key is the public key of released catalogs in the format of golang.org/x/mod/sumdb/note. Releases of this program
 // are built with -ldflags "-X github.com/robotspolicy/caddy-robots-policy/internal/caddyside/catalogstore.Key=KEY".
 var Key string
 
 // Released is the address of the newest catalog.
 const Released = "https://github.com/robotspolicy/caddy-robots-policy/releases/download/catalog/crawlers.yaml"
 
-// Bounds of a fetch. The signature is a few lines after the catalog.
+// Limits of a fetch. The signature consists of a few lines after the catalog.
 const (
 	fetchTimeout = time.Minute
 	maxRedirects = 5
 	maxSignature = 4 << 10
 )
 
-// Fetch reads a catalog, signed or not, from a web server.
+// Fetch downloads a catalog, signed or not, from a web server.
 func Fetch(ctx context.Context, address string) ([]byte, error) {
 	u, err := source.WebAddress(address)
 	if err != nil {
@@ -67,36 +67,36 @@ func Fetch(ctx context.Context, address string) ([]byte, error) {
 	return data, nil
 }
 
-// Open returns the text of a signed catalog.
+// Open checks the signature of a signed catalog and returns its text.
 func Open(data []byte) ([]byte, error) {
 	if !IsSigned(data) {
-		return nil, errors.New("it is not signed; get the released file")
+		return nil, errors.New("the catalog is not signed; download the released file")
 	}
 	if Key == "" {
-		return nil, errors.New("its signature cannot be checked: this program was built without the key of the releases")
+		return nil, errors.New("the signature of the catalog cannot be checked, because this program was built without the key of the releases")
 	}
 	verifier, err := note.NewVerifier(Key)
 	if err != nil {
-		return nil, fmt.Errorf("the key that this program was built with: %w", err)
+		return nil, fmt.Errorf("this program was built with an invalid key: %w", err)
 	}
 	n, err := note.Open(data, note.VerifierList(verifier))
 	if err != nil {
-		return nil, fmt.Errorf("it was not signed with the key of the releases, or it was changed or cut off; get it again: %w", err)
+		return nil, fmt.Errorf("the catalog was not signed with the key of the releases, or was changed or cut off; download it again: %w", err)
 	}
 	return []byte(n.Text), nil
 }
 
-// IsSigned reports whether a catalog ends in signatures, right or wrong.
+// IsSigned reports whether a catalog ends with signatures, valid or not.
 func IsSigned(data []byte) bool {
 	return bytes.Contains(data, []byte("\n\n— "))
 }
 
-// NewKey returns a pair of keys for Sign and Open.
+// NewKey returns a new pair of keys, for Sign and Open.
 func NewKey() (private, public string, err error) {
 	return note.GenerateKey(rand.Reader, "caddy-robots-policy")
 }
 
-// Sign returns a catalog with its signature, by a private key of golang.org/x/mod/sumdb/note.
+// Sign returns a catalog with its signature. key is a private key in the format of golang.org/x/mod/sumdb/note.
 func Sign(text []byte, key string) ([]byte, error) {
 	signer, err := note.NewSigner(key)
 	if err != nil {

@@ -10,27 +10,27 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// maxShrink is the part of a catalog that a new one may lack, in percent.
+// maxShrink is the percentage of its crawlers that a catalog may lose in an update.
 const maxShrink = 5
 
-// CheckDate returns an error for a catalog whose date is in the future: it would be
-// newer than every other, and never be replaced.
+// CheckDate returns an error if the date of a catalog is in the future. Such a catalog would be newer than every
+// other, and never be replaced.
 func CheckDate(c *crawlers.Catalog, now time.Time) error {
 	if c.AsOf() <= latestDate(now) {
 		return nil
 	}
-	return fmt.Errorf("its date, as-of %s, is after today, %s; write the day on which it was made", c.AsOf(), now.UTC().Format(time.DateOnly))
+	return fmt.Errorf("the date of the catalog, as-of %s, is after today, %s; write the day on which the catalog was made", c.AsOf(), now.UTC().Format(time.DateOnly))
 }
 
-// latestDate is the date where the day begins first.
+// latestDate returns today's date in the time zone in which the day begins first.
 func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format(time.DateOnly) }
 
-// Guard returns the reason why a new catalog should not replace the previous one: it is older,
-// or it has lost search engines, or much of the rest. Policies that name categories would then
-// include fewer crawlers. A previous one with a date in the future is older than any other.
+// Guard returns the reasons why a new catalog should not replace the previous one: it is older, or lacks search
+// engines or many other crawlers. Policies that name categories would then apply to fewer crawlers. If the previous
+// catalog has a date in the future, every other catalog is newer.
 func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
-		problems = append(problems, fmt.Errorf("its date, as-of %s, is older than the date of the catalog in use, %s; get a newer one", after.AsOf(), before.AsOf()))
+		problems = append(problems, fmt.Errorf("the catalog, as-of %s, is older than the catalog in use, %s; get a newer one", after.AsOf(), before.AsOf()))
 	}
 	var lost []string
 	for _, c := range before.OfCategory(crawlers.CategorySearch) {
@@ -42,12 +42,12 @@ func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 		problems = append(problems, fmt.Errorf("search crawlers are missing or no longer of category search: %s; add them again, with category: search", english.Some(lost, 6)))
 	}
 	if _, gone := Changes(before, after); len(gone)*100 > before.Len()*maxShrink {
-		problems = append(problems, fmt.Errorf("it lacks %d of the %d crawlers of the catalog in use; a catalog must be complete: begin with what `caddy robots-policy crawlers export` prints", len(gone), before.Len()))
+		problems = append(problems, fmt.Errorf("the catalog lacks %d of the %d crawlers of the catalog in use; a catalog must be complete: begin with what `caddy robots-policy crawlers export` prints", len(gone), before.Len()))
 	}
 	return problems
 }
 
-// Changes are the crawlers that only one of two catalogs has.
+// Changes returns the crawlers that only the new catalog has, and those that only the old one has.
 func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	lacking := func(c, other *crawlers.Catalog) (tokens []string) {
 		for _, cr := range c.All() {
@@ -60,10 +60,10 @@ func Changes(before, after *crawlers.Catalog) (added, removed []string) {
 	return lacking(after, before), lacking(before, after)
 }
 
-// maxAge is the age at which a catalog leads to a warning, because new crawlers are not in it.
+// maxAge is the age from which a warning says that a catalog lacks new crawlers.
 const maxAge = 90 * 24 * time.Hour
 
-// Aged returns a warning about an old catalog, or "" if there is none.
+// Aged returns a warning about an old catalog, or "".
 func Aged(c *crawlers.Catalog, now time.Time) string {
 	date, err := time.Parse(time.DateOnly, c.AsOf())
 	if err != nil || now.Sub(date) <= maxAge {

@@ -25,11 +25,11 @@ const (
 	SourceStorage  = source.StoragePrefix + source.Catalog
 )
 
-// storageTimeout bounds writing to the storage.
+// storageTimeout limits writing to the storage.
 const storageTimeout = 10 * time.Second
 
-// InUse returns the catalog that servers with a storage use: the one in the storage, or the
-// embedded one if the storage has none or an older one.
+// InUse returns the catalog that servers with this storage use. It is the catalog in the storage, or the embedded
+// catalog if that is newer or the storage has none.
 func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalog, from string, err error) {
 	data, err := source.NewReader(storage, source.Catalog)(ctx)
 	if err == nil {
@@ -38,7 +38,7 @@ func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalog,
 	return c, sourceOf(c), err
 }
 
-// Store writes a catalog, which must have been checked.
+// Store writes a catalog to the storage. The caller must have checked it.
 func Store(ctx context.Context, storage certmagic.Storage, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()

@@ -20,10 +20,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// interval is the time between two looks for a newer catalog.
+// interval is the time between checks for a newer catalog.
 const interval = time.Minute
 
-// Watcher installs the catalog of one configuration's storage, and each newer one.
+// Watcher installs the catalog of a configuration's storage, and later each newer one.
 type Watcher struct {
 	read   func(context.Context) ([]byte, error)
 	logger *zap.Logger
@@ -38,14 +38,14 @@ type Watcher struct {
 
 	checking sync.Mutex
 	seen     bool   // the storage was read
-	data     []byte // read last, or nil if there is none
-	invalid  error  // why data is not used
-	good     bool   // current is the last catalog that was read from the storage without an error
+	data     []byte // the catalog read last, or nil if there is none
+	invalid  error  // why data is not used, or nil
+	good     bool   // current was read from the storage without an error
 	current  *crawlers.Catalog
 }
 
-// started are the watchers of configurations that were started and not stopped. While
-// one replaces another there are two.
+// started holds the watchers of all configurations that have started and not stopped. There are two while one
+// configuration replaces another.
 var started optional.Latest[Watcher]
 
 var last struct {
@@ -59,12 +59,14 @@ type Status struct {
 	Source   string    `json:"source"` // embedded or storage:KEY
 	Crawlers int       `json:"crawlers"`
 	Checked  time.Time `json:"checked,omitzero"` // when the storage was last read
-	// Why the catalog of the storage is not used; absent if it is, or if there is none.
+	// Error is the reason why the catalog in the storage is not used. It is absent if that catalog is used, or if
+	// there is none.
 	Error string `json:"error,omitempty"`
-	// With `catalog auto`: when the released catalog was last fetched, and why it is not taken.
+	// Fetched is the time of the last fetch of the released catalog with `catalog auto`. NotTaken is the reason why
+	// it was not installed.
 	Fetched  time.Time `json:"fetched,omitzero"`
 	Rejected string    `json:"rejected,omitempty"`
-	Warning  string    `json:"warning,omitempty"` // says that the catalog is old
+	Warning  string    `json:"warning,omitempty"` // a warning if the catalog is old
 }
 
 // CurrentStatus returns the status.
@@ -72,12 +74,12 @@ func CurrentStatus() Status {
 	last.mu.Lock()
 	s := last.status
 	last.mu.Unlock()
-	c, _ := crawlers.Default() // what is built in is valid
+	c, _ := crawlers.Default() // the built-in catalog is valid
 	s.AsOf, s.Crawlers, s.Source, s.Warning = c.AsOf(), c.Len(), sourceOf(c), Aged(c, time.Now())
 	return s
 }
 
-// sourceOf is the source of the catalog in use.
+// sourceOf returns the source of the catalog in use.
 func sourceOf(c *crawlers.Catalog) string {
 	if embedded, _ := crawlers.Embedded(); c == embedded {
 		return SourceEmbedded
@@ -85,8 +87,8 @@ func sourceOf(c *crawlers.Catalog) string {
 	return SourceStorage
 }
 
-// New installs the catalog of a storage before policies are loaded. A storage that cannot be read, or hangs, stops
-// nothing: the catalog in use stays. With an address, the released catalog is fetched from it, once a day.
+// New installs the catalog of a storage before policies are loaded. If the storage cannot be read or hangs, the
+// catalog in use stays. If address is not empty, the released catalog is fetched from it once a day.
 func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher {
 	w := &Watcher{
 		read: source.NewReader(storage, source.Catalog), storage: storage, address: address, logger: logger, state: optional.NewState("catalog"),
@@ -107,7 +109,7 @@ func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher
 	return w
 }
 
-// startWait is the time that a configuration waits for the storage.
+// startWait is how long the start of a configuration waits for the storage.
 const startWait = time.Second
 
 // Start watches the storage until Stop.
@@ -125,7 +127,8 @@ func (w *Watcher) Start() {
 	}
 }
 
-// repeat calls do after a while, and again after what next says. A fleet does not do so at once.
+// repeat calls do after a wait, and again after each time that next returns. The times vary at random, so that the
+// servers of a fleet do not act at the same moment.
 func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, do func(context.Context)) {
 	for {
 		select {
@@ -138,8 +141,8 @@ func repeat(ctx context.Context, wait time.Duration, next func() time.Duration, 
 	}
 }
 
-// Stop ends what Start began, if it was called. If the configuration never ran, the one
-// that runs gets its own catalog back.
+// Stop ends the watching. If the configuration never ran, the running configuration's own catalog is installed
+// again.
 func (w *Watcher) Stop() {
 	if w.stop != nil {
 		w.stop()
@@ -154,10 +157,10 @@ func (w *Watcher) Stop() {
 	}
 }
 
-// reloadWait is the time that a reload waits for the released catalog.
+// reloadWait is how long a reload waits for the released catalog.
 const reloadWait = 5 * time.Second
 
-// Check looks for a newer catalog now.
+// Check looks for a newer catalog at once.
 func Check(ctx context.Context) {
 	if w := started.Get(); w != nil {
 		if w.address != "" {
@@ -169,7 +172,7 @@ func Check(ctx context.Context) {
 	}
 }
 
-// check reads the storage and installs what it has. After an error the catalog in use stays.
+// check reads the storage and installs its catalog. After an error the catalog in use stays.
 func (w *Watcher) check(ctx context.Context) {
 	w.checking.Lock()
 	defer w.checking.Unlock()
@@ -193,9 +196,9 @@ func (w *Watcher) check(ctx context.Context) {
 	}
 }
 
-// stored returns the catalog that a storage has, or the embedded one if it has none or an older one.
+// stored returns the catalog in a storage, or the embedded catalog if that is newer or the storage has none.
 func stored(data []byte) (c *crawlers.Catalog, err error) {
-	embedded, _ := crawlers.Embedded() // it is valid
+	embedded, _ := crawlers.Embedded() // the embedded catalog is valid
 	if data != nil {
 		c, err = parseOnce(data)
 	}
@@ -205,8 +208,7 @@ func stored(data []byte) (c *crawlers.Catalog, err error) {
 	return c, err
 }
 
-// parsed is the last catalog that was read, so that the watchers of one configuration
-// and the next have the same one.
+// parsed caches the last catalog that was read, so that a configuration and the next one share it.
 var parsed struct {
 	mu      sync.Mutex
 	data    []byte
@@ -226,7 +228,7 @@ func parseOnce(data []byte) (*crawlers.Catalog, error) {
 	return c, err
 }
 
-// install makes the current catalog the one in use.
+// install puts the current catalog into use.
 func (w *Watcher) install(ctx context.Context) {
 	if used, _ := crawlers.Default(); used != w.current {
 		crawlers.Install(w.current)
@@ -249,7 +251,7 @@ func (w *Watcher) report(err error) {
 	w.state.Report(err)
 }
 
-// Collector exports the state of the catalog at the time of a scrape. It is the same for every configuration.
+// Collector exports the state of the catalog. It is the same for every configuration.
 var Collector prometheus.Collector = collector{}
 
 type collector struct{}
@@ -259,8 +261,8 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descTime = newDesc("catalog_timestamp_seconds", "The date of the catalog of crawlers in use, by source: embedded or storage.", "source")
-	descSize = newDesc("catalog_crawlers", "Crawlers in the catalog in use.")
+	descTime = newDesc("catalog_timestamp_seconds", "The date of the crawler catalog in use, in Unix seconds, by source: embedded or storage.", "source")
+	descSize = newDesc("catalog_crawlers", "Number of crawlers in the catalog in use.")
 )
 
 func (collector) Describe(ch chan<- *prometheus.Desc) {

@@ -22,21 +22,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// exchange writes what this server knows and reads what the others know. Only its goroutine
-// touches the storage: requests look at what is in memory.
+// exchange writes what this server knows to the storage, and reads what other servers know. Only its goroutine uses
+// the storage. Requests use only data in memory.
 type exchange struct {
 	settings func() *Fleet
 	state    *optional.State
 	cancel   context.CancelFunc
 	done     chan struct{}
-	busy     chan struct{} // holds a token while the storage works
+	busy     chan struct{} // contains a token while the storage works
 
-	restored []site.Reading // what this server wrote before it was started; nil: not read yet
+	restored []site.Reading // what this server wrote before its last start; nil if it has not been read yet
 	sequence int64
-	told     map[string]string     // which policies this server serves, as it wrote last
-	older    map[string]*site.Site // versions that this server does not serve, nil: not in the history
+	told     map[string]string     // the policies that this server serves, as last written
+	older    map[string]*site.Site // versions that this server does not serve; nil if they are not in the history
 
-	mu    sync.Mutex // guards peers
+	mu    sync.Mutex // protects peers
 	peers map[string]*peer
 }
 
@@ -50,16 +50,16 @@ func newExchange(settings func() *Fleet) *exchange {
 	return x
 }
 
-// lastWrite is the time that the last message may take when a server ends.
+// lastWrite limits the last write when a server stops.
 const lastWrite = 2 * time.Second
 
-// close writes once more, for the next start, and does not wait for a storage that hangs.
+// close writes a last message for the next start. It does not wait for a storage that hangs.
 func (x *exchange) close(f *Fleet) {
 	x.cancel()
 	<-x.done
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
 	defer cancel()
-	_ = x.write(ctx, f) // the next start knows a little less
+	_ = x.write(ctx, f) // an error only means that the next start knows a little less
 	x.state.Remove()
 }
 
@@ -102,13 +102,13 @@ func (x *exchange) run(ctx context.Context) {
 	}
 }
 
-// storageTimeout is the time that one operation of the storage may take.
+// storageTimeout limits one operation of the storage.
 const storageTimeout = 10 * time.Second
 
 var errHangs = errors.New("the storage does not answer")
 
-// within carries out an operation of the storage. One that goes on after ctx ends is left to
-// itself, its answer counts for nothing, and nothing else begins until it has ended.
+// within performs an operation of the storage. If the operation continues after ctx ends, its result is ignored,
+// and no other operation begins until it has ended.
 func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T, error)) (got T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
@@ -124,7 +124,7 @@ func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T
 	results := make(chan result, 1)
 	go func() {
 		got, err := do(ctx)
-		<-x.busy // before the caller can begin the next one
+		<-x.busy // so that the caller can begin the next operation
 		results <- result{got, err}
 	}()
 	select {
@@ -135,7 +135,7 @@ func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T
 	}
 }
 
-// write tells the others what crawlers have read here.
+// write tells other servers what crawlers have read on this one.
 func (x *exchange) write(ctx context.Context, f *Fleet) error {
 	if x.restored == nil {
 		m, err := x.load(ctx, f.storage, key(f.Node))
@@ -143,7 +143,7 @@ func (x *exchange) write(ctx context.Context, f *Fleet) error {
 		case errors.Is(err, fs.ErrNotExist):
 			m = new(message)
 		case err != nil:
-			return fmt.Errorf("reading what this server knew before: %w", err)
+			return fmt.Errorf("reading this server's earlier message: %w", err)
 		}
 		x.restored = append([]site.Reading{}, m.Readings...)
 	}
@@ -170,7 +170,7 @@ func (x *exchange) load(ctx context.Context, storage certmagic.Storage, key stri
 	})
 }
 
-// read reads what the others have written.
+// read reads the messages of other servers.
 func (x *exchange) read(ctx context.Context, f *Fleet) error {
 	keys, err := within(ctx, x, func(ctx context.Context) ([]string, error) {
 		return f.storage.List(ctx, strings.TrimSuffix(prefix, "/"), false)
@@ -197,9 +197,9 @@ func (x *exchange) read(ctx context.Context, f *Fleet) error {
 			failed = append(failed, x.forget(ctx, f, node))
 		}
 	}
-	for _, node := range slices.Collect(maps.Keys(x.peers)) { // which only this goroutine changes
+	for _, node := range slices.Collect(maps.Keys(x.peers)) { // only this goroutine changes it
 		if !there[node] && x.heard(node, nil) >= missingAfter {
-			x.remove(node) // another server, or a person, has deleted its key
+			x.remove(node) // another server or a person deleted its key
 		}
 	}
 	return errors.Join(failed...)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet tells servers that share Caddy's storage which crawlers have read which
+// Package fleet exchanges facts between servers that share Caddy's storage: which crawlers have read which
 // robots.txt, and how many servers there are.
 package fleet
 
@@ -23,20 +23,18 @@ import (
 
 func init() { caddy.RegisterModule(new(Fleet)) }
 
-// Fleet is the option `fleet` of the global option `robots_policy`. Servers with the same
-// storage tell each other which crawlers have read which robots.txt. A crawler's violation is
-// then found on any server, and after a restart.
+// Fleet is the option `fleet` of the global option `robots_policy`. Servers with the same storage tell each other
+// which crawlers have read which robots.txt. So every server detects violations by a crawler, even after a restart.
 type Fleet struct {
 	// The server's name in the fleet, which must be unique. Default: the name of the host.
 	Node string `json:"name,omitempty"`
 
-	// How often this server writes what it knows. It reads what the others know half as often
-	// again, and in a large fleet after a second for each server. Default: 20s.
+	// How often this server writes its message. It reads the messages of other servers half as often again; in a
+	// large fleet, it reads at most one server's message a second. Default: 20s.
 	Interval caddy.Duration `json:"interval,omitempty"`
 
-	// Divides every limit of a policy among the servers that are alive. Where a balancer sends
-	// a crawler to one server, it is then limited early. Default: each server has the whole
-	// limit.
+	// Divides every rate limit of a policy among the running servers. If a load balancer sends a crawler to only
+	// one server, the crawler is then limited too early. Default: each server applies the whole limit.
 	SharedLimits bool `json:"shared_limits,omitempty"`
 
 	storage certmagic.Storage
@@ -53,17 +51,17 @@ func (f *Fleet) Provision(ctx caddy.Context) error {
 	return f.check()
 }
 
-// check applies the defaults, and reports what cannot be.
+// check applies the defaults, and returns an error if a setting is not valid.
 func (f *Fleet) check() error {
 	if f.Node == "" {
 		name, err := os.Hostname()
 		if err != nil {
-			return fmt.Errorf("the name of this server is not known: give fleet a name (%w)", err)
+			return fmt.Errorf("the name of this host cannot be found out; write a name after fleet (%w)", err)
 		}
 		f.Node = name
 	}
 	if strings.ContainsAny(f.Node, "/\\:*?\"<>|") || strings.HasPrefix(f.Node, ".") || len(f.Node) > 100 {
-		return fmt.Errorf("invalid name %q of a server in fleet: must be a word such as web-17, as it becomes part of a key in the storage", f.Node)
+		return fmt.Errorf("invalid server name %q in fleet: must be a word such as web-17, because it becomes a part of a storage key", f.Node)
 	}
 	f.Interval = cmp.Or(f.Interval, caddy.Duration(20*time.Second))
 	if time.Duration(f.Interval) < time.Second {
@@ -72,15 +70,14 @@ func (f *Fleet) check() error {
 	return nil
 }
 
-// running is the exchange of the process, for as long as a configuration has one. What it
-// knows outlives reloads.
+// running holds the exchange of this process while a configuration needs it. Its data survive reloads.
 var running struct {
 	sync.Mutex
 	settings optional.Latest[Fleet]
 	exchange *exchange
 }
 
-// Start begins the exchange, or changes its settings.
+// Start begins the exchange, or changes the settings of the running exchange.
 func (f *Fleet) Start() error {
 	running.Lock()
 	defer running.Unlock()
@@ -91,7 +88,7 @@ func (f *Fleet) Start() error {
 	return nil
 }
 
-// Cleanup ends the exchange if no other configuration has one.
+// Cleanup ends the exchange if no other configuration needs it.
 func (f *Fleet) Cleanup() error {
 	running.Lock()
 	defer running.Unlock()

@@ -15,17 +15,16 @@ import (
 // prefix begins the keys in the storage, one for each server.
 const prefix = "robots_policy/fleet/"
 
-// Bounds of what one server tells the others. Anyone can use the name of a crawler, with any
-// host.
+// Limits of a message. They are needed because anyone can use the name of a crawler with any host.
 const (
 	maxReadings   = 2000
 	maxUnverified = 200
 	maxMessage    = 4 << 20 // as JSON
-	maxOlder      = 32      // versions of policies that this server does not serve
+	maxOlder      = 32      // versions that other servers read, but this server does not serve
 )
 
-// message is the text that a server writes to its key. Sequence differs each time, which shows
-// that the server is alive, whatever the clocks say.
+// message is the value that a server writes to its key. Sequence changes with each message. This shows that the
+// server is running, whatever its clock says.
 type message struct {
 	Sequence int64             `json:"sequence"`
 	Policies map[string]string `json:"policies,omitempty"` // the SHA-256 of each policy that it serves, by name
@@ -44,7 +43,7 @@ func decode(data []byte) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(z, maxMessage)) // to the end, where the checksum is
+	text, err := io.ReadAll(io.LimitReader(z, maxMessage)) // up to the end, because the checksum is there
 	if err != nil {
 		return nil, err
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// Node is a server of a fleet, as it wrote last to the storage.
+// Node is a server of a fleet according to its last message in the storage.
 type Node struct {
 	Name     string
 	Policies map[string]string // the SHA-256 of each policy that it serves, by name
-	Wrote    time.Time         // by the clock of the storage; zero if it has none
+	Wrote    time.Time         // time of the message by the storage's clock, or zero
 }
 
-// Nodes returns the servers that tell each other through a storage what they serve, none if fleet is off. A message
-// that cannot be read is left out.
+// Nodes returns the servers that exchange messages through a storage, or none if fleet is off. It leaves out
+// messages that cannot be read.
 func Nodes(ctx context.Context, storage certmagic.Storage) ([]Node, error) {
 	keys, err := storage.List(ctx, strings.TrimSuffix(prefix, "/"), false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// missingAfter is the number of reads without a new message after which a server is missing.
-// forgetAfter is the time without a message after which its key is deleted, because servers in
-// containers may have a new name each time. It is looked up once in forgetEvery reads.
+// After missingAfter reads without a new message, a server is missing. After forgetAfter without a message, its key
+// is deleted, because servers in containers may have a new name at each start. That is checked only once in
+// forgetEvery reads.
 const (
 	missingAfter = 3
 	forgetAfter  = 7 * 24 * time.Hour
@@ -26,12 +26,12 @@ const (
 // peer is another server.
 type peer struct {
 	message
-	seen   bool // it has written while this server was watching
-	silent int  // reads without a new message
+	seen   bool // it has written a message since this server started
+	silent int  // number of reads without a new message
 }
 
-// forget deletes the key of a server that has written nothing for long, by the clock of the
-// storage: this server's own key was written a moment ago.
+// forget deletes the key of a server that has written nothing for a long time. It compares with this server's own
+// key, written a moment ago, so that only the storage's clock matters.
 func (x *exchange) forget(ctx context.Context, f *Fleet, node string) error {
 	gone, err := within(ctx, x, func(ctx context.Context) (gone bool, err error) {
 		own, err := f.storage.Stat(ctx, key(f.Node))
@@ -59,8 +59,8 @@ func (x *exchange) remove(node string) {
 	delete(x.peers, node)
 }
 
-// heard notes what a server has written, nil if that cannot be read, and returns in how many
-// reads there was nothing new.
+// heard records the message of a server, or nil if it cannot be read. It returns the number of reads without a new
+// message.
 func (x *exchange) heard(node string, m *message) (silent int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -73,18 +73,18 @@ func (x *exchange) heard(node string, m *message) (silent int) {
 		return 0
 	case m != nil && m.Sequence != p.Sequence:
 		if p.silent >= missingAfter && p.seen {
-			caddy.Log().Named("robots_policy.fleet").Info("a server of the fleet is there again", zap.String("name", node))
+			caddy.Log().Named("robots_policy.fleet").Info("a server of the fleet writes messages again", zap.String("name", node))
 		}
 		p.message, p.seen, p.silent = *m, true, 0
 	default:
 		if p.silent++; p.silent == missingAfter && p.seen {
-			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has not written for three intervals", zap.String("name", node))
+			caddy.Log().Named("robots_policy.fleet").Warn("a server of the fleet has written no message for three intervals", zap.String("name", node))
 		}
 	}
 	return p.silent
 }
 
-// Missing lists the servers that were there and write no more, in order.
+// Missing returns the names of servers that no longer write messages, sorted.
 func Missing() (names []string) {
 	running.Lock()
 	x := running.exchange
@@ -107,7 +107,7 @@ func (x *exchange) missing() (names []string) {
 	return names
 }
 
-// count returns the number of servers that are alive, this one included, and the number that were.
+// count returns the number of running servers, including this one, and the number of missing servers.
 func (x *exchange) count() (alive, missing int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -123,13 +123,13 @@ func (x *exchange) count() (alive, missing int) {
 	return alive, missing
 }
 
-// Metric is a Prometheus collector of the servers of the fleet.
+// Metric is a Prometheus collector of the number of servers in the fleet.
 var Metric prometheus.Collector = collector{}
 
 type collector struct{}
 
 var desc = prometheus.NewDesc("caddy_robots_policy_fleet_servers",
-	"Servers that tell each other through the storage what crawlers have read, this one included, by state: alive or missing.", []string{"state"}, nil)
+	"Number of servers in the fleet, including this one, by state: alive or missing.", []string{"state"}, nil)
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) { ch <- desc }

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// own holds the texts that crawlers have read here, the newest of each crawler and host.
+// own returns what crawlers have read on this server: the newest text for each crawler and host.
 func (x *exchange) own() []site.Reading {
 	all := slices.Clone(x.restored)
 	for _, d := range policies.Pool.Loaded() {
@@ -31,10 +31,11 @@ func (x *exchange) own() []site.Reading {
 	return all[:min(len(all), maxReadings)]
 }
 
-// maxPolicies bounds how many policies a server names.
+// maxPolicies limits the number of policies in a message.
 const maxPolicies = 100
 
-// served returns the SHA-256 of each policy that this server serves for all hosts, by name; "" while there is none.
+// served returns the hash of each policy that this server serves for all hosts, by name. It is "" for a policy
+// without a version.
 func served() map[string]string {
 	all := map[string]string{}
 	for _, d := range slices.Concat(policies.Pool.Waiting(), policies.Pool.Unavailable()) {
@@ -50,8 +51,8 @@ func served() map[string]string {
 	return all
 }
 
-// newest sorts readings, those of verified crawlers first and then the newest, and leaves the
-// newest of each crawler, identity, host and policy.
+// newest sorts readings, those of verified crawlers first and then the newest first. It keeps only the first for
+// each crawler, identity, host and policy.
 func newest(all []site.Reading) []site.Reading {
 	rank := map[bool]int{true: 0, false: 1}
 	slices.SortFunc(all, func(a, b site.Reading) int {
@@ -70,8 +71,8 @@ func newest(all []site.Reading) []site.Reading {
 	})
 }
 
-// learn gives each policy what crawlers have read elsewhere, under versions that this server
-// serves or served, or that the history of the policy has.
+// learn tells each policy what crawlers have read on other servers. It uses the versions that this server serves or
+// served, and those in the policy's history.
 func (x *exchange) learn(ctx context.Context) {
 	all := slices.Clone(x.restored)
 	x.mu.Lock()
@@ -111,7 +112,7 @@ func (x *exchange) learn(ctx context.Context) {
 	}
 }
 
-// addOlder adds versions from the history of a policy in the storage.
+// addOlder adds versions from a policy's history in the storage.
 func (x *exchange) addOlder(ctx context.Context, d *source.Document, sums []string, into map[string]*site.Site) {
 	id := func(sum string) string { return d.Name + " " + sum }
 	if slices.ContainsFunc(sums, func(sum string) bool { _, ok := x.older[id(sum)]; return !ok }) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package globaloption is the global option robots_policy, and the app that it configures.
+// Package globaloption implements the global option robots_policy, and the Caddy app that it configures.
 package globaloption
 
 import (
@@ -28,23 +28,23 @@ func init() {
 	httpcaddyfile.RegisterGlobalOption("robots_policy", parseGlobalOption)
 }
 
-// App holds what all `robots_policy` handlers of a server share: the catalog of crawlers, and the recorders of what
-// crawlers do. It is configured by the global option `robots_policy`.
+// App holds the data that all `robots_policy` handlers of a server share: the catalog of crawlers, and the
+// recorders of requests. The global option `robots_policy` configures it.
 type App struct {
 	// The recorders of requests, by name. `crawler_log` writes one line per request to the log
 	// `http.robots_policy.crawler_log`. `evidence` writes a tamper-evident event log. `metrics` counts for Prometheus.
 	// `activity` stores totals in a database (in builds with the console).
 	RecordersRaw caddy.ModuleMap `json:"recorders,omitempty" caddy:"namespace=robots_policy.recorders"`
 
-	// What other packages add to the global option, by name: `fleet` tells servers with the same storage what
-	// crawlers have read, and `console` has pages (in builds with the console).
+	// Options that other packages add, by name. `fleet` tells servers with the same storage what crawlers have
+	// read. `console` serves the console (in builds with the console).
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
-	// `auto` fetches the released catalog of crawlers once a day, checks its signature and what it changes, and
-	// stores it for all servers with this storage. Default: the catalog in the program or in the storage.
+	// `auto` fetches the released catalog of crawlers once a day. It checks the signature and the effects, and
+	// stores the catalog for all servers with this storage. Default: the catalog in the program or in the storage.
 	Catalog string `json:"catalog,omitempty"`
 
-	// Where the released catalog is fetched from. Default: the releases of this module.
+	// The address from which the released catalog is fetched. Default: the releases of this module.
 	CatalogFrom string `json:"catalog_from,omitempty"`
 
 	catalog   *catalogstore.Watcher
@@ -84,7 +84,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// released is the address of the released catalog, "" if it is not fetched.
+// released returns the address of the released catalog, or "" if it is not fetched.
 func (a *App) released() (string, error) {
 	switch {
 	case a.Catalog == "" && a.CatalogFrom == "":
@@ -92,7 +92,7 @@ func (a *App) released() (string, error) {
 	case a.Catalog != "auto":
 		return "", fmt.Errorf("invalid catalog %q: must be auto", a.Catalog)
 	case catalogstore.Key == "":
-		return "", errors.New("catalog auto: this program was built without the key of the releases, so it cannot check what it fetches; use a released program, or `caddy robots-policy crawlers update`")
+		return "", errors.New("catalog auto: this program cannot check released catalogs, because it was built without the key of the releases; use a released program, or run `caddy robots-policy crawlers update`")
 	}
 	from := cmp.Or(a.CatalogFrom, catalogstore.Released)
 	if _, err := source.WebAddress(from); err != nil {
@@ -101,9 +101,9 @@ func (a *App) released() (string, error) {
 	return from, nil
 }
 
-// Start watches the catalog, opens what recorders write to, and starts the options. Provision does none of it: a
-// configuration that is only validated must not lock the directories of a running server. It waits a moment for what
-// is opened in the background, so that the first requests are recorded.
+// Start starts watching the catalog, opens the outputs of the recorders, and starts the options. Provision does
+// none of this, because a configuration that is only validated must not lock the directories of a running server.
+// Start waits a moment for outputs that are opened in the background, so that the first requests are recorded.
 func (a *App) Start() error {
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {
@@ -116,12 +116,12 @@ func (a *App) Start() error {
 			return err
 		}
 	}
-	a.catalog.Start() // last, as Caddy does not stop an app that failed to start
+	a.catalog.Start() // last, because Caddy does not stop an app whose start failed
 	optional.Wait(startWait)
 	return nil
 }
 
-// startWait is the time that the sites wait for parts that they can be served without.
+// startWait is how long the start waits for parts without which sites can be served.
 const startWait = time.Second
 
 func start(module any) error {
@@ -131,11 +131,11 @@ func start(module any) error {
 	return nil
 }
 
-// Stop does nothing: see Cleanup.
+// Stop does nothing, because Cleanup does everything.
 func (a *App) Stop() error { return nil }
 
-// Cleanup ends the watching of the catalog and detaches the recorders, before Caddy
-// cleans them up. It is called for configurations that never ran, too.
+// Cleanup stops watching the catalog, and detaches the recorders before Caddy cleans them up. It is also called for
+// configurations that never ran.
 func (a *App) Cleanup() error {
 	if a.catalog != nil {
 		a.catalog.Stop()
@@ -146,7 +146,7 @@ func (a *App) Cleanup() error {
 	return nil
 }
 
-// parseGlobalOption reads the global option. Syntax:
+// parseGlobalOption parses the global option. Syntax:
 //
 //	robots_policy {
 //	    catalog auto [<address>]
@@ -161,9 +161,9 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	if existing != nil {
 		return nil, d.Err("the global option robots_policy is set twice")
 	}
-	d.Next() // the option's name
+	d.Next() // skips the option's name
 	if d.NextArg() {
-		return nil, d.Err("the global option robots_policy takes a block and no arguments; the policy file goes to the directive robots_policy in a site")
+		return nil, d.Err("the global option robots_policy takes a block and no arguments; name the policy file in the directive robots_policy of a site")
 	}
 	a := &App{RecordersRaw: caddy.ModuleMap{}, OptionsRaw: caddy.ModuleMap{}}
 	for d.NextBlock(0) {
@@ -173,7 +173,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 				return nil, d.Err("catalog is set twice")
 			}
 			if !d.Args(&a.Catalog) {
-				return nil, d.Err("catalog takes auto, and an address if it is not fetched from the releases")
+				return nil, d.Err("catalog takes auto and, to fetch from elsewhere than the releases, an address")
 			}
 			d.Args(&a.CatalogFrom)
 			if d.NextArg() || d.NextBlock(1) {
@@ -211,7 +211,7 @@ func HasStore() bool {
 	return err == nil
 }
 
-// ConsoleMissing says how to get what the package console has.
+// ConsoleMissing says how to build Caddy with the console.
 const ConsoleMissing = "build Caddy with the package github.com/robotspolicy/caddy-robots-policy/console"
 
 func unknownOption(d *caddyfile.Dispenser, name string) error {

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Latest holds the settings of the configurations that have started, the newest last. There are two while one
-// replaces the other. If the newer one fails to start, the settings of the older one apply again. The zero value
-// is ready to use.
+// Latest holds the settings of all started configurations, the newest last. There are two while one configuration
+// replaces another. If the newer one fails to start, the older settings apply again. The zero value is ready to
+// use.
 type Latest[T any] struct {
 	mu  sync.Mutex
 	all []*T
 }
 
-// Add makes v the latest.
+// Add adds v as the newest settings.
 func (l *Latest[T]) Add(v *T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +29,7 @@ func (l *Latest[T]) Remove(v *T) {
 	l.all = slices.DeleteFunc(l.all, func(o *T) bool { return o == v })
 }
 
-// Get returns the latest, nil if there is none.
+// Get returns the newest settings, or nil if there are none.
 func (l *Latest[T]) Get() *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package optional opens parts that sites can be served without: databases, logs, the console. They are
-// opened in the background. If a part fails, hangs or stops working, this is reported once and tried again,
-// at intervals that grow.
+// Package optional opens parts without which sites can be served, such as databases, logs and the console. It opens
+// them in the background. If a part fails, hangs or stops working, it reports that once, and tries again at growing
+// intervals.
 package optional
 
 import (
@@ -19,45 +19,46 @@ import (
 const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
-	settled    = time.Hour       // after working for so long, the next retry is soon again
-	slow       = 5 * time.Second // opening that takes longer is reported
+	settled    = time.Hour       // after a part has worked for this time, the interval between retries is short again
+	slow       = 5 * time.Second // opening a part that takes longer is reported
 	closing    = 10 * time.Second
 )
 
-// Part is something that sites can be served without.
+// Part is a part without which sites can be served.
 type Part[T io.Closer] struct {
 	*State
 	funcs   Funcs[T]
 	current atomic.Pointer[T]
-	closed  context.Context // done by Close
+	closed  context.Context // ended by Close
 	stop    context.CancelFunc
-	done    chan struct{} // closed when nothing runs any more
+	done    chan struct{} // closed when the goroutine has ended
 	changed chan struct{}
 	opening atomic.Bool
 }
 
-// Funcs are the functions of a part.
+// Funcs holds the functions that open and configure a part.
 type Funcs[T io.Closer] struct {
-	// Open opens it. before is why it did not work before, nil at first.
+	// Open opens the part. before is the error of the previous attempt, or nil.
 	Open func(o *Opening, before error) (T, error)
-	// Opened is called when it is open, which may be again. It may be nil.
+	// Opened is called each time the part has been opened. It may be nil.
 	Opened func()
-	// Configure is called after Changed, with what is open. After an error it is opened again. It may be nil.
+	// Configure is called after Changed with the open part. If it returns an error, the part is opened again. It
+	// may be nil.
 	Configure func(T) error
 }
 
-// Opening is one opening of a part. The opened part reports to it until it is closed.
+// Opening is one attempt to open a part. The open part reports its errors to it.
 type Opening struct {
 	*State
 	broken chan error
 }
 
-// Broken says that the opened part stopped working and must be opened again. It has no effect on a part that
-// is closed already, nor on its successor.
+// Broken reports that the open part has stopped working and must be opened again. It has no effect if the part was
+// closed, or opened again, in the meantime.
 func (o *Opening) Broken(err error) {
 	select {
 	case o.broken <- err:
-	default: // it is known
+	default: // an error was already reported
 	}
 }
 
@@ -73,7 +74,7 @@ func Open[T io.Closer](name string, funcs Funcs[T]) *Part[T] {
 	return p
 }
 
-// Get returns what is open. Without it, ok is false.
+// Get returns the open part. ok is false if the part is not open.
 func (p *Part[T]) Get() (v T, ok bool) {
 	if current := p.current.Load(); current != nil {
 		return *current, true
@@ -81,14 +82,14 @@ func (p *Part[T]) Get() (v T, ok bool) {
 	return v, false
 }
 
-// With calls do with what is open, if it is.
+// With calls do with the part if it is open.
 func (p *Part[T]) With(do func(T)) {
 	if v, ok := p.Get(); ok {
 		do(v)
 	}
 }
 
-// Changed says that the configuration of what is open has changed.
+// Changed tells the part that its configuration has changed.
 func (p *Part[T]) Changed() {
 	select {
 	case p.changed <- struct{}{}:
@@ -96,12 +97,12 @@ func (p *Part[T]) Changed() {
 	}
 }
 
-// Close closes what is open. It does not wait for what hangs.
+// Close closes the part. It does not wait for a part that hangs.
 func (p *Part[T]) Close() error {
 	p.stop()
 	p.Remove()
 	if p.opening.Load() {
-		return nil // run closes it, should it ever be open
+		return nil // run closes the part if it is ever opened
 	}
 	select {
 	case <-p.done:
@@ -113,7 +114,7 @@ func (p *Part[T]) Close() error {
 
 func (p *Part[T]) stopped() bool { return p.closed.Err() != nil }
 
-// run keeps it open until Close.
+// run keeps the part open until Close is called.
 func (p *Part[T]) run() {
 	defer close(p.done)
 	retry := firstRetry
@@ -127,7 +128,7 @@ func (p *Part[T]) run() {
 		if err == nil {
 			began := time.Now()
 			if err = p.use(o, v); err == nil {
-				return // it was closed
+				return // the part was closed
 			}
 			if time.Since(began) > settled {
 				retry = firstRetry
@@ -162,7 +163,7 @@ func (p *Part[T]) open(o *Opening, before error) (v T, err error) {
 	return v, err
 }
 
-// try is Funcs.Open without its panics.
+// try calls Funcs.Open, and converts a panic to an error.
 func (p *Part[T]) try(o *Opening, before error) (v T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -172,7 +173,7 @@ func (p *Part[T]) try(o *Opening, before error) (v T, err error) {
 	return p.funcs.Open(o, before)
 }
 
-// use is there for what is open until it is closed, which returns nil, or must be opened again.
+// use waits while v is open. It returns nil when the part is closed, and an error when it must be opened again.
 func (p *Part[T]) use(o *Opening, v T) error {
 	if p.funcs.Opened != nil && !p.stopped() {
 		p.funcs.Opened()
@@ -195,14 +196,14 @@ func (p *Part[T]) use(o *Opening, v T) error {
 		if err != nil {
 			p.current.Store(nil)
 			p.Report(err)
-			_ = v.Close() // err says why it cannot be used
+			_ = v.Close() // err is the reason why v cannot be used
 			return err
 		}
 	}
 }
 
-// Validating reports whether Caddy was started only to check a configuration (caddy validate, caddy adapt
-// --validate). Caddy does not tell its modules, so this looks at the command line.
+// Validating reports whether Caddy only checks a configuration (caddy validate, caddy adapt --validate). Caddy does
+// not tell its modules, so this function examines the command line.
 func Validating() bool {
 	return len(os.Args) > 1 && (os.Args[1] == "validate" || os.Args[1] == "adapt")
 }

@@ -9,27 +9,27 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Pool has parts that outlive a configuration and must not be open twice, by key. U is
-// the settings that a configuration has for one; the newest apply.
+// Pool holds parts, by key, that outlive a configuration and must not be opened twice. U is the type of their
+// settings. Of several configurations, the newest settings apply.
 type Pool[U any, T io.Closer] struct {
 	name   string
 	funcs  PoolFuncs[U, T]
 	shared *caddy.UsagePool
 }
 
-// PoolFuncs are [Funcs] with the settings that apply.
+// PoolFuncs is like [Funcs], but its functions also get the settings.
 type PoolFuncs[U any, T io.Closer] struct {
 	Open      func(u *U, o *Opening, before error) (T, error)
 	Opened    func()
 	Configure func(u *U, v T) error
 }
 
-// NewPool returns a pool of parts of one name.
+// NewPool returns a pool of parts. name is their name in the log.
 func NewPool[U any, T io.Closer](name string, funcs PoolFuncs[U, T]) *Pool[U, T] {
 	return &Pool[U, T]{name, funcs, caddy.NewUsagePool()}
 }
 
-// Shared is a part of a pool.
+// Shared is a part in a pool.
 type Shared[U any, T io.Closer] struct {
 	*Part[T]
 	pool  *caddy.UsagePool
@@ -39,7 +39,7 @@ type Shared[U any, T io.Closer] struct {
 
 func (s *Shared[U, T]) Destruct() error { return s.Close() }
 
-// Join opens a part, or changes its settings if another configuration has it open.
+// Join opens a part. If another configuration has opened it, Join only changes the settings.
 func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
 	v, loaded, _ := p.shared.LoadOrNew(key, func() (caddy.Destructor, error) {
 		s := &Shared[U, T]{pool: p.shared, key: key}
@@ -49,7 +49,7 @@ func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
 				if u := s.Settings(); u != nil {
 					return p.funcs.Open(u, o, before)
 				}
-				return v, errors.New("no configuration has it any more")
+				return v, errors.New("no configuration uses it any more")
 			},
 			Opened: p.funcs.Opened,
 			Configure: func(v T) error {
@@ -69,10 +69,10 @@ func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
 	return s
 }
 
-// Settings are those that apply.
+// Settings returns the settings that apply.
 func (s *Shared[U, T]) Settings() *U { return s.users.Get() }
 
-// Leave ends what Join began. The part is closed if no other configuration has it.
+// Leave ends a configuration's use of a part. If no other configuration uses it, the part is closed.
 func (s *Shared[U, T]) Leave(u *U) error {
 	s.users.Remove(u)
 	s.Changed()

@@ -14,11 +14,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// State tells whether a part works. It is logged when that changes, and shown by [Failing] and
-// [Metric] from NewState to Remove.
+// State is the state of an optional part. It is logged when it changes. From NewState to Remove, [Failing] and
+// [Metric] show it.
 type State struct {
 	name  string
-	tried chan struct{} // closed after the first attempt; nil if there is none to wait for
+	tried chan struct{} // closed after the first attempt; nil if nobody waits for it
 	mu    sync.Mutex
 	err   error // nil while it works
 	since time.Time
@@ -29,7 +29,8 @@ var states = struct {
 	all []*State
 }{}
 
-// NewState returns the state of a part that is expected to work. name is its name in the log and in metrics.
+// NewState returns the state of a part, which is expected to work. name identifies the part in the log and in
+// metrics.
 func NewState(name string) *State { return add(&State{name: name}) }
 
 func add(s *State) *State {
@@ -39,7 +40,7 @@ func add(s *State) *State {
 	return s
 }
 
-// Wait waits until opening each part was tried, or for the duration.
+// Wait waits until each part has been opened or has failed to open, but at most for the duration.
 func Wait(d time.Duration) {
 	states.Lock()
 	all := slices.Clone(states.all)
@@ -57,17 +58,18 @@ func Wait(d time.Duration) {
 	}
 }
 
-// Remove ends what NewState began.
+// Remove removes the state from Failing and Metric.
 func (s *State) Remove() {
 	states.Lock()
 	defer states.Unlock()
 	states.all = slices.DeleteFunc(states.all, func(o *State) bool { return o == s })
 }
 
-// errSlow is the state of a part that takes long, of which nothing else is known.
+// errSlow is the state of a part whose opening takes long for unknown reasons.
 var errSlow = errors.New("it does not answer: its disk, network file system or storage may hang")
 
-// Report says why the part does not work, or nil that it does. One error is logged until it works again.
+// Report sets the state. err is the reason why the part does not work, or nil if it works. After an error, further
+// errors are not logged until the part works again.
 func (s *State) Report(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +79,7 @@ func (s *State) Report(err error) {
 	}
 	switch {
 	case err != nil && (before == nil || before == errSlow && err != errSlow): //nolint:errorlint // it is never wrapped
-		s.logger().Error("an optional part does not work; the sites are served without it, and it is tried again", zap.String("part", s.name), zap.Error(err))
+		s.logger().Error("an optional part does not work; sites are served without it until a new attempt succeeds", zap.String("part", s.name), zap.Error(err))
 	case err == nil && before != nil:
 		s.logger().Info("an optional part works again", zap.String("part", s.name))
 	}
@@ -85,7 +87,7 @@ func (s *State) Report(err error) {
 
 func (s *State) logger() *zap.Logger { return caddy.Log().Named("robots_policy." + s.name) }
 
-// Err is why the part does not work, nil if it does.
+// Err returns the reason why the part does not work, or nil if it works.
 func (s *State) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +101,7 @@ type Failure struct {
 	Since time.Time
 }
 
-// Failing are the parts that do not work now, by name.
+// Failing returns the parts that do not work at the moment, by name.
 func Failing() (all []Failure) {
 	states.Lock()
 	defer states.Unlock()
@@ -114,7 +116,7 @@ func Failing() (all []Failure) {
 	return all
 }
 
-// Metric is a Prometheus collector of the states.
+// Metric is a Prometheus collector of the states of all parts.
 var Metric prometheus.Collector = collector{}
 
 type collector struct{}
@@ -125,7 +127,7 @@ var desc = prometheus.NewDesc("caddy_robots_policy_part_failing",
 func (collector) Describe(ch chan<- *prometheus.Desc) { ch <- desc }
 
 func (collector) Collect(ch chan<- prometheus.Metric) {
-	values := map[string]float64{} // while one configuration replaces another, a part can be there twice
+	values := map[string]float64{} // while one configuration replaces another, a part may occur twice
 	states.Lock()
 	for _, s := range states.all {
 		values[s.name] += 0

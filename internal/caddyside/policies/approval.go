@@ -8,10 +8,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 )
 
-// Approvals holds the number of people who must approve a version, by the configurations that run.
+// Approvals holds the number of people who must approve a version, for each running configuration.
 var Approvals optional.Latest[int]
 
-// Approval returns the number of people, at least 1, who must approve a version before it is published.
+// Approval returns the number of people who must approve a version before it is published. It is at least 1.
 func Approval() int {
 	if n := Approvals.Get(); n != nil {
 		return max(*n, 1)
@@ -19,8 +19,8 @@ func Approval() int {
 	return 1
 }
 
-// AdminAuthor ends the names of authors that were given to the admin API, where nothing proves them.
+// AdminAuthor is the end of author names that came through the admin API. Nothing proves these names.
 const AdminAuthor = "through the admin API"
 
-// Proven reports whether an author's name belongs to a person who was signed in.
+// Proven reports whether the author of this name was signed in.
 func Proven(author string) bool { return !strings.HasSuffix(author, AdminAuthor) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policies opens policies on behalf of a configuration of Caddy.
+// Package policies opens policies for the configurations of Caddy.
 package policies
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// Pool has the policies of all configurations. It is global because Caddy loads a
-// configuration while the one before still runs, and passes nothing from one to the other.
+// Pool holds the policies of all configurations. It is global because Caddy loads a configuration while the
+// previous one is still running, and passes nothing from one to the other.
 var Pool = new(source.Pool)
 
-// announcing is for as long as there is a configuration.
+// announcing keeps announce running while there is a configuration.
 var announcing refcount.Pool[chan struct{}]
 
-// announceFor lets announce run until a configuration is gone.
+// announceFor runs announce until the configuration is gone.
 func announceFor(ctx caddy.Context) {
 	end := announcing.Acquire("", func() chan struct{} {
 		end := make(chan struct{})
@@ -40,8 +40,8 @@ func announceFor(ctx caddy.Context) {
 	})
 }
 
-// announce gives the recorders, once a second, what has come into force and what has ended,
-// whether a request comes or not.
+// announce tells the recorders once a second which versions have come into force and which have ended. So they
+// learn it even without requests.
 func announce(end <-chan struct{}) {
 	given, generation := map[string]*activity.Publication{}, uint64(0)
 	ticker := time.NewTicker(time.Second)
@@ -72,8 +72,8 @@ func announce(end <-chan struct{}) {
 	}
 }
 
-// Open opens the policies of a handler. Global placeholders in their names are replaced.
-// What has an error stops a configuration from replacing one that runs.
+// Open opens the policies of a handler. It replaces global placeholders in their names. If a policy has an error,
+// the configuration is not loaded.
 func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	app, err := ctx.App("events")
 	if err != nil {
@@ -83,25 +83,25 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	if err := recorders.Register(ctx, Pool); err != nil {
 		return nil, err
 	}
-	// A placeholder that is unknown now can only be one of a request.
+	// Placeholders that are not known here can only belong to requests.
 	o.Policy = caddy.NewReplacer().ReplaceKnown(o.Policy, "")
 	if o.Default != "" && source.IsHostTemplate(o.Policy) {
 		name, err := caddy.NewReplacer().ReplaceOrErr(o.Default, true, true)
 		if err != nil {
-			return nil, fmt.Errorf("the name of the default policy, %q: %w", o.Default, err)
+			return nil, fmt.Errorf("invalid name of the default policy, %q: %w", o.Default, err)
 		}
 		o.Default = name
 	}
 	o.Storage = ctx.Storage()
 	o.LastGood = filepath.Join(caddy.AppDataDir(), source.LastGood)
-	// caddy validate must report a broken policy although there is a last good one. Nothing is
-	// saved, because the user who validates is often not the user that Caddy runs as.
+	// caddy validate must report an invalid policy even if there is a last good one. It saves nothing, because the
+	// user who validates is often not the user of the server.
 	o.ReadOnly = optional.Validating()
 	o.Strict = o.ReadOnly || caddy.ActiveContext().Context != nil
 	o.Guard = recorders.CheckReload
 	o.Running = func() bool { return running(ctx) }
 	o.Emit = func(event string, data map[string]any) {
-		// The events app must not be used before it has started.
+		// The events app may be used only after it has started.
 		if running(ctx) && events.ShouldEmit(event) {
 			events.Emit(ctx, event, data)
 		}
@@ -110,8 +110,8 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	return Pool.Open(ctx, o)
 }
 
-// running reports whether a configuration is the one that runs: it has started and was
-// not replaced. All contexts of a configuration share one Done channel.
+// running reports whether this configuration is running: it has started and was not replaced. All contexts of a
+// configuration share one Done channel.
 func running(ctx caddy.Context) bool {
 	active := caddy.ActiveContext()
 	return active.Context != nil && active.Done() == ctx.Done()

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
-// Module is a recorder in the namespace robots_policy.recorders.
+// Module is a Caddy module in the namespace robots_policy.recorders.
 type Module interface {
 	caddy.Module
 	activity.Recorder
@@ -21,8 +21,8 @@ type Module interface {
 
 func init() { caddy.RegisterModule(new(CrawlerLog)) }
 
-// CrawlerLog writes each request as one line to the log `http.robots_policy.crawler_log`. Its
-// fields are the fields of activity.Request; docs/reference/crawler-log.md lists them.
+// CrawlerLog writes a line for each request to the log `http.robots_policy.crawler_log`. The fields of a line are
+// those of activity.Request. docs/reference/crawler-log.md describes them.
 type CrawlerLog struct {
 	logger *zap.Logger
 	queue  *activity.Queue[activity.Request]
@@ -32,7 +32,7 @@ func (*CrawlerLog) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.crawler_log", New: func() caddy.Module { return new(CrawlerLog) }}
 }
 
-// visitsQueue is the number of requests that may wait for the log's writer.
+// visitsQueue is the number of requests that can wait for the writer of the log.
 const visitsQueue = 1 << 13
 
 // Provision starts the queue.
@@ -42,15 +42,15 @@ func (l *CrawlerLog) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// crawlerLogger stands for the name of the log, which users include in a log of their own.
+// crawlerLogger gives the log its name, under which users include it in their own logs.
 type crawlerLogger struct{}
 
-// CaddyModule returns the name as a module's.
+// CaddyModule returns the name of the log in the form of a module name.
 func (crawlerLogger) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.robots_policy.crawler_log", New: func() caddy.Module { return crawlerLogger{} }}
 }
 
-// Cleanup writes what is queued.
+// Cleanup writes all queued requests.
 func (l *CrawlerLog) Cleanup() error {
 	if l.queue != nil {
 		l.queue.Close()
@@ -71,7 +71,7 @@ func (*CrawlerLog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 func (l *CrawlerLog) Record(v activity.Request) { l.queue.Record(v) }
 
-// Dropped returns the number of requests that found the queue full.
+// Dropped returns the number of requests that were not logged because the queue was full.
 func (l *CrawlerLog) Dropped() uint64 { return l.queue.Dropped() }
 
 func (l *CrawlerLog) write(v activity.Request) {
@@ -80,7 +80,7 @@ func (l *CrawlerLog) write(v activity.Request) {
 	}
 }
 
-// visitFields are the fields of a log line. Empty ones are left out, except those that every line has.
+// visitFields writes the fields of a log line. It leaves out empty fields, except for those that every line has.
 type visitFields activity.Request
 
 func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {

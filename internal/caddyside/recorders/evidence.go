@@ -27,16 +27,17 @@ import (
 
 func init() { caddy.RegisterModule(new(Evidence)) }
 
-// Evidence writes an event log that shows which robots.txt and policy were published, who read them, and what was
-// fetched against them. `caddy robots-policy verify-evidence` checks that it was not changed.
+// Evidence writes an event log that shows which robots.txt and policy were published, which crawlers read them, and
+// which requests violated them. `caddy robots-policy verify-evidence` checks that the log was not changed.
 type Evidence struct {
-	// The directory of the log. One server at a time writes to it.
+	// The directory of the log. Only one server at a time can write to it.
 	Directory string `json:"directory,omitempty"`
 
 	// A file with an Ed25519 private key (PEM), which signs the log as it is written. Make one with `openssl genpkey -algorithm ed25519`. Without a key nothing is signed.
 	Key string `json:"key,omitempty"`
 
-	// The address of an authority that time-stamps the log (RFC 3161), once an hour in which something is written. Default: none.
+	// The address of a time-stamping authority (RFC 3161). It stamps the log once in every hour in which something
+	// is written. Default: no time stamps.
 	Timestamps string `json:"timestamps,omitempty"`
 
 	// A key in Caddy's storage, such as `storage:robots_policy/evidence/web-1`. The server stores the number and hash of
@@ -44,12 +45,12 @@ type Evidence struct {
 	// key. Default: none.
 	Copy string `json:"copy,omitempty"`
 
-	// After how many days files are deleted. Default: 396.
+	// The number of days after which files of the log are deleted. Default: 396.
 	Days int `json:"days,omitempty"`
 
-	name string                                    // in the pool: the directory
+	name string                                    // key in the pool: the directory
 	log  *optional.Shared[Evidence, *evidence.Log] // nil before Start
-	lost evidence.Omissions                        // while the log was not open
+	lost evidence.Omissions                        // events left out while the log was not open
 	stop chan struct{}                             // ends the watch
 
 	storage certmagic.Storage // for the copy
@@ -60,7 +61,7 @@ func (*Evidence) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.evidence", New: func() caddy.Module { return new(Evidence) }}
 }
 
-// evidenceLogs are the logs by directory. A log outlives reloads, and must not be open twice.
+// evidenceLogs holds the logs by directory. A log outlives reloads, and must not be opened twice.
 var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *evidence.Log]{
 	Open: func(e *Evidence, o *optional.Opening, before error) (*evidence.Log, error) {
 		key, err := e.readKey()
@@ -80,7 +81,7 @@ var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *ev
 				if reason == evidence.WriteFailed {
 					o.Report(err)
 				} else {
-					caddy.Log().Named("robots_policy.evidence").Error("the evidence log is not what it should be", zap.String("reason", reason), zap.Error(err))
+					caddy.Log().Named("robots_policy.evidence").Error("there is a problem with the evidence log", zap.String("reason", reason), zap.Error(err))
 				}
 			},
 		})
@@ -124,7 +125,7 @@ func (e *Evidence) Provision(ctx caddy.Context) (err error) {
 	return err
 }
 
-// readKey reads the private key, nil if there is none.
+// readKey reads the private key, or returns nil if there is none.
 func (e *Evidence) readKey() (ed25519.PrivateKey, error) {
 	if e.Key == "" {
 		return nil, nil
@@ -136,17 +137,18 @@ func (e *Evidence) readKey() (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// PrivateKey returns the key that signs the log, nil if there is none.
+// PrivateKey returns the key that signs the log, or nil if there is none.
 func (e *Evidence) PrivateKey() (ed25519.PrivateKey, error) { return e.readKey() }
 
-// Start opens the log in the background, or changes its settings if the configuration before has it open.
+// Start opens the log in the background. If the previous configuration has opened it, Start only changes its
+// settings.
 func (e *Evidence) Start() error {
 	e.log, e.stop = evidenceLogs.Join(e.name, e), make(chan struct{})
 	go e.watch(e.stop)
 	return nil
 }
 
-// Cleanup closes the log if no other configuration has it.
+// Cleanup closes the log if no other configuration uses it.
 func (e *Evidence) Cleanup() error {
 	if e.log == nil {
 		return nil
@@ -207,7 +209,7 @@ func (e *Evidence) Record(v activity.Request) {
 	}
 }
 
-// Dropped returns the number of events that were left out.
+// Dropped returns the number of events that were left out of the log.
 func (e *Evidence) Dropped() uint64 {
 	if l, ok := e.log.Get(); ok {
 		l.Omit(&e.lost)
@@ -216,7 +218,7 @@ func (e *Evidence) Dropped() uint64 {
 	return e.lost.Total()
 }
 
-// Troubles says when something went wrong last since the log was opened, by reason.
+// Troubles returns the time of the last problem of each kind since the log was opened.
 func (e *Evidence) Troubles() map[string]time.Time {
 	if l, ok := e.log.Get(); ok {
 		return l.Troubles()
@@ -226,7 +228,7 @@ func (e *Evidence) Troubles() map[string]time.Time {
 
 func (*Evidence) Ordered() {}
 
-// Publish implements activity.Publisher. Texts that come while the log is not open come again when it is.
+// Publish implements activity.Publisher. Texts that arrive while the log is not open are given again once it is.
 func (e *Evidence) Publish(p *activity.Publication) {
 	e.log.With(func(l *evidence.Log) { l.Publish(p) })
 }
@@ -239,7 +241,7 @@ func (e *Evidence) End(p *activity.Publication) {
 	e.log.With(func(l *evidence.Log) { l.End(p) })
 }
 
-// Sign records an action of a person on a version of a policy.
+// Sign records that a person worked on a version of a policy. action says what the person did.
 func (e *Evidence) Sign(action, by, note, name, policy string) {
 	e.log.With(func(l *evidence.Log) { l.Sign(action, by, note, name, policy) })
 }

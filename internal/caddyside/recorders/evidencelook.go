@@ -18,14 +18,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// lookEvery is the time between two background checks, which read the whole log.
+// lookEvery is the time between background checks, each of which reads the whole log.
 const lookEvery = time.Hour
 
 // Look is the result of verifying an evidence log.
 type Look struct {
-	At    time.Time // zero: there was no look yet
+	At    time.Time // zero if the log has not been verified yet
 	Check *evidence.Check
-	Err   error       // why it could not be read
+	Err   error       // why the log could not be read
 	End   claim.Claim // whether lines are missing at the end, by the copy in the storage; not made without one
 }
 
@@ -46,23 +46,23 @@ func (l Look) Ending() claim.Claim {
 	return c
 }
 
-// looks are the last looks at logs, by directory.
+// looks holds the last result for each directory.
 var looks = struct {
 	sync.Mutex
 	by map[string]Look
 }{by: map[string]Look{}}
 
-// LastLook returns what was found when the log was verified last.
+// LastLook returns the result of the last verification of the log.
 func (e *Evidence) LastLook() Look {
 	looks.Lock()
 	defer looks.Unlock()
 	return looks.by[e.name]
 }
 
-// watch verifies the log now and then until stop is closed.
+// watch verifies the log at intervals until stop is closed.
 func (e *Evidence) watch(stop <-chan struct{}) {
 	wait := time.Duration(0)
-	if last := e.LastLook(); !last.At.IsZero() { // of an earlier configuration
+	if last := e.LastLook(); !last.At.IsZero() { // by an earlier configuration
 		wait = max(0, lookEvery-time.Since(last.At))
 	}
 	for {
@@ -80,7 +80,7 @@ func (e *Evidence) watch(stop <-chan struct{}) {
 	}
 }
 
-// LookNow verifies the log.
+// LookNow verifies the log and returns the result.
 func (e *Evidence) LookNow() Look {
 	found := Look{At: time.Now()}
 	var public ed25519.PublicKey

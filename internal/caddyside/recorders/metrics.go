@@ -21,46 +21,47 @@ import (
 func init() { caddy.RegisterModule(new(Metrics)) }
 
 // Metrics counts requests and the bytes sent for them, for Prometheus: `caddy_robots_policy_requests_total` and
-// `caddy_robots_policy_response_bytes_total`, by crawler, identity and decision, and by host if asked for. Automated
+// `caddy_robots_policy_response_bytes_total`, by crawler, identity, decision and, if configured, host. Automated
 // clients that the policy does not know are counted as the crawler `unlisted`.
 type Metrics struct {
-	// Whether the counters have a label for the host. MaxHosts hosts get one of
-	// their own, in the order in which they are visited; the others are `other`.
+	// Whether the counters have a label for the host. The first MaxHosts hosts get their own label; all others are
+	// counted as `other`.
 	Hosts bool `json:"hosts,omitempty"`
 
-	// How many hosts get a label of their own, at most 10000. Default: 200.
+	// The number of hosts with their own label, at most 10000. Default: 200.
 	MaxHosts int `json:"max_hosts,omitempty"`
 
-	// How many series the two counters may have together, as the names of crawlers and hosts multiply. Visits beyond
-	// count for the crawler and the host `other`, and in `caddy_robots_policy_requests_folded_total`. Default: 20000.
+	// The maximum number of series of both counters together. A limit is needed because there is a series for each
+	// combination of crawler and host. If it is reached, further requests are counted for the crawler and host
+	// `other`, and in `caddy_robots_policy_requests_folded_total`. Default: 20000.
 	Series int `json:"series,omitempty"`
 
-	// The hosts that get a label of their own, instead of the first 200. Any client can
-	// make up hosts where a site takes all of them.
+	// The hosts that get their own label, instead of the first 200. Name them if the site accepts any host, because
+	// clients can then invent hosts.
 	HostNames []string `json:"host_names,omitempty"`
 
 	only map[string]bool
 }
 
-// Bounds of the labels. Crawlers come from the catalog and the policy, hosts from requests.
+// Limits of the labels. Crawlers come from the catalog and the policy, but hosts come from requests.
 const (
 	maxCrawlerLabels = 1000
 	maxHostLabels    = 10_000
-	maxLabelBytes    = 253 // of a DNS name
+	maxLabelBytes    = 253 // maximum length of a DNS name
 
 	defaultHostLabels = 200
 	defaultSeries     = 20_000
-	minSeries         = 1000 // room for all identities and decisions of what is folded
+	minSeries         = 1000 // room for all identities and decisions of folded requests
 )
 
-// The counters are the same for every configuration, so that counting goes on across reloads.
+// The counters are the same for every configuration, so that they survive reloads.
 var (
-	visitsTotal = newVisitCounter("requests_total", "Requests of crawlers and other automated clients, by what was decided.")
+	visitsTotal = newVisitCounter("requests_total", "Requests by crawlers and other automated clients, by decision.")
 	visitBytes  = newVisitCounter("response_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")
 
 	visitsFolded = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "requests_folded_total",
-		Help: "Requests that were counted for the crawler and the host `other`, because the recorder metrics have as many series as they may.",
+		Help: "Requests that were counted for the crawler and the host `other`, because the recorder metrics has reached its limit of series.",
 	})
 
 	crawlerLabels = labels.NewSet(maxCrawlerLabels, maxLabelBytes)
@@ -75,10 +76,10 @@ type visitLabels struct {
 	host     string
 }
 
-// seriesSet are the series that requests are counted in, a bounded number.
+// seriesSet holds the series in which requests are counted. Their number is limited.
 type seriesSet struct {
 	mu    sync.RWMutex
-	limit int // of both counters together
+	limit int // maximum for both counters together
 	all   map[visitLabels]bool
 }
 
@@ -98,7 +99,7 @@ func (s *seriesSet) admit(l visitLabels) bool {
 	return true
 }
 
-// Collectors are the counters of requests.
+// Collectors returns the counters of requests.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{visitsTotal, visitBytes, visitsFolded}
 }
@@ -130,7 +131,8 @@ func (m *Metrics) Provision(ctx caddy.Context) error {
 	return Register(ctx, Collectors()...)
 }
 
-// Register adds metrics to the registry of a configuration, if it has one, unless they are there.
+// Register registers metrics in the registry of a configuration, unless they are already registered. It does
+// nothing if the configuration has no registry.
 func Register(ctx caddy.Context, collectors ...prometheus.Collector) error {
 	registry := ctx.GetMetricsRegistry()
 	if registry == nil {
@@ -145,7 +147,7 @@ func Register(ctx caddy.Context, collectors ...prometheus.Collector) error {
 	return nil
 }
 
-// Start puts the limits into force.
+// Start applies the limits.
 func (m *Metrics) Start() error {
 	hostLabels.SetLimit(m.MaxHosts)
 	series.mu.Lock()

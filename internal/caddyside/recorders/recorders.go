@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorders has the modules that record requests, and what is recorded to now.
+// Package recorders has the Caddy modules that record requests, and the list of the recorders in use.
 package recorders
 
 import (
@@ -16,61 +16,62 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// running are the recorders of the process. Caddy gives the handlers, the console and the
-// admin API no way to each other, and a recorder outlives the configuration it began in.
+// running holds the recorders of this process. It is global because Caddy does not connect handlers, the console
+// and the admin API, and because a recorder outlives its configuration.
 var running activity.Recorders
 
 // Running returns the recorders of the running configuration.
 func Running() *activity.Recorders { return &running }
 
-// RunningEvidence returns the evidence of the running configuration, nil if it has none.
+// RunningEvidence returns the evidence log of the running configuration, or nil if it has none.
 func RunningEvidence() *Evidence {
 	e, _ := running.Get("evidence").(*Evidence)
 	return e
 }
 
-// RunningStore returns the activity database of the running configuration, nil if it has none.
+// RunningStore returns the activity database of the running configuration, or nil if it has none.
 func RunningStore() ActivityStore {
 	s, _ := running.Get("activity").(ActivityStore)
 	return s
 }
 
-// ActivityStore is the recorder that stores totals. It belongs to the console, so that
-// only builds with the console link a database.
+// ActivityStore is the recorder that stores totals in a database. The console implements it, so that builds without
+// the console do not link a database.
 type ActivityStore interface {
-	// Violations returns the violations since a time, the most frequent first: at most limit rows after the first skip.
+	// Violations returns the violations since a time, the most frequent first. It skips the first skip rows, and
+	// returns at most limit rows.
 	Violations(ctx context.Context, since time.Time, skip, limit int) (*Violations, error)
 	// Claims judges what the store says about itself.
 	Claims(ctx context.Context) []claim.Claim
-	// CheckReload returns an error if the served version of a policy must not be replaced. It is a
-	// source.UndecidedError if this is not known now, and may be later. name is the name of the policy's source.
-	// Losses of the search engines in accepted do not count.
+	// CheckReload returns an error if a new version must not replace the served version of a policy. If this cannot
+	// be decided now, the error is a source.UndecidedError. name is the name of the policy's source. Losses of the
+	// search engines in accepted do not matter.
 	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 
-// Violations are the requests of crawlers that violate a robots.txt they had read, and the requests that
-// cannot be judged.
+// Violations holds the requests by crawlers that violate the robots.txt that the crawler had read, and the number
+// of requests that cannot be judged.
 type Violations struct {
-	Violations []Violation    `json:"violations"`         // a page of them
-	Rows       int            `json:"rows"`               // of all pages
-	All        int64          `json:"violating_requests"` // in the rows of all pages
+	Violations []Violation    `json:"violations"`         // one page of violations
+	Rows       int            `json:"rows"`               // number of rows on all pages
+	All        int64          `json:"violating_requests"` // number of requests in the rows of all pages
 	Next       int            `json:"next,omitempty"`     // the parameter skip of the next page; 0 if there is none
-	Requests   int64          `json:"requests"`           // of crawlers in all
-	Undecided  int64          `json:"undecided"`          // by crawlers that are not known to have read a robots.txt
-	Coverage   claim.Coverage `json:"coverage"`           // what these numbers include, and what they lack
+	Requests   int64          `json:"requests"`           // all requests by crawlers
+	Undecided  int64          `json:"undecided"`          // requests by crawlers of which it is not known what they read
+	Coverage   claim.Coverage `json:"coverage"`           // what these numbers include and lack
 }
 
-// Violation is a request that the robots.txt which the crawler had read disallows.
+// Violation is a request that violates the robots.txt that the crawler had read.
 type Violation struct {
 	Crawler  string `json:"crawler"`
 	Identity string `json:"identity"`
 	Host     string `json:"host"`
 	Path     string `json:"path"`
-	Decision string `json:"decision"` // what was done about it
+	Decision string `json:"decision"` // the decision about the request
 	Requests int64  `json:"requests"`
 }
 
-// CheckReload asks the store of the running configuration, if it has one.
+// CheckReload calls CheckReload of the running activity database. It returns nil if there is none.
 func CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error {
 	if s := RunningStore(); s != nil {
 		return s.CheckReload(ctx, name, before, after, below, accepted)
@@ -78,20 +79,20 @@ func CheckReload(ctx context.Context, name string, before, after *site.Site, bel
 	return nil
 }
 
-// Metric is a Prometheus collector of what the recorders have lost.
+// Metric is a Prometheus collector of the number of requests that recorders did not record.
 var Metric prometheus.Collector = dropped{}
 
 type dropped struct{}
 
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_records_lost_total",
-	"Requests that a recorder did not record because its queue was full or it failed, and events over a crawler's quota that evidence left out.", []string{"recorder"}, nil)
+	"Requests that a recorder did not record because it failed or its queue was full, and events that evidence left out because of a crawler's quota.", []string{"recorder"}, nil)
 
-// A restart is part of what goes wrong, so that a counter would begin with what it counts.
+// A time stamp, and not a counter, because restarts are among the problems, and a restart would reset a counter.
 var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timestamp_seconds",
 	"Time of the last problem with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if there was none since the log was opened.", []string{"reason"}, nil)
 
 var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_seconds",
-	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
+	"Seconds since the fleet's ClickHouse last had everything that this server stored; 0 if it has everything now.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
 	"1 for the outcome of a claim: holds, fails, or cannot be judged. evidence-whole: the evidence log is whole and signed. evidence-last: it reaches its copy in the storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing in the totals of this server. sent-all: ClickHouse has all of them.", []string{"claim", "outcome"}, nil)

@@ -14,22 +14,22 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 )
 
-// pages stand for the pages of a site. The home page alone may be a redirect.
+// pages are examples of the paths of pages. There are several, because the home page may be a redirect.
 var pages = []string{"/", "/a-page.html", "/a/page/"}
 
-// walk follows a request through routes as Caddy does, to robots_policy. Where only a request that really arrives
-// could decide, as with a matcher that looks for files, it takes the way that leads there. Behind a handler that ends
-// the request it looks on for the robots_policy.
+// walk follows a request through the routes to robots_policy, in the order in which Caddy runs them. Some matchers
+// can only be decided for a real request, such as those that look for files. At these, walk takes the way that
+// leads to robots_policy. After a handler that ends the request, it continues to look for robots_policy.
 type walk struct {
 	server   *caddyhttp.Server
 	request  *http.Request
 	reached  bool
-	answerer string // what ends the request before, in the words of a Caddyfile
-	own      bool   // in a route for /robots.txt
+	answerer string // the directive that ends the request before robots_policy
+	own      bool   // that directive is in a route for /robots.txt
 	inOwn    bool
 }
 
-// follow sends a crawler's request for a path to the routes of a server.
+// follow sends a crawler's request for a path through the routes of a server.
 func follow(server *caddyhttp.Server, host, path string) *walk {
 	r := &http.Request{
 		Method: http.MethodGet, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: host, URL: &url.URL{Path: path}, RequestURI: path,
@@ -41,7 +41,7 @@ func follow(server *caddyhttp.Server, host, path string) *walk {
 	return w
 }
 
-// routes reports whether the request has got to robots_policy, or has nowhere to go.
+// routes reports whether the request has reached robots_policy, or ends before it.
 func (w *walk) routes(list caddyhttp.RouteList) bool {
 	taken := map[string]bool{}
 	for i := range list {
@@ -88,10 +88,10 @@ func (w *walk) handle(h caddyhttp.MiddlewareHandler) bool {
 	return false
 }
 
-// ending are handlers that let no request through, or only those with a password.
+// ending are handlers that pass no request on, or only requests with a password.
 var ending = append([]caddy.ModuleID{"http.handlers.authentication", "http.handlers.metrics", "http.handlers.acme_server"}, answering...)
 
-// directive is the name under which people know a handler.
+// directive returns the name of a handler's directive.
 func directive(h caddyhttp.MiddlewareHandler) string {
 	if r, ok := h.(*caddyhttp.StaticResponse); ok {
 		if r.Headers.Get("Location") != "" {
@@ -106,7 +106,7 @@ func directive(h caddyhttp.MiddlewareHandler) string {
 	return id.Name()
 }
 
-// match reports whether a request matches, if that is known without the request.
+// match reports whether a request matches. known is false if only a real request could decide that.
 func (w *walk) match(sets caddyhttp.MatcherSets) (matches, known bool) {
 	for _, set := range sets {
 		for _, m := range set {
@@ -119,7 +119,7 @@ func (w *walk) match(sets caddyhttp.MatcherSets) (matches, known bool) {
 	return matches, err == nil
 }
 
-// deciding are the matchers that look at what a request for a path of a host has.
+// deciding are the matchers whose result depends only on the host, path and other known parts of the request.
 var deciding = []string{"host", "path", "path_regexp", "method", "header", "header_regexp", "query", "remote_ip", "client_ip"}
 
 func decidable(m any) bool {
@@ -138,7 +138,8 @@ func decidable(m any) bool {
 	})
 }
 
-// unreached warns of hosts whose robots_policy no request for robots.txt, or for a page, gets to.
+// unreached returns warnings about hosts whose robots_policy is not reached by requests for robots.txt or for
+// pages.
 func unreached(server *caddyhttp.Server, policies []found) (all []Warning) {
 	policies = slices.DeleteFunc(policies, func(f found) bool { return !f.Robots })
 	for _, host := range hostsOf(policies) {
@@ -159,7 +160,7 @@ func unreached(server *caddyhttp.Server, policies []found) (all []Warning) {
 		case way.reached && way.answerer != "":
 			w.Message, w.Handler = answered, way.answerer
 		case !way.reached && way.own:
-			continue // the site has a robots.txt of its own, and a policy for a part
+			continue // the site has its own robots.txt, and a policy for a part of its paths
 		case !way.reached:
 			w.Message = noRoute
 		case !onlyRobots && !slices.ContainsFunc(pages, passes):

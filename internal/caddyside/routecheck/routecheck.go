@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routecheck warns of routes in which the robots_policy handler does not do what their author expects.
-// Requests for /robots.txt or for pages may not reach it, two handlers may apply to one request, or templates
-// may execute the handler's output.
+// Package routecheck warns about routes in which the handler robots_policy probably does not do what the author
+// expects. Requests for /robots.txt or for pages may not reach it, two handlers may apply to the same request, or
+// the directive templates may execute the handler's output.
 package routecheck
 
 import (
@@ -29,12 +29,12 @@ const (
 	robots    = "/robots.txt"
 )
 
-// pending holds the configurations that are to be checked, by the Done channel that
-// all contexts of a configuration share.
+// pending holds the configurations to check. The key is the Done channel that all contexts of a configuration
+// share.
 var pending sync.Map
 
-// OnStart checks the routes of a configuration once it has started, however often it
-// is called for it, and logs what Check finds.
+// OnStart checks the routes of a configuration once it has started, and logs the warnings of Check. It may be
+// called several times for a configuration.
 func OnStart(ctx caddy.Context, logger *zap.Logger) error {
 	s := &starter{ctx, logger}
 	if _, already := pending.LoadOrStore(ctx.Done(), s); already {
@@ -47,7 +47,7 @@ func OnStart(ctx caddy.Context, logger *zap.Logger) error {
 	return app.(*caddyevents.App).On("started", s)
 }
 
-// OnStop checks the routes of a configuration that never started, as when caddy validate has read it.
+// OnStop checks the routes of a configuration that never started, for example one that caddy validate has read.
 func OnStop(ctx caddy.Context) {
 	if s, ok := pending.Load(ctx.Done()); ok {
 		s.(*starter).check()
@@ -61,7 +61,7 @@ type starter struct {
 
 func (s *starter) Handle(_ context.Context, _ caddy.Event) error {
 	s.check()
-	return nil // an error here would stop nothing
+	return nil // an error would have no effect here
 }
 
 // check logs the warnings, once.
@@ -85,16 +85,15 @@ func (s *starter) check() {
 	}
 }
 
-// Warning is about the routes of some hosts.
+// Warning is a warning about the routes of some hosts.
 type Warning struct {
 	Message   string
 	Hosts     []string // as the configuration writes them, "" for every host of a server
-	Directive string   // the places of the robots_policy in a Caddyfile, if they are known
-	Handler   string   // what answers instead
+	Directive string   // the places of robots_policy in a Caddyfile, if known
+	Handler   string   // the handler that answers instead
 }
 
-// Check returns warnings about the routes of all servers, in the order of their
-// names. Routes for errors are not looked at.
+// Check returns warnings about the routes of all servers, sorted by server name. It does not examine error routes.
 func Check(app *caddyhttp.App) []Warning {
 	names := slices.Sorted(maps.Keys(app.Servers))
 	var warnings []Warning
@@ -133,21 +132,21 @@ func merged(all []Warning) (some []Warning) {
 
 // step is a route on the way to a handler.
 type step struct {
-	list          *caddyhttp.Route // the first of its list, which identifies the list
+	list          *caddyhttp.Route // the first route of its list, which identifies the list
 	index         int
 	group         string
 	unconditional bool
 	terminal      bool
 	takesRobots   bool     // its path matcher names /robots.txt
-	hosts         []string // that its matchers name
+	hosts         []string // the hosts that its matchers name
 }
 
-// found is a handler that matters, with the routes on the way to it.
+// found is a relevant handler, with the routes that lead to it.
 type found struct {
 	path        []step
 	kind        kind
 	host        string // that the innermost matcher names, "" for every host
-	Description        // of a robots_policy
+	Description        // set for robots_policy
 }
 
 type kind uint8
@@ -159,18 +158,18 @@ const (
 )
 
 type walker struct {
-	found []found // in the order in which requests get to them
+	found []found // in the order in which requests reach them
 }
 
-// Described is a robots_policy handler.
+// Described is implemented by robots_policy handlers.
 type Described interface{ Describe() Description }
 
 // Description describes a robots_policy handler.
 type Description struct {
 	Place    string // in a Caddyfile, "" if it is not known
-	Robots   bool   // it answers /robots.txt
-	Verifies bool   // it verifies crawlers by their addresses
-	Decides  bool   // for another server, which must be a trusted proxy
+	Robots   bool   // answers /robots.txt
+	Verifies bool   // verifies crawlers by their addresses
+	Decides  bool   // decides for another server, which must be a trusted proxy
 }
 
 func (w *walker) routes(list caddyhttp.RouteList, above []step) {
@@ -205,7 +204,7 @@ func (w *walker) handler(h caddyhttp.MiddlewareHandler, path []step) {
 	}
 }
 
-// innermostHosts are the hosts of the last route that names some, or "" for every host.
+// innermostHosts returns the hosts of the last route that names hosts, or "" for all hosts.
 func innermostHosts(path []step) []string {
 	for _, s := range slices.Backward(path) {
 		if len(s.hosts) > 0 {
@@ -215,7 +214,7 @@ func innermostHosts(path []step) []string {
 	return []string{""}
 }
 
-// hostsNamed lists the hosts that matchers name.
+// hostsNamed returns the hosts that matchers name.
 func hostsNamed(sets caddyhttp.MatcherSets) (hosts []string) {
 	for _, set := range sets {
 		for _, m := range set {
@@ -237,7 +236,7 @@ func moduleOf(h caddyhttp.MiddlewareHandler) caddy.ModuleID {
 	return ""
 }
 
-// holdsPolicy reports whether robots_policy is among handlers or below them.
+// holdsPolicy reports whether handlers contain robots_policy, directly or in subroutes.
 func holdsPolicy(handlers []caddyhttp.MiddlewareHandler) bool {
 	return slices.ContainsFunc(handlers, func(h caddyhttp.MiddlewareHandler) bool {
 		s, ok := h.(*caddyhttp.Subroute)
@@ -245,10 +244,10 @@ func holdsPolicy(handlers []caddyhttp.MiddlewareHandler) bool {
 	})
 }
 
-// answering are handlers that answer every request that gets to them.
+// answering are handlers that answer every request.
 var answering = []caddy.ModuleID{"http.handlers.static_response", "http.handlers.file_server", "http.handlers.reverse_proxy", "http.handlers.error"}
 
-// answers reports whether handlers, or what is below them, answer requests.
+// answers reports whether handlers, or those in their subroutes, answer requests.
 func answers(handlers []caddyhttp.MiddlewareHandler) bool {
 	return slices.ContainsFunc(handlers, func(h caddyhttp.MiddlewareHandler) bool {
 		if s, ok := h.(*caddyhttp.Subroute); ok {
@@ -258,7 +257,7 @@ func answers(handlers []caddyhttp.MiddlewareHandler) bool {
 	})
 }
 
-// namesRobots reports whether matchers match little else than /robots.txt by its path.
+// namesRobots reports whether matchers match hardly any path except /robots.txt.
 func namesRobots(sets caddyhttp.MatcherSets) bool {
 	return slices.ContainsFunc(sets, func(set caddyhttp.MatcherSet) bool {
 		return slices.ContainsFunc(set, func(m any) bool {
@@ -276,7 +275,7 @@ func namesRobots(sets caddyhttp.MatcherSets) bool {
 	})
 }
 
-// warnings checks each pair of handlers that one request can get to.
+// warnings checks each pair of handlers that the same request can reach.
 func (w *walker) warnings() (all []Warning) {
 	for i, first := range w.found {
 		for _, second := range w.found[i+1:] {
@@ -305,28 +304,28 @@ func (w *walker) warnings() (all []Warning) {
 	return all
 }
 
-// believesClients reports whether a server takes the client's address from the left of
-// X-Forwarded-For, which the client itself may have sent.
+// believesClients reports whether a server reads the client's address from the left of X-Forwarded-For, where the
+// client itself may have written it.
 func believesClients(s *caddyhttp.Server) bool {
 	return trustsProxies(s) && s.TrustedProxiesStrict == 0 && (len(s.ClientIPHeaders) == 0 ||
 		slices.ContainsFunc(s.ClientIPHeaders, func(name string) bool { return strings.EqualFold(name, "X-Forwarded-For") }))
 }
 
 func trustsProxies(s *caddyhttp.Server) bool {
-	proxies := reflect.ValueOf(s).Elem().FieldByName("trustedProxies") // their JSON is dropped once it is read
+	proxies := reflect.ValueOf(s).Elem().FieldByName("trustedProxies") // the JSON is dropped after provisioning
 	return proxies.IsValid() && !proxies.IsNil()
 }
 
 const (
-	nobody   = "robots_policy_decide answers only trusted proxies, and there are none, so every server that asks gets 403; list its address in trusted_proxies, under servers in the global options"
-	forged   = "trusted_proxies is set without trusted_proxies_strict: where a proxy appends to X-Forwarded-For, a client can write an address of Googlebot in front and be verified as Googlebot; add trusted_proxies_strict"
+	nobody   = "robots_policy_decide answers only trusted proxies, but none is configured, so every asking server gets status 403; list its address in trusted_proxies, under servers in the global options"
+	forged   = "trusted_proxies is set without trusted_proxies_strict. If a proxy appends to X-Forwarded-For, a client can send Googlebot's address in it and be verified as Googlebot. Add trusted_proxies_strict"
 	twice    = "robots_policy applies twice to one request: the first answers robots.txt, and both add headers and meta tags. Remove one, or give them matchers that exclude each other"
-	executed = "templates comes before robots_policy, so it executes what the policy writes: {{…}} in a comment or address of robots.txt would run as a template; put robots_policy before templates"
+	executed = "templates comes before robots_policy, so {{…}} in a comment or address of robots.txt would be executed as a template; put robots_policy before templates"
 	after    = "robots_policy answers /robots.txt before another route for it, which is never used; remove that route, or set robots_txt to merge or off"
 )
 
-// diverge returns the steps of two paths after they part, and whether a request that takes the first cannot take the
-// second. That is so after a terminal route, and in a group, which takes only one of its routes.
+// diverge returns the steps of two paths after they part. exclusive reports whether a request that takes the first
+// path cannot take the second. This is so after a terminal route, and in a group, of which only one route is taken.
 func diverge(a, b []step) (restA, restB []step, exclusive bool) {
 	n := 0
 	for n < len(a) && n < len(b) && a[n].list == b[n].list && a[n].index == b[n].index {

@@ -12,17 +12,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// answerEngines are the search engines of the built-in catalog that feed AI answers, the best
-// known first. Those that feed AI training as well, such as Googlebot, are left out, because a
-// site can only lose them together with their search.
+// answerEngines returns the search engines of the built-in catalog that feed AI answers, the best known first. It
+// leaves out those that also feed AI training, such as Googlebot, because a site cannot disallow them without
+// losing their search.
 func answerEngines() []string {
 	return searchers(func(c *crawlers.Crawler) bool {
 		return c.Is(crawlers.CategoryAIInput) && !c.Is(crawlers.CategoryAITraining)
 	})
 }
 
-// imageCrawlers are those of search engines that collect only images, without names that
-// readers of robots.txt cut at a space.
+// imageCrawlers returns the search engines' crawlers that collect only images. It leaves out names with a space,
+// which readers of robots.txt would cut off.
 func imageCrawlers() []string {
 	return searchers(func(c *crawlers.Crawler) bool {
 		return strings.Contains(strings.ToLower(c.Token), "image") && !strings.Contains(c.Token, " ")
@@ -30,7 +30,7 @@ func imageCrawlers() []string {
 }
 
 func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
-	c, _ := crawlers.Default() // what is built in is valid
+	c, _ := crawlers.Default() // the built-in catalog is valid
 	for _, crawler := range c.OfCategory(crawlers.CategorySearch) {
 		if which(crawler) && !crawler.RobotsOnly {
 			tokens = append(tokens, crawler.Token)
@@ -40,8 +40,8 @@ func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
 	return tokens
 }
 
-// writeAnswerEngines says which search engines may read a site that does not want AI
-// answers, and what keeps them out.
+// writeAnswerEngines writes which search engines may still read a site that does not want AI answers, and how to
+// keep them out.
 func (b *Built) writeAnswerEngines(w io.Writer, q policy.Query) error {
 	if b.answers.To[AIAnswers] != No {
 		return nil

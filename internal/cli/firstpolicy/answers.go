@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package firstpolicy makes a first policy file from a few answers, as
-// `caddy robots-policy init` does.
+// Package firstpolicy makes a first policy file from a few answers, for `caddy robots-policy init`.
 package firstpolicy
 
 import (
@@ -18,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Answer is the answer to a yes-or-no question. The zero value leaves it open: what an
-// existing robots.txt says stays, or else the default holds.
+// Answer is the answer to a yes-or-no question. The zero value means no answer: then the rules of an existing
+// robots.txt stay, or the default applies.
 type Answer uint8
 
 // The answers.
@@ -48,8 +47,8 @@ const (
 
 const topicCount = int(Previews) + 1
 
-// Topics has for each topic its flag, its question, and the answer that holds without one.
-// It is asked only if the answer to the topic After was no, or always if that is itself.
+// Topics has the flag, the question and the default answer of each topic. A question is asked only if the answer to
+// the topic After was no. If After is the topic itself, it is always asked.
 var Topics = [topicCount]struct {
 	Flag, Question string
 	Default        Answer
@@ -57,17 +56,17 @@ var Topics = [topicCount]struct {
 }{
 	Search:    {"search", "May search engines find the site?", Yes, Search},
 	Training:  {"ai-training", "May AI be trained with it?", No, Training},
-	Rights:    {"reserve-rights", "Reserve text and data mining in a form for programs, too (" + channels.Reserving()[0].Name + ")?", No, Training},
-	AIAnswers: {"ai-answers", "May AI products answer questions from it?", Yes, AIAnswers},
-	AISearch:  {"ai-search", "May search engines read it that feed AI answers, such as PerplexityBot?", Yes, AIAnswers},
+	Rights:    {"reserve-rights", "Also reserve the rights to text and data mining in a form for programs ( " + channels.Reserving()[0].Name + ")?", No, Training},
+	AIAnswers: {"ai-answers", "May AI products answer questions with its contents?", Yes, AIAnswers},
+	AISearch:  {"ai-search", "May search engines that feed AI answers, such as PerplexityBot, read it?", Yes, AIAnswers},
 	Images:    {"images", "May image search show its pictures?", Yes, Images},
 	Archives:  {"archives", "May archives such as the Internet Archive keep copies?", Yes, Archives},
 	Previews:  {"previews", "May messengers and social networks show previews of its pages?", Yes, Previews},
 }
 
-// Answers are the inputs of a policy.
+// Answers are the answers from which a policy is made.
 type Answers struct {
-	From    string // where Robots is from, or empty
+	From    string // where Robots comes from, or ""
 	Robots  []byte // an existing robots.txt
 	Host    string // the site's host name, or empty
 	To      [topicCount]Answer
@@ -75,7 +74,7 @@ type Answers struct {
 	Staging []policy.Host
 }
 
-// complete fills in what was not answered, unless an existing robots.txt answers it.
+// complete fills in the defaults for missing answers, unless an existing robots.txt answers the question.
 func (a Answers) complete() (Answers, error) {
 	for t, q := range Topics {
 		if q.After == Topic(t) || a.To[t] == Unanswered || a.To[t] == q.Default {
@@ -100,8 +99,8 @@ func (a Answers) complete() (Answers, error) {
 	return a, nil
 }
 
-// siteHost returns a host name for tests and tables: the site's own or, if staging hosts are
-// known, a host next to them. It is empty if no host is known.
+// siteHost returns a host name for tests and tables: the site's own host or, if only staging hosts are known, a
+// host next to them. It returns "" if no host is known.
 func (a Answers) siteHost() string {
 	if a.Host != "" || len(a.Staging) == 0 {
 		return a.Host
@@ -116,7 +115,7 @@ func (a Answers) siteHost() string {
 	return "www.example.com"
 }
 
-// ParseAnswer reads yes or no as people type it.
+// ParseAnswer parses yes or no in the forms that people type.
 func ParseAnswer(s string) (Answer, error) {
 	switch strings.ToLower(strings.Trim(strings.TrimSpace(s), ".!")) {
 	case "":
@@ -129,8 +128,8 @@ func ParseAnswer(s string) (Answer, error) {
 	return Unanswered, fmt.Errorf("invalid answer %q: must be yes or no", s)
 }
 
-// splitAnswers splits an answer with several values, separated by commas or spaces. "none" and
-// similar words are not values.
+// splitAnswers splits an answer with several values, which are separated by commas or spaces. It drops "none" and
+// similar words.
 func splitAnswers(s string) []string {
 	words := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' || r == ' ' || r == '\t' })
 	if len(words) == 1 {
@@ -142,8 +141,8 @@ func splitAnswers(s string) []string {
 	return words
 }
 
-// parseClosed reads a path such as /members/, also without its first slash or as a
-// URL of the site.
+// parseClosed parses a path such as /members/. It also accepts a path without its first slash, and a URL of the
+// site.
 func parseClosed(s string) (pathpattern.Pattern, error) {
 	path := s
 	switch u, err := url.Parse(s); {
@@ -162,8 +161,7 @@ func parseClosed(s string) (pathpattern.Pattern, error) {
 	return p, nil
 }
 
-// ParseHost reads a host name, also as a URL. With wildcard it may begin with
-// "*.".
+// ParseHost parses a host name or a URL with a host. If wildcard is true, the host may begin with "*.".
 func ParseHost(s string, wildcard bool) (policy.Host, error) {
 	name := s
 	if u, err := url.Parse(s); err == nil && u.Host != "" {
@@ -180,7 +178,7 @@ func ParseHost(s string, wildcard bool) (policy.Host, error) {
 	return h, nil
 }
 
-// AddClosed adds paths that crawlers may not read, separated by commas or spaces.
+// AddClosed adds paths that crawlers may not read. They are separated by commas or spaces.
 func (a *Answers) AddClosed(s string) error {
 	for _, word := range splitAnswers(s) {
 		p, err := parseClosed(word)
@@ -192,7 +190,7 @@ func (a *Answers) AddClosed(s string) error {
 	return nil
 }
 
-// AddStaging adds hosts that must not be found, separated by commas or spaces.
+// AddStaging adds hosts that search engines must not list. They are separated by commas or spaces.
 func (a *Answers) AddStaging(s string) error {
 	for _, word := range splitAnswers(s) {
 		h, err := ParseHost(word, true)
@@ -204,9 +202,8 @@ func (a *Answers) AddStaging(s string) error {
 	return nil
 }
 
-// SetFrom starts from a robots.txt: a file or its URL, or the site's address or host, which
-// open reads. If there is no robots.txt, it returns nothing. The site's host becomes the host
-// of the URL.
+// SetFrom starts from an existing robots.txt. from is a file, its URL, or the address or host of the site. open
+// reads it, and returns nothing if there is no robots.txt. The host of a URL becomes the site's host.
 func (a *Answers) SetFrom(s string, open func(name string) ([]byte, error)) (err error) {
 	name, host := s, ""
 	address := s

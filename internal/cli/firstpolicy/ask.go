@@ -12,24 +12,24 @@ import (
 	"strings"
 )
 
-// Terminal is the place where questions are asked.
+// Terminal is the terminal in which questions are asked.
 type Terminal struct {
 	In  io.Reader
 	Out io.Writer
 
-	// Open reads a robots.txt, see [Answers.SetFrom].
+	// Open reads a robots.txt; see [Answers.SetFrom].
 	Open func(name string) ([]byte, error)
 
-	// Show shows what the answers would make, before it is written.
+	// Show shows the policy for the answers before it is written.
 	Show func(a Answers) error
-	File string // that is written
+	File string // name of the file to write
 }
 
-// question is one that is asked until take accepts the answer.
+// question is a question that is repeated until take accepts the answer.
 type question struct {
 	text string
-	def  func() string // what Enter takes
-	skip func() bool   // nil: never
+	def  func() string // the answer if the user only presses Enter
+	skip func() bool   // whether to skip the question; nil means never
 	take func(answer string) error
 }
 
@@ -38,8 +38,8 @@ const (
 	goBack     = "back"
 )
 
-// Ask asks the questions in a terminal, until the answers are to be written. Each answer is
-// checked at once, and "back" goes back to the question before.
+// Ask asks the questions in a terminal, until the policy can be written. It checks each answer immediately. With
+// "back" the user returns to the previous question.
 func Ask(ctx context.Context, term Terminal) (a Answers, err error) {
 	in := bufio.NewScanner(term.In)
 	fmt.Fprintf(term.Out, "Enter takes the answer in brackets; %q goes back, and \"quit\" ends. Nothing is written before the end.\n\n", goBack)
@@ -96,7 +96,7 @@ func (a *Answers) questions(term *Terminal) (all []question) {
 			case len(words) == 1 && !strings.EqualFold(s, "yes") && !strings.EqualFold(s, "y"):
 				return a.SetFrom(words[0], term.Open)
 			}
-			return fmt.Errorf("%q does not say where it is: give one file, URL or host name, such as www.example.com, or none", s)
+			return fmt.Errorf("%q is not a place of a robots.txt: give one file, URL or host name, such as www.example.com, or none", s)
 		},
 	})
 	for t := range Topics {

@@ -29,28 +29,27 @@ type builder struct {
 	lineComments map[int]string
 }
 
-// ErrContradictory: no policy says what all answers say.
+// ErrContradictory means that no policy can do what all answers demand.
 var ErrContradictory = errors.New("the answers contradict each other")
 
-// Contradiction is a test on which an existing robots.txt and the answers disagree, and which
-// the policy leaves out.
+// Contradiction is a test in which an existing robots.txt and the answers disagree. The policy leaves it out.
 type Contradiction struct {
 	Test     string
-	Instead  string // what holds, with the line: "GPTBot may crawl /, by line 38"
-	Answered bool   // the answers want it, and robots.txt stays; otherwise an answer overrides robots.txt
+	Instead  string // the actual decision with its line: "GPTBot may crawl /, by line 38"
+	Answered bool   // robots.txt overrides the answers; otherwise an answer overrides robots.txt
 }
 
-// Built is a policy for answers.
+// Built is the policy made from answers.
 type Built struct {
 	Text           []byte
 	Site           *site.Site
 	Contradictions []Contradiction
-	Notes          []robotstxt.Note // about the robots.txt
+	Notes          []robotstxt.Note // notes about the robots.txt
 	answers        Answers          // with defaults
 }
 
-// Build makes the policy for answers. The rules and tests of an existing robots.txt come
-// first, with its comments.
+// Build makes the policy for the answers. Rules and tests from an existing robots.txt come first, with its
+// comments.
 func Build(a Answers) (*Built, error) {
 	a, err := a.complete()
 	if err != nil {
@@ -61,7 +60,7 @@ func Build(a Answers) (*Built, error) {
 	case err != nil:
 		return b, err
 	case len(b.Contradictions) > 0:
-		return b, fmt.Errorf("%w: together they do not have this effect: %s; leave out the path or host that prevents it", ErrContradictory, b.Contradictions[0].Test)
+		return b, fmt.Errorf("%w: together they do not achieve this: %s; leave out the path or host that prevents it", ErrContradictory, b.Contradictions[0].Test)
 	case a.Robots == nil:
 		return b, nil
 	}
@@ -77,7 +76,7 @@ func Build(a Answers) (*Built, error) {
 func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
 	empty, _ := policyfile.Load("an empty policy", []byte("version: 1\n"))
 	b := &builder{answers: a, spec: &policy.Spec{Publish: empty.Spec.Publish}, comments: map[int]string{}}
-	tests := 0 // of the robots.txt
+	tests := 0 // number of tests from the robots.txt
 	if imported != nil {
 		b.spec, b.lineComments = imported.Spec, imported.LineComments
 		tests = len(b.spec.Expect)
@@ -124,8 +123,8 @@ func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
 	}
 }
 
-// failedTest returns the index of the first test that fails, and the actual decision. The index
-// is -1 if there are only other errors.
+// failedTest returns the index of the first failing test, and the actual decision. The index is -1 if there are
+// only other errors.
 func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) {
 	for _, d := range ds {
 		for i, e := range b.spec.Expect {
@@ -156,20 +155,20 @@ func (b *builder) rule(comment string, r policy.Rule) {
 	b.spec.Rules = append(b.spec.Rules, r)
 }
 
-// expect appends a test. The place is a path of the site, or a URL of another host.
+// expect appends a test. place is a path of the site, or a URL on another host.
 func (b *builder) expect(agent string, allowed bool, u policy.Usage, host, path string) {
 	b.spec.Expect = append(b.spec.Expect, policy.Expectation{
 		Anyone: true, Agent: policy.ParseAudience(agent), Allowed: allowed, Usage: u, Host: host, Path: path,
 	})
 }
 
-// yes states what an answer of yes lets in.
+// yes writes the rules and tests for answers of yes.
 func (b *builder) yes(t Topic) {
 	host := b.answers.siteHost()
 	may := func(agent string, u policy.Usage) { b.expect(agent, true, u, host, "/") }
 	switch t {
 	case Search:
-		if b.answers.To[AIAnswers] == No || b.answers.To[Images] == No { // not of all
+		if b.answers.To[AIAnswers] == No || b.answers.To[Images] == No { // not all of them
 			may("Googlebot", policy.Crawl)
 			may("Bingbot", policy.Crawl)
 		} else {
@@ -199,7 +198,7 @@ func (b *builder) yes(t Topic) {
 	}
 }
 
-// no writes the rules of an answer of no.
+// no writes the rules for answers of no.
 func (b *builder) no(t Topic) {
 	mayNot := func(agent string, u policy.Usage) { b.expect(agent, false, u, "", "/") }
 	refuse := func(comment, name string, guard []string, who ...policy.Audience) {
@@ -213,7 +212,7 @@ func (b *builder) no(t Topic) {
 		})
 		mayNot("everyone", policy.Index)
 	case Training:
-		b.rule("No AI training. This says so to everyone who reads the site, search engines included.", policy.Rule{
+		b.rule("No AI training. This rule tells all crawlers, including search engines.", policy.Rule{
 			Name: "no AI training", For: everyone(), Statements: wholeSite(false, policy.TrainAI),
 		})
 		if !b.closesAI() {
@@ -301,7 +300,7 @@ func (b *builder) staging() {
 	}
 }
 
-// exampleOf is a host that a host pattern matches.
+// exampleOf returns a host that matches a host pattern.
 func exampleOf(h policy.Host) string { return strings.Replace(string(h), "*", "www", 1) }
 
 func everyone() []policy.Audience { return []policy.Audience{{Kind: policy.ForEveryone}} }
@@ -320,7 +319,7 @@ func tokens(names []string) (as []policy.Audience) {
 	return as
 }
 
-// wholeSite allows or disallows usages of every path.
+// wholeSite returns statements that allow or disallow usages of every path.
 func wholeSite(allow bool, usages ...policy.Usage) (statements []policy.Statement) {
 	for _, u := range usages {
 		statements = append(statements, policy.Statement{Allow: allow, Usage: u, Pattern: pathpattern.All})

@@ -16,11 +16,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// place is a column of the table that says what a policy means.
+// place is a column of the table that shows the meaning of a policy.
 type place struct{ host, path string }
 
-// places are the columns for the answers: the home page, the closed parts, the staging
-// hosts.
+// places returns the columns for the answers: the home page, the closed parts, and the staging hosts.
 func (a Answers) places() []place {
 	host := a.siteHost()
 	all := append(make([]place, 0, 5), place{host, "/"})
@@ -33,11 +32,11 @@ func (a Answers) places() []place {
 	return all
 }
 
-// tableRows are the questions that the table answers.
+// tableRows are the questions in the table.
 var tableRows = []struct {
 	text  string
-	kind  crawlers.Category // empty: one crawler
-	token string            // of that one; empty: a crawler that the catalog does not know
+	kind  crawlers.Category // "" for a single crawler
+	token string            // token of the single crawler; "" for an unlisted client
 	usage policy.Usage
 }{
 	{"search engines may read", crawlers.CategorySearch, "", policy.Crawl},
@@ -52,8 +51,8 @@ var tableRows = []struct {
 	{"unlisted clients may read", "", "", policy.Crawl},
 }
 
-// WriteMeaning writes a table of what a policy means for kinds of crawlers, at the places
-// that the answers name, and says which default an existing robots.txt replaced.
+// WriteMeaning writes a table of the decisions of a policy about kinds of crawlers at the places of the answers. It
+// also tells which default an existing robots.txt replaced.
 func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	a, s := b.answers, b.Site
 	places := a.places()
@@ -88,13 +87,12 @@ func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
 	if a.From == "" || a.To[Training] != Unanswered || meaning(s, "", "", training) == "no" {
 		return nil
 	}
-	_, err := fmt.Fprint(w, "\nWith a robots.txt to start from, what no flag answers stays as it is there, and this one does not\ndisallow AI training. To disallow it, run init again with --ai-training no.\n")
+	_, err := fmt.Fprint(w, "\nThe policy starts from your robots.txt, and keeps its rules for all questions that no flag answers.\nThis robots.txt does not disallow AI training. To disallow it, run init again with --ai-training no.\n")
 	return err
 }
 
-// meaning says whether the crawlers of a kind may do something: "yes", "no", "no (403)"
-// if they are blocked, "3 of 8", or "not stated" for usages about which silence says
-// nothing.
+// meaning returns whether the crawlers of a kind may do something: "yes", "no", "no (403)" if they are blocked, or
+// "3 of 8". For a usage that is neither allowed nor disallowed, it returns "not stated".
 func meaning(s *site.Site, kind crawlers.Category, token string, q policy.Query) string {
 	ids := []policy.CrawlerID{s.Policy.Crawler(token)}
 	if kind != "" {
@@ -128,7 +126,7 @@ func meaning(s *site.Site, kind crawlers.Category, token string, q policy.Query)
 	return fmt.Sprintf("%d of %d", in, len(ids))
 }
 
-// WriteRobotsTxt writes the robots.txt of the site, with long lists of names cut short.
+// WriteRobotsTxt writes the robots.txt of the site. It shortens long lists of names.
 func (b *Built) WriteRobotsTxt(w io.Writer) error {
 	const name, most = "User-agent: ", 4
 	f, _ := robotsserve.Render(b.Site.Policy, b.answers.siteHost(), robotsserve.Options{})
@@ -153,7 +151,7 @@ func (b *Built) WriteRobotsTxt(w io.Writer) error {
 	return err
 }
 
-// WriteNextSteps writes the lines for the Caddyfile and the commands to go on with.
+// WriteNextSteps writes the lines for the Caddyfile, and the next commands.
 func (b *Built) WriteNextSteps(w io.Writer, file string) error {
 	a := b.answers
 	hosts := append(make([]string, 0, 1+len(a.Staging)), cmp.Or(a.siteHost(), "www.example.com"))

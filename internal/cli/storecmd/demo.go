@@ -39,15 +39,15 @@ func demoCommand() *cobra.Command {
 			case len(args) > 1:
 				return errors.New("too many arguments: the command takes one directory, the one of the option activity")
 			case len(args) == 1 && file == "":
-				return fmt.Errorf("name the policy of the configuration that has %s, with --policy; without a directory, demo makes its own", args[0])
+				return fmt.Errorf("name with --policy the policy of the configuration that uses %s, or leave out the directory to use the demo's own policy", args[0])
 			case len(args) == 1:
 				dir = args[0]
 			}
 			if _, err := os.Stat(filepath.Join(dir, "activity.db")); err == nil {
 				if len(args) == 0 {
-					return fmt.Errorf("%s holds an activity database already: delete the folder %s to make it again", dir, demoName)
+					return fmt.Errorf("%s already has an activity database; delete the folder %s to make it again", dir, demoName)
 				}
-				return fmt.Errorf("%s holds an activity database already: name another directory, or move it away", dir)
+				return fmt.Errorf("%s already has an activity database; name another directory, or move the database away", dir)
 			}
 			if len(args) == 0 {
 				var err error
@@ -74,7 +74,7 @@ func demoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made := fmt.Sprintf("%s now holds %s made-up requests of %d days.\n", dir, english.Number(n), o.Days)
+			made := fmt.Sprintf("%s now has %s made-up requests from %d days.\n", dir, english.Number(n), o.Days)
 			if folder == nil {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%sTo look at them, run Caddy with this in its global options, and open http://localhost:2020/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n", made, dir)
 				return err
@@ -94,30 +94,30 @@ If you name DIR, the command fills this empty directory instead, for a server wh
 option activity names it. Name the policy of that server with --policy.`
 	cmd.Example = `  caddy robots-policy demo
   caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
-	cmd.Flags().StringVar(&file, "policy", "", "the policy that decides about the requests (default: one of the demo)")
-	cmd.Flags().StringVar(&o.Name, "source", "", "what the configuration calls the policy, such as storage:KEY (default: the file)")
+	cmd.Flags().StringVar(&file, "policy", "", "the policy that decides about the requests (default: the demo's own policy)")
+	cmd.Flags().StringVar(&o.Name, "source", "", "the name of the policy in the configuration, such as storage:KEY (default: the file)")
 	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests: 2 makes twice as many as usual, 0.5 half as many")
 	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts of the requests, the busiest first")
-	cmd.Flags().IntVar(&o.Days, "days", o.Days, "how many days")
-	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "another number makes other requests")
+	cmd.Flags().IntVar(&o.Days, "days", o.Days, "the number of days")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "the seed of the random requests; another number makes other requests")
 	return cmd
 }
 
-// demoName is the folder that the command makes without an argument.
+// demoName is the folder that the command creates if no argument is given.
 const demoName = "caddy-demo"
 
-// Demo says what to make up.
+// Demo configures the made-up requests.
 type Demo struct {
-	Name  string // of the policy's source
-	Text  string // of the policy
+	Name  string // name of the policy's source
+	Text  string // text of the policy
 	Hosts []string
 	Days  int
 	Seed  uint64
 	Now   time.Time
-	Share float64 // of the usual number of visits; 0: all
+	Share float64 // share of the usual number of requests; 0 means 1
 }
 
-// demo makes up visits.
+// demo makes up requests.
 type demo struct {
 	Demo
 	rnd      *rand.Rand
@@ -125,11 +125,11 @@ type demo struct {
 	store    *store.Store
 	clients  []demoClient
 	paths    []string
-	read     map[string]reading // what a crawler read last, by crawler and host
+	read     map[string]reading // the last reading by crawler and host
 	visits   int64
 }
 
-// demoVersion is a version of the policy that was in force for a part of the time.
+// demoVersion is a version of the policy that was in force during a part of the time.
 type demoVersion struct {
 	site        *site.Site
 	publication *activity.Publication
@@ -143,7 +143,7 @@ type reading struct {
 	version *demoVersion
 }
 
-// Fill writes made-up visits to a store that does not exist yet, and returns how many.
+// Fill writes made-up requests to a database that does not exist yet. It returns their number.
 func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 	d := &demo{Demo: o, rnd: rand.New(rand.NewPCG(o.Seed, 0)), read: map[string]reading{}}
 	if err := d.makeVersions(); err != nil {
@@ -174,19 +174,19 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 	return d.visits, err
 }
 
-// most is more visits than there can be, so that none finds the store's queue full.
+// most is more than the possible number of requests, so that the store's queue is never full.
 func (d *demo) most() int {
 	var daily float64
 	for _, c := range d.clients {
 		daily += c.daily
 	}
-	// An hour has at most 1.35*1.2 times the usual and a reading of robots.txt for each crawler and
-	// host; the hosts together have fewer than 4/3 of what the busiest has.
+	// In an hour, the busiest host has at most 1.35*1.2 times the usual requests, and all hosts together fewer than
+	// 4/3 of the busiest. In addition, each crawler reads robots.txt once on each host.
 	hosts, hours := float64(len(d.Hosts)), float64(24*d.Days)
 	return max(0, int(hours*(daily/24*cmp.Or(d.Share, 1)*1.35*1.2*4/3+2*hosts*float64(len(d.clients)))))
 }
 
-// makeVersions makes the older versions of the policy by leaving out its last rules.
+// makeVersions makes older versions of the policy by leaving out its last rules.
 func (d *demo) makeVersions() error {
 	live, err := source.Compile(d.Name, []byte(d.Text))
 	if err != nil {
@@ -203,7 +203,7 @@ func (d *demo) makeVersions() error {
 		if s == nil {
 			continue
 		}
-		p := *live.Publication() // what the server will record of the last
+		p := *live.Publication() // the publication that the server will record for the last version
 		p.Number, p.Time = []string{"0.1", "0.2", "1"}[i], d.Now.Add(-time.Duration(float64(days)*part)).Truncate(time.Minute)
 		p.Text, p.SHA256 = text, fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 		p.Documents, p.LeftOut = s.Documents()
@@ -217,7 +217,7 @@ func (d *demo) makeVersions() error {
 	return nil
 }
 
-// withoutRules is a policy file without its last rules and the comments above them.
+// withoutRules returns a policy file without its last rules and the comments above them.
 func withoutRules(text string, rules []policy.Rule) string {
 	all := strings.SplitAfter(text, "\n")
 	first := rules[0].Pos.Line - 1
@@ -226,7 +226,7 @@ func withoutRules(text string, rules []policy.Rule) string {
 	}
 	end := rules[len(rules)-1].Pos.Line
 	for end < len(all) && (all[end] == "" || strings.Contains(" #-\r\n", all[end][:1])) {
-		end++ // up to the next key at the top level
+		end++ // continue up to the next key at the top level
 	}
 	return strings.Join(slices.Delete(all, first, end), "")
 }
@@ -246,7 +246,7 @@ func (d *demo) publish(ctx context.Context) error {
 	return nil
 }
 
-// inForce is the version of the policy at a time.
+// inForce returns the version of the policy that was in force at a time.
 func (d *demo) inForce(at time.Time) *demoVersion {
 	v := &d.versions[0]
 	for i := range d.versions {

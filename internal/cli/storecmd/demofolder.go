@@ -15,14 +15,14 @@ import (
 //go:embed demo-policy.yaml
 var demoPolicy []byte
 
-// demoFolder is a folder with everything that the demo needs to run next to another Caddy.
+// demoFolder is a folder with all files for the demo. The demo can run next to another Caddy.
 type demoFolder struct {
 	dir, policy   string // absolute
 	console, site string // addresses
-	own           bool   // the policy is the demo's
+	own           bool   // the policy is the demo's own
 }
 
-// newDemoFolder plans the folder. The policy is the file of that name, or the demo's own one.
+// newDemoFolder prepares the folder. It uses the policy file of this name, or the demo's own policy.
 func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
 	f = &demoFolder{own: policy == ""}
 	if f.dir, err = filepath.Abs(dir); err != nil {
@@ -43,8 +43,8 @@ func newDemoFolder(dir, policy string) (f *demoFolder, err error) {
 
 func (f *demoFolder) activity() string { return filepath.Join(f.dir, "activity") }
 
-// write writes the policy, and a configuration without a port, an admin API or a storage that another Caddy
-// uses.
+// write writes the policy and a configuration. The configuration uses no port, admin API or storage of another
+// Caddy.
 func (f *demoFolder) write(hosts []string) error {
 	if f.own {
 		if err := os.WriteFile(f.policy, demoPolicy, 0o600); err != nil {
@@ -77,7 +77,7 @@ func (f *demoFolder) write(hosts []string) error {
 	return os.WriteFile(filepath.Join(f.dir, "Caddyfile"), []byte(text), 0o600)
 }
 
-// freeAddress returns an address of this machine on the first free port.
+// freeAddress returns an address on this machine with the first free port.
 func freeAddress(from int) (string, error) {
 	for port := from; port < from+100; port++ {
 		l, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))

@@ -17,15 +17,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// demoClient is a client in the demo. The numbers are invented.
+// demoClient is a client of the demo. The numbers are invented.
 type demoClient struct {
 	name, kind string
 	identity   activity.Identity
 	daily      float64       // requests
-	obeys      float64       // how often it leaves out what it had read is closed
-	reads      time.Duration // how often it reads robots.txt; 0: never
-	only       string        // the section that it mostly asks for
-	stops      time.Duration // how long ago it stopped coming; 0: it comes
+	obeys      float64       // how often it obeys the robots.txt that it read, from 0 to 1
+	reads      time.Duration // interval between readings of robots.txt; 0 means never
+	only       string        // the section from which it mostly requests pages
+	stops      time.Duration // how long ago it sent its last request; 0 if it has not stopped
 }
 
 const (
@@ -56,8 +56,8 @@ var demoClients = []demoClient{
 	{name: "UptimeRobot", kind: "monitoring", identity: activity.Unverified, daily: 288, only: "/"},
 }
 
-// demoPaths are the pages of a newspaper, the most requested first, with some below each
-// path that the policy names.
+// demoPaths returns the pages of a newspaper, the most requested first. It adds some pages below each path that the
+// policy names.
 func demoPaths(rnd *rand.Rand, p *policy.Policy) []string {
 	const pages = 400
 	all := []string{"/", "/news/", "/sport/", "/sitemap.xml", "/feed.xml"}
@@ -90,9 +90,9 @@ func demoPaths(rnd *rand.Rand, p *policy.Policy) []string {
 	return all
 }
 
-// hour makes up the visits of an hour.
+// hour makes up the requests of one hour.
 func (d *demo) hour(start time.Time) {
-	// Crawlers come more by day, less at weekends, and a little more every week.
+	// Crawlers send more requests by day, fewer on weekends, and a few more every week.
 	shape := 1 + 0.35*math.Sin(float64(start.Hour()-8)*math.Pi/12)
 	if w := start.Weekday(); w == time.Saturday || w == time.Sunday {
 		shape *= 0.82
@@ -120,7 +120,7 @@ func (d *demo) hour(start time.Time) {
 	}
 }
 
-// visit makes up one visit.
+// visit makes up one request.
 func (d *demo) visit(c *demoClient, host string, at time.Time) {
 	v := d.inForce(at)
 	visit := activity.Request{
@@ -146,7 +146,7 @@ func (d *demo) visit(c *demoClient, host string, at time.Time) {
 			visit.Robots = robotsserve.Version(known.robots[host].ETag)
 			if known.site.Edge(q).Blocked() {
 				if d.rnd.Float64() < c.obeys {
-					return // it had read that it may not
+					return // the crawler obeys the robots.txt that it read
 				}
 				visit.Violation = c.identity != activity.Impostor
 			}
@@ -165,10 +165,10 @@ func (d *demo) record(v activity.Request) {
 	d.visits++
 }
 
-// size returns the size of a page: most have about 40 kB.
+// size returns the size of a page. Most pages have about 40 kB.
 func (d *demo) size() int64 { return int64(math.Exp(10.3 + 0.6*d.rnd.NormFloat64())) }
 
-// path is one that a client asks for: few pages get most requests.
+// path returns the path of a request. Few pages get most of the requests.
 func (d *demo) path(c *demoClient) string {
 	for {
 		path := d.paths[int(math.Pow(d.rnd.Float64(), 2.2)*float64(len(d.paths)))]

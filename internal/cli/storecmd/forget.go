@@ -17,7 +17,7 @@ import (
 // forgetCommand deletes rows of an activity database.
 func forgetCommand() *cobra.Command {
 	var crawler, host, clickHouse string
-	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes what an activity database has about a crawler or a host",
+	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the rows of an activity database about a crawler or a host",
 		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
@@ -26,7 +26,7 @@ func forgetCommand() *cobra.Command {
 				return errors.New("give --crawler, --host, or both")
 			}
 			ctx := context.Background()
-			r, err := store.OpenReader(ctx, args[0]) // it fails if there is no store
+			r, err := store.OpenReader(ctx, args[0]) // returns an error if there is no database
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func forgetCommand() *cobra.Command {
 				if err := apply(ctx, out, clickHouse, statements); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. Other servers of the fleet send theirs of today again: run this command on each of them first.")
+				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. Other servers of the fleet send their rows of today again, so run this command on each of them first.")
 				return err
 			}
 			_, err = fmt.Fprintf(out, "This server has sent totals to ClickHouse. Give --clickhouse, or run there:\n%s;\n", strings.Join(statements, ";\n"))
@@ -62,6 +62,6 @@ database in a directory. Caddy must not be running with it. If the server sends 
 ClickHouse, it prints the statements that delete them there or, with --clickhouse, runs them.`
 	cmd.Flags().StringVar(&crawler, "crawler", "", "the crawler, by its product token")
 	cmd.Flags().StringVar(&host, "host", "", "the host")
-	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "delete it in this ClickHouse, too, for all servers of the fleet: "+clickHouseAddress)
+	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "also delete the rows in this ClickHouse, for all servers of the fleet:  "+clickHouseAddress)
 	return cmd
 }

@@ -63,12 +63,12 @@ CREATE, ALTER and DROP.`
 	flags := cmd.Flags()
 	flags.BoolVar(&run, "apply", false, "run the statements")
 	flags.BoolVar(&prune, "prune", false, "drop old months instead of creating tables")
-	flags.IntVar(&hourly, "hourly-months", 3, "with --prune: how many months by the hour stay, besides the current one")
-	flags.IntVar(&daily, "months", 13, "with --prune: how many months by the day stay, besides the current one")
+	flags.IntVar(&hourly, "hourly-months", 3, "with --prune: the number of months of hourly rows to keep, besides the current month")
+	flags.IntVar(&daily, "months", 13, "with --prune: the number of months of daily rows to keep, besides the current month")
 	return cmd
 }
 
-// apply runs statements in ClickHouse, and prints each that was run.
+// apply runs statements in ClickHouse, and prints each one that it ran.
 func apply(ctx context.Context, out io.Writer, address string, statements []string) error {
 	c, err := clickhouse.Parse(address)
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storecmd has the subcommands of `caddy robots-policy` that open an activity
-// store. It links SQLite, so only the package console imports it.
+// Package storecmd has the subcommands of `caddy robots-policy` that open an activity database. It links SQLite, so
+// only the package console imports it.
 package storecmd
 
 import (
@@ -20,7 +20,7 @@ func init() {
 	cli.Register(demoCommand)
 }
 
-// openStore opens the database of a directory, or a fleet's database at an address.
+// openStore opens the database in a directory, or a fleet's database at an address.
 func openStore(ctx context.Context, name string) (cli.Store, error) {
 	if !strings.Contains(name, "://") {
 		return store.OpenReader(ctx, name)
@@ -34,5 +34,5 @@ func openStore(ctx context.Context, name string) (cli.Store, error) {
 
 type fleet struct{ *store.FleetReader }
 
-// Close does nothing: each question is a request of its own.
+// Close does nothing, because each query is a separate request.
 func (fleet) Close() error { return nil }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ascii compares ASCII text without regard to case. Unlike package
-// strings it folds no other letters, since HTML, HTTP and robots.txt do not either.
+// Package ascii compares ASCII text without regard to case. Unlike package strings it ignores case only for ASCII
+// letters, like HTML, HTTP and robots.txt.
 package ascii
 
 import "strings"
 
-// EqualFold reports whether b is lower, which is in lower case, in any case.
+// EqualFold reports whether b equals lower without regard to case. lower must be in lower case.
 func EqualFold[T string | []byte](b T, lower string) bool {
 	if len(b) != len(lower) {
 		return false
@@ -23,7 +23,7 @@ func EqualFold[T string | []byte](b T, lower string) bool {
 	return true
 }
 
-// Lower puts the ASCII letters of s in lower case. Without capitals it is s.
+// Lower returns s with its ASCII letters in lower case.
 func Lower(s string) string {
 	if !strings.ContainsFunc(s, func(c rune) bool { return 'A' <= c && c <= 'Z' }) {
 		return s
@@ -37,7 +37,7 @@ func Lower(s string) string {
 	return string(b)
 }
 
-// IsSpace reports whether c is white space in HTML.
+// IsSpace reports whether c is white space by the HTML standard.
 func IsSpace(c byte) bool {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f'
 }

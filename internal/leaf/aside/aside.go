@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package aside moves damaged files out of the way. They are never deleted.
+// Package aside renames damaged files, so that new ones can take their places. It never deletes them.
 package aside
 
 import (
@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Mark is in the names of files that were put aside, before the time.
+// Mark is the part of the new name of a damaged file before the time.
 const Mark = ".damaged-"
 
-// Put renames files that belong together to names with the time, and returns the first of the new names. A file that
-// does not exist is skipped, and an older one that was put aside is never replaced.
+// Put adds the time to the names of files that belong together, and returns the first of the new names. It skips
+// files that do not exist, and never replaces an existing file.
 func Put(now time.Time, names ...string) (first string, err error) {
 	suffix := Mark + now.UTC().Format("20060102T150405Z")
 	for _, name := range names {

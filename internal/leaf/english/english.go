@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package english writes numbers of things, and lists of words, in messages.
+// Package english writes numbers and lists of words in messages.
 package english
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Count is a number of things: "no errors", "1 error", "2 errors".
+// Count returns a number of things: "no errors", "1 error", "2 errors".
 func Count(n int, word string) string {
 	switch n {
 	case 0:
@@ -21,7 +21,7 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Number is a number with commas: 53,234.
+// Number returns a number with commas: 53,234.
 func Number(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -30,7 +30,7 @@ func Number(n int64) string {
 	return s
 }
 
-// List joins words as a sentence does: "a, b and c", with last before the last one.
+// List joins words as in a sentence: "a, b and c". last is the word before the last one.
 func List[S ~string](words []S, last string) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -46,8 +46,8 @@ func List[S ~string](words []S, last string) string {
 	return b.String()
 }
 
-// OneLine returns a text in a form that is safe within a line: characters that end the line, command a
-// terminal or change the direction of writing become spaces.
+// OneLine makes a text safe within a line. It replaces line breaks, control characters and characters that change
+// the direction of writing by spaces.
 func OneLine(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' {
@@ -57,7 +57,7 @@ func OneLine(s string) string {
 	}, s)
 }
 
-// Some lists up to n words: "a, b and 7 more" for three of nine.
+// Some lists at most n words: for n=2 and nine words it returns "a, b and 7 more".
 func Some[S ~string](words []S, n int) string {
 	if len(words) > n {
 		words = append(slices.Clone(words[:n-1]), S(fmt.Sprintf("%d more", len(words)-n+1)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package labels bounds the values of metric labels: how many there are, and how long.
+// Package labels limits the number and length of the values of metric labels.
 package labels
 
 import (
@@ -8,23 +8,23 @@ import (
 	"sync"
 )
 
-// Other stands for the names past the bound of a Set.
+// Other is the label of all names beyond the limit of a Set.
 const Other = "other"
 
-// Set is the labels of a bounded number of names. It is safe for concurrent use.
+// Set maps a limited number of names to labels. It is safe for concurrent use.
 type Set struct {
 	limit  int
 	bytes  int
 	mu     sync.RWMutex
-	labels map[string]string // by name
+	labels map[string]string // labels by name
 }
 
-// NewSet returns an empty set, for at most limit names. A label has at most the given number of bytes.
+// NewSet returns an empty set for at most limit names. A label has at most the given number of bytes.
 func NewSet(limit, bytes int) *Set {
 	return &Set{limit: limit, bytes: bytes, labels: map[string]string{}}
 }
 
-// Label returns the label of a name, Other if there are too many already.
+// Label returns the label of a name, or Other if the set is full.
 func (s *Set) Label(name string) string {
 	s.mu.RLock()
 	l, ok := s.labels[name]
@@ -40,13 +40,13 @@ func (s *Set) Label(name string) string {
 	if len(s.labels) >= s.limit {
 		return Other
 	}
-	name = strings.Clone(name)                                  // it may be part of a request
+	name = strings.Clone(name)                                  // name may refer to a request's memory
 	l = strings.ToValidUTF8(name[:min(len(name), s.bytes)], "") // counters panic on invalid UTF-8
 	s.labels[name] = l
 	return l
 }
 
-// SetLimit changes how many names there may be. Those that are there stay.
+// SetLimit changes the limit. It does not remove names.
 func (s *Set) SetLimit(limit int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

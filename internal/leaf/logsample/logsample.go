@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logsample keeps what strangers send from flooding the log. Its memory is bounded, whatever they send.
+// Package logsample limits the number of log lines that requests can cause. Its memory is limited, too.
 package logsample
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// In each window the first few lines of a kind are logged, then one in many.
+// In each window the first few lines of each kind are logged, and then one in many.
 const (
 	window  = time.Minute
 	first   = 10
@@ -16,8 +16,8 @@ const (
 	maxKeys = 1000
 )
 
-// Sampler decides which lines of each kind are logged. A kind is a value of K. Past
-// maxKeys kinds in a window, the rest count as the zero K.
+// Sampler decides which lines of each kind are logged. A kind is a value of K. If there are more than maxKeys kinds
+// in a window, the others count as the zero K.
 type Sampler[K comparable] struct {
 	mu     sync.Mutex
 	since  time.Time
@@ -26,8 +26,8 @@ type Sampler[K comparable] struct {
 
 type count struct{ seen, skipped int }
 
-// Sample reports whether to log a line, and how many lines of its kind were skipped
-// since the last one that was logged.
+// Sample reports whether to log a line. skipped is the number of lines of its kind that were not logged since the
+// last one.
 func (s *Sampler[K]) Sample(key K, now time.Time) (ok bool, skipped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,8 +44,7 @@ func (s *Sampler[K]) Sample(key K, now time.Time) (ok bool, skipped int) {
 	return true, skipped
 }
 
-// startWindow forgets the counts, except for skipped lines that are still to be
-// reported with the next line of their kind.
+// startWindow resets the counts. It keeps the numbers of skipped lines that have not been reported yet.
 func (s *Sampler[K]) startWindow(now time.Time) {
 	fresh := map[K]*count{}
 	for k, c := range s.counts {
@@ -73,16 +72,16 @@ func (s *Sampler[K]) countOf(key K) *count {
 	return c
 }
 
-// maxOnce bounds the messages that a Once remembers.
+// maxOnce limits the number of messages that a Once remembers.
 const maxOnce = 100
 
-// Once lets each message be logged once. After maxOnce different messages it drops all others.
+// Once allows each message to be logged once. After maxOnce different messages, it allows no further ones.
 type Once struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// First reports whether a message is to be logged.
+// First reports whether to log a message, because it is new.
 func (o *Once) First(message string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

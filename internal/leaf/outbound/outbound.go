@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outbound keeps the requests that this program makes on its own away from
-// private and special-purpose addresses.
+// Package outbound provides clients for the requests that this program sends itself. They do not connect to private
+// and special-purpose addresses.
 package outbound
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Dialer returns a dialer that only connects to public addresses and those in allowed.
-// It checks the address of the connection, so no host name can get around it.
+// Dialer returns a dialer that only connects to public addresses and to those in allowed. It checks the address of
+// the connection itself, which no host name can circumvent.
 func Dialer(timeout time.Duration, allowed []netip.Prefix) *net.Dialer {
 	allowed = slices.Clone(allowed)
 	return &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
@@ -38,8 +38,8 @@ func check(address string, allowed []netip.Prefix) error {
 	return fmt.Errorf("%s is not a public address", a)
 }
 
-// special are further ranges that are not on the public internet or may lead out of it
-// (IANA special-purpose address registries).
+// special are ranges, besides private ones, that are not on the public internet or may lead out of it (IANA
+// special-purpose address registries).
 var special = func() (ps []netip.Prefix) {
 	for p := range strings.FieldsSeq(`0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
 		198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 ::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23
@@ -53,7 +53,8 @@ func isPublic(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// MaxAge returns how long a response may be used (RFC 9111 §5.2.2.1). ok is false if its Cache-Control does not say.
+// MaxAge returns how long a response may be cached (RFC 9111 section 5.2.2.1). ok is false if its Cache-Control
+// does not say so.
 func MaxAge(h http.Header) (age time.Duration, ok bool) {
 	for _, line := range h["Cache-Control"] {
 		for directive := range strings.SplitSeq(line, ",") {
@@ -63,7 +64,7 @@ func MaxAge(h http.Header) (age time.Duration, ok bool) {
 				return 0, true
 			case "max-age":
 				seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-				if err == nil || errors.Is(err, strconv.ErrRange) { // seconds is the greatest number then
+				if err == nil || errors.Is(err, strconv.ErrRange) { // then seconds is the largest number
 					return time.Duration(seconds) * time.Second, true
 				}
 			}
@@ -72,10 +73,10 @@ func MaxAge(h http.Header) (age time.Duration, ok bool) {
 	return 0, false
 }
 
-// CheckRedirect, of an http.Client, follows up to three redirects, to https only.
+// CheckRedirect follows at most three redirects, only to https. It is for http.Client.CheckRedirect.
 func CheckRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 || r.URL.Scheme != "https" {
-		return fmt.Errorf("not following a redirect to %s", r.URL.Redacted())
+		return fmt.Errorf("the server redirected to %s, which is not followed", r.URL.Redacted())
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package refcount shares values between those who use them at the same time.
+// Package refcount shares values between users that need them at the same time.
 package refcount
 
 import "sync"
 
-// Pool holds values by key while they are in use. The zero value is ready to use.
+// Pool holds values by key while they are used. The zero value is ready to use.
 type Pool[T any] struct {
 	mu   sync.Mutex
 	used map[string]*counted[T]
@@ -16,7 +16,8 @@ type counted[T any] struct {
 	users int
 }
 
-// Acquire returns the value of a key, which create makes if it is not in use yet. Release it when done.
+// Acquire returns the value of a key. If the key is not in use yet, it calls create. Each call needs a call of
+// Release.
 func (p *Pool[T]) Acquire(key string, create func() T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -32,7 +33,7 @@ func (p *Pool[T]) Acquire(key string, create func() T) T {
 	return c.value
 }
 
-// Release ends one use of a key. It reports whether that was the last one, after which the pool forgets the value.
+// Release ends one use of a key. last reports whether that was the last use; the pool then drops the value.
 func (p *Pool[T]) Release(key string) (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +45,7 @@ func (p *Pool[T]) Release(key string) (last bool) {
 	return true
 }
 
-// All returns the values in use, in no order.
+// All returns the values in use, in no particular order.
 func (p *Pool[T]) All() []T {
 	p.mu.Lock()
 	defer p.mu.Unlock()

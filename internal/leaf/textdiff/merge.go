@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Clash is lines that two changes of a text have changed in different ways.
+// Clash is a group of lines that both changes of a text have changed in different ways.
 type Clash struct {
-	Name                 string // of its choice
+	Name                 string // identifies the choice
 	Before, Mine, Theirs string
 	Choice               string // mine, theirs or empty
 }
 
-// Merge makes both changes of a text. Where they clash, choice decides: mine or theirs. It returns
-// false for texts that are too long.
+// Merge applies two changes of a text. Where they clash, choice decides between "mine" and "theirs". It returns false if
+// the texts are too long.
 func Merge(base, mine, theirs string, choice func(name string) string) (string, []Clash, bool) {
 	b, m, t := lines(base), lines(mine), lines(theirs)
 	inMine, ok := matches(base, mine)
@@ -33,7 +33,7 @@ func Merge(base, mine, theirs string, choice func(name string) string) (string, 
 			i, j, k = i+1, j+1, k+1
 			continue
 		}
-		end := i // of lines that are not in all three
+		end := i // end of the lines that are not in all three texts
 		for end < len(b) && (inMine[end] < 0 || inTheirs[end] < 0) {
 			end++
 		}
@@ -63,7 +63,7 @@ func Merge(base, mine, theirs string, choice func(name string) string) (string, 
 	return strings.Join(out, "\n") + "\n", clashes, true
 }
 
-// both makes two changes of the same lines, if they are one, or one only adds lines around.
+// both combines two changes of the same lines if they are equal, or if one only adds lines around the other's.
 func both(base, mine, theirs []string) ([]string, bool) {
 	switch n := len(base); {
 	case slices.Equal(mine, theirs), slices.Equal(base, theirs):
@@ -82,7 +82,7 @@ func both(base, mine, theirs []string) ([]string, bool) {
 	return nil, false
 }
 
-// matches are the places in b of the lines of a, -1 for those that it does not have.
+// matches returns, for each line of a, its index in b, or -1 if b does not have it.
 func matches(a, b string) (at []int, ok bool) {
 	rows, ok := Rows(a, b)
 	for _, r := range rows {

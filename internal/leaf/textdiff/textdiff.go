@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package textdiff compares texts by lines, and puts two changes of a text together.
+// Package textdiff compares texts line by line, and merges two changes of a text.
 package textdiff
 
 import (
@@ -11,23 +11,23 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Row is a row of two texts side by side.
+// Row is a row of a side-by-side comparison of two texts.
 type Row struct {
 	Kind         string // same, ins, del or fold
 	OldNo, NewNo int
 	Old, New     string // Old of a fold says what is left out
 }
 
-// Diff is two texts side by side, with long equal parts folded.
+// Diff is a side-by-side comparison of two texts. Long equal parts are folded.
 type Diff struct {
 	Rows           []Row
 	Added, Removed int
 	Long           bool // too long to compare
 }
 
-// The bounds of a comparison.
+// Limits of a comparison.
 const (
-	maxTable = 4_000_000 // the library has a table of all pairs of lines
+	maxTable = 4_000_000 // the library needs a table of all pairs of lines
 	context  = 3
 	maxRows  = 400
 )
@@ -72,7 +72,7 @@ func Compare(before, now string) *Diff {
 	return d
 }
 
-// Rows are all rows of a comparison; false if the texts are too long for one.
+// Rows returns all rows of a comparison. ok is false if the texts are too long.
 func Rows(before, now string) (rows []Row, ok bool) {
 	a, b := lines(before), lines(now)
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -107,7 +107,7 @@ func Rows(before, now string) (rows []Row, ok bool) {
 	return rows, true
 }
 
-// lines splits a text; the last line end does not begin another line.
+// lines splits a text into lines. A final line break does not begin another line.
 func lines(s string) []string {
 	if s = strings.TrimSuffix(strings.ReplaceAll(s, "\r\n", "\n"), "\n"); s == "" {
 		return nil

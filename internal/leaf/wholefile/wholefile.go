@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wholefile replaces files so that a reader, or a crash, finds the old one or the new one and never a part.
+// Package wholefile replaces a file in one step, so that readers find either the old or the new content, even after
+// a crash.
 package wholefile
 
 import (
@@ -9,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// Write replaces a file, in whose directory it needs room for both.
+// Write replaces a file. The directory needs room for the old and the new file.
 func Write(name string, data []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".writing-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails once it has its name
+	defer os.Remove(f.Name()) // has no effect after the rename
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
