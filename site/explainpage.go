@@ -135,7 +135,7 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 			all := q
 			all.Crawler = 0
 			if everyone := s.Policy.Decide(all); its.Verdict != everyone.Verdict {
-				differs = append(differs, fmt.Sprintf("the headers state the same about it to everyone, so only robots.txt says that %s is %s for %s",
+				differs = append(differs, fmt.Sprintf("the header with AI preferences cannot address single crawlers, so only robots.txt says that %s is %s for %s",
 					u, its.Verdict, info.Token))
 			}
 		}
