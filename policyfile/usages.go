@@ -46,7 +46,7 @@ func qualifierFields[T any](into func(T) *[]qualifierText) fields[T] {
 		if name == policy.QualifierProhibitedModification {
 			values = oneOrMore(values)
 		}
-		fs = append(fs, key(string(name), "a condition of the permission:  "+accepted, values, func(p *parser, value *yaml.Node, t T) {
+		fs = append(fs, key(string(name), "a condition of the allow entry: "+accepted, values, func(p *parser, value *yaml.Node, t T) {
 			add := func(n *yaml.Node, text string) { *into(t) = append(*into(t), qualifierText{name, text, n}) }
 			if name == policy.QualifierProhibitedModification {
 				p.texts(value, string(name), add)

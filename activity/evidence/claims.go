@@ -95,7 +95,7 @@ func ParseMark(name string, content []byte) (last Mark, err error) {
 // lastSubject is the subject of [Check.Reaches].
 type lastSubject struct {
 	Check *Check
-	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last a copy that is kept elsewhere"`
+	Mark  claim.Known[Mark] `gap:"last" what:"nothing outside the directory names its last line, so an older copy looks the same" close:"give --last a copy from another place"`
 	Has   bool              // the log has the line, unchanged
 }
 
