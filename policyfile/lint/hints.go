@@ -65,7 +65,7 @@ func (l *linter) obstacles(a placed) (found []obstacle) {
 
 func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool) {
 	ra, rd := &l.rules[a.rule], &l.rules[d.rule]
-	if by, _ := l.namedBy(rd, id); by == notNamed || !l.spend(1) {
+	if by, _ := l.Policy.NamedBy(rd, id); by == policy.NotNamed || !l.spend(1) {
 		return o, false
 	}
 	host, ok := hostsMeet(ra, rd)
@@ -94,8 +94,8 @@ func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool
 // prohibition names the crawler more closely, or has a longer path or a narrower host for the same crawlers.
 func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
-	allowed, by := l.namedBy(ra, id)
-	denied, than := l.namedBy(rd, id)
+	allowed, by := l.Policy.NamedBy(ra, id)
+	denied, than := l.Policy.NamedBy(rd, id)
 	switch {
 	case allowed > denied:
 		return ""
@@ -282,8 +282,8 @@ func (l *linter) hint(group []obstacle) {
 
 func (l *linter) neitherNarrower(o *obstacle, names string) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
-	_, allowed := l.namedBy(ra, o.blocked[0])
-	_, denied := l.namedBy(rd, o.blocked[0])
+	_, allowed := l.Policy.NamedBy(ra, o.blocked[0])
+	_, denied := l.Policy.NamedBy(rd, o.blocked[0])
 	where, token := "", l.tokens(o.blocked)
 	if !o.region[0].IsAll() {
 		where = " of " + readable(o.region[0])
@@ -374,6 +374,6 @@ func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
 }
 
 func (l *linter) isFor(rule int, id policy.CrawlerID) bool {
-	n, _ := l.namedBy(&l.rules[rule], id)
-	return n != notNamed
+	n, _ := l.Policy.NamedBy(&l.rules[rule], id)
+	return n != policy.NotNamed
 }
