@@ -57,8 +57,10 @@ func (p Pattern) example(free string) string {
 }
 
 // Covers reports whether p matches every path that q matches.
-func (p Pattern) Covers(q Pattern) bool {
-	if !p.Match(q.sample()) {
+func (p Pattern) Covers(q Pattern) bool { return p.covers(q, q.sample()) }
+
+func (p Pattern) covers(q Pattern, sample string) bool {
+	if !p.Match(sample) {
 		return false
 	}
 	// "*/x" also matches what "/x" matches.
@@ -162,14 +164,25 @@ func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 		all = append(all, Pattern{text})
 	}
 	slices.SortFunc(all, func(a, b Pattern) int { return strings.Compare(a.text, b.text) })
+	samples := make([]string, len(all))
+	for i, c := range all {
+		samples[i] = c.sample()
+	}
 	var most []Pattern
 	for i, c := range all {
-		if !slices.ContainsFunc(all[:i], func(d Pattern) bool { return d.Covers(c) }) &&
-			!slices.ContainsFunc(all[i+1:], func(d Pattern) bool { return d.Covers(c) && !c.Covers(d) }) {
-			most = append(most, c)
+		needless := false
+		for j := 0; j < len(all) && !needless; j++ {
+			needless = j != i && all[j].covers(c, samples[i]) && (j < i || !c.covers(all[j], samples[j]))
 		}
+		if needless {
+			continue
+		}
+		if len(most) == limit {
+			return nil, false
+		}
+		most = append(most, c)
 	}
-	return most, len(most) <= limit
+	return most, true
 }
 
 // crossing walks through two texts at once. A state is how much of each has been used up.

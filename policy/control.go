@@ -130,20 +130,13 @@ func (c *ControlToken) decide(of func(*Class) Decision) Decision {
 	if main.Verdict != Disallowed {
 		return own
 	}
-	if tier := c.tierOf(&c.token, own.Rule); own.Verdict == Allowed && (tier == TierToken || tier < c.tierOf(&c.main, main.Rule)) {
-		return own
-	}
-	return main
-}
-
-// tierOf returns how closely a rule names the crawlers of a class.
-func (c *ControlToken) tierOf(of *Class, r *Rule) Tier {
-	for tier := range TierEveryone {
-		if slices.Contains(c.p.Rules(of, tier), r) {
-			return tier
+	if own.Verdict == Allowed {
+		tier, _ := c.p.NamedBy(own.Rule, c.token.Crawlers[0])
+		if than, _ := c.p.NamedBy(main.Rule, c.main.Crawlers[0]); tier == TierToken || tier < than {
+			return own
 		}
 	}
-	return TierEveryone
+	return main
 }
 
 // Statements lists what the policy states about training to the token and to its crawler.

@@ -129,6 +129,16 @@ func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	return all
 }
 
+// NamedBy returns how closely a rule names a crawler, and the closest of its audiences.
+func (p *Policy) NamedBy(r *Rule, id CrawlerID) (Tier, Audience) {
+	for _, reach := range p.reachesOf(id) {
+		if i := slices.IndexFunc(r.For, func(a Audience) bool { return a.folded() == reach.audience }); i >= 0 {
+			return reach.tier, r.For[i]
+		}
+	}
+	return NotNamed, Audience{}
+}
+
 // CrawlerTable is the crawlers of a Spec by number. Policies share it, because a catalog is large.
 type CrawlerTable struct {
 	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler

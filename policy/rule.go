@@ -106,8 +106,9 @@ const (
 	TierGroup                // a category, an operator or a purpose
 	TierAI                   // all crawlers for AI
 	TierEveryone             // everyone and everyone-else
+	NotNamed                 // the rule is not for the crawler
 
-	numTiers
+	numTiers = NotNamed
 )
 
 // Mode is the server's reaction to a disallowed request.

@@ -369,10 +369,10 @@ func decides(cells []solve.Cell[*line], path string) (found *line) {
 // that stands.
 func (m *lining) active() []pathpattern.Pattern {
 	standing := map[pathpattern.Pattern][]stated{}
-	var closing, permitting solve.Set // the patterns of these, and of all permissions
+	var closing, opening solve.Set // the patterns of these, and of permissions
 	for i, p := range m.given {
 		if slices.ContainsFunc(m.all[p], func(s stated) bool { return s.Allow }) {
-			permitting.Add(p, i)
+			opening.Add(p, i)
 		}
 		if !slices.ContainsFunc(m.all[p], func(s stated) bool { return !s.Allow }) {
 			continue
@@ -395,7 +395,7 @@ func (m *lining) active() []pathpattern.Pattern {
 				return slices.ContainsFunc(standing[m.given[i]], func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
 			})
 		}
-		return slices.Contains(standing[p], s) && !m.repeats(s, p, &closing, &permitting, standing)
+		return slices.Contains(standing[p], s) && !m.repeats(s, p, &closing, &opening, standing)
 	}
 	return slices.DeleteFunc(slices.Clone(m.given), func(p pathpattern.Pattern) bool {
 		return !slices.ContainsFunc(m.all[p], func(s stated) bool { return changes(s, p) })
@@ -403,10 +403,10 @@ func (m *lining) active() []pathpattern.Pattern {
 }
 
 // repeats reports whether a wider prohibition that stands says the same as s, to all readers and on all of its paths.
-func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, permitting *solve.Set, standing map[pathpattern.Pattern][]stated) bool {
+func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solve.Set, standing map[pathpattern.Pattern][]stated) bool {
 	texts := pathpattern.Spell(p, s.rooted(p))
 	usual := texts.Octets == 0 && texts.Written == texts.Normal
-	var overlapping []int // once asked for
+	var overlapping []int // permissions, once asked for
 	return slices.ContainsFunc(closing.Covering(p), func(i int) bool {
 		return m.given[i] != p && slices.ContainsFunc(standing[m.given[i]], func(wider stated) bool {
 			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see replaces
@@ -414,7 +414,7 @@ func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, permitting *s
 				return false
 			}
 			if overlapping == nil {
-				overlapping = append([]int{}, permitting.Overlapping(p)...)
+				overlapping = append([]int{}, opening.Overlapping(p)...)
 			}
 			return m.budget.Spend(len(overlapping)) && !slices.ContainsFunc(overlapping, func(j int) bool {
 				return slices.ContainsFunc(m.all[m.given[j]], func(a stated) bool {

@@ -59,13 +59,20 @@ func (b *Budget) Exceeded() bool { return b.work < 0 }
 // ways is the number of patterns that it may take to say what two patterns both match.
 const ways = 16
 
+// costOfWays is the cost of finding more.
+const costOfWays = 1000
+
 // Cross returns patterns that together match what p and q both match, none of which covers another. It fails if there
 // are too many, or the budget ends.
 func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 	if !b.Spend(p.Len()*q.Len()/32 + 1) {
 		return nil, false
 	}
-	return pathpattern.Intersect(p, q, ways)
+	all, ok := pathpattern.Intersect(p, q, ways)
+	if !ok {
+		b.Spend(costOfWays)
+	}
+	return all, ok
 }
 
 // Pairs calls visit for every two of n() things that overlap, the later one first, including

@@ -40,9 +40,6 @@ func exampleHosts(hosts []policy.Host) []string {
 	return examples
 }
 
-// notNamed is beyond every tier: the rule is not for the crawler.
-const notNamed = policy.TierEveryone + 1
-
 // crawlersOf lists the crawlers that an audience names, for everyone the unknown one.
 func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	tier := a.Tier()
@@ -65,30 +62,6 @@ func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	return ids
 }
 
-func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, policy.Audience) {
-	best, by := notNamed, policy.Audience{}
-	c := l.Policy.CrawlerInfo(id)
-	for _, a := range r.For {
-		n := a.Tier()
-		if n >= best {
-			continue
-		}
-		switch n {
-		case policy.TierToken:
-			if id == 0 || !strings.EqualFold(a.Name, c.Token) && !l.isFamily(id, a.Name) {
-				continue
-			}
-		case policy.TierGroup, policy.TierAI:
-			if !a.Includes(c) {
-				continue
-			}
-		case policy.TierFamily, policy.TierEveryone:
-		}
-		best, by = n, a
-	}
-	return best, by
-}
-
 // isFamily reports whether a rule for a token reaches a crawler as family.
 func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 	head := l.Policy.Family(id)
@@ -98,8 +71,8 @@ func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 // namedAmong returns the places in For of shut out crawlers, if a rule names each of them, and others.
 func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []int) {
 	for _, id := range shut {
-		n, by := l.namedBy(r, id)
-		if n != policy.TierToken {
+		n, by := l.Policy.NamedBy(r, id)
+		if n > policy.TierFamily {
 			return nil
 		}
 		if i := slices.Index(r.For, by); !slices.Contains(places, i) {

@@ -4,7 +4,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
@@ -35,7 +34,10 @@ func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, wo
 	if l.reported[at] || !l.spend(1) {
 		return
 	}
-	for _, id := range l.engines(rule) {
+	for _, id := range l.searchers(rule) {
+		if !effect.IsOfCategory(l.Policy, id, crawlers.CategorySearch) || !l.isFor(rule, id) {
+			continue
+		}
 		for _, host := range l.reach[rule].hosts {
 			d := l.decide(id, host, pattern.Example(), policy.Crawl)
 			if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(pattern) || shutsOut(d) || l.namesOnPurpose(d.Rule, id) {
@@ -52,28 +54,6 @@ func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, wo
 	}
 }
 
-// engines are the search engines that a rule names, or the best known of a group.
-func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
-	const most = 16
-	for _, name := range crawlers.WellKnown {
-		if id := l.Policy.Crawler(name); effect.IsOfCategory(l.Policy, id, crawlers.CategorySearch) && l.isFor(rule, id) {
-			ids = append(ids, id)
-		}
-	}
-	if l.reach[rule].everyone {
-		return ids
-	}
-	for _, a := range l.rules[rule].For {
-		of := l.crawlersOf(a)
-		for _, id := range of[:min(len(of), most)] {
-			if len(ids) < most && effect.IsOfCategory(l.Policy, id, crawlers.CategorySearch) && !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
-}
-
 // shutsOut reports whether a rule is reported for closing a host to search engines.
 func shutsOut(d policy.Decision) bool {
 	r := d.Rule
@@ -82,6 +62,6 @@ func shutsOut(d policy.Decision) bool {
 
 // namesOnPurpose reports whether a rule keeps out a search engine on purpose: by its name, or with all crawlers for AI.
 func (l *linter) namesOnPurpose(r *policy.Rule, id policy.CrawlerID) bool {
-	by, _ := l.namedBy(r, id)
-	return (by == policy.TierToken || by == policy.TierAI) && (r.Intended || len(r.IntendedChecks) > 0)
+	by, _ := l.Policy.NamedBy(r, id)
+	return (by <= policy.TierFamily || by == policy.TierAI) && (r.Intended || len(r.IntendedChecks) > 0)
 }

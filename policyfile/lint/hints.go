@@ -50,52 +50,42 @@ func (l *linter) obstacles(a placed) (found []obstacle) {
 		return cmp.Or(x.s.Pos.Line-y.s.Pos.Line, x.s.Pos.Column-y.s.Pos.Column)
 	})
 	for _, d := range denials[:min(len(denials), maxMet)] {
-		if d.rule == a.rule {
+		host, ok := hostsMeet(r, &l.rules[d.rule])
+		if d.rule == a.rule || !ok {
 			continue
 		}
-		for _, id := range l.sampleCrawlers(r) {
-			if o, ok := l.obstacle(a, d, id); ok {
-				found = append(found, o)
-				break
-			}
+		o := obstacle{allow: a, deny: d, host: host}
+		if slices.ContainsFunc(l.sampleCrawlers(r), func(id policy.CrawlerID) bool { return l.stands(&o, id) }) {
+			found = append(found, o)
 		}
 	}
 	return found
 }
 
-func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool) {
-	ra, rd := &l.rules[a.rule], &l.rules[d.rule]
-	if by, _ := l.namedBy(rd, id); by == notNamed || !l.spend(1) {
-		return o, false
+// stands reports whether an obstacle keeps a crawler out and its author may not expect it, and completes it.
+func (l *linter) stands(o *obstacle, id policy.CrawlerID) bool {
+	if !l.isFor(o.deny.rule, id) || !l.spend(1) {
+		return false
 	}
-	host, ok := hostsMeet(ra, rd)
-	if !ok {
-		return o, false
+	if o.region == nil {
+		o.region = overlap(o.allow.s.Pattern, o.deny.s.Pattern)
 	}
-	region := overlap(a.s.Pattern, d.s.Pattern)
-	if len(region) == 0 || l.budget <= 0 {
-		return o, false
+	if len(o.region) == 0 || l.budget <= 0 || l.decide(id, o.host, o.region[0].Example(), o.allow.s.Usage).Statement != o.deny.s {
+		return false // open, or closed by a narrower line, which is reported
 	}
-	if l.decide(id, host, region[0].Example(), a.s.Usage).Statement != d.s {
-		return o, false // open, or closed by a narrower line, which is reported
+	if o.code = l.obstacleCode(o, id); o.code == "" || l.expected(o) {
+		return false
 	}
-	o = obstacle{allow: a, deny: d, host: host, region: region}
-	if o.code = l.obstacleCode(&o, id); o.code == "" {
-		return o, false
-	}
-	if l.expected(&o) {
-		return o, false
-	}
-	o.blocked = l.blocked(&o, id)
-	return o, true
+	o.blocked = l.blocked(o, id)
+	return true
 }
 
 // obstacleCode says why a prohibition overrides a permission, or "" if that is expected. It is expected if the
 // prohibition names the crawler more closely, or has a longer path or a narrower host for the same crawlers.
 func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
-	allowed, by := l.namedBy(ra, id)
-	denied, than := l.namedBy(rd, id)
+	allowed, by := l.Policy.NamedBy(ra, id)
+	denied, than := l.Policy.NamedBy(rd, id)
 	switch {
 	case allowed > denied:
 		return ""
@@ -282,8 +272,8 @@ func (l *linter) hint(group []obstacle) {
 
 func (l *linter) neitherNarrower(o *obstacle, names string) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
-	_, allowed := l.namedBy(ra, o.blocked[0])
-	_, denied := l.namedBy(rd, o.blocked[0])
+	_, allowed := l.Policy.NamedBy(ra, o.blocked[0])
+	_, denied := l.Policy.NamedBy(rd, o.blocked[0])
 	where, token := "", l.tokens(o.blocked)
 	if !o.region[0].IsAll() {
 		where = " of " + readable(o.region[0])
@@ -374,6 +364,6 @@ func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
 }
 
 func (l *linter) isFor(rule int, id policy.CrawlerID) bool {
-	n, _ := l.namedBy(&l.rules[rule], id)
-	return n != notNamed
+	n, _ := l.Policy.NamedBy(&l.rules[rule], id)
+	return n != policy.NotNamed
 }

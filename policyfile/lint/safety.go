@@ -147,16 +147,16 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 
 // reopening says how to let crawlers in again.
 func (l *linter) reopening(r *policy.Rule, cause *effect.Cause, shut []policy.CrawlerID) string {
-	by := notNamed
+	by := policy.NotNamed
 	for _, id := range shut {
-		n, _ := l.namedBy(r, id)
+		n, _ := l.Policy.NamedBy(r, id)
 		by = min(by, n)
 	}
 	var names []string
 	switch {
 	case !cause.Pattern.IsAll():
 		return "delete some of these paths, which together disallow the whole site"
-	case by == policy.TierToken:
+	case by <= policy.TierFamily:
 		return "delete this line"
 	case by == policy.TierGroup:
 		if names = l.tokens(shut); len(names) > 3 {
@@ -328,18 +328,18 @@ func (l *linter) findSearchers() {
 
 // onlyFollows reports whether a rule reaches a crawler by robots.txt alone, because it follows the group of another one.
 func (l *linter) onlyFollows(r *policy.Rule, id policy.CrawlerID) bool {
-	tier, _ := l.namedBy(r, id)
-	return tier == notNamed && l.caughtBy(r, []policy.CrawlerID{id}) == ""
+	tier, _ := l.Policy.NamedBy(r, id)
+	return tier == policy.NotNamed && l.caughtBy(r, []policy.CrawlerID{id}) == ""
 }
 
 // caughtBy is the crawler of a rule for which the requests of others are taken; "" if the rule reaches one of them.
 func (l *linter) caughtBy(r *policy.Rule, shut []policy.CrawlerID) (by string) {
 	for _, id := range shut {
-		if tier, _ := l.namedBy(r, id); tier < notNamed {
+		if tier, _ := l.Policy.NamedBy(r, id); tier < policy.NotNamed {
 			return ""
 		}
 		for _, catcher := range l.Effect.Caught(id) {
-			if tier, _ := l.namedBy(r, catcher); tier < notNamed {
+			if tier, _ := l.Policy.NamedBy(r, catcher); tier < policy.NotNamed {
 				by = l.Policy.CrawlerInfo(catcher).Token
 			}
 		}

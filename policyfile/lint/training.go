@@ -147,7 +147,7 @@ func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []polic
 	case policy.Disallowed:
 		return nil
 	case policy.Allowed:
-		if by, _ := l.namedBy(d.Rule, id); by < policy.TierEveryone {
+		if by, _ := l.Policy.NamedBy(d.Rule, id); by < policy.TierEveryone {
 			return nil
 		}
 	case policy.Unstated:

@@ -12,130 +12,79 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// cell is a pattern with what both policies say about a path that it matches and, of their patterns, only those that
-// cover it.
-type cell struct {
-	at       pathpattern.Pattern
-	old, now state
-	told     bool // each way to it leads from a cell that differs, and it differs in the same way or not at all
-}
+// states are the decisions of both policies about the paths of a pattern. The zero value is for paths that nothing changes.
+type states struct{ old, now state }
 
-func (x *cell) differs() bool { return !x.old.same(x.now) }
+func (x states) differs() bool { return !x.old.same(x.now) }
 
-// open reports whether both sides leave the paths open in the same way. An addition by a statement of one side alone is
-// found where that statement begins.
-func (x *cell) open() bool { return !x.differs() && !x.old.closed() }
+func (x states) same(y states) bool { return x.old.same(y.old) && x.now.same(y.now) }
 
-// cells are patterns. The narrowest one that matches a path tells what both sides say about it, as far as they may
-// differ. About paths that only statements of both sides match, both say the same. A pattern that changes the answer
-// for a cell makes another one where the two meet.
+// cell is a pattern with the states of the paths of which it is the narrowest pattern.
+type cell = solve.Cell[states]
+
+// cells returns where both policies decide, as far as a statement that only one of them has can change that.
 func (c *comparison) cells(a, b *side) []cell {
-	w := walk{comparison: c, a: a, b: b, known: map[pathpattern.Pattern]int{}}
-	w.given = union(a.index(), b.index())
-	for i, p := range w.given {
-		w.set.Add(p, i)
-	}
-	for _, sides := range [][2]*side{{a, b}, {b, a}} {
-		for _, line := range sortedKeys(sides[0].lines) {
-			if st := sides[0].lines[line]; sides[1].lines[line] == nil {
+	var changed solve.Set
+	add := func(s *side, without map[string]*policy.Applied) {
+		for line, st := range s.lines {
+			if without[line] == nil {
 				for _, p := range st.Statement.Pattern.Rooted() {
-					w.start(p.Plain(), st, sides[0], sides[1])
+					changed.Add(p.Plain(), 0)
 				}
 			}
 		}
 	}
-	for n := 0; n < len(w.queue); n++ {
-		if x := w.all[w.queue[n]]; !x.open() {
-			w.expand(x, func(p pathpattern.Pattern) bool { return a.matters(x.old, p) || b.matters(x.now, p) })
+	add(a, b.lines)
+	add(b, a.lines)
+	given := slices.DeleteFunc(union(a.index(), b.index()), func(p pathpattern.Pattern) bool { return len(changed.Overlapping(p)) == 0 })
+	exceptions := 0
+	return solved(c, given, func(p pathpattern.Pattern) (x states) {
+		if len(changed.Covering(p)) == 0 {
+			return states{}
 		}
-	}
-	return w.all
-}
-
-// maxCells bounds the cells of one usage, and maxTold the ones that are exceptions from others.
-const (
-	maxCells = 20_000
-	maxTold  = 2_000
-
-	costOfState = 10 // of asking both policies, in the budget's steps
-)
-
-// walk finds the cells of two sides.
-type walk struct {
-	*comparison
-
-	a, b  *side
-	all   []cell
-	known map[pathpattern.Pattern]int
-	queue []int // cells to be looked at
-	told  int   // exceptions that were found
-	given []pathpattern.Pattern
-	set   solve.Set // of given
-}
-
-// start reaches the cells of a statement that only one side has. Its permission can only change a path where it
-// overrides a prohibition of both sides, or sets something aside.
-func (w *walk) start(p pathpattern.Pattern, st *policy.Applied, of, to *side) {
-	w.reach(p, nil)
-	if x := w.all[w.known[p]]; x.open() && of.allows(st.Statement) {
-		w.expand(x, func(p pathpattern.Pattern) bool {
-			return slices.ContainsFunc(of.at[p], func(other *policy.Applied) bool {
-				if of.allows(other.Statement) {
-					return other.Statement.Qualifiers != nil || st.Statement.Qualifiers != nil || of.other
-				}
-				return of.other || other.Statement.Allow || to.lines[of.line(other)] != nil && of.p.Overrides(st, other)
-			})
-		})
-	}
-}
-
-// reach adds a cell, or notes another way to it.
-func (w *walk) reach(p pathpattern.Pattern, from *cell) {
-	i, ok := w.known[p]
-	if !ok {
-		i = len(w.all)
-		w.known[p] = i
-		w.all = append(w.all, cell{p, w.a.state(p), w.b.state(p), true})
-	}
-	x := &w.all[i]
-	told := from != nil && from.differs() && (!x.differs() || x.old.same(from.old) && x.now.same(from.now))
-	if told && !ok {
-		w.told++
-	}
-	if x.told && !told {
-		x.told = false
-		w.queue = append(w.queue, i)
-	}
-}
-
-// expand reaches the cells where patterns that matter meet x. Those of a cell that differs are exceptions from it: what
-// differs in another way is reached from the statement that makes it so.
-func (w *walk) expand(x cell, matters func(pathpattern.Pattern) bool) {
-	overlapping := w.set.Overlapping(x.at)
-	for _, j := range overlapping {
+		if x = (states{a.state(p), b.state(p)}); !x.differs() {
+			exceptions++
+			if !x.old.closed() {
+				return states{}
+			}
+		}
+		return x
+	}, func(x *cell, p pathpattern.Pattern) bool {
 		switch {
-		case x.differs() && w.told > maxTold:
-			return
-		case !w.budget.Spend(1) || len(w.all) > maxCells:
-			w.partial = true
-			return
+		case x.Value.differs():
+			return exceptions < maxExceptions && (a.matters(x.Value.old, p) || b.matters(x.Value.now, p))
+		case x.Order >= len(given): // an exception from what differs
+			return false
+		case x.Value == states{}:
+			return a.adds(x.Pattern, p, b) || b.adds(x.Pattern, p, a)
 		}
-		p := w.given[j]
-		if p.Covers(x.at) || !matters(p) {
-			continue
-		}
-		meet, ok := []pathpattern.Pattern{p}, true
-		if !x.at.Covers(p) {
-			meet, ok = pathpattern.Intersect(x.at, p, maxCrossing)
-		}
-		w.partial = w.partial || !ok && !x.differs()
-		for _, m := range meet {
-			w.budget.Spend(costOfState + len(overlapping)/4)
-			if _, ok := w.known[m]; ok || w.a.state(m) != x.old || w.b.state(m) != x.now {
-				w.reach(m, &x)
-			}
-		}
-	}
+		return a.matters(x.Value.old, p) || b.matters(x.Value.now, p)
+	})
+}
+
+// maxExceptions bounds the exceptions from changes. Further ones are told as changes.
+const maxExceptions = 2000
+
+// said holds the answers of both policies about the paths of a pattern.
+type said[V any] interface {
+	differs() bool
+	same(V) bool
+}
+
+// solved returns cells of which the narrowest decides.
+func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V], pathpattern.Pattern) bool) []solve.Cell[V] {
+	cells, ok := (&solve.Form[V]{
+		Value: value, Matters: matters, Budget: c.budget, Added: 10 * maxExceptions,
+		Same:  func(x, y V) bool { return !x.differs() && !y.differs() || x.same(y) },
+		Beats: func(x, y *solve.Cell[V]) bool { return y.Pattern.Covers(x.Pattern) },
+		Keep:  func(*solve.Cell[V]) bool { return true }, // they are listed, not printed
+		Unsaid: func(x, m *solve.Cell[V]) bool {
+			c.partial = c.partial || !x.Value.differs() && (m == nil || m.Value.differs())
+			return false
+		},
+	}).Cells(given)
+	c.partial = c.partial || !ok
+	return cells
 }
 
 // side holds one policy's statements about a usage for a subject.
@@ -190,6 +139,19 @@ func (s *side) index() (patterns []pathpattern.Pattern) {
 	return patterns
 }
 
+// adds reports whether an allow entry about a pattern, which the other side does not have, can change what another
+// pattern says on both sides. Other statements of one side alone are crossed with open cells from their own cells.
+func (s *side) adds(at, given pathpattern.Pattern, to *side) bool {
+	return slices.ContainsFunc(s.at[at], func(a *policy.Applied) bool {
+		return s.allows(a.Statement) && to.lines[s.line(a)] == nil && slices.ContainsFunc(s.at[given], func(x *policy.Applied) bool {
+			if s.allows(x.Statement) {
+				return x.Statement.Qualifiers != nil || a.Statement.Qualifiers != nil || s.other
+			}
+			return s.other || x.Statement.Allow || to.lines[s.line(x)] != nil && s.p.Overrides(a, x)
+		})
+	})
+}
+
 // matters reports whether a statement about a pattern can change a state.
 func (s *side) matters(is state, given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(s.at[given], func(st *policy.Applied) bool {
@@ -213,13 +175,8 @@ func (s *side) overrides(a, d *policy.Statement) bool {
 	if a == nil || d == nil {
 		return false
 	}
-	of := func(st *policy.Statement) (all []*policy.Applied) {
-		for _, x := range s.at[st.Pattern.Rooted()[0].Plain()] {
-			if x.Statement == st {
-				all = append(all, x)
-			}
-		}
-		return all
+	of := func(st *policy.Statement) []*policy.Applied {
+		return slices.DeleteFunc(slices.Clone(s.at[st.Pattern.Rooted()[0].Plain()]), func(x *policy.Applied) bool { return x.Statement != st })
 	}
 	denials := of(d)
 	return slices.ContainsFunc(of(a), func(a *policy.Applied) bool {

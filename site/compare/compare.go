@@ -26,11 +26,8 @@ type Options struct {
 	Below site.Below
 }
 
-// The limits of a comparison bound the cost of a hostile policy, in addition to its budget.
-const (
-	maxHosts    = 500
-	maxCrossing = 64
-)
+// maxHosts bounds the cost of a hostile policy, in addition to the budget.
+const maxHosts = 500
 
 // Decisions returns the decisions that change when now takes the place of old: for every class of crawlers, usage, host and
 // set of paths that one of them tells apart. It also reports whether all of them were compared. Sites returns other changes.

@@ -13,39 +13,52 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxSampled bounds the patterns about which lines other than decisions are asked.
-const maxSampled = 2000
+// values are of a line in both policies. The zero value is for equal ones.
+type values [2]string
 
-// lines compares what a subject reads besides decisions: crawl-delays, limits,
-// values of channels and rules of engines.
+func (v values) differs() bool { return v[0] != v[1] }
+
+func (v values) same(w values) bool { return v == w }
+
+// lines compares what a subject reads besides decisions: crawl-delays, limits, values of channels and rules of engines.
 func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
-	// compare asks both what they say about the paths of a pattern, "" for nothing.
-	compare := func(name string, r pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
-		q := policy.Query{Host: host, Path: sample(r, c.fill), Identity: id, Now: c.at}
-		if purpose != "" {
-			q.Purposes = []string{purpose}
-		}
-		q.Crawler = s.ids[0]
-		old := cmp.Or(says(c.old, q), noValue)
-		q.Crawler = s.ids[1]
-		now := cmp.Or(says(c.now, q), noValue)
-		if old == now {
-			return
-		}
-		i := slices.IndexFunc(all, func(r record) bool { return r.usages[0] == name && r.old == old && r.now == now })
-		if i < 0 {
-			i = len(all)
-			all = append(all, record{effect: Line, usages: []string{name}, old: old, now: now})
-		}
-		all[i].paths = append(all[i].paths, r)
+	q := policy.Query{Host: host, Identity: id, Now: c.at}
+	if purpose != "" {
+		q.Purposes = []string{purpose}
 	}
-	compare("crawl-delay", pathpattern.All, func(p *policy.Policy, q policy.Query) string {
+	// compare asks both what they say, "" for nothing.
+	compare := func(name string, patterns []pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
+		for _, x := range solved(c, patterns, func(at pathpattern.Pattern) (both values) {
+			q.Path = sample(at, c.fill)
+			for i, p := range []*policy.Policy{c.old, c.now} {
+				q.Crawler = s.ids[i]
+				both[i] = cmp.Or(says(p, q), noValue)
+			}
+			if !both.differs() {
+				return values{}
+			}
+			return both
+		}, nil) {
+			if !x.Value.differs() {
+				continue
+			}
+			old, now := x.Value[0], x.Value[1]
+			i := slices.IndexFunc(all, func(r record) bool { return r.usages[0] == name && r.old == old && r.now == now })
+			if i < 0 {
+				i = len(all)
+				all = append(all, record{effect: Line, usages: []string{name}, old: old, now: now})
+			}
+			all[i].paths = append(all[i].paths, x.Pattern)
+		}
+	}
+	everywhere := []pathpattern.Pattern{pathpattern.All}
+	compare("crawl-delay", everywhere, func(p *policy.Policy, q policy.Query) string {
 		if r := p.CrawlDelay(q); r != nil {
 			return r.CrawlDelay.String()
 		}
 		return ""
 	})
-	compare("limit", pathpattern.All, func(p *policy.Policy, q policy.Query) string {
+	compare("limit", everywhere, func(p *policy.Policy, q policy.Query) string {
 		if r := p.Limit(q); r != nil {
 			if r.Limit.Burst != r.Limit.Requests {
 				return fmt.Sprintf("%s, %d at once", r.Limit, r.Limit.Burst)
@@ -59,30 +72,22 @@ func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose 
 		if values == nil {
 			continue
 		}
-		if names := union(values.Names(c.old), values.Names(c.now)); len(names) > 0 {
-			patterns := c.spokenOf(values.Patterns)
-			for _, name := range names {
-				for _, r := range patterns {
-					compare(strings.ToLower(ch.Group.Field), r, func(p *policy.Policy, q policy.Query) string { return values.Value(p, q, name) })
-				}
-			}
+		for _, name := range union(values.Names(c.old), values.Names(c.now)) {
+			compare(strings.ToLower(ch.Group.Field), c.patterns(values.Patterns), func(p *policy.Policy, q policy.Query) string { return values.Value(p, q, name) })
 		}
 	}
-	if names := union(c.old.EngineRuleNames(), c.now.EngineRuleNames()); len(names) > 0 {
-		patterns := c.spokenOf(func(r *policy.Rule) (all []pathpattern.Pattern) {
+	for _, name := range union(c.old.EngineRuleNames(), c.now.EngineRuleNames()) {
+		compare(name, c.patterns(func(r *policy.Rule) (all []pathpattern.Pattern) {
 			for _, e := range r.EngineRules {
-				all = append(all, e.Pattern)
+				if e.Name == name {
+					all = append(all, e.Pattern)
+				}
 			}
 			return all
+		}), func(p *policy.Policy, q policy.Query) string {
+			set, _, _ := p.EngineRule(q, name)
+			return set.String()
 		})
-		for _, name := range names {
-			for _, r := range patterns {
-				compare(name, r, func(p *policy.Policy, q policy.Query) string {
-					set, _, _ := p.EngineRule(q, name)
-					return set.String()
-				})
-			}
-		}
 	}
 	for i := range all {
 		all[i].paths = widest(all[i].paths)
@@ -90,26 +95,14 @@ func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose 
 	return all
 }
 
-// spokenOf lists patterns of rules of either policy, and what two of them have in common.
-func (c *comparison) spokenOf(patterns func(*policy.Rule) []pathpattern.Pattern) []pathpattern.Pattern {
-	var all []pathpattern.Pattern
+// patterns lists patterns of the rules of either policy.
+func (c *comparison) patterns(of func(*policy.Rule) []pathpattern.Pattern) (all []pathpattern.Pattern) {
 	for _, p := range []*policy.Policy{c.old, c.now} {
-		rules := p.Spec().Rules
-		for i := range rules {
-			for _, x := range patterns(&rules[i]) {
-				all = append(all, x.Rooted()...)
-			}
+		for i := range p.Spec().Rules {
+			all = append(all, of(&p.Spec().Rules[i])...)
 		}
 	}
-	given := union(all, nil)
-	all = given
-	for i := range given {
-		if all = append(all, c.crossings(given[i:i+1], given[i+1:])...); len(all) > maxSampled {
-			c.partial = true
-			return all[:maxSampled]
-		}
-	}
-	return union(all, nil)
+	return all
 }
 
 // noValue stands for the value of a line that is not there.

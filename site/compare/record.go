@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 type record struct {
@@ -69,7 +70,7 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 	add := func(differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) {
 		all = append(all, records(a.q.Usage.String(), cells, differ, says, effect)...)
 	}
-	add(func(x cell) bool { return x.old.closed() != x.now.closed() }, func(s state) string {
+	add(func(x cell) bool { return x.Value.old.closed() != x.Value.now.closed() }, func(s state) string {
 		if s.closed() {
 			return disallowed
 		}
@@ -77,17 +78,17 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 	}, func(r *record, first cell) Effect {
 		// Parts of what is closed, or was, may be allowed or unstated: the first is said.
 		if r.now == disallowed {
-			r.old = first.old.String()
+			r.old = first.Value.old.String()
 			return Loss
 		}
-		r.now = first.now.String()
+		r.now = first.Value.now.String()
 		return Gain
 	})
 	add(func(x cell) bool {
-		return x.old.verdict != x.now.verdict && !x.old.closed() && !x.now.closed()
+		return x.Value.old.verdict != x.Value.now.verdict && !x.Value.old.closed() && !x.Value.now.closed()
 	}, state.String, func(*record, cell) Effect { return Stated })
 	add(func(x cell) bool {
-		return x.old.verdict == x.now.verdict && x.old.limits != x.now.limits
+		return x.Value.old.verdict == x.Value.now.verdict && x.Value.old.limits != x.Value.now.limits
 	}, state.String, func(r *record, _ cell) Effect {
 		if strings.HasPrefix(r.old, r.now) { // limits are dropped, and none is new
 			return Gain
@@ -96,7 +97,7 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 	})
 	if blocks { // with the decision, or with the mode alone
 		says := func(s state) string { return max(s.mode, policy.ModeOff).String() }
-		add(func(x cell) bool { return says(x.old) != says(x.now) }, says, func(*record, cell) Effect { return Edge })
+		add(func(x cell) bool { return says(x.Value.old) != says(x.Value.now) }, says, func(*record, cell) Effect { return Edge })
 	}
 	return all
 }
@@ -109,13 +110,13 @@ func records(usage string, cells []cell, differ func(cell) bool, says func(state
 		if !differ(x) {
 			continue
 		}
-		old, now := says(x.old), says(x.now)
+		old, now := says(x.Value.old), says(x.Value.now)
 		i := slices.IndexFunc(all, func(o record) bool { return o.old == old && o.now == now })
 		if i < 0 {
 			i = len(all)
 			all = append(all, record{usages: []string{usage}, old: old, now: now})
 		}
-		all[i].paths = append(all[i].paths, x.at)
+		all[i].paths = append(all[i].paths, x.Pattern)
 	}
 	for i := range all {
 		o := &all[i]
@@ -123,19 +124,19 @@ func records(usage string, cells []cell, differ func(cell) bool, says func(state
 		inside := index(o.paths)
 		var first cell
 		for _, x := range cells {
-			if x.at == o.paths[0] {
+			if x.Pattern == o.paths[0] {
 				first = x
 			}
 			within := false
-			inside.Covering(x.at, func(int) { within = true })
+			inside.Covering(x.Pattern, func(int) { within = true })
 			if !within {
 				continue
 			}
-			switch old, now := says(x.old), says(x.now); {
+			switch old, now := says(x.Value.old), says(x.Value.now); {
 			case old == o.now && now == o.now:
-				o.already = append(o.already, x.at)
+				o.already = append(o.already, x.Pattern)
 			case old != o.old || now != o.now:
-				o.except = append(o.except, x.at)
+				o.except = append(o.except, x.Pattern)
 			}
 		}
 		o.except, o.already = widest(o.except), widest(o.already)
@@ -151,58 +152,53 @@ func records(usage string, cells []cell, differ func(cell) bool, says func(state
 // apart splits a record whose exceptions from one path could be taken for exceptions from another that they only cross:
 // what matches both changes.
 func (r *record) apart() (parts []record) {
-	for _, p := range r.paths {
-		i := slices.IndexFunc(parts, func(part record) bool {
-			return !slices.ContainsFunc(r.except, func(e pathpattern.Pattern) bool {
-				return slices.ContainsFunc(part.paths, func(q pathpattern.Pattern) bool {
-					return p.Covers(e) != q.Covers(e) && p.Overlaps(e) && q.Overlaps(e)
-				})
-			})
-		})
-		if i < 0 {
-			i = len(parts)
-			parts = append(parts, *r)
-			parts[i].paths, parts[i].except, parts[i].already = nil, nil, nil
-		}
-		parts[i].paths = append(parts[i].paths, p)
+	all := slices.Concat(r.except, r.already)
+	var set solve.Set
+	for i, e := range all {
+		set.Add(e, i)
 	}
-	for i := range parts {
-		within := func(p pathpattern.Pattern) bool {
-			return slices.ContainsFunc(parts[i].paths, func(q pathpattern.Pattern) bool { return q.Covers(p) })
-		}
-		for _, e := range r.except {
-			if within(e) {
-				parts[i].except = append(parts[i].except, e)
+	var covered, crossed []map[int]bool // of each part
+	meet := func(ids []int, of map[int]bool) bool {
+		return slices.ContainsFunc(ids, func(i int) bool { return of[i] })
+	}
+	for _, p := range r.paths {
+		var covers, crosses []int
+		for _, i := range set.Overlapping(p) {
+			if p.Covers(all[i]) {
+				covers = append(covers, i)
+			} else if i < len(r.except) {
+				crosses = append(crosses, i)
 			}
 		}
-		for _, e := range r.already {
-			if within(e) {
-				parts[i].already = append(parts[i].already, e)
+		at := 0
+		for at < len(parts) && (meet(covers, crossed[at]) || meet(crosses, covered[at])) {
+			at++
+		}
+		if at == len(parts) {
+			part := *r
+			part.paths, part.except, part.already = nil, nil, nil
+			parts, covered, crossed = append(parts, part), append(covered, map[int]bool{}), append(crossed, map[int]bool{})
+		}
+		parts[at].paths = append(parts[at].paths, p)
+		for _, i := range covers {
+			covered[at][i] = true
+		}
+		for _, i := range crosses {
+			crossed[at][i] = true
+		}
+	}
+	for at := range parts {
+		for i, e := range all {
+			switch {
+			case !covered[at][i]:
+			case i < len(r.except):
+				parts[at].except = append(parts[at].except, e)
+			default:
+				parts[at].already = append(parts[at].already, e)
 			}
 		}
 	}
 	return parts
-}
-
-// maxCrossings bounds the patterns that crossings returns.
-const maxCrossings = 5000
-
-// crossings returns patterns for what two of the patterns have in common of which neither covers the other.
-func (c *comparison) crossings(some, others []pathpattern.Pattern) (all []pathpattern.Pattern) {
-	for _, p := range some {
-		for _, q := range others {
-			if !c.budget.Spend(1) || len(all) > maxCrossings {
-				return all
-			}
-			if !p.Overlaps(q) || p.Covers(q) || q.Covers(p) {
-				continue
-			}
-			meet, ok := pathpattern.Intersect(p, q, maxCrossing)
-			c.partial = c.partial || !ok
-			all = append(all, meet...)
-		}
-	}
-	return all
 }
 
 // widest sorts patterns and drops those that another one covers.

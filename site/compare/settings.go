@@ -43,17 +43,6 @@ func (s *Setting) String() string {
 	return s.Key + ": " + short(s.Old) + " → " + short(s.New)
 }
 
-// SameEffect reports whether two policies have the same effect: they decide the same for every crawler, usage, host and
-// path, and a server reads the same settings from them. It returns the settings that differ.
-func SameEffect(old, now *site.Site) (settings []Setting, same bool) {
-	settings = settingsOf(old.File, now.File)
-	if len(settings) > 0 {
-		return settings, false
-	}
-	changes, complete := Decisions(old.Policy, now.Policy, Options{})
-	return nil, complete && len(changes) == 0
-}
-
 // maxRendered bounds the hosts for which robots.txt is compared.
 const maxRendered = 50
 
