@@ -34,7 +34,7 @@ func (e *Engine) Edge(q policy.Query) Verdict {
 // license, from which they learn the rules. An impostor gets the mode for impostors if that is stricter.
 func (e *Engine) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	if q.Crawler == 0 {
+	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) { // the server does not know the latter
 		return v
 	}
 	t := e.Read(sent)

@@ -29,3 +29,6 @@ func (p *Policy) WithoutFallback() *Policy {
 	}
 	return p
 }
+
+// OnlyFallback reports whether no rule or catalog of the policy knows a crawler, and the site's own robots.txt names it.
+func (p *Policy) OnlyFallback(id CrawlerID) bool { return int(id) >= p.WithoutFallback().numCrawlers() }

@@ -105,7 +105,7 @@ func TestWords(t *testing.T) {
 		{
 			"where two patterns cross", "rules:\n  - for: everyone\n    disallow:\n      crawl: [/shop/, \"/*?\"]\n",
 			"rules:\n  - for: everyone\n    disallow:\n      crawl: [\"/*?\"]\n    allow:\n      crawl: /shop/open/\n",
-			[]string{"everyone may now crawl /shop/ (except /shop/*?)"},
+			[]string{"everyone may now crawl /shop/ (except /shop/*?)", "everyone may now crawl /shop/open/"},
 			false,
 		},
 		{
@@ -321,6 +321,25 @@ func TestExceptionsOfOnePathAlone(t *testing.T) {
 		}
 	}
 	if want := []string{"[everyone] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video Googlebot] [/*b$] []"}; !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
+	}
+}
+
+// A change of paths that an exception crosses is told apart.
+func TestChangeWithinAnException(t *testing.T) {
+	now := load(t, `rules:
+  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}}
+  - {for: everyone-else, intended: true, allow: {crawl: "/*a$"}, disallow: {crawl: /a}}
+crawlers: {AlphaBot: {operator: Alpha}}
+`)
+	changes, _ := compare.Decisions(load(t, "").Policy, now.Policy, compare.Options{})
+	var said []string
+	for _, c := range changes {
+		if c.Effect == compare.Loss {
+			said = append(said, fmt.Sprint(c.Crawlers, c.Paths, c.Except))
+		}
+	}
+	if want := []string{"[everyone] [/a] [/a$ /a*a$]", "[AlphaBot] [/a*b] []"}; !slices.Equal(said, want) {
 		t.Errorf("%q, want %q", said, want)
 	}
 }

@@ -68,7 +68,7 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 	cells := c.cells(a, b)
 	add := func(differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) {
-		all = append(all, records(a.q.Usage.String(), cells, differ, says, effect)...)
+		all = append(all, c.records(a.q.Usage.String(), cells, differ, says, effect)...)
 	}
 	add(func(x cell) bool { return x.Value.old.closed() != x.Value.now.closed() }, func(s state) string {
 		if s.closed() {
@@ -105,22 +105,27 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 const disallowed = "disallowed"
 
 // records puts the cells together in which the same changes.
-func records(usage string, cells []cell, differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) (all []record) {
+func (c *comparison) records(usage string, cells []cell, differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) (found []record) {
 	for _, x := range cells {
 		if !differ(x) {
 			continue
 		}
 		old, now := says(x.Value.old), says(x.Value.now)
-		i := slices.IndexFunc(all, func(o record) bool { return o.old == old && o.now == now })
+		i := slices.IndexFunc(found, func(o record) bool { return o.old == old && o.now == now })
 		if i < 0 {
-			i = len(all)
-			all = append(all, record{usages: []string{usage}, old: old, now: now})
+			i = len(found)
+			found = append(found, record{usages: []string{usage}, old: old, now: now})
 		}
-		all[i].paths = append(all[i].paths, x.Pattern)
+		found[i].paths = append(found[i].paths, x.Pattern)
 	}
-	for i := range all {
-		o := &all[i]
-		o.paths = widest(o.paths)
+	at := map[pathpattern.Pattern]states{}
+	for _, x := range cells {
+		at[x.Pattern] = x.Value
+	}
+	for i := 0; i < len(found); i++ {
+		o := &found[i]
+		paths := o.paths
+		o.paths = widest(slices.Clone(paths))
 		inside := index(o.paths)
 		var first cell
 		for _, x := range cells {
@@ -140,11 +145,33 @@ func records(usage string, cells []cell, differ func(cell) bool, says func(state
 			}
 		}
 		o.except, o.already = widest(o.except), widest(o.already)
+		inner := record{usages: o.usages, old: o.old, now: o.now}
 		o.effect = effect(o, first)
+		// Where an exception meets a narrower path, the cells say which of the two applies.
+		var outside solve.Set
+		all := slices.Concat(o.except, o.already)
+		for i, e := range all {
+			outside.Add(e, i)
+		}
+		inner.paths = slices.DeleteFunc(paths, func(p pathpattern.Pattern) bool {
+			return slices.Contains(o.paths, p) || !slices.ContainsFunc(outside.Overlapping(p), func(i int) bool {
+				if p.Covers(all[i]) {
+					return false
+				}
+				meet, ok := c.budget.Cross(p, all[i])
+				return !ok || slices.ContainsFunc(meet, func(m pathpattern.Pattern) bool {
+					x, known := at[m]
+					return !known || says(x.old) == inner.old && says(x.now) == inner.now
+				})
+			})
+		})
+		if len(inner.paths) > 0 {
+			found = append(found, inner)
+		}
 	}
 	var apart []record
-	for i := range all {
-		apart = append(apart, all[i].apart()...)
+	for i := range found {
+		apart = append(apart, found[i].apart()...)
 	}
 	return apart
 }
