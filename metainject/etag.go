@@ -202,7 +202,7 @@ func signaturesOf(h http.Header) *signatures {
 	}
 	inputs, err := httpsfv.UnmarshalDictionary(lines)
 	if err != nil {
-		return nil // the signatures are incomplete, so nobody can verify them
+		return nil // the signatures are incomplete, so they cannot be verified
 	}
 	s := &signatures{inputs, map[string][]string{}}
 	s.each(func(_, field string) {

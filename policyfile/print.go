@@ -28,8 +28,8 @@ type PrintOptions struct {
 }
 
 // Print writes a Spec as a policy file for people. Parsing the file gives a Spec of the same meaning, if a file can
-// express it: all names must be valid, and no rule may allow and disallow the same usage of a pattern. File.Print
-// also writes how the policy's own crawlers are recognized and verified.
+// express it. For that, all names must be valid, and no rule may allow and disallow the same usage of a pattern.
+// File.Print also writes how the policy's own crawlers are recognized and verified.
 func Print(spec *policy.Spec) []byte { return PrintWith(spec, PrintOptions{}) }
 
 // Print writes the policy as a file, without the comments of the original.

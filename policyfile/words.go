@@ -134,7 +134,7 @@ const (
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// Names of maps for which misplaced keys are explained.
+// Names of maps that misplaced keys are explained for.
 const (
 	theFile = "the file"
 	aRule   = "a rule"

@@ -127,7 +127,7 @@ func newSyntax(line string) []Member {
 	return members
 }
 
-// splitScopes calls yield with each rule of a line of X-Robots-Tag and the user agent to which it applies.
+// splitScopes calls yield with each rule of a line of X-Robots-Tag and the user agent that it applies to.
 func splitScopes(line string, yield func(agent, rule string)) {
 	agent := Everyone
 	for line != "" {

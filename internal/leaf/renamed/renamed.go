@@ -15,7 +15,7 @@ var (
 	PolicyWords = Names{"claimed": "any", "refuses-search": "blocks-search", "shuts-out-search": "disallows-search", "unclassified": "none"}
 	// Controls are values of publish: controls, which had the name control-tokens.
 	Controls = Names{"on": "auto"}
-	// Tests are the words with which a test in a policy file can begin.
+	// Tests are the words that a test in a policy file can begin with.
 	Tests = Names{"claimed": "unverified"}
 	// Options are options of the Caddyfile.
 	Options = Names{"refuse": "block_with", "visits_log": "crawler_log", "catalogue": "catalog", "node": "name", "clickhouse": "fleet_database"}
