@@ -95,6 +95,7 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == policy.Error })
 }
 
+// Count returns the number of problems with a severity.
 func (ds Diagnostics) Count(s policy.Severity) int {
 	n := 0
 	for _, d := range ds {

@@ -27,6 +27,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
+// File is a loaded policy file.
 type File struct {
 	Name    string
 	Spec    *policy.Spec      // the statements of the file, with defaults, and with the whole catalog as Crawlers
@@ -52,6 +53,7 @@ func Load(name string, data []byte) (*File, Diagnostics) {
 	return LoadWith(name, data, Options{})
 }
 
+// LoadWith is like Load with options.
 func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 	p := newParser(name)
 	var f *File

@@ -37,6 +37,7 @@ const (
 	maxProblemText = 160
 )
 
+// Problem is a part of a header that could not be written or read exactly.
 type Problem struct {
 	Kind  Kind
 	Field string // the header field, or "" for all fields
