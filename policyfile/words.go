@@ -66,7 +66,7 @@ var (
 		"preserve":          "noarchive nocache cache archive archiving",
 		"present-snippet":   "nosnippet snippet snippets",
 		"present-thumbnail": "thumbnail thumbnails",
-		"crawl":             "path paths url urls access fetch read visit scrape scraping download",
+		"crawl":             "crawling fetching reading path paths url urls access fetch read visit scrape scraping download",
 	})
 
 	// blockWords are words for blocking.

@@ -86,10 +86,10 @@ func TestDemoFolder(t *testing.T) {
 			t.Errorf("it uses the port %s, which is taken:\n%s", port, text)
 		}
 	}
-	if out, err = run(); err == nil || !strings.Contains(out, "holds an activity database already") {
+	if out, err = run(); err == nil || !strings.Contains(out, "already has an activity database") {
 		t.Errorf("a second time: %v\n%s", err, out)
 	}
-	if out, err = run("activity"); err == nil || !strings.Contains(out, "name with --policy the policy of the configuration that uses activity, with --policy") {
+	if out, err = run("activity"); err == nil || !strings.Contains(out, "name with --policy the policy of the configuration that uses activity") {
 		t.Errorf("a directory without a policy: %v\n%s", err, out)
 	}
 	if out, err = run("activity", "--policy", "caddy-demo/site-policy.yaml"); err != nil || !strings.Contains(out, "activity activity") {
