@@ -281,8 +281,8 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, err
 	return chosen[0].Current(), chosen[0], nil
 }
 
-// By default the violations are those of the last week. A page has at most maxViolations rows. It also has the
-// number of all rows, and the start of the next page.
+// By default the period is the last week. A page has at most maxViolations rows. It also has the number of all
+// rows, and the start of the next page.
 const (
 	violationsSince = 7 * 24 * time.Hour
 	maxViolations   = 1000

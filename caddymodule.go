@@ -100,9 +100,9 @@ type Handler struct {
 
 	// The methods that verify crawlers. `lists` uses operators' address lists, fetched daily. `dns` uses
 	// forward-confirmed reverse DNS. `signatures` uses Web Bot Auth, with keys fetched from the operators.
-	// `embedded` fetches nothing, and uses the address lists of the day on which this version was built. `off`
-	// verifies no crawlers. `embedded` and `off` cannot be combined with other values. The client's address is the
-	// one that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
+	// `embedded` fetches nothing, and uses the address lists of the day when this version was built. `off` switches
+	// verification off. `embedded` and `off` cannot be combined with other values. The client's address is the one
+	// that Caddy determines, so set `trusted_proxies` behind a proxy. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
 	// Ranges of non-public addresses, in CIDR notation, from which lists and keys may be fetched. Use it for

@@ -165,7 +165,7 @@ func tokensIn(c *crawlers.Catalog) []string {
 	return tokens
 }
 
-// markWanted marks the crawlers to match. It returns an error for an entry that matches no crawler.
+// markWanted marks the crawlers to match. It returns an error for an entry without any crawler.
 func (m *MatchCrawler) markWanted() error {
 	m.wanted = make([]bool, m.catalog.Len())
 	for _, text := range m.Crawlers {

@@ -123,7 +123,7 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent           // clients besides own: a browser and those of Options.As
+	agents   []agent           // clients besides own: a browser and the crawlers of Options.As
 	known    *crawlers.Catalog // the catalog of the policy, or the built-in one
 	fetch    *fetcher
 	report   *Report

@@ -110,7 +110,7 @@ type response struct {
 	agent     agent
 	requested *url.URL
 	final     *url.URL
-	redirects []string // addresses to which the request was redirected
+	redirects []string // addresses that the request was redirected to
 	status    int
 	header    http.Header
 	body      []byte

@@ -13,11 +13,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxSampled limits the number of paths of the policy for which a page is examined.
+// maxSampled limits the number of paths of the policy for each of which the audit examines a page.
 const maxSampled = 20
 
-// samplePages adds a page below each path for which the policy disallows index. It looks for such a page in the
-// sitemap and among the links of pages, and tries the path itself. It reports the paths for which there is none.
+// samplePages adds a page below each path whose indexing the policy disallows. It looks for such a page in the
+// sitemap and among the links of pages, and tries the path itself. It reports the paths that there is none for.
 func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 	if a.o.Policy == nil {
 		return
@@ -40,7 +40,7 @@ func (a *auditor) samplePages(ctx context.Context, listed []*url.URL) {
 	}
 }
 
-// unindexed returns the paths on the host for which the policy disallows index for everyone.
+// unindexed returns the paths on the host whose indexing the policy disallows for everyone.
 func (a *auditor) unindexed() (all []pathpattern.Pattern) {
 	spec := a.o.Policy.Policy.Spec()
 	for i := range spec.Rules {

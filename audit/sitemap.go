@@ -56,7 +56,7 @@ func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 	return pages
 }
 
-// searchCrawlers are the crawlers for which disallowed pages of the sitemap are reported.
+// searchCrawlers are the crawlers that disallowed pages of the sitemap are reported for.
 var searchCrawlers = []string{"Googlebot", "Bingbot"}
 
 func (a *auditor) closedSitemapPages(pages []*url.URL) {

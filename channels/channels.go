@@ -56,7 +56,8 @@ type Group struct {
 	// StrictLine returns the value of a single line for all paths, which disallows everything that is disallowed on
 	// any path. If it is nil, the lines of several groups are combined by path.
 	StrictLine func(*rights.Client) string
-	// Named is the diagnostic if only groups of named crawlers have lines. Its text is empty if that is no problem.
+	// Named is the diagnostic if only groups of named crawlers have lines. Its text is empty if these lines are
+	// enough.
 	Named Hint
 	// Reasons yields what the lines say about a host and path, and the rule and place that say it. It is nil if the
 	// decisions of the policy are the reasons.
@@ -136,7 +137,7 @@ type Question struct {
 
 // Declare returns the declaration of a channel with a Page for a page, or nil. published reports whether the policy
 // publishes the channel. If it does not, the declaration has only what the policy disallows. It is used for pages
-// for which the site itself declares something in this channel.
+// that the site itself declares something in this channel for.
 func (c *Channel) Declare(x Question) (d rights.Declared, published bool) {
 	if d = c.Page.Declare(x); d != nil || c.Switch == nil || c.On(&x.Spec.Publish) {
 		return d, true

@@ -147,8 +147,8 @@ func checkHTTPS(s string) error {
 }
 
 // checkDirectory accepts the address of a key directory. It must be an https address, because otherwise anyone on
-// the network path could change the keys. It must be an address to which a request can be sent
-// (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is allowed.
+// the network path could change the keys. It must be an address that a request can be sent
+// to(draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is allowed.
 func checkDirectory(s string) error {
 	if strings.Contains(s, "#") {
 		return fmt.Errorf("invalid address %q: leave out the part from # on, which is never sent to a server", s)

@@ -27,13 +27,13 @@ var controlKinds = []ControlKind{ControlToken, ControlRule, ControlForm}
 // groups in robots.txt.
 type Control struct {
 	Operator string      `json:"operator"`
-	Crawlers []string    `json:"crawlers"` // the crawlers to which it applies, the main crawler first
+	Crawlers []string    `json:"crawlers"` // the crawlers that it applies to, the main crawler first
 	Kind     ControlKind `json:"kind"`
 	Value    string      `json:"value"`          // the token, the rule, or the place of the setting
 	Takes    []string    `json:"takes"`          // the usages that it disallows
 	Also     string      `json:"also,omitempty"` // its side effects, as the end of a sentence
 	Docs     string      `json:"docs"`
-	AsOf     string      `json:"as_of"` // the day on which the row was last checked, as YYYY-MM-DD
+	AsOf     string      `json:"as_of"` // the day when the row was last checked, as YYYY-MM-DD
 }
 
 // Controls returns the operators' own controls, in the order of the catalog.

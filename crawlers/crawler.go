@@ -21,7 +21,7 @@ type Crawler struct {
 	Category Category   `json:"category,omitempty"`
 	Further  []Category `json:"further,omitempty"` // the further categories, without Category
 	Results  Results    `json:"results,omitempty"` // the results of a search engine; empty if it feeds no AI
-	// UserAgents are the strings by which the crawler is recognized in a User-Agent. If empty, it is recognized by
+	// UserAgents are the strings that the crawler is recognized in a User-Agent by. If empty, it is recognized by
 	// Token. Use [Crawler.Patterns] for recognition.
 	UserAgents []string `json:"user_agents,omitempty"`
 	// Follows lists other tokens in order of preference. If robots.txt has no group for Token, the crawler follows
@@ -40,16 +40,16 @@ type Crawler struct {
 	Examples     []string     `json:"examples,omitempty"`    // User-Agent headers that the crawler sends
 	LookAlikes   []string     `json:"-"`                     // User-Agent headers of others that resemble them
 	Note         string       `json:"note,omitempty"`        // a remark for the reader of the catalog
-	AsOf         string       `json:"as_of,omitempty"`       // the day on which the row was last checked, as YYYY-MM-DD
+	AsOf         string       `json:"as_of,omitempty"`       // the day when the row was last checked, as YYYY-MM-DD
 	Sources      []string     `json:"sources,omitempty"`     // where the facts come from
 	FromPolicy   bool         `json:"-"`                     // true if the policy file added or changed the row
 }
 
-// Verification holds the published facts by which an operator's requests can be verified. If all fields are empty,
+// Verification holds the published facts that an operator's requests can be verified by. If all fields are empty,
 // no request can be verified.
 type Verification struct {
 	AddressLists []string `json:"address_lists,omitempty"` // the URLs of published address lists
-	// ReverseDNS are patterns for the host names to which the crawler's addresses resolve. A pattern is a suffix
+	// ReverseDNS are patterns for the host names that the crawler's addresses resolve to. A pattern is a suffix
 	// that begins with a dot (".googlebot.com"), or a name in which one `*` stands for any text without dots
 	// ("google-proxy-*.google.com").
 	ReverseDNS []string `json:"reverse_dns,omitempty"`

@@ -18,8 +18,8 @@ type Row struct {
 	Operator string
 	Category Category
 	Results  Results // not changed if empty
-	// UserAgent is the string by which to recognize the crawler, if it is not the token. Recognition is not changed
-	// if it is empty.
+	// UserAgent is the string that identifies the crawler, if it is not the token. Recognition is not changed if
+	// UserAgent is empty.
 	UserAgent string
 	// Follows and Purposes are not changed if they are nil.
 	Follows  []string

@@ -94,7 +94,7 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 	return r
 }
 
-// sorted returns the group in order. Of equal tails it keeps only the first.
+// sorted returns the group in order. If tails are equal, it keeps only the first.
 func (g group) sorted() group {
 	slices.SortStableFunc(g, func(a, b tail) int {
 		if c := strings.Compare(a.text, b.text); c != 0 || a.derived == b.derived {
@@ -108,8 +108,8 @@ func (g group) sorted() group {
 	return slices.Clip(slices.CompactFunc(g, func(a, b tail) bool { return a.text == b.text && a.derived == b.derived }))
 }
 
-// Recognize returns the Index of the longest token in ua. Of equally long tokens it returns the one that begins
-// first. ok is false if there is no token.
+// Recognize returns the Index of the longest token in ua. If several tokens are equally long, it returns the one
+// that begins first. ok is false if there is no token.
 func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
 	index, length, foreign := r.longest(ua)
 	if foreign {

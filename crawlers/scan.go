@@ -81,9 +81,9 @@ func shortKey(word string) uint32 {
 	return k * 0x9e3779b1 >> 22
 }
 
-// stopBytes returns a word in which the highest bit of a byte is set if the same byte of x is less than a hyphen,
-// is one of ":;<=[{", or is a slash that no digit follows. These are all bytes that may come before a token, and
-// few others in a User-Agent.
+// stopBytes returns a word with the highest bit of some bytes set. These are the bytes of x that are less than a
+// hyphen, one of ":;<=[{", or a slash without a digit after it. These are all bytes that may come before a token,
+// and few others in a User-Agent.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101

@@ -72,7 +72,7 @@ func answerOpaque(w http.ResponseWriter) {
 }
 
 // enforce counts a request and enforces the policy's decision. refused means that the request is blocked. Then
-// either the answer has been written, or err is the error from which the server makes the answer.
+// either the answer has been written, or err is the error that the server makes the answer from.
 func (q *request) enforce() (refused bool, err error) {
 	d := q.decision
 	q.h.countEdge(d)

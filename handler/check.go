@@ -29,8 +29,8 @@ const (
 	// StyleForward is the protocol of Traefik's ForwardAuth and Caddy's forward_auth. The target, method and host
 	// are in X-Forwarded-Uri, X-Forwarded-Method and X-Forwarded-Host.
 	StyleForward Style = "forward"
-	// StyleEnvoy is the protocol of Envoy's ext_authz over HTTP with the path prefix DecidePath. The rest of the
-	// path, the method and the host are those of the request.
+	// StyleEnvoy is the protocol of Envoy's ext_authz over HTTP with the path prefix DecidePath. The request itself
+	// has the rest of the path, the method and the host.
 	StyleEnvoy Style = "envoy"
 )
 
@@ -69,7 +69,7 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 	return h.serve(c, asked, c, target, c)
 }
 
-// reject logs why a server gets no decision, and returns the error with which to answer it.
+// reject logs why a server gets no decision, and returns the error for the answer.
 func (h *Handler) reject(r *http.Request, err error) error {
 	if ok, skipped := h.samples.Sample(lineKind{}, time.Now()); ok {
 		h.Logger.Error("rejected a question from another server", zap.String("from", r.RemoteAddr), zap.Error(err), zap.Int("skipped", skipped))
@@ -77,7 +77,7 @@ func (h *Handler) reject(r *http.Request, err error) error {
 	return &Error{http.StatusForbidden, err}
 }
 
-// request returns the request about which another server asks.
+// request returns the request that another server asks about.
 func (s Style) request(r *http.Request) (*http.Request, error) {
 	method, host := r.Method, r.Host
 	var target string
@@ -112,7 +112,7 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 }
 
 // parseTarget parses a request target like net/http. Other servers accept some targets that net/http rejects, such
-// as "/100%". Of such a target only the scheme and the host are parsed.
+// as "/100%". For such a target it returns only the scheme and the host.
 func parseTarget(method, target string) *url.URL {
 	if method == http.MethodConnect && !strings.HasPrefix(target, "/") {
 		target = "connect://" + target

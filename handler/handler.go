@@ -52,7 +52,7 @@ type Options struct {
 	Policies Policies
 
 	// MaxMode limits what happens to crawlers that the policy disallows. The zero value, ModeUnset, means
-	// ModeBlock, which is no limit.
+	// ModeBlock, so that only the policy decides.
 	MaxMode policy.Mode
 
 	// RaiseRefusals returns a block as an [*Error] instead of answering it. Use it in servers with error routes.
@@ -60,8 +60,8 @@ type Options struct {
 
 	RobotsTxt RobotsTxt
 
-	// MaxAge is how long clients may cache robots.txt. 0 means [robotsserve.DefaultMaxAge]; a negative duration
-	// means that they may not cache it.
+	// MaxAge limits the time during which clients may cache robots.txt. 0 means [robotsserve.DefaultMaxAge]; a
+	// negative duration means that they may not cache it.
 	MaxAge time.Duration
 
 	// Headers selects the headers to add. 0 means all headers, NoHeaders none.

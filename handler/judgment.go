@@ -73,7 +73,7 @@ var limitShare atomic.Int64
 // ShareLimits divides every rate limit by the number of servers.
 func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
 
-// countedLimits records under which policy a request was counted. Error routes and further handlers that apply the
+// countedLimits records that policy a request was counted under. Error routes and further handlers that apply the
 // same limits then do not count it again.
 type countedLimits struct {
 	limiter *site.Limiter

@@ -33,7 +33,7 @@ func (q *request) isRobots() bool {
 	return q.h.robots != nil && q.check == nil && q.Method != http.MethodConnect && q.target.Name() == "/robots.txt"
 }
 
-// client is a crawler from which a request may come.
+// client is a crawler that a request may come from.
 type client = identity.Client[policy.CrawlerID]
 
 // ask finds out which known crawlers may have sent the request, and for which purposes. It returns no clients if
@@ -56,7 +56,7 @@ func (q *request) ask(clients []client) (_ []client, purposes []string) {
 // Variables of a request.
 const (
 	judgedVar   = "robots_policy.evaluated" // a handler has enforced the policy
-	limitedVar  = "robots_policy.limited"   // []countedLimits: policies under which it was counted
+	limitedVar  = "robots_policy.limited"   // []countedLimits: policies that it was counted under
 	recordedVar = "robots_policy.recorded"  // a handler records it
 )
 

@@ -74,7 +74,7 @@ func TestCatalogUpdate(t *testing.T) {
 		t.Errorf("%d %s", code, errOut)
 	}
 	s.write("future.yaml", dated("2999-01-01"))
-	if code, _, errOut := crawlersCommand("update", "--allow-loss", filepath.Join(s.dir, "future.yaml")); code != 1 || !strings.Contains(errOut, "its date, as-of 2999-01-01, is after today") {
+	if code, _, errOut := crawlersCommand("update", "--allow-loss", filepath.Join(s.dir, "future.yaml")); code != 1 || !strings.Contains(errOut, "the date of the catalog, as-of 2999-01-01, is after today") {
 		t.Errorf("%d %s", code, errOut)
 	}
 	if code, out, _ := crawlersCommand("update", web.URL, "--dry-run"); code != 0 || !strings.Contains(out, "1 added, 0 removed\ndry run") {

@@ -190,7 +190,7 @@ func (s *reloading) alerts(robots int, problem string) {
 	message, shown := "", ""
 	switch {
 	case robots == 299:
-		if len(status.Without) != 1 || status.Without[0].State != "waiting" || len(s.log("there is no policy yet")) != 1 {
+		if len(status.Without) != 1 || status.Without[0].State != "waiting" || len(s.log("robots_policy does nothing yet")) != 1 {
 			s.t.Errorf("%+v", status)
 		}
 	case robots == 503 && len(status.Without) == 1 && status.Without[0].State == "unavailable":

@@ -107,7 +107,7 @@ func (m *merger) pushes(es []edit, n int) bool {
 // inHead reports whether parsers without scripting, too, consider the place part of the head.
 func (m *merger) inHead(at int) bool { return m.NoscriptAt < 0 || at <= m.NoscriptAt }
 
-// growth returns the number of bytes by which edits lengthen the part of the page before end.
+// growth returns the number of bytes that edits lengthen the part of the page before end by.
 func growth(es []edit, end int) (n int) {
 	for _, e := range es {
 		if e.End <= end && e.Start < end {
@@ -238,13 +238,13 @@ func (m *merger) contents(first int) (content string, count int) {
 	return content, count
 }
 
-// combine returns the rules that replace those of a page's elements for one audience. have and content are the
-// rules that the page has. If combine returns no rules, the elements are removed. If it returns keep, they already
-// have these rules in a spelling that every engine understands.
+// combine returns the new rules of a page's elements for one audience. have and content are the rules that the page
+// has. If combine returns no rules, the elements are removed. If it returns keep, they already have these rules in
+// a spelling that every engine understands.
 //
 // Elements for one crawler need not repeat the rules for everyone, because readers combine both. But two rules must
-// not stay, because some engines let the permission win: a permission such as "index" that the rules for everyone
-// deny, and indexifembedded if the rules for everyone have a noindex without it.
+// not stay, because some engines let the permission win. One is a permission such as "index" that the rules for
+// everyone deny. The other is indexifembedded, if the rules for everyone have a noindex without it.
 func combine(have robotsrule.Set, content string, element *prepared, denied robotsrule.Set, mode Mode) (want robotsrule.Set, keep bool) {
 	if mode == Replace {
 		if element == nil {

@@ -47,10 +47,10 @@
 // # Which pages
 //
 // The package changes responses to GET and HEAD with status 200 and the type text/html or application/xhtml+xml. If
-// a response has no type, net/http's detection of HTML decides. The encoding must be based on ASCII, and the content
-// coding must be known. Responses with Content-Range, Cache-Control: no-transform or Incremental: ?1 are not
-// changed, and neither are fragments of pages (Options.Fragments). The response to HEAD has the header of a changed
-// page, without Content-Length.
+// a response has no type, net/http's detection of HTML decides. The encoding must be based on ASCII, and the
+// content coding must be known. Responses with Content-Range, Cache-Control: no-transform or Incremental: ?1 are
+// not changed, and neither are fragments of pages (Options.Fragments). The response to HEAD has the header of a
+// changed page, without Content-Length.
 //
 // # Streaming
 //
@@ -66,21 +66,21 @@
 // change is sent as it arrived, and so is a body that cannot be unpacked.
 //
 // Streams of gzip and deflate are edited in place (package deflateedit). A broken stream stays broken at the same
-// place. If the head continues in another member of gzip, the elements there are not changed, because clients differ
-// on whether that member belongs to the page.
+// place. If the head continues in another member of gzip, the elements there are not changed, because clients
+// differ on whether that member belongs to the page.
 //
-// Pages in zstd and br are held as a whole, unpacked, and packed again at the fastest level. They are sent unchanged
-// if they are damaged, followed by other bytes, or longer than 2 MiB. The memory for all pages, including their
-// unpacked text, is bounded. While all of it is in use, further pages are not changed.
+// Pages in zstd and br are held as a whole, unpacked, and packed again at the fastest level. They are sent
+// unchanged if they are damaged, followed by other bytes, or longer than 2 MiB. The memory for all pages, including
+// their unpacked text, is bounded. While all of it is in use, further pages are not changed.
 //
 // # How the head is found
 //
 // The scan follows the HTML standard's tree construction with scripting enabled. The tests compare it with
 // x/net/html. The added elements are in the head for parsers without scripting, too. The scan treats some rare
-// markup as the end of the head: plaintext and nested templates in a template, some texts after svg, math, select or
-// col in a template, and a numeric character reference of more than 64 bytes. A page that ends inside a tag or
-// comment before its head began is not changed. XHTML is read as XML: a page without a head gets one. An XHTML page
-// with an internal DTD subset, or a namespace prefix on html or head, is not changed.
+// markup as the end of the head. In a template these are plaintext, nested templates, and some texts after svg,
+// math, select or col. Elsewhere it is a numeric character reference of more than 64 bytes. A page that ends inside
+// a tag or comment before its head began is not changed. XHTML is read as XML: a page without a head gets one. An
+// XHTML page with an internal DTD subset, or a namespace prefix on html or head, is not changed.
 package metainject
 
 import (

@@ -19,8 +19,8 @@ import (
 // recodingBudget, further such pages are sent unchanged. They are rare, because the handler is asked for gzip
 // (narrowCodings).
 //
-// Of other pages only the head is held. heads counts these bytes. When it reaches headsBudget, no more is held, and
-// further pages are changed only as far as they have arrived.
+// For other pages only the head is held. heads counts these bytes. When it reaches headsBudget, no more is held,
+// and further pages are changed only as far as they have arrived.
 var recoding, heads atomic.Int64
 
 const (
@@ -43,7 +43,7 @@ const (
 	maxTrees  = 3 * 256
 	// maxUnpacking is the maximum number of pages that are unpacked at the same time.
 	maxUnpacking = 4
-	// textStep is the smallest number of bytes by which the buffer for text grows.
+	// textStep is the smallest number of bytes that the buffer for text grows by.
 	textStep = 64 << 10
 	// maxWindow is the largest window that zstd in HTTP may ask a reader to have (RFC 9659).
 	maxWindow = 8 << 20

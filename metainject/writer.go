@@ -40,8 +40,8 @@ type Options struct {
 	// looks for the end of the head. 0 means DefaultMaxHead. If the head is longer, only these bytes are changed.
 	MaxHead int
 	// Fragments makes the writer change HTML without a DOCTYPE, html, head, body or meta tag as well. By default
-	// the writer takes such HTML for a fragment that a script or template inserts into another page, and does not
-	// change it.
+	// the writer does not change such HTML, because it is probably a fragment that a script or template inserts
+	// into another page.
 	Fragments bool
 	// Header is called with the response's header before it is sent. It may be nil.
 	Header HeaderHook

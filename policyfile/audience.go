@@ -162,7 +162,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		return
 	}
 	if crawlers.NamesBrowser(text) {
-		p.report(posOf(n), UnknownCrawler, "", "%s is also in the User-Agent of browsers, so the server does not block by this name, and the rule works only in robots.txt; find a name that only the crawler has", quote(text))
+		p.report(posOf(n), UnknownCrawler, "", "browsers also have %s in their User-Agent, so the rule works only in robots.txt, and the server does not enforce it. Find a name that only the crawler has", quote(text))
 		return
 	}
 	p.report(posOf(n), UnknownCrawler, "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))

@@ -67,12 +67,12 @@ func (d Diagnostic) MarshalJSON() ([]byte, error) {
 	}{d.File, d.Pos.Line, d.Pos.Column, d.Severity.String(), d.Code, d.Message, d.DidYouMean, d.Line, explanation(d.Code)})
 }
 
-// explanation returns the address at which a code is explained.
+// explanation returns where a code is explained.
 func explanation(code string) string {
 	return "https://github.com/robotspolicy/caddy-robots-policy/blob/main/docs/reference/messages.md#" + code
 }
 
-// WriteLinks writes the address at which each code is explained.
+// WriteLinks writes where each code is explained.
 func (ds Diagnostics) WriteLinks(w io.Writer) error {
 	seen := map[string]bool{}
 	for _, d := range ds.Sorted() {
@@ -95,6 +95,7 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == policy.Error })
 }
 
+// Count returns the number of problems with a severity.
 func (ds Diagnostics) Count(s policy.Severity) int {
 	n := 0
 	for _, d := range ds {

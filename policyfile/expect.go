@@ -157,7 +157,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 			if o.Accepted {
 				limit = notRun[1]
 			}
-			p.report(e.Pos, limit, "", "this test and all further ones are not run, because the tests ask about too many crawlers and hosts; write an address with a host instead of a path")
+			p.report(e.Pos, limit, "", "the tests ask about too many crawlers and hosts, so this test and all further ones are not run. Write an address with a host instead of a path")
 			return
 		}
 		if f != nil {
@@ -168,7 +168,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 
 const maxDecisions = 10_000_000
 
-// evaluator runs tests. It asks only once for all crawlers to which the same rules apply.
+// evaluator runs tests. It asks only once for all crawlers that the same rules apply to.
 type evaluator struct {
 	effect  *effect.Engine
 	policy  *policy.Policy
@@ -212,7 +212,7 @@ type failure struct {
 	crawlers   []policy.CrawlerID // 0 means an unlisted client
 	host       string
 	anyHost    bool              // the test is about every host
-	identities []policy.Identity // identities with which the test fails
+	identities []policy.Identity // identities that the test fails with
 	answer     effect.Answer
 }
 
@@ -277,7 +277,7 @@ func hostsOf(p *policy.Policy) []string {
 	return hosts
 }
 
-// ask returns the crawlers to ask about: one of each set of crawlers in the audience to which the same rules apply.
+// ask returns the crawlers to ask about: one of each set of crawlers in the audience that the same rules apply to.
 func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if a.Kind == policy.ForToken {
 		id := x.policy.Crawler(a.Name)

@@ -17,7 +17,7 @@ import (
 // writes them.
 type Keys map[string][]string
 
-// RuleKeys holds the keys of a rule on which no decision depends.
+// RuleKeys holds the keys of a rule that no decision depends on.
 type RuleKeys struct {
 	Scope   string // the rule's audiences, hosts and conditions
 	Decides string // the rule's other keys, as a text

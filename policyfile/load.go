@@ -27,6 +27,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
+// File is a loaded policy file.
 type File struct {
 	Name    string
 	Spec    *policy.Spec      // the statements of the file, with defaults, and with the whole catalog as Crawlers
@@ -51,6 +52,7 @@ func Load(name string, data []byte) (*File, Diagnostics) {
 	return LoadWith(name, data, Options{})
 }
 
+// LoadWith is like Load with options.
 func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 	p := newParser(name)
 	var f *File
@@ -155,7 +157,7 @@ const formatVersion = "1"
 // fileFields are the keys of the file in the order of parsing. Names come before the rules that use them.
 var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
-	textKey("catalog", "the date of the crawler catalog for which the policy was written. While the policy is in force, catalog auto installs no other catalog",
+	textKey("catalog", "the date of the crawler catalog that the policy was written for. While the policy is in force, catalog auto installs no other catalog",
 		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalog }),
 	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all others. An address that starts with / is completed by each host's name",
 		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
@@ -303,7 +305,7 @@ func (p *parser) pin(n *yaml.Node, _, text string) bool {
 		return p.refuse(n, "bad-value", "", "invalid catalog %s: must be a date such as 2026-11-24", quote(text))
 	}
 	if text != p.base.AsOf() {
-		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use is not the one of %s, so names and categories may have other meanings; compare them with "diff --catalog", and write the date that "crawlers" prints`, text)
+		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use is not the one of %s, so names and categories may have other meanings. Compare them with "diff --catalog", and write the date that "crawlers" prints`, text)
 	}
 	return true
 }

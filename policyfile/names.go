@@ -161,6 +161,7 @@ func (ns *Names) Recognize(agent string, others []string) policy.Crawler {
 	return policy.Crawler{Token: token}
 }
 
+// Crawlers returns the crawlers of the catalog.
 func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalog).Crawlers()) }
 
 // Nearest returns the name that a word most likely misspells, in any case, or "". Short words must be more similar

@@ -217,7 +217,7 @@ var meanings = [][]string{
 	{"log", "warn", "monitor", "report", "dry-run", "test"},
 }
 
-// sameMeaning returns the word for which another one is used, or "".
+// sameMeaning returns the word that another one is used for, or "".
 func sameMeaning(text string, words []string) string {
 	for _, group := range meanings {
 		if slices.Contains(words, group[0]) && containsFold(group, text) {

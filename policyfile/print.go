@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
+// PrintOptions configures how a policy is printed.
 type PrintOptions struct {
 	Header string
 	// Comments are the comments before rules, by index in Spec.Rules. LineComments are those before statements, by
@@ -28,13 +29,14 @@ type PrintOptions struct {
 }
 
 // Print writes a Spec as a policy file for people. Parsing the file gives a Spec of the same meaning, if a file can
-// express it: all names must be valid, and no rule may allow and disallow the same usage of a pattern. File.Print
-// also writes how the policy's own crawlers are recognized and verified.
+// express it. For that, all names must be valid, and no rule may allow and disallow the same usage of a pattern.
+// File.Print also writes how the policy's own crawlers are recognized and verified.
 func Print(spec *policy.Spec) []byte { return PrintWith(spec, PrintOptions{}) }
 
 // Print writes the policy as a file, without the comments of the original.
 func (f *File) Print() []byte { return PrintWith(f.Spec, PrintOptions{Catalog: f.Catalog}) }
 
+// PrintWith is like Print with options.
 func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
 	w := &printer{options: o, sets: map[string]*policy.ResourceSet{}, usages: map[string]*policy.LocalUsage{}}
 	for i := range spec.Resources {

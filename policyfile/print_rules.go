@@ -75,7 +75,7 @@ func printStatements(w *printer, r *ruleReader) {
 	}
 }
 
-// mention finds the path or set from which the first statements of a list were made.
+// mention finds the path or set that the first statements of a list were made from.
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()

@@ -49,7 +49,7 @@ var rowFields = fields[*crawlerRow]{
 		textShape("an https URL", "^https://"), func(r *crawlerRow) *[]string { return &r.AddressLists }),
 	listKey("reverse-dns", "the host names of the crawler's IP addresses: the end of a name, which starts with a dot, or a name with a star",
 		textShape("a name such as .crawl.example.com", ""), func(r *crawlerRow) *[]string { return &r.ReverseDNS }),
-	key("signature-directory", "the address of the keys with which the operator signs requests (Web Bot Auth)",
+	key("signature-directory", "the address of the operator's keys for signed requests (Web Bot Auth)",
 		textShape("an https URL", "^https://"), func(p *parser, n *yaml.Node, r *crawlerRow) {
 			text, _ := p.text(n, "signature-directory")
 			r.WebBotAuth = &text

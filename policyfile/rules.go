@@ -28,9 +28,9 @@ type ruleReader struct {
 var ruleFields = fields[*ruleReader]{
 	textKey("name", "what explain, logs and comments call the rule", textShape("a short name", ""), (*parser).ruleName,
 		func(r *ruleReader) *string { return &r.rule.Name }),
-	key("for", `the crawlers to which the rule applies: everyone, everyone-else, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
+	key("for", `the crawlers that the rule applies to: everyone, everyone-else, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
 		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),
-	key("hosts", "the hosts to which the rule applies, such as www.example.com or *.example.com; the default is all hosts",
+	key("hosts", "the hosts that the rule applies to, such as www.example.com or *.example.com; the default is all hosts",
 		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts,
 		func(w *printer, r *ruleReader) { w.texts("hosts", plainTexts(r.rule.Hosts)) }),
 	key("identity", "the identity that a client must have for the rule to apply; robots.txt ignores this key",

@@ -119,7 +119,7 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
 		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "off"),
-	key("content-signal", "Content-Signal lines and headers: off, on, or a word that is also published and says how far content may be used: immediate, reference or full; the default is off",
+	key("content-signal", "Content-Signal lines and headers: off (the default), on, or how far content may be used: immediate, reference or full. Caddy publishes this word, too",
 		choiceShape(contentSignalWords...), readContentSignal,
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))

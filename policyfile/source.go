@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
+// MaxSize is the maximum size of a policy file in bytes.
 const MaxSize = 1 << 20
 
 // document returns the root of the only document in the file, or reports a problem.

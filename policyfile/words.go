@@ -66,7 +66,7 @@ var (
 		"preserve":          "noarchive nocache cache archive archiving",
 		"present-snippet":   "nosnippet snippet snippets",
 		"present-thumbnail": "thumbnail thumbnails",
-		"crawl":             "path paths url urls access fetch read visit scrape scraping download",
+		"crawl":             "crawling fetching reading path paths url urls access fetch read visit scrape scraping download",
 	})
 
 	// blockWords are words for blocking.
@@ -134,7 +134,7 @@ const (
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// Names of maps for which misplaced keys are explained.
+// Names of maps that misplaced keys are explained for.
 const (
 	theFile = "the file"
 	aRule   = "a rule"

@@ -27,8 +27,8 @@ func NewClient(p *policy.Policy, c *policy.Class, host, purpose string) *Client 
 	return client
 }
 
-// At returns the decision about a usage on paths that match the pattern at. Of the policy's patterns, only those
-// apply that cover all these paths.
+// At returns the decision about a usage on paths that match the pattern at. Only patterns of the policy that cover
+// all these paths apply.
 func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	q := c.query
 	q.Usage = u

@@ -28,6 +28,7 @@ type Document struct {
 	Source any    // the channel's data behind the file, for merging; or nil
 }
 
+// NewDocument returns a document with this body and media type. Its entity tag is made from the body.
 func NewDocument(body []byte, mediaType string) *Document {
 	sum := sha256.Sum256(body)
 	return &Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, Type: mediaType}
@@ -108,6 +109,7 @@ func (v Verdicts) Combine(w Verdicts) Verdicts {
 	return v
 }
 
+// Stated reports whether any verdict is not Unstated.
 func (v Verdicts) Stated() bool { return v != Verdicts{} }
 
 // Restrictions returns only the verdicts that disallow a usage. The others are Unstated.

@@ -108,8 +108,8 @@ type Answer struct {
 	Clients   [3]int
 }
 
-// At returns the decisions about paths that match a pattern. Of the policy's patterns, only those apply that cover
-// all these paths.
+// At returns the decisions about paths that match a pattern. Only patterns of the policy that cover all these paths
+// apply.
 func (v *View) At(pattern pathpattern.Pattern) (all Answer) {
 	all.Decisions = v.clients[0].Preferences(pattern)
 	for i, c := range v.clients[1:] {

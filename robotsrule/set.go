@@ -324,8 +324,8 @@ func (s Set) WithoutUnknown() Set {
 	return s.Without(func(string) bool { return true })
 }
 
-// Without returns s without the unknown rules and malformed values for which drop returns true. The argument of
-// drop is "name", "name:value" or, for a parameter that cannot be written so, "name=item".
+// Without returns s without the unknown rules and malformed values that drop returns true for. The argument of drop
+// is "name", "name:value" or, for a parameter that cannot be written so, "name=item".
 func (s Set) Without(drop func(rule string) bool) Set {
 	return s.drop(func(w string) bool { return !permissive(w) && drop(w) })
 }

@@ -146,8 +146,8 @@ func (l *line) isBelow() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.isBelow() })
 }
 
-// replaces reports whether readers that understand m understand l, and those that know no normal form find the unusual
-// spellings of m in l. Lines of the policy do not depend on those of a merged file.
+// replaces reports whether readers that understand m understand l, and those that know no normal form find the
+// unusual spellings of m in l. Lines of the policy do not depend on a merged file's lines.
 func (l *line) replaces(m *line) bool {
 	if !l.pattern.IsPlain() && m.pattern.IsPlain() || l.isBelow() && !m.isBelow() {
 		return false

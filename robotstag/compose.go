@@ -100,7 +100,7 @@ type member struct {
 }
 
 // compose returns the lines of the field with the members of v and of the upstream. The member for everyone comes
-// first, then the other members of v sorted by token, then those of the upstream. Members that do not fit in Limit
+// first, then the other members of v sorted by token, then the upstream's members. Members that do not fit in Limit
 // are reported. If the member is v's, its rules go into the member for everyone; if it is the upstream's, it is
 // left out.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {

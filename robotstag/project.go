@@ -119,7 +119,7 @@ func rulesOf(sources []Source, until time.Time) (rules robotsrule.Set, _ time.Ti
 }
 
 // Sources returns the reasons for the results of Rules, in a fixed order. It returns a reason once for each
-// identity to which it applies.
+// identity that it applies to.
 func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
 	sources, until = stated(p, q)
 	if p.CrawlerInfo(q.Crawler).Control == nil {

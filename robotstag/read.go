@@ -37,6 +37,7 @@ const (
 	maxProblemText = 160
 )
 
+// Problem is a part of a header that could not be written or read exactly.
 type Problem struct {
 	Kind  Kind
 	Field string // the header field, or "" for all fields
@@ -127,7 +128,7 @@ func newSyntax(line string) []Member {
 	return members
 }
 
-// splitScopes calls yield with each rule of a line of X-Robots-Tag and the user agent to which it applies.
+// splitScopes calls yield with each rule of a line of X-Robots-Tag and the user agent that it applies to.
 func splitScopes(line string, yield func(agent, rule string)) {
 	agent := Everyone
 	for line != "" {

@@ -22,7 +22,7 @@ type dates struct {
 }
 
 // watchDates sets the timer for the dates in a version. When a date passes, the policy is compiled again, because
-// the date may change its results, such as those of its tests.
+// the date may change its results, such as the outcome of its tests.
 func (p *Pool) watchDates(s *Snapshot) {
 	if p == nil || s == nil {
 		return

@@ -66,7 +66,7 @@ type Standing struct {
 	SHA256 string // of the text; "" if there is none
 }
 
-// Undo returns the version to which an undo goes back, or nil if none is known. If servers serve the text in the
+// Undo returns the version that an undo goes back to, or nil if none is known. If servers serve the text in the
 // storage, that is the version that they served directly before. If they do not serve that text, it is the version
 // that they serve now.
 func (s *Standing) Undo() *Published {

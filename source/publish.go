@@ -48,7 +48,7 @@ type Change struct {
 // this loss was not accepted.
 type LossError struct {
 	Claim claim.Claim
-	Names []string // search engines and gaps, by the names with which to accept them
+	Names []string // search engines and gaps, by the names that --accept-loss takes
 }
 
 func (e *LossError) Error() string {

@@ -28,7 +28,7 @@ type Snapshot struct {
 	Memory     *site.Memory
 	Given      activity.Given // which texts of this version recorders have
 
-	catalog     atomic.Pointer[crawlers.Catalog] // the catalog with which it was compiled
+	catalog     atomic.Pointer[crawlers.Catalog] // the catalog that it was compiled with
 	publication func() *activity.Publication
 	until       time.Time    // when the next date in it passes, or zero
 	asked       atomic.Int64 // when recompiling last failed, in Unix nanoseconds, or 0

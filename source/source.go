@@ -25,8 +25,8 @@ type source struct {
 	read func(ctx context.Context, last any) (content, error)
 
 	interval, minInterval time.Duration // between reads
-	// settle is how long a new text must stay the same before it is loaded, because a program may still be writing
-	// it. It is 0 for sources whose text changes in a single step.
+	// settle is the time during which a new text must not change before it is loaded, because a program may still
+	// be writing it. It is 0 for sources whose text changes in a single step.
 	settle time.Duration
 	remote bool // reading uses a network, so that a failure does not mean that the policy is gone
 	// startsFromLastGood means that the server starts with the last good policy, so that starting does not wait for

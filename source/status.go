@@ -166,6 +166,7 @@ var (
 	descHosts      = newDesc("hosts", "Number of per-host policy files, by state: served, broken (with an error) or missing.", "state")
 )
 
+// Describe implements prometheus.Collector.
 func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descInfo, descUndoCost, descHosts,

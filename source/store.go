@@ -32,7 +32,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// ReloadOff is the value of Options.Reload with which the source is not watched.
+// ReloadOff as Options.Reload means that the source is not watched.
 const ReloadOff time.Duration = -1
 
 // Options configures a Store. Only Policy is required.
@@ -235,8 +235,8 @@ const (
 // caddysOwn are the top-level entries of Caddy and CertMagic in a storage.
 var caddysOwn = []string{"acme", "certificates", "ech", "instance.uuid", "keys", "last_clean.json", "locks", "ocsp", "pki", "rate_limit"}
 
-// StorageKey returns the key that a policy's name gives. Keys that lead out of the storage, and those under which
-// Caddy keeps other things, are errors; upper and lower case are the same there, as they are for some file systems.
+// StorageKey returns the key that a policy's name gives. Keys that lead out of the storage, and those that Caddy
+// keeps other things under, are errors; upper and lower case are the same there, as they are for some file systems.
 func StorageKey(name string) (string, error) {
 	key := strings.TrimPrefix(name, StoragePrefix)
 	if !fs.ValidPath(key) || key == "." || strings.ContainsAny(key, "\\\x00") {

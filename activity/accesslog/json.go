@@ -17,7 +17,7 @@ import (
 type jsonFormat struct {
 	root  *node
 	buf   []byte        // for decoding strings with escapes
-	ranks [fields]uint8 // ranks of the names from which the record's values come
+	ranks [fields]uint8 // ranks of the names that the record's values come from
 	inner *anyFormat    // parses a line within the line of another program
 	line  []byte        // the inner line
 }

@@ -35,7 +35,7 @@ const (
 )
 
 // known maps fields to their names in JSON logs, preferred names first. A dot leads into an object. The names are
-// those of Caddy, Cloudflare Logpush, Traefik and nginx's variables. docker's json-file and journald embed lines of
+// used by Caddy, Cloudflare Logpush, Traefik and nginx's variables. docker's json-file and journald embed lines of
 // other programs.
 var known = map[field]string{
 	timestamp: "ts StartUTC EdgeStartTimestamp time_iso8601 time_local msec @timestamp timestamp time datetime date",

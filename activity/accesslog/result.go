@@ -45,7 +45,7 @@ func (r *Result) Coverage() claim.Coverage {
 
 // Gap is a fact about requests that the logs lack.
 type Gap struct {
-	Name string `json:"-"` // the name by which users accept the gap
+	Name string `json:"-"` // the name that users accept the gap by
 	File string `json:"file"`
 	N    int64  `json:"count,omitempty"` // 0 if not known
 	Unit string `json:"unit"`            // line or request

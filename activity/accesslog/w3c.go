@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// w3cFields maps the fields of the W3C extended format, in lower case, to those of a Record. IIS and CloudFront
-// write this format.
+// w3cFields maps the fields of the W3C extended format, in lower case, to the fields of a Record. IIS and
+// CloudFront write this format.
 var w3cFields = map[string]field{
 	"date": date, "time": timestamp, "c-ip": clientIP, "cs-host": host, "cs(host)": host, "x-host-header": host,
 	"cs-uri": target, "cs-uri-stem": target, "cs-uri-query": query, "cs(user-agent)": userAgent, "sc-bytes": size,

@@ -45,7 +45,7 @@ type Log struct {
 	options Options
 	queue   *activity.Queue[item]
 	waiting atomic.Int64  // bytes of published texts in the queue
-	refused atomic.Uint64 // publications for which there was no room
+	refused atomic.Uint64 // publications that there was no room for
 	omitted Omissions
 
 	closing  context.Context // ends what asks the authority
@@ -59,18 +59,18 @@ type Log struct {
 	pending     []byte     // lines that follow it and are not written yet
 	seq         uint64
 	prev        string
-	signed      uint64 // the event up to which the log is signed
+	signed      uint64 // the last event that the signature covers
 	used        usage
 	inForce     map[string]*inForce      // publications, by the names of their sources
 	inFile      map[string]bool          // publications whose texts the day's file has
 	texts       map[string]*rfc9309.File // robots.txt that were published, by version
 	latest      time.Time                // that the clock has shown
 	omissionsAt time.Time                // when omissions were written last
-	omitting    string                   // the last day on which events were left out
+	omitting    string                   // the last day when events were left out
 	failures    int64                    // of writing, since it worked last
 	failure     error                    // the first of them
 	stamping    bool                     // the authority is being asked
-	stamped     uint64                   // the event up to which the log is time-stamped
+	stamped     uint64                   // the last event that a time stamp covers
 	stampAt     time.Time                // when to ask again
 	stampFailed bool                     // the last answer was not as it should be
 	troubles    map[string]time.Time     // when something went wrong last, by reason

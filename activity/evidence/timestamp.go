@@ -24,8 +24,8 @@ import (
 	"github.com/smallstep/pkcs7"
 )
 
-// Timestamp is a line of the file next to a day's file. It holds a token by which an authority
-// (RFC 3161) confirms that an event, and with it all earlier ones, existed at a time.
+// Timestamp is a line of the file next to a day's file. It holds a token that an authority  by(RFC 3161) confirms
+// that an event, and with it all earlier ones, existed at a time.
 type Timestamp struct {
 	Seq   uint64 `json:"seq"`
 	Hash  string `json:"hash"`  // of the event's line, which is what the token stamps

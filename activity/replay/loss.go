@@ -125,7 +125,7 @@ func add[K comparable](to, from map[K]int64) {
 	}
 }
 
-// Who returns the losses of each search engine, the rules that cause them, and the line to write if they are
+// Who, for each search engine, returns the losses, the rules that cause them, and the line to write if they are
 // intended.
 func (s *SearchLoss) Who() string {
 	var who []string

@@ -302,8 +302,8 @@ func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
 	return all, err
 }
 
-// Publications lists the publications of a source, the newest first, or all for an empty name.
-// The time of a publication is the time at which the first server loaded it.
+// Publications lists the publications of a source, the newest first, or all for an empty name. The time of a
+// publication is the time when the first server loaded it.
 func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publication, err error) {
 	var where []string
 	if name != "" {

@@ -15,7 +15,7 @@ import (
 const (
 	metaMerged   = "merged"   // the last journal that is in the totals
 	metaRolled   = "rolled"   // the last day that is in path_days
-	metaSwept    = "swept"    // the day on which texts were last deleted that no row names
+	metaSwept    = "swept"    // the day when texts were last deleted that no row names
 	metaRevision = "revision" // of the last change: in milliseconds since 1970, if the clock does not go back
 	metaStore    = "store"    // a number by chance that tells databases of one server apart
 	metaComplete = "complete" // when nothing was left to send, in seconds since 1970

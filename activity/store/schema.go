@@ -75,7 +75,7 @@ CREATE TABLE documents (
 CREATE TABLE not_recorded (hour INTEGER PRIMARY KEY, requests INTEGER NOT NULL, ` + changedColumn + `);
 `
 	// For each hour or day of a table, or for a whole table under 0, the outbox has two revisions. The first is the
-	// one that changed it last, and the second the one up to which it was sent. begun is 1 from the beginning of
+	// one that changed it last, and the second the last one that was sent. begun is 1 from the beginning of
 	// sending it, because some of it may have arrived.
 	outboxTable = `
 CREATE TABLE outbox (

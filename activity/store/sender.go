@@ -204,8 +204,8 @@ func insert(ctx context.Context, f *Fleet, table string, columns []string, rows 
 	return f.Client.Insert(ctx, table, columns, rows)
 }
 
-// sendNode tells the fleet that this server is there, up to which day its paths are summed up
-// by day, and how long it has been behind.
+// sendNode tells the fleet that this server is running, the last day whose paths are summed up by day, and how long
+// the server has been behind.
 func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin, ends bool) error {
 	var rolled, last int64
 	if err := d.db.QueryRowContext(ctx, "SELECT min(coalesce((SELECT value FROM meta WHERE name = '"+metaRolled+"'), 0),"+

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity decides whether a client is the crawler that its User-Agent names. If the User-Agent names no
-// crawler, a signature or an address may still identify one. The package uses the data that crawlers/verify and
-// crawlers/webbotauth fetch. All verifiers with the same methods share this data, so that it survives when one
+// Package identity decides whether a client is the crawler that its User-Agent names. Even if the User-Agent does
+// not name a crawler, a signature or an address may identify one. The package uses the data that crawlers/verify
+// and crawlers/webbotauth fetch. All verifiers with the same methods share this data, so that it survives when one
 // takes over from another.
 package identity
 
@@ -101,11 +101,11 @@ type Known[T comparable] interface {
 	Identities() *crawlers.Identities
 	// CrawlerOf returns the ID of a crawler of the catalog. ok is false if the crawler is not known.
 	CrawlerOf(c *crawlers.Crawler) (id T, ok bool)
-	// Verification returns the facts by which the crawler can be verified.
+	// Verification returns the facts that the crawler can be verified by.
 	Verification(id T) crawlers.Verification
 }
 
-// Client is a crawler from which a request may come, with the result of verification.
+// Client is a crawler that a request may come from, with the result of verification.
 type Client[T comparable] struct {
 	Crawler  T
 	Identity policy.Identity

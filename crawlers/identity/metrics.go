@@ -56,6 +56,7 @@ const maxListSeries = 500
 // listCollector exports the state of the address lists at the time of a scrape.
 type listCollector struct{}
 
+// Describe implements prometheus.Collector.
 func (listCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descListTime
 	ch <- descListEntries
@@ -63,6 +64,7 @@ func (listCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descSnapshot
 }
 
+// Collect implements prometheus.Collector.
 func (listCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descSnapshot, prometheus.GaugeValue, unixSeconds(verify.SnapshotDate()))
 	lists := slices.DeleteFunc(listsOf(engines.All()), func(l knownList) bool { return l.Prefixes == 0 && l.Err == nil })

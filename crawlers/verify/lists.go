@@ -27,10 +27,10 @@ type ListOptions struct {
 const (
 	// maxLists limits the number of lists.
 	maxLists = 5000
-	// maxAge is how long a list is fresh. Only a fresh list can show that a client is an impostor.
+	// maxAge is the time during which a list is fresh. Only a fresh list can show that a client is an impostor.
 	maxAge = 7 * 24 * time.Hour
-	// maxVerifyAge is how long a list, fetched or embedded, verifies clients. The limit exists because addresses in
-	// clouds change owners.
+	// maxVerifyAge is the time during which a list, fetched or embedded, verifies clients. The limit exists because
+	// addresses in clouds change owners.
 	maxVerifyAge = 30 * maxAge
 )
 
@@ -54,7 +54,7 @@ func (l *ListStatus) Old(now time.Time) string {
 	return ""
 }
 
-// Expires returns the time at which a list with this date stops verifying clients.
+// Expires returns the time when a list with this date stops verifying clients.
 func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 
 // ListStatus is the state of an address list.
@@ -117,8 +117,7 @@ type list struct {
 // ErrTooManyLists is the error of Acquire if there would be more than 5000 lists.
 var ErrTooManyLists = errors.New("too many address lists")
 
-// NewLists returns Lists with those of the URLs for which there is an embedded list. It fetches nothing before
-// Start.
+// NewLists returns Lists with the embedded lists of these URLs. It fetches nothing before Start.
 func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Client == nil {
 		options.Client = &http.Client{CheckRedirect: outbound.CheckRedirect}

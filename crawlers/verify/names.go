@@ -46,7 +46,7 @@ const (
 	keepYes    = 24 * time.Hour
 	keepNo     = time.Hour
 	keepSilent = time.Minute
-	// keepStale is how long a positive answer is used after it has expired, while no newer answer is available.
+	// keepStale is the time during which an expired positive answer is used while no newer answer is available.
 	keepStale = 24 * time.Hour
 	// In a rateWindow, rateFactor times as many lookups may begin for a network as may be in progress for it at the
 	// same time, however fast the resolver is.

@@ -29,7 +29,7 @@ const (
 	fetchTimeout = 30 * time.Second
 	// maxWait limits the max-age of a response.
 	maxWait = 7 * 24 * time.Hour
-	// confirmFor is how long a much shorter list must be served before it is used.
+	// confirmFor is the time during which a much shorter list must be served before it is used.
 	confirmFor = 24 * time.Hour
 	// maxFetches limits concurrent fetches, and so the memory for oversized lists.
 	maxFetches = 8
@@ -219,7 +219,7 @@ func (f *fetched) read(resp *http.Response, limit int, now time.Time) {
 	f.list.etag, f.list.lastModified = resp.Header.Get("Etag"), resp.Header.Get("Last-Modified")
 }
 
-// shrunken is a list that has lost so many entries that it must be confirmed before it is used.
+// shrunken is a list that has lost many entries, and must be confirmed before it is used.
 type shrunken struct {
 	list  *list
 	since time.Time

@@ -103,8 +103,8 @@ func SetSnapshotDate(date time.Time) {
 	}
 }
 
-// SnapshotDate returns the day on which the embedded lists were collected. If the days differ, it returns the
-// oldest, because that list expires first.
+// SnapshotDate returns the day when the embedded lists were collected. If the days differ, it returns the oldest,
+// because that list expires first.
 func SnapshotDate() time.Time { return oldest(snapshot()) }
 
 func oldest(lists map[string]*list) (date time.Time) {

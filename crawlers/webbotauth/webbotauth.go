@@ -56,7 +56,7 @@ type Result struct {
 
 // Options configures a Verifier. The zero value has the defaults.
 type Options struct {
-	// AllowedRanges are non-public addresses from which keys may be fetched, such as those of an intranet. The
+	// AllowedRanges are non-public addresses that keys may be fetched from, such as addresses of an intranet. The
 	// default is none.
 	AllowedRanges []netip.Prefix
 	Now           func() time.Time // the clock; time.Now by default
@@ -101,10 +101,10 @@ func Signed(h http.Header) bool {
 }
 
 const (
-	// maxAge is how long a signature is valid after its creation, even if it expires later. It is the longest time
-	// that the draft recommends to signers.
+	// maxAge limits the validity of a signature after its creation, even if it expires later. It is the longest
+	// time that the draft recommends to signers.
 	maxAge = 24 * time.Hour
-	// maxSkew is the time by which a signer's clock may be ahead.
+	// maxSkew is the time that a signer's clock may be ahead by.
 	maxSkew      = 30 * time.Second
 	fetchTimeout = 5 * time.Second
 )

@@ -107,6 +107,6 @@ func writeHistory(out io.Writer, st *source.Standing) error {
 	if !known {
 		fmt.Fprintf(w, "*\t-\t-\t-\t%.12s\twritten there by other means\n", cmp.Or(st.SHA256, "-"))
 	}
-	fmt.Fprintln(w, "* is what the storage holds now")
+	fmt.Fprintln(w, "* is the version in the storage now")
 	return w.Flush()
 }

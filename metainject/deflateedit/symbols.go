@@ -124,7 +124,7 @@ func (d *inflater) skipStored() event {
 	return endBlock
 }
 
-// maxSkip is the number of bytes by which skip may exceed its limit: two literals and a match.
+// maxSkip is the number of bytes that skip may exceed its limit by: two literals and a match.
 const maxSkip = 2 + maxMatch
 
 // skip reads symbols until the text has limit bytes. It stops before a match that copies text from before the position

@@ -16,6 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
+// MediaType is the media type of RSL documents.
 const MediaType = "application/rsl+xml"
 
 // DefaultPath is the path of the document if the policy does not set one.
@@ -128,6 +129,7 @@ func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	return all
 }
 
+// Describe returns the licenses for verdicts and offers as a text for people.
 func Describe(verdicts rights.Verdicts, offers []policy.Offer) string {
 	var parts []string
 	for _, l := range licenses(verdicts, offers) {

@@ -14,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
+// Rule is the declaration for the paths that match a location.
 type Rule struct {
 	Location pathpattern.Pattern
 	Declaration
@@ -145,6 +146,7 @@ type jsonRule struct {
 	Policy      string `json:"tdm-policy,omitempty"`
 }
 
+// JSON returns the file in its published form.
 func (f *File) JSON() []byte {
 	b := bytes.NewBufferString("[")
 	e := json.NewEncoder(b)

@@ -31,7 +31,7 @@ const (
 type Reservation uint8
 
 // The values, from the least to the most strict. 0 has the same rank as an unset value: without a reservation the
-// law applies, so 0 has no effect.
+// law applies, with 0 or without it.
 const (
 	Unset       Reservation = iota
 	NotReserved             // 0

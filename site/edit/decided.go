@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet holds the crawlers on a host for which a choice does not decide.
+// Unmet holds the crawlers on a host that a choice does not decide for.
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for crawlers that are not known
 	Host     string       // "" for any that the policy does not name
@@ -23,7 +23,7 @@ type Unmet struct {
 	Rule     *policy.Rule // the deciding rule, or nil
 }
 
-// count returns the number of crawlers and hosts for which a choice does not decide.
+// count returns the number of crawlers and hosts that a choice does not decide for.
 func count(all []Unmet) (n int) {
 	for _, u := range all {
 		n += len(u.Crawlers)
@@ -31,7 +31,7 @@ func count(all []Unmet) (n int) {
 	return n
 }
 
-// String describes the crawlers for which the choice does not decide, the actual decision, and its rule.
+// String describes the crawlers that the choice does not decide for, the actual decision, and its rule.
 func (u *Unmet) String() string {
 	names := slices.Clone(u.Crawlers)
 	if i := slices.Index(names, ""); i >= 0 {
@@ -64,10 +64,10 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 	return id != 0 && (id == chosen || p.Family(id) == chosen)
 }
 
-// maxHosts limits the number of hosts for which a choice is checked.
+// maxHosts limits the number of hosts that a choice is checked for.
 const maxHosts = 500
 
-// hosts returns an example of each host to which the choice applies.
+// hosts returns an example of each host that the choice applies to.
 func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	all := []policy.Host{e.choice.Host}
 	for i := range p.Spec().Rules {
@@ -81,7 +81,7 @@ func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	return all
 }
 
-// unmet finds the crawlers and hosts for which the choice does not decide, and the number of those that it asked
+// unmet finds the crawlers and hosts that the choice does not decide for, and the number of those that it asked
 // about. It asks once for crawlers with the same rules.
 func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	identities := []policy.Identity{policy.Verified}
@@ -123,7 +123,7 @@ func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.Crawler
 }
 
 // byClass returns the chosen crawlers, grouped by the rules that apply to them on a host. The first class also
-// contains the crawlers to which only rules for everyone apply.
+// contains the crawlers that only rules for everyone apply to.
 func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
 	classes, of := compare.ClassesOf(p, host)
 	members := make([][]policy.CrawlerID, len(classes))

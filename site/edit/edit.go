@@ -3,7 +3,7 @@
 // Package edit changes one decision of a policy file by the smallest possible edit of its text. It keeps the
 // author's comments, order and layout.
 //
-// It tries the few edits by which an author would make the decision: remove an opposite entry, add the path to an
+// It tries the few edits that an author would make the decision by: remove an opposite entry, add the path to an
 // existing rule, or add a rule. It loads the result of each edit, and compares it with the previous file. It
 // chooses the edit that makes the decision with the fewest other changes.
 package edit
@@ -68,6 +68,8 @@ func NewChoice(who string, do Action, place, host string, intended bool) (c Choi
 	switch {
 	case (!slices.Contains(Actions(), do) || do == Snippet) && !strings.Contains(string(do), " "):
 		return c, fmt.Errorf("unknown action %q: must be allow, ask, block, slow, or snippet and a number of characters", do)
+	case do == Slow && place == "":
+		return c, errors.New("the rate is missing; write requests per second (s), minute (m), hour (h) or day (d), such as 60/m, or none")
 	case do == Slow && place != "none" && !rate.MatchString(place):
 		return c, fmt.Errorf("%q is not a valid rate; write requests per second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
 	case do == Slow:
@@ -110,7 +112,7 @@ type Result struct {
 	Diagnostics policyfile.Diagnostics
 	// Diff holds all changes of decisions, including the chosen one.
 	Diff *compare.Diff
-	// Unmet are the crawlers of Choice.Who about which another rule still decides.
+	// Unmet are the crawlers of Choice.Who that another rule still decides about.
 	Unmet []Unmet
 }
 
@@ -181,15 +183,14 @@ type editor struct {
 	intended []string // safety checks to waive
 }
 
-// outcome is a Result with the properties by which the best one is chosen.
+// outcome is a Result with the properties that the best one is chosen by.
 type outcome struct {
 	Result
 	beside         int // number of changes that were not asked for
 	added, removed int // lines
 }
 
-// compare sorts better outcomes first. Of two equal edits, one that removes lines is better than one that adds
-// lines.
+// compare sorts better outcomes first. An edit that removes lines is better than an equal one that adds lines.
 func (o *outcome) compare(b *outcome) int {
 	return cmp.Or(count(o.Unmet)-count(b.Unmet), o.beside-b.beside, o.Diagnostics.Count(policy.Warning)-b.Diagnostics.Count(policy.Warning),
 		o.added-b.added, o.removed-b.removed)

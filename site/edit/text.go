@@ -41,7 +41,7 @@ func parse(text string) (*document, bool) {
 	return d, true
 }
 
-// start returns the position at which the text of a node begins.
+// start returns where the text of a node begins.
 func (d *document) start(n *yaml.Node) int {
 	at := d.starts[n.Line-1]
 	if n.Line == 1 && strings.HasPrefix(d.text, bom) {
@@ -56,7 +56,7 @@ func (d *document) start(n *yaml.Node) int {
 
 const bom = "\ufeff"
 
-// end returns the position at which the text of a node ends. It returns false for texts of several lines.
+// end returns where the text of a node ends. It returns false for texts of several lines.
 func (d *document) end(n *yaml.Node) (int, bool) {
 	at := d.start(n)
 	switch {
@@ -73,7 +73,7 @@ func (d *document) end(n *yaml.Node) (int, bool) {
 	return 0, false
 }
 
-// quoted returns the position at which a quoted text ends.
+// quoted returns where a quoted text ends.
 func (d *document) quoted(at int) int {
 	mark := d.text[at]
 	for i := at + 1; i < len(d.text); i++ {

@@ -21,8 +21,8 @@ import (
 // autoInterval is the time between fetches of the released catalog.
 const autoInterval = 24 * time.Hour
 
-// update fetches the released catalog. If the catalog is newer and changes nothing that a person must decide, it is
-// stored, and every server with this storage installs it.
+// update fetches the released catalog. If the catalog is newer, and a person need not decide about its changes, it
+// is stored, and every server with this storage installs it.
 func (w *Watcher) update(ctx context.Context) {
 	w.updating.Lock()
 	defer w.updating.Unlock()
@@ -93,7 +93,7 @@ func Effects(before, after *crawlers.Catalog, running []*source.Snapshot) (effec
 	for _, s := range running {
 		name := s.Site.File.Name
 		if pin := s.Site.File.Spec.Catalog; pin != "" && pin != after.AsOf() {
-			problems = append(problems, fmt.Errorf("%s requires the catalog of %s; write catalog: %s in it, or delete that line; %s", name, pin, after.AsOf(), byHand))
+			problems = append(problems, fmt.Errorf("%s requires the catalog of %s. Write catalog: %s in it, or delete that line; %s", name, pin, after.AsOf(), byHand))
 			continue
 		}
 		d, err := Compare(name, []byte(s.Text), before, after)

@@ -109,7 +109,7 @@ func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher
 	return w
 }
 
-// startWait is how long the start of a configuration waits for the storage.
+// startWait limits the time that the start of a configuration waits for the storage.
 const startWait = time.Second
 
 // Start watches the storage until Stop.
@@ -157,7 +157,7 @@ func (w *Watcher) Stop() {
 	}
 }
 
-// reloadWait is how long a reload waits for the released catalog.
+// reloadWait limits the time that a reload waits for the released catalog.
 const reloadWait = 5 * time.Second
 
 // Check looks for a newer catalog at once.

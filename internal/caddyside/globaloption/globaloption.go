@@ -44,7 +44,7 @@ type App struct {
 	// stores the catalog for all servers with this storage. Default: the catalog in the program or in the storage.
 	Catalog string `json:"catalog,omitempty"`
 
-	// The address from which the released catalog is fetched. Default: the releases of this module.
+	// The address that the released catalog is fetched from. Default: the releases of this module.
 	CatalogFrom string `json:"catalog_from,omitempty"`
 
 	catalog   *catalogstore.Watcher
@@ -121,7 +121,7 @@ func (a *App) Start() error {
 	return nil
 }
 
-// startWait is how long the start waits for parts without which sites can be served.
+// startWait limits the time that the start waits for optional parts.
 const startWait = time.Second
 
 func start(module any) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // Pool holds parts, by key, that outlive a configuration and must not be opened twice. U is the type of their
-// settings. Of several configurations, the newest settings apply.
+// settings. If there are several configurations, the newest settings apply.
 type Pool[U any, T io.Closer] struct {
 	name   string
 	funcs  PoolFuncs[U, T]

@@ -18,7 +18,7 @@ import (
 // [Metric] show it.
 type State struct {
 	name  string
-	tried chan struct{} // closed after the first attempt; nil if nobody waits for it
+	tried chan struct{} // closed after the first attempt; nil if it need not be waited for
 	mu    sync.Mutex
 	err   error // nil while it works
 	since time.Time

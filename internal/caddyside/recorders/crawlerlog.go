@@ -21,8 +21,8 @@ type Module interface {
 
 func init() { caddy.RegisterModule(new(CrawlerLog)) }
 
-// CrawlerLog writes a line for each request to the log `http.robots_policy.crawler_log`. The fields of a line are
-// those of activity.Request. docs/reference/crawler-log.md describes them.
+// CrawlerLog writes a line for each request to the log `http.robots_policy.crawler_log`. A line has the fields of
+// activity.Request. docs/reference/crawler-log.md describes them.
 type CrawlerLog struct {
 	logger *zap.Logger
 	queue  *activity.Queue[activity.Request]

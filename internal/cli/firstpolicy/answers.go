@@ -64,7 +64,7 @@ var Topics = [topicCount]struct {
 	Previews:  {"previews", "May messengers and social networks show previews of its pages?", Yes, Previews},
 }
 
-// Answers are the answers from which a policy is made.
+// Answers are the answers that a policy is made from.
 type Answers struct {
 	From    string // where Robots comes from, or ""
 	Robots  []byte // an existing robots.txt

@@ -24,7 +24,7 @@ type demoClient struct {
 	daily      float64       // requests
 	obeys      float64       // how often it obeys the robots.txt that it read, from 0 to 1
 	reads      time.Duration // interval between readings of robots.txt; 0 means never
-	only       string        // the section from which it mostly requests pages
+	only       string        // the section that it mostly requests pages from
 	stops      time.Duration // how long ago it sent its last request; 0 if it has not stopped
 }
 

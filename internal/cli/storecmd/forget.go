@@ -62,6 +62,6 @@ database in a directory. Caddy must not be running with it. If the server sends 
 ClickHouse, it prints the statements that delete them there or, with --clickhouse, runs them.`
 	cmd.Flags().StringVar(&crawler, "crawler", "", "the crawler, by its product token")
 	cmd.Flags().StringVar(&host, "host", "", "the host")
-	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "also delete the rows in this ClickHouse, for all servers of the fleet:  "+clickHouseAddress)
+	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "also delete the rows in this ClickHouse, for all servers of the fleet: "+clickHouseAddress)
 	return cmd
 }

@@ -31,6 +31,11 @@ func schemaCommand() *cobra.Command {
 			case hourly < 1 || daily < 1:
 				return errors.New("--hourly-months and --months must be 1 or more")
 			}
+			if len(args) == 1 {
+				if _, err := clickhouse.Parse(args[0]); err != nil {
+					return err
+				}
+			}
 			ctx, out := context.Background(), cmd.OutOrStdout()
 			statements := store.FleetSchema()
 			if prune {

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// Names of elements and attributes as integers whose lowest byte is the first letter. The masks have the bit by
-// which small letters differ from capitals.
+// Names of elements and attributes as integers whose lowest byte is the first letter. The masks have the bit that
+// small letters differ from capitals by.
 const (
 	wordMeta     = 'm' | 'e'<<8 | 't'<<16 | 'a'<<24
 	wordLink     = 'l' | 'i'<<8 | 'n'<<16 | 'k'<<24

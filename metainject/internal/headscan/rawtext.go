@@ -180,7 +180,7 @@ func (s *Scanner) noscriptEnds(b []byte) {
 	}
 }
 
-// onlyMetadata reports whether the content of a noscript element may be in a head. If in doubt it returns false,
+// onlyMetadata reports whether the content of a noscript element may be in a head. It returns false when in doubt,
 // which is safe.
 func onlyMetadata(b []byte) bool {
 	for i := 0; i < len(b); {

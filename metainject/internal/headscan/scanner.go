@@ -85,7 +85,7 @@ const CharsetLimit = 1024
 // document, such as a doctype after a PHP warning.
 const evidenceLimit = 8 << 10
 
-// jsonStarts are the bytes with which JSON begins, including the ")" of ")]}'", which some servers put before JSON.
+// jsonStarts are the bytes that JSON begins with, including the ")" of ")]}'", which some servers put before JSON.
 const jsonStarts = `{[")`
 
 type state uint8
