@@ -56,6 +56,7 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 			})
 		}
 	}
+	c.Gaps = slices.Concat(c.Gaps, t.repeats, t.repeated(o.Files))
 	slices.SortStableFunc(c.Gaps, func(a, b claim.Gap) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Crawler, b.Crawler))
 	})

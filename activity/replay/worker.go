@@ -146,6 +146,7 @@ func (w *worker) replay(r *accesslog.Record) {
 		}
 		return
 	}
+	t.sample(r)
 	target, ok := pathOf(string(r.Target))
 	if !ok {
 		t.opaque++
