@@ -21,8 +21,8 @@ const (
 	GapNotRecorded   = "not-recorded"   // requests that could not be written
 )
 
-// unrecorded has the number of requests that were not recorded, by the hour. Where a server was killed, the number is not
-// known, and 0 unless others of the hour are.
+// unrecorded has the number of requests that were not recorded, by the hour. Where a database was
+// closed without order or for long, the number is not known, and 0 unless others of the hour are.
 type unrecorded map[int64]int64
 
 const selectUnrecorded = "SELECT hour, requests FROM not_recorded"
@@ -82,13 +82,13 @@ func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Co
 	}
 	first, end := hoursOf(from, to)
 	var number int64
-	var killed []int64 // hours
+	var unknown []int64 // hours
 	for _, hour := range slices.Sorted(maps.Keys(lost)) {
 		if hour < first || hour >= end {
 			continue
 		}
 		if number += lost[hour]; lost[hour] == 0 {
-			killed = append(killed, hour)
+			unknown = append(unknown, hour)
 		}
 	}
 	if number > 0 {
@@ -98,12 +98,12 @@ func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Co
 			Close: "replay the access log of that time",
 		})
 	}
-	if len(killed) > 0 {
-		from, to := time.Unix(killed[0]*3600, 0).UTC(), time.Unix(killed[len(killed)-1]*3600+3600, 0).UTC()
+	if len(unknown) > 0 {
+		from, to := time.Unix(unknown[0]*3600, 0).UTC(), time.Unix(unknown[len(unknown)-1]*3600+3600, 0).UTC()
 		c.Gaps = append(c.Gaps, claim.Gap{
 			Name: GapNotRecorded, From: from, To: to,
-			What: fmt.Sprintf("an unknown number of requests is missing in %s from %s, to %s UTC, because the server crashed or was killed",
-				english.Count(len(killed), "hour"), from.Format(minuteFormat), to.Format(minuteFormat)),
+			What: fmt.Sprintf("requests may be missing in %s from %s, to %s UTC: the server was killed, its database was not open, or an older copy was put back",
+				english.Count(len(unknown), "hour"), from.Format(minuteFormat), to.Format(minuteFormat)),
 			Close: "replay the access log of that time",
 		})
 	}

@@ -102,10 +102,8 @@ func (s *Store) recover(ctx context.Context) error {
 			}
 		}
 	}
-	if killed {
-		if err := s.noteKill(ctx); err != nil {
-			return err
-		}
+	if err := s.noteClosed(ctx, killed); err != nil {
+		return err
 	}
 	if err := s.merge(ctx, s.minute, s.seq); err != nil {
 		return err
@@ -119,15 +117,23 @@ func (s *Store) recover(ctx context.Context) error {
 	return s.rotate()
 }
 
-// noteKill adds to the sums that requests may be missing since the last change of the database, without their number.
-func (s *Store) noteKill(ctx context.Context) error {
+// maxClosed is how long a database may be closed between two processes. A restart takes less. After a longer time, the
+// server may have served without it, or a copy was put back that is older than what was recorded.
+const maxClosed = time.Hour
+
+// noteClosed adds to the sums that requests may be missing since the last change of the database, without their number.
+func (s *Store) noteClosed(ctx context.Context, killed bool) error {
 	revision, err := meta(ctx, s.db, metaRevision)
 	now := s.options().Now()
-	from := max(revision/1000, now.Add(-s.options().Days).Unix())
+	last := time.UnixMilli(revision)
+	if err != nil || revision == 0 || !killed && now.Sub(last) <= maxClosed {
+		return err
+	}
+	from := max(last.Unix(), now.Add(-s.options().Days).Unix())
 	for hour := min(from, now.Unix()) / 3600; hour <= now.Unix()/3600; hour++ {
 		s.minute.Lost[hour] += 0
 	}
-	return err
+	return nil
 }
 
 // rotate begins a journal. If it fails, the last one goes on.
