@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
@@ -54,6 +55,7 @@ var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 // askedSubject is the subject of [didNotAsk].
 type askedSubject struct {
 	Name, In string
+	Site     bool                                       // the whole site, instead of a page
 	Came     bool                                       // to the host at all, which is stored for longer than the paths
 	Requests claim.Known[map[activity.Identity]*counts] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
@@ -64,6 +66,9 @@ var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding
 	f := claim.Finding{
 		Text:     s.Name + " did not ask for this page " + s.In,
 		Unjudged: "No request of " + s.Name + " for this page is known " + s.In,
+	}
+	if s.Site {
+		f.Text, f.Unjudged = s.Name+" did not come "+s.In, "No request of "+s.Name+" is known "+s.In
 	}
 	by, _ := s.Requests.Get()
 	for _, id := range []activity.Identity{activity.Verified, activity.Unverified, activity.Impostor} {
@@ -80,6 +85,33 @@ var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding
 	}
 	return f
 })
+
+// judgeAsked judges whether a crawler asked in the period of the page, of which the requests by all crawlers are stored
+// from a time on.
+func (v *view) judgeAsked(s askedSubject, by map[activity.Identity]*counts, more ...claim.Gap) claim.Claim {
+	from, to := v.span()
+	s.In = v.inPeriod()
+	all, err := v.store.Crawlers(v.ctx)
+	c, err2 := v.coverage(from, to)
+	if err != nil || err2 != nil {
+		return claim.Judge(didNotAsk, s)
+	}
+	begins := to
+	for i := range all {
+		if all[i].First.Before(begins) {
+			begins = all[i].First
+		}
+	}
+	switch {
+	case !begins.Before(to):
+		c.Gaps = append(c.Gaps, claim.Gap{Name: store.GapNotRecorded, What: "no request of that time is stored"})
+	case begins.After(from):
+		s.In = "since " + begins.UTC().Format("2 Jan 2006, 15:04") + " UTC, when the stored requests begin"
+	}
+	c.Gaps = append(c.Gaps, more...)
+	s.Requests = claim.Read(by, c)
+	return claim.Judge(didNotAsk, s)
+}
 
 // judgeReaders judges whether all readers have read the robots.txt in force.
 func (v *view) judgeReaders(readers, behind int) claim.Claim {
