@@ -57,11 +57,14 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 			want  claim.Outcome
 		}{{whole, claim.Holds}, {store, claim.CannotBeJudged}} {
 			v.store = test.store
-			for _, c := range []claim.Claim{v.judgeReaders(3, 0), v.judgeBehavior(behavior{judged: 5})} {
+			for _, c := range []claim.Claim{v.judgeReaders(3, 0, v.Now), v.judgeBehavior(behavior{judged: 5})} {
 				if c.Outcome() != test.want {
 					t.Errorf("%s, with %q: %v, want %v", c.ID(), g.Name, c.Outcome(), test.want)
 				}
 			}
+		}
+		if c := v.judgeReaders(3, 1, v.Now.AddDate(0, 0, -1)); c.Outcome() != claim.Fails || !strings.HasSuffix(c.Text(), " as far as this is known") {
+			t.Errorf("%s, with %q: %q accuses", c.ID(), g.Name, c.Text())
 		}
 		v.store, v.may = store, []string{"www.example.com"}
 		if text := v.Unseen(); text == "" || strings.Contains(text, "node-7") {
@@ -92,7 +95,7 @@ func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v := viewOf(t, s, "")
 	v.store = broken{}
-	for _, c := range []claim.Claim{v.judgeReaders(3, 0), v.judgeBehavior(behavior{judged: 5}), v.recorded(), claim.Judge(noAlarm, alarmSubject{}), claim.Judge(noneBlocked, blockedSubject{}), claim.Judge(ready, readySubject{}), claim.Judge(inForce, inForceSubject{}), recorders.Look{}.Whole()} {
+	for _, c := range []claim.Claim{v.judgeReaders(3, 0, v.Now), v.judgeBehavior(behavior{judged: 5}), v.recorded(), claim.Judge(noAlarm, alarmSubject{}), claim.Judge(noneBlocked, blockedSubject{}), claim.Judge(ready, readySubject{}), claim.Judge(inForce, inForceSubject{}), recorders.Look{}.Whole()} {
 		if c.Outcome() != claim.CannotBeJudged {
 			t.Errorf("%s, about what was not read: %v: %s", c.ID(), c.Outcome(), c.Text())
 		}

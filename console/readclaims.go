@@ -16,16 +16,20 @@ import (
 type readersSubject struct {
 	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"` // readers of an older robots.txt
 	Readers int
+	Lacking bool // reads since the publication may be missing
 }
 
 // hasRead is the claim that each crawler that reads robots.txt has read the one in force.
 var hasRead = claim.Register("has-read", func(s readersSubject) claim.Finding {
 	behind, _ := s.Behind.Get()
-	return claim.Finding{
-		Fails:    behind > 0,
-		Text:     map[bool]string{true: plural(behind, "crawler has", "crawlers have") + " not read it yet", false: "Every crawler that is known to read robots.txt has read the newest, each by its own identity"}[behind > 0],
+	f := claim.Finding{
+		Text:     "Every crawler that is known to read robots.txt has read the newest, each by its own identity",
 		Unjudged: "Of " + plural(s.Readers, "crawler that reads robots.txt", "crawlers that read robots.txt") + ", all have read the newest as far as this is known",
 	}
+	if behind > 0 {
+		f.Fails, f.Text = true, plural(behind, "crawler has", "crawlers have")+" not read it yet"+map[bool]string{true: ", as far as this is known"}[s.Lacking]
+	}
+	return f
 })
 
 // behaviorSubject is the subject of [obeyed]: the requests of one crawler and identity.
@@ -113,9 +117,11 @@ func (v *view) judgeAsked(s askedSubject, by map[activity.Identity]*counts, more
 	return claim.Judge(didNotAsk, s)
 }
 
-// judgeReaders judges whether all readers have read the robots.txt in force.
-func (v *view) judgeReaders(readers, behind int) claim.Claim {
+// judgeReaders judges whether all readers have read the robots.txt that is in force since a time.
+func (v *view) judgeReaders(readers, behind int, since time.Time) claim.Claim {
 	s := readersSubject{Readers: readers}
+	all, err := v.coverage(since, v.Now)
+	s.Lacking = err != nil || len(all.Gaps) > 0
 	if c, err := v.coverage(v.Now.Add(-time.Minute), v.Now); err == nil {
 		s.Behind = claim.Read(behind, c)
 	}

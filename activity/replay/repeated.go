@@ -13,9 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// gapRepeated says that requests are counted twice.
-const gapRepeated = "repeated-requests"
-
 // sample is the sum of a crawler's request in a log. The first requests of each log are sampled, and of the others those
 // that their sums choose: the same requests in each log.
 type sample struct {
@@ -70,8 +67,8 @@ func (t *tally) repeatedIn(o *Options, stored *tally) (gaps []claim.Gap) {
 	if t.requests == 0 || stored.requests == 0 || stored.first.After(t.last) || t.first.After(stored.last) {
 		return nil
 	}
-	return []claim.Gap{{
+	return append(gaps, claim.Gap{
 		Name: gapRepeated, What: "the logs and " + o.StoreName + " have requests of the same time, which may be counted twice",
 		Close: "give only one of them, or bound the time with --since and --until",
-	}}
+	})
 }
