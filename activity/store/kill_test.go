@@ -139,8 +139,8 @@ func sum(rows []Row) (n int64) {
 	return n
 }
 
-// What a process that was killed did not write is a gap of all claims about that time, and so is the time that a copy which
-// is put back does not have. A process that ended in order has none, whether or not it recorded anything.
+// Requests that a killed process did not write are a gap of all claims about that time, and so are those that an older copy
+// lacks. A process that ended in order leaves no gap, whether or not it recorded anything.
 func TestKilledIsAGap(t *testing.T) {
 	t.Parallel()
 	dir, copied, older := t.TempDir(), t.TempDir(), t.TempDir()

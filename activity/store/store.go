@@ -117,8 +117,8 @@ func (s *Store) recover(ctx context.Context) error {
 	return s.rotate()
 }
 
-// maxClosed is how long a database may be closed between two processes. A restart takes less. After a longer time, the
-// server may have served without it, or a copy was put back that is older than what was recorded.
+// maxClosed is the longest time between two processes that is taken for a restart. After a longer one, the server may have
+// served without its database, or an older copy was put back.
 const maxClosed = time.Hour
 
 // noteClosed adds to the sums that requests may be missing since the last change of the database, without their number.
