@@ -81,8 +81,8 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 	return c
 }
 
-// missingHosts returns the gaps of hosts on which search engines lose something, and of which the logs have no request by
-// any client. A store has the requests of all hosts.
+// missingHosts returns a gap for each host where search engines lose something and that has no request in the logs. A store
+// has the requests of all hosts.
 func (t *tally) missingHosts(o *Options) (gaps []claim.Gap) {
 	if o.Old == nil || o.Stored != nil || t.requests == 0 || t.hostless > 0 || o.Host != "" || len(t.hosts) >= maxHosts {
 		return nil
