@@ -249,9 +249,9 @@ func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 	stored, err2 := v.byIdentity(q)
 	q.PathPrefix, q.Only[store.ByPath] = "", slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery)})
 	by, err3 := v.byIdentity(q)
-	c, err4 := v.coverage(q.From, q.To)
-	s := askedSubject{Name: shorten(a.Crawler.Token), In: v.inPeriod()}
-	if cmp.Or(err, err2, err3, err4) != nil {
+	s := askedSubject{Name: shorten(a.Crawler.Token)}
+	if cmp.Or(err, err2, err3) != nil {
+		s.In = v.inPeriod()
 		return claim.Judge(didNotAsk, s)
 	}
 	unknown := int64(0)
@@ -261,14 +261,14 @@ func (v *view) happened(a *answered, u *url.URL) claim.Claim {
 			unknown -= with.All
 		}
 	}
+	var gaps []claim.Gap
 	if unknown > 0 {
-		c.Gaps = append(c.Gaps, claim.Gap{
+		gaps = append(gaps, claim.Gap{
 			Name: store.GapUnstoredPaths, Count: unknown, What: "the paths of " + plural(unknown, "request of it", "requests of it") + " were summed up or deleted",
 			Close: "give the option activity more rows_per_hour, and a larger max_size",
 		})
 	}
-	s.Requests = claim.Read(by, c)
-	return claim.Judge(didNotAsk, s)
+	return v.judgeAsked(s, by, gaps...)
 }
 
 // byIdentity adds up the answer to a question for each identity of a crawler.

@@ -40,7 +40,7 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 		{Name: store.GapClocksApart, What: "the clock of the server node-7 is wrong", Close: "set its clock"},
 	} {
 		store := lacking{runningStore(""), []claim.Gap{g}}
-		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that is known to read robots.txt has read the newest, each by its own identity.</p>", "ask?agent=GPTBot&url=/news/": "GPTBot did not ask for this page"} {
+		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that is known to read robots.txt has read the newest, each by its own identity.</p>", "ask?agent=GPTBot&url=/news/": "GPTBot did not ask for this page", "crawler?name=GPTBot": "did not come"} {
 			body, err := pageWith(t, s, store, page, nil)
 			if err != nil || !strings.Contains(strings.ToLower(body), strings.ToLower(g.What)) && page != "published" {
 				t.Errorf("%s: %v: nothing about %q in %s", page, err, g.What, body)
@@ -57,11 +57,14 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 			want  claim.Outcome
 		}{{whole, claim.Holds}, {store, claim.CannotBeJudged}} {
 			v.store = test.store
-			for _, c := range []claim.Claim{v.judgeReaders(3, 0), v.judgeBehavior(behavior{judged: 5})} {
+			for _, c := range []claim.Claim{v.judgeReaders(3, 0, v.Now), v.judgeBehavior(behavior{judged: 5})} {
 				if c.Outcome() != test.want {
 					t.Errorf("%s, with %q: %v, want %v", c.ID(), g.Name, c.Outcome(), test.want)
 				}
 			}
+		}
+		if c := v.judgeReaders(3, 1, v.Now.AddDate(0, 0, -1)); c.Outcome() != claim.Fails || !strings.HasSuffix(c.Text(), " as far as this is known") {
+			t.Errorf("%s, with %q: %q accuses", c.ID(), g.Name, c.Text())
 		}
 		v.store, v.may = store, []string{"www.example.com"}
 		if text := v.Unseen(); text == "" || strings.Contains(text, "node-7") {
@@ -92,7 +95,7 @@ func TestClaimsOfWhatCannotBeRead(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	v := viewOf(t, s, "")
 	v.store = broken{}
-	for _, c := range []claim.Claim{v.judgeReaders(3, 0), v.judgeBehavior(behavior{judged: 5}), v.recorded(), claim.Judge(noAlarm, alarmSubject{}), claim.Judge(noneBlocked, blockedSubject{}), claim.Judge(ready, readySubject{}), claim.Judge(inForce, inForceSubject{}), recorders.Look{}.Whole()} {
+	for _, c := range []claim.Claim{v.judgeReaders(3, 0, v.Now), v.judgeBehavior(behavior{judged: 5}), v.recorded(), claim.Judge(noAlarm, alarmSubject{}), claim.Judge(noneBlocked, blockedSubject{}), claim.Judge(ready, readySubject{}), claim.Judge(inForce, inForceSubject{}), recorders.Look{}.Whole()} {
 		if c.Outcome() != claim.CannotBeJudged {
 			t.Errorf("%s, about what was not read: %v: %s", c.ID(), c.Outcome(), c.Text())
 		}

@@ -41,10 +41,10 @@ const loads = "open: "
 var claimMatrix = map[string]judged{
 	"search-keeps": {map[string]string{
 		"unrecorded requests": "activity/replay.TestSearchKeeps", "rows folded or summed up": "activity/replay.TestSearchKeepsWithRowsThatLackData",
-		"a database put back or deleted":          loads + "a database cannot tell; the sentence names the first and the last day",
+		"a database put back or deleted":          "activity/store.TestKilledIsAGap",
 		"a silent or dead server, or unsent rows": "activity/replay.TestSearchKeepsAgainstTheTruth",
 		"clocks apart":                              "activity/store.TestGapsOfAFleet",
-		"traffic of another policy or host":         "console.TestReplayOfHostsAndDays",
+		"traffic of another policy or host":         "internal/cli.TestSearchGuard",
 		"a period without traffic, or a first week": "internal/cli.TestSearchGuard", "a search engine that never came": "activity/replay.TestSearchKeeps",
 		"verified and unverified requests mixed": "activity/replay.TestSearchLossEqualsAnIndependentCount", "a log that is cut, of another format, or without User-Agents": "internal/cli.TestSearchGuard",
 		"blocking, limits, impostors and letter case of the server": "activity/replay.TestSearchLossEqualsAnIndependentCount",
@@ -64,14 +64,14 @@ var claimMatrix = map[string]judged{
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap", "clocks apart": "activity/store.TestGapsOfAFleet",
 		"tests that are not run again": "source.TestDatesAreAskedAgain", "lists too old": "internal/cli.TestCheckSaysWhatCannotBeProven", "an identity that cannot be proven": "internal/cli.TestCheckSaysWhatCannotBeProven",
 		"evidence restored or downloaded in part": "console.TestHealthVerifiesTheEvidence",
-		"a database put back or deleted":          loads + "a database cannot tell",
+		"a database put back or deleted":          "activity/store.TestKilledIsAGap",
 	}, "it sums up notices, each of which has its own test; it says what was checked, not more"},
 	"none-blocked-unmeant": {map[string]string{
 		"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap",
 		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rules with the same name": "console.TestIntendedIsTheRuleItself",
 	}, "it counts what servers recorded as blocked in 24 hours, whatever the file or the catalog said"},
 	"in-force":        {map[string]string{"an outage": "activity/store.TestInForceOnlyAsRecorded", "tests that are not run again": "source.TestDatesAreAskedAgain"}, "it is what servers recorded each minute"},
-	"none-unrecorded": {map[string]string{"unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap", "clocks apart": "activity/store.TestGapsOfAFleet"}, "it is about the recorders alone"},
+	"none-unrecorded": {map[string]string{"a database put back or deleted": "activity/store.TestKilledIsAGap", "unrecorded requests": "console.TestNothingReassuresAboveAGap", "a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap", "clocks apart": "activity/store.TestGapsOfAFleet"}, "it is about the recorders alone"},
 	"has-read": {map[string]string{
 		"a version read by another identity": "console.TestClaimsAreOfOneIdentity", "robots.txt in another form": "console.TestClaimsAreOfOneIdentity", "verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity",
 		"a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap",
@@ -82,6 +82,7 @@ var claimMatrix = map[string]judged{
 		"an identity that cannot be proven": "console.TestClaimsAreOfOneIdentity",
 	}, "it compares each request with the text that this identity had fetched before"},
 	"did-not-ask": {map[string]string{
+		"a database put back or deleted": "activity/store.TestKilledIsAGap", "a period without traffic, or a first week": "console.TestClaimsAreOfOneIdentity",
 		"verified and unverified requests mixed": "console.TestClaimsAreOfOneIdentity", "rows folded or summed up": "console.TestClaimsAreOfOneIdentity", "unrecorded requests": "console.TestNothingReassuresAboveAGap",
 		"a silent or dead server, or unsent rows": "console.TestNothingReassuresAboveAGap",
 	}, "it counts what servers recorded for one path, whatever the policy said"},

@@ -109,7 +109,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	case d.Impostor() && d.All > 0:
 		return plural(d.All, "request", "requests") + in + " under a name that is not theirs."
 	case d.All == 0:
-		return v.mayWords(d.Name) + "It did not come" + in + "."
+		return v.mayWords(d.Name) + sentences(v.judgeAsked(askedSubject{Name: d.Label(), Site: true}, nil))
 	}
 	text := v.mayWords(d.Name) + "It came " + plural(d.All, "time", "times") + in
 	if !d.Last.IsZero() && v.since.IsZero() {

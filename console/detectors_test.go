@@ -41,6 +41,7 @@ var detectors = map[string]string{
 	"no-user-agents":     "internal/cli.TestSearchGuard",
 	"not-read":           "console.TestClaimsOfWhatCannotBeRead",
 	"not-recorded":       "activity/store.TestUnreadAndLost",
+	"repeated-requests":  "activity/replay.TestRepeatedRequests",
 	"search-keeps":       "console.TestClaimsOfWhatCannotBeRead",
 	"silent-server":      "activity/store.TestGapsOfAFleet",
 	"site-robots-txt":    "site/compare.TestLossesOverTheFilesOfSites",

@@ -47,9 +47,8 @@ func (b broken) Coverage(ctx context.Context, _, _ time.Time) (claim.Coverage, e
 	return claim.Coverage{}, b.fail(ctx)
 }
 
-func (b broken) Lost(ctx context.Context, _, _ time.Time) (int64, error) { return 0, b.fail(ctx) }
-func (b broken) Bounds(ctx context.Context) (store.Bounds, error)        { return store.Bounds{}, b.fail(ctx) }
-func (b broken) Crawlers(ctx context.Context) ([]store.Crawler, error)   { return nil, b.fail(ctx) }
+func (b broken) Bounds(ctx context.Context) (store.Bounds, error)      { return store.Bounds{}, b.fail(ctx) }
+func (b broken) Crawlers(ctx context.Context) ([]store.Crawler, error) { return nil, b.fail(ctx) }
 
 func (b broken) Reads(ctx context.Context) ([]store.Read, error) {
 	return nil, b.fail(ctx)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
@@ -15,16 +16,20 @@ import (
 type readersSubject struct {
 	Behind  claim.Known[int] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"` // readers of an older robots.txt
 	Readers int
+	Lacking bool // reads since the publication may be missing
 }
 
 // hasRead is the claim that each crawler that reads robots.txt has read the one in force.
 var hasRead = claim.Register("has-read", func(s readersSubject) claim.Finding {
 	behind, _ := s.Behind.Get()
-	return claim.Finding{
-		Fails:    behind > 0,
-		Text:     map[bool]string{true: plural(behind, "crawler has", "crawlers have") + " not read it yet", false: "Every crawler that is known to read robots.txt has read the newest, each by its own identity"}[behind > 0],
+	f := claim.Finding{
+		Text:     "Every crawler that is known to read robots.txt has read the newest, each by its own identity",
 		Unjudged: "Of " + plural(s.Readers, "crawler that reads robots.txt", "crawlers that read robots.txt") + ", all have read the newest as far as this is known",
 	}
+	if behind > 0 {
+		f.Fails, f.Text = true, plural(behind, "crawler has", "crawlers have")+" not read it yet"+map[bool]string{true: ", as far as this is known"}[s.Lacking]
+	}
+	return f
 })
 
 // behaviorSubject is the subject of [obeyed]: the requests of one crawler and identity.
@@ -54,6 +59,7 @@ var obeyed = claim.Register("obeyed", func(s behaviorSubject) claim.Finding {
 // askedSubject is the subject of [didNotAsk].
 type askedSubject struct {
 	Name, In string
+	Site     bool                                       // the whole site, instead of a page
 	Came     bool                                       // to the host at all, which is stored for longer than the paths
 	Requests claim.Known[map[activity.Identity]*counts] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
@@ -64,6 +70,9 @@ var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding
 	f := claim.Finding{
 		Text:     s.Name + " did not ask for this page " + s.In,
 		Unjudged: "No request of " + s.Name + " for this page is known " + s.In,
+	}
+	if s.Site {
+		f.Text, f.Unjudged = s.Name+" did not come "+s.In, "No request of "+s.Name+" is known "+s.In
 	}
 	by, _ := s.Requests.Get()
 	for _, id := range []activity.Identity{activity.Verified, activity.Unverified, activity.Impostor} {
@@ -81,9 +90,38 @@ var didNotAsk = claim.Register("did-not-ask", func(s askedSubject) claim.Finding
 	return f
 })
 
-// judgeReaders judges whether all readers have read the robots.txt in force.
-func (v *view) judgeReaders(readers, behind int) claim.Claim {
+// judgeAsked judges whether a crawler asked in the period of the page, of which the requests by all crawlers are stored
+// from a time on.
+func (v *view) judgeAsked(s askedSubject, by map[activity.Identity]*counts, more ...claim.Gap) claim.Claim {
+	from, to := v.span()
+	s.In = v.inPeriod()
+	all, err := v.store.Crawlers(v.ctx)
+	c, err2 := v.coverage(from, to)
+	if err != nil || err2 != nil {
+		return claim.Judge(didNotAsk, s)
+	}
+	begins := to
+	for i := range all {
+		if all[i].First.Before(begins) {
+			begins = all[i].First
+		}
+	}
+	switch {
+	case !begins.Before(to):
+		c.Gaps = append(c.Gaps, claim.Gap{Name: store.GapNotRecorded, What: "no request of that time is stored"})
+	case begins.After(from):
+		s.In = "since " + begins.UTC().Format("2 Jan 2006, 15:04") + " UTC, when the stored requests begin"
+	}
+	c.Gaps = append(c.Gaps, more...)
+	s.Requests = claim.Read(by, c)
+	return claim.Judge(didNotAsk, s)
+}
+
+// judgeReaders judges whether all readers have read the robots.txt that is in force since a time.
+func (v *view) judgeReaders(readers, behind int, since time.Time) claim.Claim {
 	s := readersSubject{Readers: readers}
+	all, err := v.coverage(since, v.Now)
+	s.Lacking = err != nil || len(all.Gaps) > 0
 	if c, err := v.coverage(v.Now.Add(-time.Minute), v.Now); err == nil {
 		s.Behind = claim.Read(behind, c)
 	}

@@ -197,6 +197,13 @@ func TestReadFiles(t *testing.T) {
 	if _, err := Expand([]string{files[0], files[0]}); err == nil {
 		t.Error("a file that is named twice is read twice")
 	}
+	linked := filepath.Join(dir, "linked.log")
+	if err := os.Link(files[0], linked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Expand([]string{files[0], linked}); err == nil || !strings.Contains(err.Error(), "are the same file") {
+		t.Errorf("a file with two names: %v", err)
+	}
 }
 
 // Times and sizes are read as the encoders of Caddy write them, and what is none is not

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -27,6 +26,7 @@ const Stdin = "-"
 // twice, and directories.
 func Expand(names []string) ([]string, error) {
 	var files []string
+	var infos []fs.FileInfo // of files; nil for the standard input
 	for _, name := range names {
 		found := []string{name}
 		if name != Stdin && strings.ContainsAny(name, "*?[") {
@@ -40,9 +40,10 @@ func Expand(names []string) ([]string, error) {
 			}
 		}
 		for _, f := range found {
+			var info fs.FileInfo
 			if f != Stdin {
-				info, err := os.Stat(f)
-				switch {
+				var err error
+				switch info, err = os.Stat(f); {
 				case errors.Is(err, fs.ErrNotExist):
 					return nil, fmt.Errorf("there is no access log %s: check the name and the folder", f)
 				case err != nil:
@@ -51,10 +52,15 @@ func Expand(names []string) ([]string, error) {
 					return nil, fmt.Errorf("%s is a directory; name the files in it, for example %s", f, filepath.Join(f, "*.log"))
 				}
 			}
-			if slices.Contains(files, f) {
-				return nil, fmt.Errorf("%s is named twice, so its requests would be counted twice; name it once", f)
+			for i, other := range files {
+				switch {
+				case f == other:
+					return nil, fmt.Errorf("%s is named twice, so its requests would be counted twice; name it once", f)
+				case info != nil && infos[i] != nil && os.SameFile(info, infos[i]):
+					return nil, fmt.Errorf("%s and %s are the same file, so its requests would be counted twice; name it once", other, f)
+				}
 			}
-			files = append(files, f)
+			files, infos = append(files, f), append(infos, info)
 		}
 	}
 	return files, nil
@@ -283,6 +289,7 @@ func parse(p Parser, chunks <-chan chunk, counts []count, handle func(*Record)) 
 				continue
 			}
 			n.good(&rec, line)
+			rec.File = c.file
 			handle(&rec)
 		}
 		buffers.Put(c.buf)

@@ -29,6 +29,7 @@ type Record struct {
 	Crawler, Identity []byte
 	Unsigned          bool // the log has the request's header, which has no signature
 	Agentless         bool // the log has no User-Agents
+	File              int  // the number of the file, from 0; [Reading.Read] sets it
 
 	inner []byte // the line within another program's line; also set after an error
 }

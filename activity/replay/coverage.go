@@ -28,6 +28,7 @@ const (
 	gapSilence   = "no-traffic"
 	gapTrafficTo = "traffic-ends"
 	gapFuture    = "future-traffic"
+	gapRepeated  = "repeated-requests" // counted twice
 )
 
 var unsaidWords = map[string]struct{ what, fix string }{
@@ -56,6 +57,7 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 			})
 		}
 	}
+	c.Gaps = slices.Concat(c.Gaps, t.repeats, t.repeated(o.Files), t.missingHosts(o))
 	slices.SortStableFunc(c.Gaps, func(a, b claim.Gap) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Crawler, b.Crawler))
 	})
@@ -77,6 +79,33 @@ func (t *tally) coverage(o *Options, read accesslog.Result) claim.Coverage {
 		c.Gaps = append(c.Gaps, claim.Gap{Name: gapTrafficTo, From: t.last, What: "the traffic ends on " + day(t.last), Close: "add newer logs"})
 	}
 	return c
+}
+
+// missingHosts returns a gap for each host where search engines lose something and that has no request in the logs. A store
+// has the requests of all hosts.
+func (t *tally) missingHosts(o *Options) (gaps []claim.Gap) {
+	if o.Old == nil || o.Stored != nil || t.requests == 0 || t.hostless > 0 || o.Host != "" || len(t.hosts) >= maxHosts {
+		return nil
+	}
+	logged := func(h policy.Host) bool {
+		for name := range t.hosts {
+			if h.Covers(policy.NormalizeHost(name)) {
+				return true
+			}
+		}
+		return false
+	}
+	missing := map[policy.Host]bool{}
+	for _, f := range o.losses().Found {
+		if f.Host != "" && !missing[f.Host] && !logged(f.Host) {
+			missing[f.Host] = true
+			gaps = append(gaps, claim.Gap{
+				Name: gapHosts, Host: string(f.Host), What: "no request for " + string(f.Host) + " is in the log, and search engines may lose something there",
+				Close: "add the log of this host",
+			})
+		}
+	}
+	return gaps
 }
 
 func day(at time.Time) string { return at.UTC().Format("2 January 2006") }

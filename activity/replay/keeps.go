@@ -47,6 +47,9 @@ func judgeKeeps(s KeepsSubject) claim.Finding {
 	f := claim.Finding{
 		Unjudged: "It cannot be judged whether search engines lose anything",
 		Matters: func(g claim.Gap) bool {
+			if g.Name == gapRepeated { // who loses nothing of what is counted twice loses nothing
+				return false
+			}
 			return slices.ContainsFunc(found, func(f compare.Found) bool { return g.Crawler == "" || f.Crawler == g.Crawler }) || isOfComparison(g)
 		},
 	}
@@ -111,6 +114,11 @@ func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered 
 		f.Text, f.Details = "Search engines lose none of their requests "+periodWords(covered), traffic.details()
 		if traffic.Intended > 0 {
 			f.Text += fmt.Sprintf(", apart from %s that are intended", english.Number(traffic.Intended))
+		}
+	}
+	for _, g := range covered.Gaps {
+		if g.Name == gapRepeated {
+			f.Details = append(f.Details, "the numbers are too high: "+g.What)
 		}
 	}
 	if traffic.Unverified > 0 {

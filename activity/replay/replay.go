@@ -74,15 +74,19 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	total := workers[0]
-	if o.Stored != nil {
-		if err := total.store(ctx); err != nil {
-			return nil, err
-		}
-	}
 	for _, w := range workers[1:] {
 		total.tally.merge(w.tally)
 		total.queue.requests = append(total.queue.requests, w.queue.requests...)
 		total.queue.dropped += w.queue.dropped
+	}
+	if o.Stored != nil {
+		w := newWorker(&o)
+		if err := w.store(ctx); err != nil {
+			return nil, err
+		}
+		total.tally.repeats = total.tally.repeatedIn(&o, w.tally)
+		total.tally.stored = w.tally.stored
+		total.tally.merge(w.tally)
 	}
 	total.limitAll()
 	return newReport(&o, result, total.tally), nil

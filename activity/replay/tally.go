@@ -36,6 +36,10 @@ type tally struct {
 	first, last              time.Time
 	seen                     map[int64]bool // half days since 1970 that have requests
 	unsaid                   map[unsaid]int64
+	hosts                    map[string]bool // of the logs, as they are written
+	samples                  map[sample]bool
+	sampled                  map[int]int // the number of samples of each log
+	repeats                  []claim.Gap // of the logs and a store
 	unknown                  map[string]*UnknownCount
 	counts                   map[key]*count
 	days                     map[dayKey]int64
@@ -53,7 +57,7 @@ type count struct {
 }
 
 func newTally() *tally {
-	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*UnknownCount{}, unsaid: map[unsaid]int64{}, seen: map[int64]bool{}}
+	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*UnknownCount{}, unsaid: map[unsaid]int64{}, seen: map[int64]bool{}, hosts: map[string]bool{}, samples: map[sample]bool{}, sampled: map[int]int{}}
 }
 
 // maxUnknown bounds the names of unlisted clients; the rest counts under otherClients.
@@ -165,6 +169,8 @@ func (t *tally) merge(o *tally) {
 		t.span(o.last)
 	}
 	maps.Copy(t.seen, o.seen)
+	maps.Copy(t.samples, o.samples)
+	maps.Copy(t.hosts, o.hosts)
 	t.requests += o.requests
 	t.opaque += o.opaque
 	t.hostless += o.hostless

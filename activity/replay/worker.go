@@ -93,6 +93,9 @@ func newWorker(o *Options) *worker {
 	return w
 }
 
+// maxHosts bounds the hosts that a worker remembers.
+const maxHosts = 20_000
+
 // maxClients bounds the User-Agents that a worker remembers.
 const maxClients = 20_000
 
@@ -138,6 +141,9 @@ func (w *worker) replay(r *accesslog.Record) {
 	t := w.tally
 	t.span(r.Time)
 	t.requests++
+	if len(t.hosts) < maxHosts && !t.hosts[string(r.Host)] {
+		t.hosts[string(r.Host)] = true
+	}
 	c := w.client(r.UserAgent)
 	named, before := recognized(r, w.new, c.new), recognized(r, w.old, c.old)
 	if len(named) == 0 && len(before) == 0 {
@@ -146,6 +152,7 @@ func (w *worker) replay(r *accesslog.Record) {
 		}
 		return
 	}
+	t.sample(r)
 	target, ok := pathOf(string(r.Target))
 	if !ok {
 		t.opaque++

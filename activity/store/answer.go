@@ -30,7 +30,8 @@ type answerKey struct {
 }
 
 func newAnswer(q Query) *answer {
-	return &answer{query: q, from: q.From.Unix() / 3600, to: (q.To.Unix() + 3599) / 3600, sums: map[answerKey]*Row{}}
+	from, to := hoursOf(q.From, q.To)
+	return &answer{query: q, from: from, to: to, sums: map[answerKey]*Row{}}
 }
 
 // span is a part of a table to sum up.

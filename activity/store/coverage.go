@@ -3,8 +3,14 @@
 package store
 
 import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
@@ -12,11 +18,60 @@ import (
 // The names of the gaps of a database.
 const (
 	GapUnstoredPaths = "unstored-paths" // requests whose paths were deleted for their age or size
-	GapNotRecorded   = "not-recorded"   // requests that came faster than they could be written
+	GapNotRecorded   = "not-recorded"   // requests that could not be written
 )
 
+// unrecorded has the number of requests that were not recorded, by the hour. Where a database was
+// closed without order or for long, the number is not known, and 0 unless others of the hour are.
+type unrecorded map[int64]int64
+
+const selectUnrecorded = "SELECT hour, requests FROM not_recorded"
+
+// Coverage says what the database lacks between two times.
+func (r *Reader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
+	var lost unrecorded
+	first, end := hoursOf(from, to)
+	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
+		lost = pending.Lost
+		return each(ctx, tx, func(rows *sql.Rows) error {
+			var hour, n int64
+			err := rows.Scan(&hour, &n)
+			lost[hour] += n
+			return err
+		}, selectUnrecorded+" WHERE hour >= ? AND hour < ?", first, end)
+	})
+	return coverageOf(from, to, 0, lost), err
+}
+
+// Coverage says what the fleet's database lacks between two times, and which servers it has.
+func (r *FleetReader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
+	lost := unrecorded{}
+	first, end := hoursOf(from, to)
+	if err := r.query(ctx, selectUnrecorded+" FINAL"+r.where(fmt.Sprintf("hour >= %d AND hour < %d", first, end)), 2, func(_ []string, n []int64) { lost[n[0]] += n[1] }); err != nil {
+		return claim.Coverage{}, err
+	}
+	nodes, err := r.Nodes(ctx)
+	c := coverageOf(from, to, 0, lost)
+	for _, n := range nodes {
+		if r.Node == "" || r.Node == n.Name {
+			c.Servers = append(c.Servers, n.Name)
+		}
+	}
+	for _, g := range gaps(nodes, time.Now(), from) {
+		if g.To.After(from) && g.From.Before(to) {
+			c.Gaps = append(c.Gaps, g)
+		}
+	}
+	return claim.Unite(c), err
+}
+
+// hoursOf returns the first hour of a time and the one after the last.
+func hoursOf(from, to time.Time) (first, end int64) {
+	return from.Unix() / 3600, (to.Unix() + 3599) / 3600
+}
+
 // coverageOf says what the database lacks between two times.
-func coverageOf(from, to time.Time, pathless, lost int64) (c claim.Coverage) {
+func coverageOf(from, to time.Time, pathless int64, lost unrecorded) (c claim.Coverage) {
 	c.From, c.To = from, to
 	if pathless > 0 {
 		c.Gaps = append(c.Gaps, claim.Gap{
@@ -25,12 +80,34 @@ func coverageOf(from, to time.Time, pathless, lost int64) (c claim.Coverage) {
 			Close: "give the option activity a larger max_size, or more hours and days",
 		})
 	}
-	if lost > 0 {
+	first, end := hoursOf(from, to)
+	var number int64
+	var unknown []int64 // hours
+	for _, hour := range slices.Sorted(maps.Keys(lost)) {
+		if hour < first || hour >= end {
+			continue
+		}
+		if number += lost[hour]; lost[hour] == 0 {
+			unknown = append(unknown, hour)
+		}
+	}
+	if number > 0 {
 		c.Gaps = append(c.Gaps, claim.Gap{
-			Name: GapNotRecorded, Count: lost, From: from, To: to,
-			What:  english.Count(int(lost), "request") + " could not be recorded",
+			Name: GapNotRecorded, Count: number, From: from, To: to,
+			What:  "at least " + english.Count(int(number), "request") + " could not be recorded",
+			Close: "replay the access log of that time",
+		})
+	}
+	if len(unknown) > 0 {
+		from, to := time.Unix(unknown[0]*3600, 0).UTC(), time.Unix(unknown[len(unknown)-1]*3600+3600, 0).UTC()
+		c.Gaps = append(c.Gaps, claim.Gap{
+			Name: GapNotRecorded, From: from, To: to,
+			What: fmt.Sprintf("requests may be missing in %s from %s, to %s UTC: the server was killed, its database was not open, or an older copy was put back",
+				english.Count(len(unknown), "hour"), from.Format(minuteFormat), to.Format(minuteFormat)),
 			Close: "replay the access log of that time",
 		})
 	}
 	return c
 }
+
+const minuteFormat = "2 January 2006, 15:04"

@@ -5,8 +5,8 @@
 //
 // Visits are summed in memory. Once a second the sums of that second are appended to a journal file; once a minute a
 // minute's sums are merged into the database and its journal is deleted. A process that is killed loses at most the
-// last second. One process at a time writes to a directory; any number read it, and add to what the database says
-// what the journals hold.
+// last second. The next start finds its journal, and makes the time in between a gap. One process at a time writes to a
+// directory; any number read it, and add to what the database says what the journals hold.
 package store
 
 import (

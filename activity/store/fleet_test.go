@@ -73,6 +73,7 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 		s.second.AddVisit(&v)
 	}
 	s.Missed(7)
+	s.minute.Lost[start.Unix()/3600+2] += 0 // a kill
 	s.tick()
 	for i, number := range []string{"1", "2"} {
 		p := published("1", number)
@@ -90,8 +91,11 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 	r := openReader(t, dir)
 	q := Query{From: start.Add(-24 * time.Hour), To: start.Add(24 * time.Hour), By: []Dimension{ByCrawler, ByPath}, Limit: 5}
 	for name, ask := range map[string]func(r Queries) (any, error){
-		"totals":            func(r Queries) (any, error) { return r.Totals(t.Context(), q) },
-		"not_recorded":      func(r Queries) (any, error) { return r.Lost(t.Context(), q.From, q.To) },
+		"totals": func(r Queries) (any, error) { return r.Totals(t.Context(), q) },
+		"not_recorded": func(r Queries) (any, error) {
+			c, err := r.Coverage(t.Context(), q.From, q.To)
+			return c.Gaps, err
+		},
 		"crawlers":          func(r Queries) (any, error) { return r.Crawlers(t.Context()) },
 		"reads":             func(r Queries) (any, error) { return r.Reads(t.Context()) },
 		"versions in force": func(r Queries) (any, error) { return r.Publications(t.Context(), "site.yaml") },

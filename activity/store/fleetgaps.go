@@ -3,7 +3,6 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -58,31 +57,4 @@ func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 		all = append(all, g)
 	}
 	return all
-}
-
-// Coverage says what the database lacks between two times.
-func (r *Reader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
-	lost, err := r.Lost(ctx, from, to)
-	return coverageOf(from, to, 0, lost), err
-}
-
-// Coverage says what the fleet's database lacks between two times, and which servers it has.
-func (r *FleetReader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
-	lost, err := r.Lost(ctx, from, to)
-	if err != nil {
-		return claim.Coverage{}, err
-	}
-	nodes, err := r.Nodes(ctx)
-	c := coverageOf(from, to, 0, lost)
-	for _, n := range nodes {
-		if r.Node == "" || r.Node == n.Name {
-			c.Servers = append(c.Servers, n.Name)
-		}
-	}
-	for _, g := range gaps(nodes, time.Now(), from) {
-		if g.To.After(from) && g.From.Before(to) {
-			c.Gaps = append(c.Gaps, g)
-		}
-	}
-	return claim.Unite(c), err
 }

@@ -22,7 +22,6 @@ import (
 type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
 	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error)
-	Lost(ctx context.Context, from, to time.Time) (int64, error)
 	Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error)
 	Bounds(ctx context.Context) (Bounds, error)
 	Crawlers(ctx context.Context) ([]Crawler, error)
@@ -197,7 +196,7 @@ func (r *FleetReader) part(q *Query, s span, and string) string {
 // those have as many requests as the day.
 func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
-	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
+	first, end := hoursOf(from, to)
 	whole := fmt.Sprintf("day * 24 >= %d AND day * 24 + 24 <= %d", first, end)
 	hours := fmt.Sprintf("hour >= %d AND hour < %d", first, end)
 	sums := func(table, day, where, h, d, t string) string {
@@ -238,7 +237,7 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 		}
 	}
 	c, err := r.Coverage(ctx, from, to)
-	return claim.Unite(c, coverageOf(from, to, pathless, 0)), err
+	return claim.Unite(c, coverageOf(from, to, pathless, nil)), err
 }
 
 // rowsOf calls request with rows of a table from all servers together.
@@ -256,12 +255,6 @@ func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]stri
 		}
 	})
 	return cmp.Or(failed, err)
-}
-
-// Lost returns the number of requests between two times that were not recorded.
-func (r *FleetReader) Lost(ctx context.Context, from, to time.Time) (lost int64, err error) {
-	err = r.query(ctx, "SELECT sum(requests) FROM not_recorded FINAL"+r.where(fmt.Sprintf("hour >= %d AND hour < %d", from.Unix()/3600, (to.Unix()+3599)/3600)), 1, func(_ []string, n []int64) { lost = n[0] })
-	return lost, err
 }
 
 // Bounds returns what the fleet's database covers.

@@ -138,3 +138,63 @@ func sum(rows []Row) (n int64) {
 	}
 	return n
 }
+
+// Requests that a killed process did not write are a gap of all claims about that time, and so are those that an older copy
+// lacks. A process that ended in order leaves no gap, whether or not it recorded anything.
+func TestKilledIsAGap(t *testing.T) {
+	t.Parallel()
+	dir, copied, older := t.TempDir(), t.TempDir(), t.TempDir()
+	now := start
+	clock := Options{flushInterval: time.Hour, Now: func() time.Time { return now }}
+	gapsOf := func(dir string, from, to time.Time) (names []string) {
+		r, err := OpenReader(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		c, err := r.Coverage(t.Context(), from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range c.Gaps {
+			names = append(names, g.Name+": "+g.What)
+		}
+		return names
+	}
+	for range 2 { // ends in order, and starts again
+		closeStore(t, open(t, dir, clock))
+	}
+	if err := os.CopyFS(older, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, clock)
+	s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Path: "/"})
+	if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	s = open(t, dir, clock)
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil { // what a kill leaves
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	now = start.Add(maxClosed)
+	closeStore(t, open(t, dir, clock))
+	if got := gapsOf(dir, start.Add(-time.Hour), start.Add(9*time.Hour)); len(got) > 0 {
+		t.Errorf("gaps without a kill: %q", got)
+	}
+	now = start.Add(3 * time.Hour)
+	for what, dir := range map[string]string{"a kill": copied, "an older copy is put back": older} {
+		for range 2 { // it remains
+			closeStore(t, open(t, dir, clock))
+			got := gapsOf(dir, start.Add(-time.Hour), start.Add(9*time.Hour))
+			want := GapNotRecorded + ": requests may be missing in 4 hours from 20 November 2026, 22:00, to 21 November 2026, 02:00 UTC: the server was killed, its database was not open, or an older copy was put back"
+			if len(got) != 1 || got[0] != want {
+				t.Errorf("gaps after %s: %q, want %q", what, got, want)
+			}
+		}
+	}
+	if got := gapsOf(copied, start.Add(4*time.Hour), start.Add(9*time.Hour)); len(got) > 0 {
+		t.Errorf("gaps of a time after it: %q", got)
+	}
+}

@@ -100,24 +100,6 @@ func versionsOf(all []Publication) []string {
 	return versions
 }
 
-// Lost returns the number of requests between two times that were not recorded, because they
-// came faster than they could be written, or because the database was not open.
-func (r *Reader) Lost(ctx context.Context, from, to time.Time) (n int64, err error) {
-	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
-	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
-		if err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(requests), 0) FROM not_recorded WHERE hour >= ? AND hour < ?", first, end).Scan(&n); err != nil {
-			return err
-		}
-		for hour, visits := range pending.Lost {
-			if hour >= first && hour < end {
-				n += visits
-			}
-		}
-		return nil
-	})
-	return n, err
-}
-
 // Read records that a crawler of an identity read a version of a host's robots.txt.
 type Read struct {
 	journal.Read

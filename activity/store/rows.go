@@ -16,7 +16,7 @@ import (
 // are by the hour where hours are stored, else by the day. The coverage says what the database lacks.
 func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
-	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
+	first, end := hoursOf(from, to)
 	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
 		days, err := coverage(ctx, tx, first, end)
 		if err != nil {
@@ -52,7 +52,7 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 		return claim.Coverage{}, err
 	}
 	c, err := r.Coverage(ctx, from, to)
-	return claim.Unite(c, coverageOf(from, to, pathless, 0)), err
+	return claim.Unite(c, coverageOf(from, to, pathless, nil)), err
 }
 
 // dayCoverage says how many requests of a day each of its tables has.

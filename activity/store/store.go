@@ -80,7 +80,8 @@ func (s *Store) take(v activity.Request) {
 	s.second.AddVisit(&v)
 }
 
-// recover merges the journals that are not in the totals.
+// recover merges the journals that are not in the totals. Only a process that did not end in order leaves one, because
+// Close merges the last.
 func (s *Store) recover(ctx context.Context) error {
 	merged, err := meta(ctx, s.db, metaMerged)
 	if err != nil {
@@ -90,21 +91,24 @@ func (s *Store) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	killed := false
 	s.seq = merged
 	for _, seq := range seqs {
 		s.seq = max(s.seq, seq)
 		if seq > merged {
+			killed = true
 			if err := journal.ReadInto(journal.Name(s.dir, seq), s.minute); err != nil {
 				return err
 			}
 		}
 	}
-	if !s.minute.Empty() {
-		if err := s.merge(ctx, s.minute, s.seq); err != nil {
-			return err
-		}
-		s.minute = journal.NewSums(s.options().RowsPerHour)
+	if err := s.noteClosed(ctx, killed); err != nil {
+		return err
 	}
+	if err := s.merge(ctx, s.minute, s.seq); err != nil {
+		return err
+	}
+	s.minute = journal.NewSums(s.options().RowsPerHour)
 	for _, seq := range seqs {
 		if err := os.Remove(journal.Name(s.dir, seq)); err != nil {
 			return err
@@ -113,14 +117,33 @@ func (s *Store) recover(ctx context.Context) error {
 	return s.rotate()
 }
 
-func (s *Store) rotate() error {
-	if s.journal != nil {
-		_ = s.journal.Close() // every batch was written; nothing is lost here
-		s.journal = nil
+// maxClosed is the longest time between two processes that is taken for a restart. After a longer one, the server may have
+// served without its database, or an older copy was put back.
+const maxClosed = time.Hour
+
+// noteClosed adds to the sums that requests may be missing since the last change of the database, without their number.
+func (s *Store) noteClosed(ctx context.Context, killed bool) error {
+	revision, err := meta(ctx, s.db, metaRevision)
+	now := s.options().Now()
+	last := time.UnixMilli(revision)
+	if err != nil || revision == 0 || !killed && now.Sub(last) <= maxClosed {
+		return err
 	}
+	from := max(last.Unix(), now.Add(-s.options().Days).Unix())
+	for hour := min(from, now.Unix()) / 3600; hour <= now.Unix()/3600; hour++ {
+		s.minute.Lost[hour] += 0
+	}
+	return nil
+}
+
+// rotate begins a journal. If it fails, the last one goes on.
+func (s *Store) rotate() error {
 	j, err := journal.Create(s.dir, s.seq+1)
 	if err != nil {
 		return err
+	}
+	if s.journal != nil {
+		_ = s.journal.Close() // every batch was written; nothing is lost here
 	}
 	s.seq++
 	s.journal = j
@@ -158,13 +181,7 @@ func (s *Store) Close() error {
 	if s.merging != nil {
 		err = errors.Join(err, s.merged(<-s.merging))
 	}
-	if !s.minute.Empty() {
-		err = errors.Join(err, s.merge(ctx, s.minute, s.seq))
-	}
-	if s.journal != nil {
-		err = errors.Join(err, s.journal.Close())
-	}
-	err = errors.Join(err, s.beat(ctx))
+	err = errors.Join(err, s.merge(ctx, s.minute, s.seq), s.journal.Close(), s.beat(ctx))
 	s.sender.finish()
 	return errors.Join(err, s.sender.db.Close(), s.db.Close(), s.lock.Close())
 }
@@ -199,13 +216,8 @@ func (s *Store) mergeInterval() time.Duration {
 }
 
 // flush appends the sums of the last second to the journal.
-func (s *Store) flush() (err error) {
-	if s.journal == nil {
-		err = s.rotate()
-	}
-	if s.journal != nil {
-		err = s.journal.Append(s.second)
-	}
+func (s *Store) flush() error {
+	err := s.journal.Append(s.second)
 	s.minute.AddAll(s.second) // they are merged even if the journal has no room
 	s.second = journal.NewSums(s.options().RowsPerHour)
 	return err
@@ -215,7 +227,9 @@ func (s *Store) flush() (err error) {
 func (s *Store) startMerge() error {
 	s.lastMerge = time.Now()
 	add, seq := s.minute, s.seq
-	err := s.rotate()
+	if err := s.rotate(); err != nil {
+		return err
+	}
 	s.minute = journal.NewSums(s.options().RowsPerHour)
 	done := make(chan mergeResult, 1)
 	s.merging = done
@@ -228,7 +242,7 @@ func (s *Store) startMerge() error {
 		}
 		done <- mergeResult{nil, explain(s.dir, errors.Join(s.beat(ctx), s.removeJournals(seq), s.retain(ctx, s.options().Now(), steady)))}
 	}()
-	return err
+	return nil
 }
 
 // merged takes note of how a merge ended.

@@ -69,11 +69,7 @@ func TestFullDisk(t *testing.T) {
 	if len(reports) != 1 || reports[0] == nil || !strings.Contains(reports[0].Error(), "is full") {
 		t.Fatalf("reports: %v", reports)
 	}
-	if s.journal != nil {
-		_ = s.journal.Close()
-	}
-	s.journal = nil
-	_ = writable.Close()
+	s.journal = writable
 	limit(1 << 30)
 	visit(1)
 	merge()

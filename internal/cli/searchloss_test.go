@@ -88,6 +88,10 @@ func TestSearchGuard(t *testing.T) {
 	both := add(claimed, "both.log", `66.249.66.1 - - [`+at+`] "GET /robots.txt HTTP/1.1" 200 1 "-" "`+googlebot+"\"\n")
 	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
 	proxied := log("proxied.log", googlebot, "10.0.0.5", full, time.Hour)
+	elsewhere := filepath.Join(dir, "elsewhere.log")
+	if err := os.WriteFile(elsewhere, append([]byte("b.example:443 "), bytes.ReplaceAll(bytes.TrimSpace(text), []byte("\n"), []byte("\nb.example:443 "))...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ended := log("ended.log", googlebot, "66.249.66.1", full, 4*24*time.Hour)
 	young := log("young.log", googlebot, "66.249.66.1", 2*time.Hour, time.Hour)
 	old := log("old.log", googlebot, "66.249.66.1", 9*24*time.Hour, 8*24*time.Hour)
@@ -133,6 +137,8 @@ func TestSearchGuard(t *testing.T) {
 		{"verified otherwise", verified, 0, in, bogus, "; or accept the gap verified-otherwise"},
 		{"options of traffic without any", "", 3, in, in, "--max-search-loss is for --if-replay"},
 		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "3 requests of Googlebot without a host in the log; name the host with --host; or accept the gap unlogged-hosts"},
+		{"a log of another host", elsewhere, 0, in, in + "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "no request for www.example.com is in the log, and search engines may lose something there; add the log of this host; or accept the gap unlogged-hosts"},
+		{"a log of the host", elsewhere, 0, in, in + "  - for: everyone\n    hosts: b.example\n    disallow: {crawl: /shop/}\n", ""},
 		{"behind a proxy", proxied, 0, in, out, "Googlebot: 3 requests of 1 path blocked"},
 		{"a clock that is ahead", ahead, 3, in, out, "; or accept the gap future-traffic"},
 		{"the log ends early", ended, 3, in, out, "; or accept the gap traffic-ends"},

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+)
+
+// sample is the sum of a crawler's request in a log. The first requests of each log are sampled, and of the others those
+// that their sums choose: the same requests in each log.
+type sample struct {
+	file int
+	sum  uint64
+}
+
+const (
+	sampledFirst = 4096
+	sampledOf    = 256
+	// commonEnough is a number of samples that two servers' logs do not have in common by chance.
+	commonEnough = 10
+)
+
+func (t *tally) sample(r *accesslog.Record) {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %s %s %s %s", r.Time.UnixNano(), r.ClientIP, r.Host, r.Target, r.UserAgent)
+	if sum := h.Sum64(); t.sampled[r.File] < sampledFirst || sum%sampledOf == 0 {
+		t.sampled[r.File]++
+		t.samples[sample{r.File, sum}] = true
+	}
+}
+
+// repeated returns the gaps of requests that two logs have in common.
+func (t *tally) repeated(names []string) (gaps []claim.Gap) {
+	of, in := map[int]int{}, map[uint64][]int{} // how many samples a file has, and which files have a sample
+	for s := range t.samples {
+		of[s.file]++
+		in[s.sum] = append(in[s.sum], s.file)
+	}
+	common := map[[2]int]int{}
+	for _, files := range in {
+		slices.Sort(files)
+		for i, a := range files {
+			for _, b := range files[i+1:] {
+				common[[2]int{a, b}]++
+			}
+		}
+	}
+	for _, pair := range slices.SortedFunc(maps.Keys(common), func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
+		if n := common[pair]; n >= min(commonEnough, of[pair[0]], of[pair[1]]) {
+			gaps = append(gaps, claim.Gap{
+				Name: gapRepeated, What: names[pair[0]] + " and " + names[pair[1]] + " have requests in common, which are counted twice", Close: "name each log once",
+			})
+		}
+	}
+	return gaps
+}
+
+// repeatedIn returns the gap of a store that has requests of the same time as the logs.
+func (t *tally) repeatedIn(o *Options, stored *tally) (gaps []claim.Gap) {
+	if t.requests == 0 || stored.requests == 0 || stored.first.After(t.last) || t.first.After(stored.last) {
+		return nil
+	}
+	return append(gaps, claim.Gap{
+		Name: gapRepeated, What: "the logs and " + o.StoreName + " have requests of the same time, which may be counted twice",
+		Close: "give only one of them, or bound the time with --since and --until",
+	})
+}
