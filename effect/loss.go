@@ -118,6 +118,18 @@ const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUV
 // FirstPage is the page that WholeHost asks about first.
 const FirstPage = "/aaa"
 
+// NearlyWhole reports whether a condition holds for nearly all pages of a host: with each first letter, for a page in
+// the root or in a directory.
+func NearlyWhole(holds func(path string) bool) bool {
+	for _, c := range firstLetters {
+		page := "/" + strings.Repeat(string(c), 3)
+		if !holds(page) && !holds(page+page) {
+			return false
+		}
+	}
+	return true
+}
+
 // WholeHost reports whether a policy takes nearly a whole host away from a crawler, by a single loss, and what that
 // comes from. The path and usage of the query are not looked at.
 func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {

@@ -121,7 +121,7 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 		}
 	}
 	if len(rules) > 0 {
-		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then robots.txt says it, too, and a rule for fewer crawlers can allow it", english.List(usages, "and"), english.List(rules, "and"))
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then other channels can say it, too, and a rule for fewer crawlers can allow it", english.List(usages, "and"), english.List(rules, "and"))
 	}
 }
 

@@ -228,7 +228,7 @@ type Closed struct {
 // Closed says which paths rules close, and which rules are enforced.
 func (f *File) Closed() (c Closed) {
 	add := func(list *[]string, s *policy.Statement) {
-		if text := s.Pattern.String(); text != "/" && !slices.Contains(*list, text) {
+		if text := s.Pattern.String(); !s.Pattern.IsAll() && !slices.Contains(*list, text) {
 			*list = append(*list, text)
 		}
 	}
@@ -272,17 +272,17 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
 	x := newEvaluator(f.Effect, now)
 	answers := func(pattern string, u policy.Usage) Answers {
-		return x.answers(f.hostOf(pattern).Example(), pathpattern.MustParse(pattern).Example(), u)
+		return x.answers(f.hostOf(pattern, u).Example(), pathpattern.MustParse(pattern).Example(), u)
 	}
 	open := slices.DeleteFunc(slices.Clone(c.Open), func(pattern string) bool {
-		plain := x.answers(f.hostOf(pattern).Example(), plainPage, policy.Crawl)
+		plain := x.answers(f.hostOf(pattern, policy.Crawl).Example(), plainPage, policy.Crawl)
 		return slices.Contains(c.Crawl, pattern) || answers(pattern, policy.Crawl).may() == plain.may()
 	})
-	text := f.pathsText("may not crawl:", c.Crawl, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).mayNot() })
-	text += f.pathsText("may crawl:", open, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).may() })
-	text += f.pathsText("may not index:", c.Index, paths, func(pattern string) string { return "for " + answers(pattern, policy.Index).mayNot() })
-	text += f.pathsText("may not train AI:", c.Train, paths, func(pattern string) string { return "for " + answers(pattern, policy.TrainAI).mayNot() })
-	text += f.pathsText("not in AI answers:", c.AIUse, paths, func(pattern string) string { return "for " + answers(pattern, policy.AIUse).mayNot() })
+	text := f.pathsText("may not crawl:", policy.Crawl, c.Crawl, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).mayNot() })
+	text += f.pathsText("may crawl:", policy.Crawl, open, paths, func(pattern string) string { return "for " + answers(pattern, policy.Crawl).may() })
+	text += f.pathsText("may not index:", policy.Index, c.Index, paths, func(pattern string) string { return "for " + answers(pattern, policy.Index).mayNot() })
+	text += f.pathsText("may not train AI:", policy.TrainAI, c.Train, paths, func(pattern string) string { return "for " + answers(pattern, policy.TrainAI).mayNot() })
+	text += f.pathsText("not in AI answers:", policy.AIUse, c.AIUse, paths, func(pattern string) string { return "for " + answers(pattern, policy.AIUse).mayNot() })
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += SummaryRow("blocked:", refused)
 	}
@@ -359,10 +359,10 @@ func side(these, others []CategoryCount, unknown bool) string {
 	return "everyone"
 }
 
-func (f *File) pathsText(head string, patterns []string, most int, who func(pattern string) string) string {
+func (f *File) pathsText(head string, u policy.Usage, patterns []string, most int, who func(pattern string) string) string {
 	var b strings.Builder
 	for i, pattern := range patterns[:min(len(patterns), most)] {
-		host, where, more := f.hostOf(pattern), "", ""
+		host, where, more := f.hostOf(pattern, u), "", ""
 		if host != "" {
 			where = " on " + string(host)
 		}
@@ -375,11 +375,11 @@ func (f *File) pathsText(head string, patterns []string, most int, who func(patt
 	return b.String()
 }
 
-// hostOf is a host of the first rule with a pattern, "" for every host.
-func (f *File) hostOf(pattern string) policy.Host {
+// hostOf returns a host of the first rule with a pattern for a usage; "" is every host.
+func (f *File) hostOf(pattern string, u policy.Usage) policy.Host {
 	for i := range f.Spec.Rules {
 		r := &f.Spec.Rules[i]
-		if len(r.Hosts) > 0 && slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Pattern.String() == pattern }) {
+		if len(r.Hosts) > 0 && slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && s.Pattern.String() == pattern }) {
 			return r.Hosts[0]
 		}
 	}

@@ -13,7 +13,8 @@ const (
 	LiftSnippet                  // nosnippet and max-snippet
 )
 
-// Lifted returns s without the restrictions in l, and without all unknown words in which a reader might find them.
+// Lifted returns s without the restrictions in l, and without all unknown words in which a reader might find them. Other
+// rules that a reader might find in such a word, as in "noindex nofollow", are added to s.
 func (s Set) Lifted(l Lift) Set {
 	var names []string
 	if l&LiftIndex != 0 {
@@ -25,12 +26,18 @@ func (s Set) Lifted(l Lift) Set {
 		s.snippet = limitUnsaid
 		names = append(names, "nosnippet", "max-snippet")
 	}
-	return s.Without(func(rule string) bool {
+	var within []string
+	s = s.Without(func(rule string) bool {
 		for _, name := range names {
 			if strings.Contains(rule, name) {
+				within = append(within, strings.FieldsFunc(rule, func(c rune) bool { return c == ' ' || c == ';' || c == '\t' })...)
 				return true
 			}
 		}
 		return false
 	})
+	if len(within) == 0 {
+		return s
+	}
+	return s.Union(Of(within...).WithoutUnknown().Restrictive().Lifted(l))
 }

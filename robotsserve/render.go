@@ -288,10 +288,13 @@ func (d *drawing) etag(v varying) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]) + `"`
 }
 
-// hidden reports whether no crawler may both crawl and index any page of a host.
+// hidden reports whether neither a search engine nor an unlisted client may both crawl and index any page of a host.
 func hidden(p *policy.Policy, host string) bool {
 	classes := p.PublicClasses(host)
-	return !slices.ContainsFunc(classes, func(c policy.Class) bool { return finds(p, &c, host) })
+	return !slices.ContainsFunc(classes, func(c policy.Class) bool {
+		searches := func(id policy.CrawlerID) bool { return p.CrawlerInfo(id).Category == "search" }
+		return (len(c.Crawlers) == 0 || slices.ContainsFunc(c.Crawlers, searches)) && finds(p, &c, host)
+	})
 }
 
 // finds reports whether a class may both crawl and index a page of a host.
@@ -308,7 +311,16 @@ func finds(p *policy.Policy, c *policy.Class, host string) bool {
 	return slices.ContainsFunc(at, func(pattern pathpattern.Pattern) bool {
 		return !slices.ContainsFunc(usages, func(u policy.Usage) bool {
 			return p.DecideAt(c.Query(host, u, ""), pattern).Verdict == policy.Disallowed
-		})
+		}) && !tagged(p, c.Query(host, policy.Index, ""), pattern)
+	})
+}
+
+// tagged reports whether a robots-tag of the policy keeps pages that match a pattern out of indexes.
+func tagged(p *policy.Policy, q policy.Query, at pathpattern.Pattern) bool {
+	q.Path = at.Example()
+	return slices.ContainsFunc([]string{"noindex", "none"}, func(name string) bool {
+		rules, _, _ := p.EngineRule(q, name)
+		return !rules.IsEmpty()
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 // ControlState says what a policy makes of one control of an operator against one usage that it disallows.
@@ -33,17 +34,20 @@ type ControlScope struct {
 }
 
 // ControlStates lists the operators' own controls against AI training and AI answers, for what the policy disallows.
+// It also lists what preserve takes away besides, because an operator may read noarchive as its control.
 func (s *Site) ControlStates(in ControlScope, now time.Time) (all []ControlState) {
 	controls := s.File.Catalog.Controls()
 	if in.Crawler != "" {
 		controls = s.File.Catalog.ControlsOf(in.Crawler)
 	}
-	for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse} {
+	for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Preserve} {
 		for _, x := range controls {
-			if !slices.Contains(x.Takes, u.String()) {
+			if !slices.Contains(x.Takes, u.String()) && (u != policy.Preserve || x.Kind != crawlers.ControlRule) {
 				continue
 			}
-			if state, wanted := s.controlState(x, u, in, now); wanted {
+			state, wanted := s.controlState(x, u, in, now)
+			told := slices.ContainsFunc(all, func(o ControlState) bool { return o.Operator == x.Operator && o.Sent != "" })
+			if wanted && (u != policy.Preserve || state.Sent != "" && state.Costs != "" && !told) {
 				all = append(all, state)
 			}
 		}
@@ -82,9 +86,12 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 	case len(state.Where) > 0:
 		state.Sent = x.Value + " to " + english.List(x.Crawlers, "and")
 	case x.Kind == crawlers.ControlToken:
-		state.ByHand = `write "controls: auto" under publish, or delete "` + x.Value + `: off" there`
+		state.ByHand = `write "controls: auto" under publish`
+		if s.File.Spec.Publish.Controls != policy.Off {
+			state.ByHand = `delete "` + x.Value + `: off" under publish`
+		}
 	case x.Kind == crawlers.ControlRule:
-		state.ByHand = fmt.Sprintf(`write "publish: {controls: {%s: %s}}"`, x.Crawlers[0], x.Value)
+		state.ByHand = fmt.Sprintf(`write "controls: {%s: %s}" under publish`, x.Crawlers[0], x.Value)
 	default:
 		state.ByHand = x.Value + ": " + x.Docs
 	}
@@ -100,15 +107,14 @@ const maxControlHosts = 100
 func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
 	return func(yield func(policy.Query, string) bool) {
 		if q.Path != "" {
-			if s.controlWanted(x, q) != nil {
+			if s.controlWanted(x, q) {
 				yield(q, q.Path)
 			}
 			return
 		}
 		for i := range s.File.Spec.Rules {
-			r := &s.File.Spec.Rules[i]
-			for q, where := range ruleQueries(r, q) {
-				if s.controlWanted(x, q) == r && !yield(q, where) {
+			for q, where := range ruleQueries(&s.File.Spec.Rules[i], x, q) {
+				if s.controlWanted(x, q) && !yield(q, where) {
 					return
 				}
 			}
@@ -116,9 +122,9 @@ func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[poli
 	}
 }
 
-// ruleQueries yields a query for an example of each pattern and host where a rule disallows the query's usage, and names
-// both.
-func ruleQueries(r *policy.Rule, q policy.Query) iter.Seq2[policy.Query, string] {
+// ruleQueries yields a query for an example of each pattern and host where a rule disallows the query's usage, or another
+// one that the control takes away. It names both.
+func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
 	hosts := r.Hosts[:min(len(r.Hosts), maxControlHosts)]
 	if len(hosts) == 0 || q.Host != "" {
 		hosts = []policy.Host{""}
@@ -126,7 +132,7 @@ func ruleQueries(r *policy.Rule, q policy.Query) iter.Seq2[policy.Query, string]
 	return func(yield func(policy.Query, string) bool) {
 		for i := range r.Statements {
 			s := &r.Statements[i]
-			if s.Allow || !s.Usage.Covers(q.Usage) {
+			if s.Allow || !s.Usage.Covers(q.Usage) && !slices.Contains(x.Takes, s.Usage.String()) {
 				continue
 			}
 			for _, host := range hosts {
@@ -142,27 +148,23 @@ func ruleQueries(r *policy.Rule, q policy.Query) iter.Seq2[policy.Query, string]
 	}
 }
 
-// controlWanted returns the rule that disallows the query's usage to the main crawler of a control, or to its token; nil if
-// none does.
-func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
-	d := s.Policy.Decide(q)
+// controlWanted reports whether the query's usage is disallowed to the main crawler of a control, or to its token.
+func (s *Site) controlWanted(x crawlers.Control, q policy.Query) bool {
 	if x.Kind == crawlers.ControlToken {
 		token := s.Policy.ControlToken(s.Policy.Crawler(x.Value), q.Host)
-		d = token.Decide(q)
+		return token.Decide(q).Verdict == policy.Disallowed
 	}
-	if d.Verdict != policy.Disallowed || x.Kind != crawlers.ControlToken && s.Policy.StaysOut(q) {
-		return nil
-	}
-	return d.Rule
+	return s.Policy.Decide(q).Verdict == policy.Disallowed && !s.Policy.StaysOut(q)
 }
 
+// controlSent reports whether an operator gets a control, for whatever reason.
 func (s *Site) controlSent(x crawlers.Control, q policy.Query) bool {
 	switch x.Kind {
 	case crawlers.ControlToken:
 		return s.File.Spec.Publish.SendsControl(x.Value)
 	case crawlers.ControlRule:
-		rules, _, _ := s.Policy.ControlOf(q)
-		return !rules.IsEmpty()
+		sent := s.File.Effect.Shown(q)
+		return sent.Union(robotsrule.Of(x.Value)) == sent
 	case crawlers.ControlForm:
 	}
 	return false

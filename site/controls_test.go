@@ -107,3 +107,26 @@ func TestControlsOfSeveralHosts(t *testing.T) {
 		}
 	}
 }
+
+// The table shows a control that is sent for any reason, such as preserve, and what that takes away.
+func TestControlsShowWhatIsSent(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ policy, usage, sent, where, costs string }{
+		{`rules: [{for: Bingbot, disallow: {ai-use: /, preserve: /}}]`, "ai-use", "noarchive to Bingbot", "/", "train-ai, links in answers of Copilot"},
+		{`rules: [{for: Bingbot, disallow: {train-ai: [/a/, /b/], ai-use: [/b/, /a/], preserve: /a/b/}}]`, "train-ai", "noarchive to Bingbot", "/a/b/", "preserve, links in answers of Copilot"},
+		{"publish: {controls: {Bingbot: off}}\nrules: [{for: everyone, disallow: {ai-use: /, train-ai: /, preserve: /}}]", "ai-use", "noarchive to Bingbot", "/", "links in answers of Copilot"},
+		{`rules: [{for: Bingbot, disallow: {preserve: /news/}}]`, "preserve", "noarchive to Bingbot", "/news/", "train-ai, ai-use, links in answers of Copilot"},
+		{`rules: [{for: Bingbot, robots-tag: noarchive, disallow: {ai-use: /}}]`, "ai-use", "noarchive to Bingbot", "/", "train-ai, preserve, links in answers of Copilot"},
+		{`rules: [{for: Bingbot, disallow: {ai-use: /}}]`, "ai-use", "", "", "train-ai, preserve, links in answers of Copilot"},
+	} {
+		s, ds := Load("policy.yaml", []byte("version: 1\n"+tt.policy+"\n"))
+		if s == nil {
+			t.Fatal(ds.Error())
+		}
+		all := s.ControlStates(ControlScope{Crawler: "Bingbot"}, time.Now())
+		at := slices.IndexFunc(all, func(x ControlState) bool { return x.Usage == tt.usage })
+		if at < 0 || all[at].Sent != tt.sent || strings.Join(all[at].Where, " ") != tt.where || all[at].Costs != tt.costs {
+			t.Errorf("%s: %+v", tt.policy, all)
+		}
+	}
+}

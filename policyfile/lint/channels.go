@@ -142,8 +142,12 @@ func (l *linter) exemptions() {
 					continue
 				}
 				if narrow, ok := inner(s.Pattern, g.s.Pattern); ok && l.exempts(rule, s, g, narrow) {
-					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for everyone (line %d). Only robots.txt can make an exception for %s, a page and its headers cannot; instead of everyone, name the crawlers for which line %d is meant",
-						s.Usage, g.s.Pos.Line, audienceText(&l.rules[rule]), g.s.Pos.Line))
+					channels := "No header or meta tag"
+					if s.Usage.IsRight() {
+						channels = "Only robots.txt"
+					}
+					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for everyone (line %d). %s can make an exception for %s; instead of everyone, name the crawlers for which line %d is meant",
+						s.Usage, g.s.Pos.Line, channels, audienceText(&l.rules[rule]), g.s.Pos.Line))
 					return
 				}
 			}

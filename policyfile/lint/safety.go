@@ -242,11 +242,15 @@ const safetyLift = "lifts-site"
 
 // liftsSite finds rules that lift what a site says itself about all of its pages.
 func (l *linter) liftsSite(rule int) (finding, bool) {
-	for _, s := range l.rules[rule].Statements {
-		if s.OverSite && s.Pattern.Match(effect.FirstPage) {
+	all := l.rules[rule].Statements
+	for _, s := range all {
+		lifted := func(path string) bool {
+			return slices.ContainsFunc(all, func(o policy.Statement) bool { return o.OverSite && o.Usage == s.Usage && o.Pattern.Match(path) })
+		}
+		if s.OverSite && effect.NearlyWhole(lifted) {
 			return finding{
 				guard: safetyLift, at: s.Pos,
-				message: fmt.Sprintf("this lets every page be listed or shown that the site itself keeps out by a restriction of %s", s.Usage),
+				message: fmt.Sprintf("this lifts the site's own restrictions of %s from nearly all pages, also where they are meant", s.Usage),
 				fix:     "name the paths where the site's restriction is a mistake",
 			}, true
 		}
