@@ -109,6 +109,7 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 		starred.starred, starred.lines, starred.losses, starred.dropped, starred.left = true, map[pathpattern.Pattern]*line{}, nil, nil, nil
 		if better, fine := starred.guarded(patterns); fine && len(starred.dropped)+len(starred.losses) < len(m.dropped)+len(m.losses) {
 			m, cells, ok = starred, better, fine
+			m.shed(cells)
 		}
 	}
 	if !ok {
@@ -120,6 +121,19 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 	m.shorten(lines)
 	m.loseSpellings(lines)
 	return lines, m.losses
+}
+
+// shed takes the "*" at the end from lines that win and lose without them, too.
+func (m *lining) shed(cells []solve.Cell[*line]) {
+	for i := range cells {
+		l := cells[i].Value
+		if l.starred > 0 && m.budget.Spend(len(cells)) && !slices.ContainsFunc(cells, func(c solve.Cell[*line]) bool {
+			o := c.Value
+			return o.high >= l.pattern.Len() && o.low <= l.high && !o.same(l) && o.pattern.Overlaps(l.pattern)
+		}) {
+			cells[i].Value = newLine(l.pattern, l.verdicts, m.all[l.pattern])
+		}
+	}
 }
 
 // disallowing returns a line for each pattern of a prohibition, and none for what is allowed, with one loss.
