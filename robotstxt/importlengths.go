@@ -38,10 +38,14 @@ func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
-// spelled is the text of a pattern in the spelling of an Allow, "" for the normal form. It is not ok for a mixed spelling.
+// spelled is the text of a pattern in the spelling of a rule, "" for the normal form. It is not ok for a mixed spelling,
+// which robots.txt lists neither for an Allow nor for a Disallow.
 func (r *Rule) spelled(p pathpattern.Pattern) (text string, ok bool) {
 	own, others := pathpattern.Spell(r.Pattern, r.Written), pathpattern.Spell(p, "")
-	if !r.Allow || own.Octets == 0 {
+	switch {
+	case !r.Allow:
+		return "", others.Octets <= 1 || others.Octets == own.Octets
+	case own.Octets == 0:
 		return "", true
 	}
 	if text = others.Like(&own); text == "" {
@@ -55,8 +59,8 @@ func (r *Rule) spelled(p pathpattern.Pattern) (text string, ok bool) {
 
 // Bounds of what settle adds for two rules, and of the comparisons of rules.
 const (
-	maxCrossings = 16
-	maxAdded     = 64
+	maxCrossings = 8
+	maxAdded     = 16
 	maxPairs     = 1 << 22
 )
 
@@ -78,9 +82,13 @@ func (im *importer) settle(rules []Rule) []Rule {
 				continue
 			}
 			winner, loser := rules[w], rules[l]
-			s.left = maxAdded
+			s.left, s.closed = maxAdded, pathpattern.Pattern{}
 			switch {
 			case s.resolve(w, l):
+				if !s.closed.IsZero() {
+					im.f.note(loser.number, "%q also allows paths that another Allow line allows; in the policy, such paths stay disallowed by line %d where they match %s",
+						"Allow: "+loser.text(), winner.number, s.closed)
+				}
 			case winner.Allow:
 				im.f.note(winner.number, "in the policy, %q of line %d also disallows the paths that both lines match: "+
 					"it is longer than this line there, and not in robots.txt", loser.text(), loser.number)
@@ -116,9 +124,10 @@ func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
 
 // settling adds rules. Each has the Size of the rule that wins where two meet, and so wins over the same rules.
 type settling struct {
-	rules []Rule
-	left  int // rules that may be added
-	pairs int // that were compared
+	rules  []Rule
+	left   int                 // rules that may be added
+	closed pathpattern.Pattern // of an added Disallow that also closes what an Allow opens as written
+	pairs  int                 // that were compared
 }
 
 // conflict reports whether, of two rules, the one that wins as written loses in the policy.
@@ -170,8 +179,22 @@ func (s *settling) add(winner Rule, p pathpattern.Pattern, loser *Rule) bool {
 	s.rules = append(s.rules, r)
 	i := len(s.rules) - 1
 	for j := range i {
-		if w, l, ok := s.conflict(i, j); ok && !s.resolve(w, l) {
+		w, l, ok := s.conflict(i, j)
+		if !ok {
+			continue
+		}
+		spare := 0
+		if l == i && !r.Allow { // so that the policy is only stricter
+			spare = s.left / 2
+		}
+		s.left -= spare
+		ok = s.resolve(w, l)
+		s.left = max(0, s.left) + spare
+		if !ok && (l != i || r.Allow) {
 			return false
+		}
+		if !ok {
+			s.closed = r.Pattern
 		}
 	}
 	return true
