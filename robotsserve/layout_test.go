@@ -72,7 +72,7 @@ func checkLayout(t *testing.T, file []byte) {
 			case key == "User-Agent-Purpose" && (state == "agents" || state == "purposes") && value != "*":
 				state = "purposes"
 			case (key == "Allow" || key == "Disallow") && state != "" && strings.HasPrefix(value, "/"), strings.TrimSpace(line) == allowAll && (state == "agents" || state == "purposes"):
-				if strings.Contains(value, "**") || strings.HasSuffix(value, "*$") {
+				if short := strings.TrimRight(value, "*"); strings.Contains(short, "**") || strings.HasSuffix(value, "*$") || short != value && !needsStars(block, key, short, value) {
 					t.Fatalf("%q is padded in\n%s", line, text)
 				}
 				state = "rules"
@@ -89,6 +89,18 @@ func checkLayout(t *testing.T, file []byte) {
 	if !seen["*"] {
 		t.Fatalf("no group for everybody in\n%s", text)
 	}
+}
+
+// needsStars reports whether a line of a group may have "*" at its end: a line of the other kind is as long as this one, or
+// as one without a few of them.
+func needsStars(group, key, short, long string) bool {
+	for line := range strings.Lines(group) {
+		other, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if (other == "Allow" || other == "Disallow") && other != key && len(short) <= len(value) && len(value) <= len(long) {
+			return true
+		}
+	}
+	return false
 }
 
 func TestLayout(t *testing.T) {

@@ -21,12 +21,13 @@ type line struct {
 	disallows []string // texts after Disallow
 	low, high int      // lengths of the shortest and the longest of them, to readers that decode it as well
 	guard     bool     // against Google's parser: see guards
+	starred   int      // "*" at the end of the texts, to make them longer
 }
 
 // newLine returns the line of a pattern, with the texts in which statements write it. An Allow has only the texts of the
 // rule that decides.
 func newLine(p pathpattern.Pattern, verdicts []verdict, statements []stated) *line {
-	l := &line{pattern: p, verdicts: verdicts, low: p.Len(), high: p.Len()}
+	l := &line{pattern: p, verdicts: verdicts}
 	var spelled []pathpattern.Spellings
 	for _, s := range statements {
 		if s.Allow == l.opens() && (!s.Allow || s.rule == l.deciding(false).rule) {
@@ -51,10 +52,35 @@ func newLine(p pathpattern.Pattern, verdicts []verdict, statements []stated) *li
 			l.disallows = appendNew(l.disallows, spelled[i].Prohibition()...)
 		}
 	}
+	l.measure(l.pattern.Len())
+	return l
+}
+
+func (l *line) measure(n int) {
+	l.low, l.high = n, n
 	for _, t := range slices.Concat(l.allows, l.disallows) {
 		l.low, l.high = min(l.low, len(t)), max(l.high, len(t))
 	}
-	return l
+}
+
+// star makes a line longer by "*" at the end, which match nothing that it does not. Readers that know no "*" need a line
+// without them, too.
+func (l *line) star(n int) {
+	if n <= 0 || l.pattern.Anchored() {
+		return
+	}
+	plain, stars := [2][]string{l.allows, l.disallows}, strings.Repeat("*", n)
+	for i, texts := range []*[]string{&l.allows, &l.disallows} {
+		*texts = nil
+		for _, t := range plain[i] {
+			*texts = append(*texts, t+stars)
+		}
+	}
+	l.starred = n
+	l.measure(l.len())
+	if l.pattern.IsPlain() {
+		l.allows, l.disallows = append(plain[0], l.allows...), append(plain[1], l.disallows...)
+	}
 }
 
 func appendNew(all []string, more ...string) []string {
@@ -114,7 +140,7 @@ func (l *line) alike(m *line) bool {
 	})
 }
 
-func (l *line) len() int { return l.pattern.Len() }
+func (l *line) len() int { return l.pattern.Len() + l.starred }
 
 // beats reports whether l wins over m where both match: a Disallow over an Allow for every reader, an Allow for those who
 // put URLs into normal form.
@@ -124,17 +150,17 @@ func (l *line) beats(m *line) bool {
 		return l.len() >= m.len()
 	case !m.opens():
 		return l.len() > m.len()
-	case l.len() <= m.len() || len(l.spelled.Upper) <= len(m.spelled.Upper): // for readers that decode or encode both
+	case l.len() <= m.len() || len(l.spelled.Upper)+l.starred <= len(m.spelled.Upper)+m.starred: // for readers that decode or encode both
 		return false
 	}
 	return !slices.ContainsFunc(m.allows, func(text string) bool {
 		if a := m.spelled; a.Octets > 0 { // to others the Allow only matches URLs in its own spelling
-			if pathpattern.Raw(text).Overlaps(pathpattern.Raw(l.spelled.Written)) && len(l.spelled.Written) <= len(text) {
+			if pathpattern.Raw(text).Overlaps(pathpattern.Raw(l.spelled.Written)) && len(l.spelled.Written)+l.starred <= len(text) {
 				return true
 			}
 			a.Written = text
 			if same := l.spelled.Like(&a); same != "" {
-				return len(same) <= len(text)
+				return len(same)+l.starred <= len(text)
 			}
 		}
 		return l.low <= len(text)

@@ -63,6 +63,7 @@ type lining struct {
 	p       *policy.Policy
 	budget  *solve.Budget
 	apart   bool                             // the statements are for several crawlers or usages
+	starred bool                             // lines are as long as the statements that decide
 	all     map[pathpattern.Pattern][]stated // by their rooted patterns
 	given   []pathpattern.Pattern            // these
 	set     solve.Set                        // of given
@@ -102,12 +103,13 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 	if !apart {
 		patterns = m.active()
 	}
-	cells, ok := m.solve(patterns)
-	if guards := m.guards(cells); ok && len(guards) > 0 {
-		m.losses, m.dropped = nil, nil
-		cells, ok = m.solve(append(patterns, guards...))
-		for _, s := range m.left {
-			m.lose(s, s.Pattern, false)
+	cells, ok := m.guarded(patterns)
+	if len(m.dropped)+len(m.losses) > 0 {
+		starred := m
+		starred.starred, starred.lines, starred.losses, starred.dropped, starred.left = true, map[pathpattern.Pattern]*line{}, nil, nil, nil
+		if better, fine := starred.guarded(patterns); fine && len(starred.dropped)+len(starred.losses) < len(m.dropped)+len(m.losses) {
+			m, cells, ok = starred, better, fine
+			m.shed(cells)
 		}
 	}
 	if !ok {
@@ -119,6 +121,19 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 	m.shorten(lines)
 	m.loseSpellings(lines)
 	return lines, m.losses
+}
+
+// shed takes the "*" at the end from lines that win and lose without them, too.
+func (m *lining) shed(cells []solve.Cell[*line]) {
+	for i := range cells {
+		l := cells[i].Value
+		if l.starred > 0 && m.budget.Spend(len(cells)) && !slices.ContainsFunc(cells, func(c solve.Cell[*line]) bool {
+			o := c.Value
+			return o.high >= l.pattern.Len() && o.low <= l.high && !o.same(l) && o.pattern.Overlaps(l.pattern)
+		}) {
+			cells[i].Value = newLine(l.pattern, l.verdicts, m.all[l.pattern])
+		}
+	}
 }
 
 // disallowing returns a line for each pattern of a prohibition, and none for what is allowed, with one loss.
@@ -141,6 +156,19 @@ func (m *lining) disallowing() (lines []*line, losses []Loss) {
 	return lines, nil
 }
 
+// guarded solves with guards against Google's parser.
+func (m *lining) guarded(patterns []pathpattern.Pattern) ([]solve.Cell[*line], bool) {
+	cells, ok := m.solve(patterns)
+	if guards := m.guards(cells); ok && len(guards) > 0 {
+		m.losses, m.dropped = nil, nil
+		cells, ok = m.solve(append(patterns, guards...))
+		for _, s := range m.left {
+			m.lose(s, s.Pattern, false)
+		}
+	}
+	return cells, ok
+}
+
 func (m *lining) solve(patterns []pathpattern.Pattern) ([]solve.Cell[*line], bool) {
 	return (&solve.Form[*line]{
 		Value: m.at, Same: (*line).same, Alike: (*line).alike, Matters: m.matters, Unsaid: m.unsaid,
@@ -156,7 +184,11 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 	if l := m.lines[p]; l != nil {
 		return l
 	}
-	return newLine(p, m.value(p), m.all[p])
+	l := newLine(p, m.value(p), m.all[p])
+	if by := l.deciding(l.closes()); m.starred && by.Statement != nil {
+		l.star(by.Pattern.Len() - p.Len())
+	}
+	return l
 }
 
 // matters reports whether a statement of a pattern can change the verdict. A permission can if it overrides one of the

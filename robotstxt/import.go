@@ -182,11 +182,20 @@ func (im *importer) dropNames() {
 			return false
 		}
 		if !strings.HasPrefix(name, PurposePrefix) || len(im.f.purposes) == 0 {
-			im.f.note(g.number, "%q cannot be the name of a crawler in a policy; its group is left out", name)
+			im.misnamed(g.number, name, "its group is left out")
 		}
 		delete(im.f.byName, strings.ToLower(name))
 		return true
 	})
+}
+
+// misnamed notes a name that a policy file cannot have, and why.
+func (im *importer) misnamed(line int, name, left string) {
+	why := ""
+	if policy.ParseAudience(name).Kind != policy.ForToken {
+		why = ", where it means several crawlers"
+	}
+	im.f.note(line, "%q cannot be the name of a crawler in a policy%s; %s", name, why, left)
 }
 
 // name reports whether a policy file can have a crawler's name, and lists it unless the catalog does.

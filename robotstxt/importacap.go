@@ -120,7 +120,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxName || !im.name(c):
-			im.f.note(rec.Line, "%q cannot be the name of a crawler in a policy; what this record says to it is left out", c)
+			im.misnamed(rec.Line, c, "what this record says to it is left out")
 			continue
 		}
 		if !slices.ContainsFunc(all, same(a)) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // winsAsWritten and winsInPolicy compare rules (RFC 9309 section 2.2.2) by the lengths of Google's parser and of
@@ -39,10 +38,14 @@ func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
-// spelled is the text of a pattern in the spelling of an Allow, "" for the normal form. It is not ok for a mixed spelling.
+// spelled is the text of a pattern in the spelling of a rule, "" for the normal form. It is not ok for a mixed spelling,
+// which robots.txt lists neither for an Allow nor for a Disallow.
 func (r *Rule) spelled(p pathpattern.Pattern) (text string, ok bool) {
 	own, others := pathpattern.Spell(r.Pattern, r.Written), pathpattern.Spell(p, "")
-	if !r.Allow || own.Octets == 0 {
+	switch {
+	case !r.Allow:
+		return "", others.Octets <= 1 || others.Octets == own.Octets
+	case own.Octets == 0:
 		return "", true
 	}
 	if text = others.Like(&own); text == "" {
@@ -54,82 +57,62 @@ func (r *Rule) spelled(p pathpattern.Pattern) (text string, ok bool) {
 	return pathpattern.Written(p, text), true
 }
 
-const maxCrossings = 16
-
-// maxPairs bounds the comparisons of rules whose lengths differ.
-const maxPairs = 1 << 22
+// Bounds of what settle adds for two rules, and of the comparisons of rules.
+const (
+	maxCrossings = 8
+	maxAdded     = 16
+	maxPairs     = 1 << 22
+)
 
 // settle makes the policy decide as the file where an Allow and a Disallow match a common path, and the one that wins as
-// written would lose in the policy. It adds statements for the common paths:
+// written would lose in the policy. It adds rules for the common paths:
 //
 //	Disallow: *.html        allow:    /docs/
 //	Allow: /docs/      →    disallow: *.html     (6 bytes as written, 7 in the policy)
 //	                        allow:    /docs/*.html
 //
-// Where no statement can express it, the Allow is left out, so that nothing opens that the file disallows.
-func (im *importer) settle(rules []Rule) (left []Rule, more []policy.Statement) {
+// Where no rule can express it, the Allow is left out, so that nothing opens that the file disallows.
+func (im *importer) settle(rules []Rule) []Rule {
+	s := settling{rules: slices.Clone(rules)}
 	drop := map[int]bool{}
-	pairs := 0
-	for i, r := range rules {
-		if r.normal() {
-			continue
-		}
-		for j, s := range rules {
-			if r.Allow == s.Allow || !s.normal() && j < i || drop[i] || drop[j] {
+	for i := range rules {
+		for j := range rules[:i] {
+			w, l, ok := s.conflict(i, j)
+			if !ok || drop[i] || drop[j] {
 				continue
 			}
-			if pairs++; pairs > maxPairs {
-				return im.withoutAllows(rules, r.number), nil
-			}
-			if !r.Pattern.Overlaps(s.Pattern) || winsAsWritten(r, s) == winsInPolicy(r, s) || !r.meets(&s) {
-				continue
-			}
-			winner, loser, allow := s, r, j
-			if winsAsWritten(r, s) {
-				winner, loser = r, s
-			}
-			if r.Allow {
-				allow = i
-			}
-			common, exact, ok := settlePair(rules, winner, loser)
+			winner, loser := rules[w], rules[l]
+			s.left, s.closed = maxAdded, pathpattern.Pattern{}
 			switch {
-			case ok && exact, ok && !winner.Allow:
-				if !exact {
+			case s.resolve(w, l):
+				if !s.closed.IsZero() {
 					im.f.note(loser.number, "%q also allows paths that another Allow line allows; in the policy, such paths stay disallowed by line %d where they match %s",
-						"Allow: "+loser.text(), winner.number, common[0])
+						"Allow: "+loser.text(), winner.number, s.closed)
 				}
-				more = im.statements(more, rules, winner, common)
 			case winner.Allow:
 				im.f.note(winner.number, "in the policy, %q of line %d also disallows the paths that both lines match: "+
 					"it is longer than this line there, and not in robots.txt", loser.text(), loser.number)
 			default:
-				drop[allow] = true
+				drop[l] = true
 				im.f.note(loser.number, "%q is left out, because lengths in the policy differ from those here. It would also allow paths that %q of line %d disallows; "+
 					"write an allow for the paths that you mean", "Allow: "+loser.text(), "Disallow: "+winner.text(), winner.number)
 			}
+			if s.pairs > maxPairs {
+				return im.withoutAllows(rules, winner.number)
+			}
 		}
 	}
-	for i, r := range rules {
-		if !drop[i] {
+	allowed := map[pathpattern.Pattern]bool{}
+	for i, r := range s.rules {
+		allowed[r.Pattern] = allowed[r.Pattern] || r.Allow && !drop[i]
+	}
+	var left []Rule
+	for i, r := range s.rules {
+		if !drop[i] && (r.Allow || !allowed[r.Pattern]) { // an Allow wins over an equal Disallow
 			left = append(left, r)
 		}
 	}
-	return left, more
-}
-
-// statements adds the statements of a rule for some patterns, unless a rule or another statement has the
-// pattern.
-func (im *importer) statements(all []policy.Statement, rules []Rule, winner Rule, patterns []pathpattern.Pattern) []policy.Statement {
-	for _, p := range patterns {
-		if slices.ContainsFunc(all, func(s policy.Statement) bool { return s.Pattern == p }) ||
-			slices.ContainsFunc(rules, func(r Rule) bool { return r.Pattern == p }) {
-			continue
-		}
-		s := crawl(winner.Allow, p, winner.number)
-		s.Written, _ = winner.spelled(p)
-		all = append(all, s)
-	}
-	return all
+	return left
 }
 
 // withoutAllows leaves out the Allow lines of a group that cannot be compared.
@@ -139,21 +122,80 @@ func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
 	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Allow })
 }
 
-// settlePair returns patterns for the paths that two rules both match, which beat the loser in the policy. It is not ok if
-// there are none. It is not exact if they would also beat a rule that beats the winner.
-func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern, exact, ok bool) {
-	common, ok = pathpattern.Intersect(winner.Pattern, loser.Pattern, maxCrossings)
-	exact = true
-	for i, p := range common {
-		if longer, err := pathpattern.Parse(p.String() + "*"); err == nil && !p.Anchored() && !winner.Allow && p.Len() == loser.Pattern.Len() {
-			common[i], p = longer, longer // a "*" at the end counts
-		}
-		_, spelled := winner.spelled(p)
-		enough := p.Len() > loser.Pattern.Len() || p.Len() == loser.Pattern.Len() && winner.Allow
-		ok = ok && spelled && enough && p.Len() <= maxPath
-		exact = exact && !slices.ContainsFunc(rules, func(t Rule) bool {
-			return t.Allow != winner.Allow && winsAsWritten(t, winner) && t.Pattern.Overlaps(p) && t.Pattern.Len() <= p.Len()
-		})
+// settling adds rules. Each has the Size of the rule that wins where two meet, and so wins over the same rules.
+type settling struct {
+	rules  []Rule
+	left   int                 // rules that may be added
+	closed pathpattern.Pattern // of an added Disallow that also closes what an Allow opens as written
+	pairs  int                 // that were compared
+}
+
+// conflict reports whether, of two rules, the one that wins as written loses in the policy.
+func (s *settling) conflict(i, j int) (winner, loser int, ok bool) {
+	a, b := &s.rules[i], &s.rules[j]
+	if a.Allow == b.Allow || a.normal() && b.normal() {
+		return 0, 0, false
 	}
-	return common, exact, ok && len(common) > 0
+	s.pairs++
+	if winsAsWritten(*a, *b) == winsInPolicy(*a, *b) || !a.Pattern.Overlaps(b.Pattern) || !a.meets(b) {
+		return 0, 0, false
+	}
+	if winsAsWritten(*a, *b) {
+		return i, j, true
+	}
+	return j, i, true
+}
+
+// resolve adds rules that let the winner win, and those that these need, or none.
+func (s *settling) resolve(w, l int) bool {
+	before, winner, loser := len(s.rules), s.rules[w], s.rules[l]
+	common, ok := pathpattern.Intersect(winner.Pattern, loser.Pattern, maxCrossings)
+	for _, p := range common {
+		ok = ok && s.add(winner, p, &loser)
+	}
+	if !ok {
+		s.rules = s.rules[:before]
+	}
+	return ok
+}
+
+// add adds a rule for a pattern within two rules, unless there is one.
+func (s *settling) add(winner Rule, p pathpattern.Pattern, loser *Rule) bool {
+	if slices.ContainsFunc(s.rules, func(r Rule) bool {
+		return r.Allow == winner.Allow && winsInPolicy(r, *loser) && r.Pattern.Covers(p)
+	}) {
+		return true
+	}
+	r := Rule{Allow: winner.Allow, Pattern: p, Size: winner.Size, number: winner.number}
+	if !winsInPolicy(r, *loser) {
+		r, _ = r.moved(true) // a "*" at the end counts
+	}
+	var spelled bool
+	r.Written, spelled = winner.spelled(r.Pattern)
+	s.left--
+	if !spelled || !winsInPolicy(r, *loser) || r.Pattern.Len() > maxPath || s.left < 0 {
+		return false
+	}
+	s.rules = append(s.rules, r)
+	i := len(s.rules) - 1
+	for j := range i {
+		w, l, ok := s.conflict(i, j)
+		if !ok {
+			continue
+		}
+		spare := 0
+		if l == i && !r.Allow { // so that the policy is only stricter
+			spare = s.left / 2
+		}
+		s.left -= spare
+		ok = s.resolve(w, l)
+		s.left = max(0, s.left) + spare
+		if !ok && (l != i || r.Allow) {
+			return false
+		}
+		if !ok {
+			s.closed = r.Pattern
+		}
+	}
+	return true
 }

@@ -123,14 +123,12 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	for _, left := range respelled {
 		im.f.note(left.number, respelledNote, "Allow: "+left.text())
 	}
-	rules, more := im.settle(im.beginnings(beaten(decisive)))
-	for _, line := range rules {
+	for _, line := range im.settle(balance(im.beginnings(beaten(decisive)))) {
 		opens = opens && (line.Allow || !line.Pattern.IsAll())
 		s := crawl(line.Allow, line.Pattern, line.number)
 		s.Written = line.Written
 		r.Statements = append(r.Statements, s)
 	}
-	r.Statements = append(r.Statements, more...)
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {
 		r.Statements = append(r.Statements, crawl(true, pathpattern.All, 0))
 	}

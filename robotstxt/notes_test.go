@@ -26,3 +26,14 @@ func TestGrouped(t *testing.T) {
 		}
 	}
 }
+
+// The note about a name that means several crawlers in a policy says so.
+func TestNamesOfSeveralCrawlers(t *testing.T) {
+	im, err := robotstxt.Import([]byte("User-agent: everyone\nDisallow: /a\n\nUser-agent: Strange/Bot~\nDisallow: /b\n"), robotstxt.ImportOptions{Name: newNames(t).Check})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(im.Notes) == 0 || im.Notes[0].Message != `"everyone" cannot be the name of a crawler in a policy, where it means several crawlers; its group is left out` {
+		t.Errorf("%+v", im.Notes)
+	}
+}

@@ -196,21 +196,21 @@ func rooted(path string) string {
 }
 
 // Spellings are a pattern as it is, decoded and encoded: what stands for itself in a URL (RFC 3986 section 2.2) may be
-// written both ways.
+// written both ways, and so may a "%" that encodes nothing.
 func Spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		c := pattern[i]
 		switch {
-		case c == '%' && i+2 < len(pattern) && unhex(pattern[i+1]) >= 0 && unhex(pattern[i+2]) >= 0:
+		case c == '%' && isEscaped(pattern[i+1:]):
 			b := byte(unhex(pattern[i+1])<<4 | unhex(pattern[i+2]))
 			encode(&encoded, b)
-			if b <= ' ' || b >= 0x7f || strings.IndexByte("%#*$", b) >= 0 {
+			i += 2
+			if b <= ' ' || b >= 0x7f || strings.IndexByte("#*$", b) >= 0 || b == '%' && isEscaped(pattern[i+1:]) {
 				encode(&decoded, b)
 			} else {
 				decoded.WriteByte(b)
 			}
-			i += 2
 		case unreserved(c) || strings.IndexByte("/*$?", c) >= 0:
 			decoded.WriteByte(c)
 			encoded.WriteByte(c)
@@ -226,4 +226,9 @@ func Spellings(pattern string) []string {
 		}
 	}
 	return all
+}
+
+// isEscaped reports whether a "%" before the text would encode an octet.
+func isEscaped(text string) bool {
+	return len(text) >= 2 && unhex(text[0]) >= 0 && unhex(text[1]) >= 0
 }

@@ -241,7 +241,7 @@ func normalize(s string, pattern bool) string {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
-		case c == '%' && i+2 < len(s) && unhex(s[i+1]) >= 0 && unhex(s[i+2]) >= 0:
+		case c == '%' && isEscaped(s[i+1:]):
 			if c = byte(unhex(s[i+1])<<4 | unhex(s[i+2])); unreserved(c) {
 				b.WriteByte(c)
 			} else {

@@ -106,6 +106,22 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string][]string{
+		"/a+b":      {"/a+b", "/a%2Bb"},
+		"/a%2bb":    {"/a%2bb", "/a+b", "/a%2Bb"},
+		"/100%/":    {"/100%/", "/100%25/"},
+		"/100%25/":  {"/100%25/", "/100%/"},
+		"/%25a%25a": {"/%25a%25a", "/%a%a"},
+		"/%2541":    {"/%2541"}, // "%41" would be "A"
+	} {
+		if got := Spellings(pattern); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
 // It judges the packages that read and write robots.txt, so it must not be made of them.
 func TestIndependence(t *testing.T) {
 	t.Parallel()

@@ -6,11 +6,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -57,8 +55,8 @@ func TestSpellingsAreNoSearchLoss(t *testing.T) {
 	}
 }
 
-// An Allow with a longer pattern in the policy than as written does not open the paths of a longer Disallow. The path that
-// stays disallowed is named.
+// An Allow with a longer pattern in the policy than as written does not open the paths of a longer Disallow, and no path is
+// lost.
 func TestCrossingAllowsOpenNothing(t *testing.T) {
 	robots := []byte("User-agent: *\nAllow: *.jpeg\nAllow: /*.css$\nDisallow: /admin/\nDisallow: /x\n")
 	c, err := Convert("robots.txt", robots)
@@ -71,11 +69,8 @@ func TestCrossingAllowsOpenNothing(t *testing.T) {
 		}
 	}
 	q := c.Judge("robots.txt", robots)
-	if losses := q.SearchLosses(); q.Differ != 1 || len(losses) != 1 || !strings.Contains(losses[0], "disallows /admin/.jpegx.css for") {
-		t.Errorf("%s: %q", q.Sentence(), losses)
-	}
-	if slices.ContainsFunc(q.Differences, func(d rfc9309.Difference) bool { return d.Laxer() }) {
-		t.Errorf("%+v", q.Differences)
+	if q.Differ != 0 || q.Questions == 0 {
+		t.Errorf("%s: %+v", q.Sentence(), q.Differences)
 	}
 }
 

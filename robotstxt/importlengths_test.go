@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt_test
+
+import (
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// Where a pattern is longer or shorter in a policy than as written, the policy and its robots.txt still answer as the file.
+func TestImportKeepsLengths(t *testing.T) {
+	t.Parallel()
+	names := newNames(t)
+	for name, c := range map[string]struct {
+		file  string
+		paths []string
+	}{
+		"a star at the start": {
+			"Allow: /api/cms/\nDisallow: */info/1$\nDisallow: /*?search=\nDisallow: /\n",
+			[]string{"/api/cms/info/1", "/api/cms/x/info/1", "/api/cms/?search=/info/1", "/api/cms/a", "/x/info/1", "/"},
+		},
+		"a star at both ends": {
+			"Allow: */wsapi/*\nAllow: /user\nDisallow: /*/result\nDisallow: *?*oid_*\nDisallow: /*root.betaUrl\n",
+			[]string{"/wsapi/a/result", "/a/wsapi/result", "/wsapi/root.betaUrl", "/user/?oid_", "/wsapi/?oid_", "/user/result"},
+		},
+		"many stars": {
+			"Allow: **a\nDisallow: /a/*b$\nDisallow: *b/a\nAllow: /ab\nAllow: /a**\n",
+			[]string{"/axb/a", "/ab/a", "/xb/a", "/a/b", "/a/b/a", "/a/b/ab", "/b/a"},
+		},
+		"a mixed spelling": {
+			"Disallow: /a/b\nDisallow: */b/\nDisallow: *?q=\nAllow: /**/b\nDisallow: /a%3Ab\n",
+			[]string{"/a/b", "/x/b", "/b?q="},
+		},
+		"a pattern that also matches at the root": {
+			"Allow: */b/\nDisallow: /a/b\nDisallow: *b/a\nDisallow: /b/\n",
+			[]string{"/b/a", "/b/xb/a", "/xb/a", "/a/b/", "/b/", "/a/b/a", "/x/b/a"},
+		},
+	} {
+		file := "User-agent: *\n" + c.file
+		im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec))
+		if ds.HasErrors() {
+			t.Fatal(ds)
+		}
+		rendered, _ := robotsserve.Render(loaded.Policy, "", robotsserve.Options{})
+		written, served := crawlertest.ReadGoogle(file), crawlertest.ReadGoogle(string(rendered.Body))
+		for _, path := range c.paths {
+			want := written.Allowed("zetabot", path)
+			d := loaded.Policy.Decide(policy.Query{Crawler: loaded.Policy.Crawler("zetabot"), Identity: policy.Verified, Path: path})
+			if got := d.Verdict != policy.Disallowed; got != want {
+				t.Errorf("%s: the policy says %t about %s\n%s", name, got, path, policyfile.Print(im.Spec))
+			}
+			if got := served.Allowed("zetabot", path); got != want {
+				t.Errorf("%s: robots.txt says %t about %s\n%s", name, got, path, rendered.Body)
+			}
+		}
+		// Of a path in a mixed spelling, it is enough that it stays closed.
+		if mixed := "/a%3Abx?q=/b"; served.Allowed("zetabot", mixed) && !written.Allowed("zetabot", mixed) {
+			t.Errorf("%s: robots.txt opens %s\n%s", name, mixed, rendered.Body)
+		}
+	}
+}
