@@ -15,7 +15,7 @@ const (
 	GapNotRecorded   = "not-recorded"   // requests that came faster than they could be written
 )
 
-// coverageOf says what the database lacks between two times.
+// coverageOf returns the gaps of the database between two times.
 func coverageOf(from, to time.Time, pathless, lost int64) (c claim.Coverage) {
 	c.From, c.To = from, to
 	if pathless > 0 {
