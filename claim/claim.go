@@ -81,10 +81,11 @@ func All() []Registered {
 	return slices.SortedFunc(slices.Values(registered), func(a, b Registered) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// coveredValue is implemented by [Known] values.
+// coveredValue is an interface that [Known] values and a [Claim] implement.
 type coveredValue interface{ covered() (Coverage, bool) }
 
-// Judge judges a claim. accepted names gaps that are not to matter. It is the only way to make a Claim.
+// Judge judges a claim about a subject. accepted names the gaps that the user accepts, which are then ignored. Only
+// Judge makes a Claim.
 func Judge[Subject any](id *ID[Subject], s Subject, accepted ...string) Claim {
 	f := id.judge(s)
 	c := Claim{id: id.name, text: f.Text, details: f.Details, outcome: Holds}
@@ -107,7 +108,7 @@ func Judge[Subject any](id *ID[Subject], s Subject, accepted ...string) Claim {
 	return c
 }
 
-// gapsOf returns the gaps of a subject's fields, and those that the missing ones are.
+// gapsOf returns the gaps of a subject's fields. A field that was never read is a gap, too.
 func gapsOf(subject any) (gaps []Gap) {
 	v := reflect.ValueOf(subject)
 	for f := range v.Type().Fields() {
@@ -160,7 +161,7 @@ func (c Claim) Details() []string { return c.details }
 // Gaps returns the gaps that keep the claim from being judged.
 func (c Claim) Gaps() []Gap { return c.gaps }
 
-// Missing says what the gaps leave out, in one text; "" if there is none.
+// Missing returns the gaps as one text, or "" if there are none.
 func (c Claim) Missing() string {
 	all := make([]string, len(c.gaps))
 	for i, g := range c.gaps {
@@ -194,7 +195,7 @@ func (c Claim) Err() error {
 	return errors.New(strings.Join(append([]string{c.text}, c.Lines()...), "; "))
 }
 
-// covered makes a claim a field of another one's subject: its gaps are gaps there.
+// covered lets a claim be a field of another claim's subject, which then has the same gaps.
 func (c Claim) covered() (Coverage, bool) { return Coverage{Gaps: c.gaps}, c.Made() }
 
 // MarshalJSON writes the claim with its outcome, for programs.

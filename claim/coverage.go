@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Gap is something that a reader of data could not see. It says nothing about whether that matters: a judge decides
-// this, see [Finding.Matters].
+// Gap is something that a reader of data could not see. The judge of a claim decides whether the gap matters; see
+// [Finding.Matters].
 type Gap struct {
 	Name    string    `json:"name"`            // to accept it by, such as "cut-lines"
 	What    string    `json:"what"`            // a clause, such as "12 lines were cut"
@@ -31,7 +31,7 @@ type Coverage struct {
 	Gaps    []Gap     `json:"gaps,omitempty"`
 }
 
-// Unite returns the coverage of data that was put together.
+// Unite returns the coverage of combined data.
 func Unite(all ...Coverage) (c Coverage) {
 	for _, x := range all {
 		c.Items += x.Items

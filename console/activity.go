@@ -40,16 +40,17 @@ type Activity struct {
 	// The directory of the database. One server at a time writes to it.
 	Directory string `json:"directory,omitempty"`
 
-	// How many rows with paths an hour has; the rest is summed under `(other)`. Default: 50000.
+	// The most rows with paths for an hour; further requests are summed under `(other)`. Default: 50000.
 	RowsPerHour int `json:"rows_per_hour,omitempty"`
 
-	// For how long hourly totals are stored. Default: 90d.
+	// The time for which hourly totals are stored. Default: 90d.
 	Hours caddy.Duration `json:"hours,omitempty"`
 
-	// For how long daily totals are stored. Default: 396d.
+	// The time for which daily totals are stored. Default: 396d.
 	Days caddy.Duration `json:"days,omitempty"`
 
-	// How large the database may become, in bytes; the oldest totals with paths go first. Default: 512 MiB.
+	// The largest size of the database in bytes. When it is reached, the oldest totals with paths are deleted
+	// first. Default: 512 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 
 	// A new version of a policy is not loaded if search engines would have lost more than this
@@ -58,8 +59,8 @@ type Activity struct {
 	// snippet or without a link. Losses that the rules call `intended` are not counted. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
-	// With MaxSearchLoss: the names of gaps in the recorded traffic that are accepted, such as not-recorded. A rejection
-	// names the gaps because of which it cannot be judged what search engines lose. Default: none.
+	// With MaxSearchLoss: the names of gaps in the recorded traffic that are accepted, such as not-recorded. If a
+	// gap keeps the losses of search engines from being judged, the rejection names it. Default: none.
 	AcceptGaps []string `json:"accept_gaps,omitempty"`
 
 	// The database of a fleet, to which totals are sent as well. Default: none.
@@ -79,7 +80,7 @@ func (*Activity) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.activity", New: func() caddy.Module { return new(Activity) }}
 }
 
-// stores are the stores by directory. A store outlives reloads, and must not be open twice.
+// stores holds the stores by directory. A store outlives reloads, and must not be open twice.
 var stores = optional.NewPool("activity", optional.PoolFuncs[Activity, openStore]{
 	Open:   open,
 	Opened: recorders.Running().Changed,
@@ -95,11 +96,11 @@ type openStore struct {
 	*store.Store
 	reader  *store.Reader
 	cancel  context.CancelFunc // ends a check
-	check   func()             // looks for damage, unless that is being done
+	check   func()             // looks for damage, unless such a check is running
 	sending *optional.State
 }
 
-// open opens a store, in the place of one that turned out to be damaged.
+// open opens a store. A damaged database is put aside first.
 func open(a *Activity, o *optional.Opening, before error) (s openStore, err error) {
 	if errors.Is(before, store.ErrDamaged) {
 		name, err := store.PutAside(a.directory, time.Now())
@@ -134,7 +135,7 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 	return s, nil
 }
 
-// doubtStore looks for damage in the background, as something could not be read.
+// doubtStore looks for damage in the background. It is called after a failed read.
 func doubtStore() {
 	if a := runningActivity(); a != nil {
 		a.store.With(func(s openStore) { go s.check() })
@@ -154,7 +155,7 @@ func (a *Activity) Provision(caddy.Context) error {
 		return errors.New("activity needs a directory")
 	}
 	if a.RowsPerHour < 0 || a.Hours < 0 || a.Days < 0 || a.MaxBytes < 0 || a.MaxSearchLoss != nil && *a.MaxSearchLoss < 0 {
-		return errors.New("invalid bounds of activity: must not be negative")
+		return errors.New("invalid limits of activity: must not be negative")
 	}
 	if err := a.ClickHouse.check(); err != nil {
 		return err
@@ -180,7 +181,7 @@ func (a *Activity) Start() error {
 	return nil
 }
 
-// options are the options of the database. Its failures go to o.
+// options returns the options of the database. Its failures are reported to o.
 func (a *Activity) options(o *optional.Opening) store.Options {
 	return store.Options{
 		RowsPerHour: a.RowsPerHour, Hours: time.Duration(a.Hours), Days: time.Duration(a.Days), MaxBytes: a.MaxBytes,
@@ -292,13 +293,13 @@ func (a *Activity) Record(v activity.Request) {
 	s.Record(v)
 }
 
-// Reader reads the store, nil while that is not open. It is not to be closed.
+// Reader returns the reader of the store, or nil while the store is not open. The caller must not close it.
 func (a *Activity) Reader() *store.Reader {
 	s, _ := a.store.Get()
 	return s.reader
 }
 
-// errNotOpen says why there is no Reader.
+// errNotOpen returns the reason why Reader returns nil.
 func (a *Activity) errNotOpen() error {
 	return fmt.Errorf("the activity database is not open: %w", cmp.Or(a.store.Err(), errors.New("it is being opened")))
 }
@@ -381,12 +382,11 @@ func (a *Activity) Dropped() uint64 {
 	return n
 }
 
-// Publish implements activity.Publisher. Texts that come while the database is not open come
-// again when it is.
+// Publish implements activity.Publisher. Texts published while the database is not open are sent again when it is.
 func (a *Activity) Publish(p *activity.Publication) {
 	a.publish(p, func(ctx context.Context, s *store.Store) error {
 		at := time.Now()
-		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) { // else it was loaded before this server, or its database, was there
+		if at.Sub(p.Time) < time.Minute && p.Time.Before(at) { // otherwise it was loaded before this server or its database existed
 			at = p.Time
 		}
 		return s.Publish(ctx, p, at)

@@ -24,7 +24,7 @@ import (
 
 type askData struct {
 	Agent, URL, Address string
-	Problem             string // with the question
+	Problem             string // of the question
 	*answered
 	Names []string
 }
@@ -37,12 +37,12 @@ type answered struct {
 	Verdict   string // allowed, closed or blocked
 	Headline  string
 	Others    []otherAnswer
-	Happened  claim.Claim // whether it asked for the page; not made if nothing is recorded
+	Happened  claim.Claim // whether the crawler asked for the page; not made if nothing is recorded
 	Unstated  []string
 	DraftLink string
 }
 
-// Channel holds the text of one channel.
+// Channel returns the explanation of one channel.
 func (a *answered) Channel(name string) (site.Channel, error) {
 	for _, c := range a.Channels {
 		if c.Name == name {
@@ -80,7 +80,7 @@ func ask(v *view) (*page, error) {
 	return p, nil
 }
 
-// lead is the answer in a sentence.
+// lead returns the answer as a sentence.
 func (a *answered) lead() string {
 	if a.May().Outcome() == claim.CannotBeJudged {
 		return a.Sentences()
@@ -104,7 +104,7 @@ func (a *answered) lead() string {
 	return text + "."
 }
 
-// askLead answers for the front page, before something is asked.
+// askLead returns the answer for the front page, shown before the user asks a question.
 func (v *view) askLead(host string) string {
 	open, unknown, closed := 0, 0, []string{}
 	for _, o := range v.others("", &url.URL{Scheme: "https", Host: host, Path: "/"}) {
@@ -127,7 +127,7 @@ func (v *view) askLead(host string) string {
 	return text + ". Ask about another crawler or page."
 }
 
-// wellKnown are crawlers that most publishers ask about first.
+// wellKnown lists the crawlers that most publishers ask about first.
 var wellKnown = []string{"Googlebot", "Bingbot", "Applebot", "OAI-SearchBot", "GPTBot", "ClaudeBot", "CCBot", "PerplexityBot"}
 
 const maxQuestion = 4096
@@ -198,13 +198,13 @@ func (v *view) explain(q site.Question) *answered {
 	return a
 }
 
-// lineIn is the line of a place such as site-policy.yaml:15.
+// lineIn returns the line of a place such as site-policy.yaml:15.
 func lineIn(place string) int {
 	n, _ := strconv.Atoi(place[strings.LastIndexByte(place, ':')+1:])
 	return n
 }
 
-// others are the answers about the same page for crawlers that publishers ask about.
+// others returns the answers about the same page for the crawlers that publishers ask about most.
 func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 	over, known := v.Running.Site, true
 	if v.Running.below != nil {
@@ -228,7 +228,7 @@ func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 	return all
 }
 
-// likely is the identity of a crawler that is who it says.
+// likely returns the identity of a genuine crawler.
 func (v *view) likely(id policy.CrawlerID) policy.Identity {
 	if v.Running.Site.Verification(id).IsEmpty() {
 		return policy.Unknown
@@ -288,7 +288,7 @@ func (v *view) byIdentity(q store.Query) (map[activity.Identity]*counts, error) 
 	return by, err
 }
 
-// names are crawlers to choose from in a form.
+// names lists the crawlers to choose from in a form.
 func (v *view) names() []string {
 	names := slices.Clone(wellKnown)
 	for _, c := range v.seen() {

@@ -24,7 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// changeData is a draft and what it would change.
+// changeData is a draft with its changes.
 type changeData struct {
 	File   string
 	Base   string // SHA-256 of the version that the draft started from
@@ -35,9 +35,9 @@ type changeData struct {
 	Draft  *draft // nil: not checked yet
 	Same   bool   // the draft is the text in force
 	Hidden bool   // the text in force may not be shown here
-	Back   string // the version to go back to, as it is called
-	Done   string // what was done with the draft
-	Moved  string // that the change was put onto another version
+	Back   string // the label of the version to go back to
+	Done   string // the last action on the draft
+	Moved  string // the message that the change was moved to another version
 	First  *firstQuestions
 
 	Saved     *source.Draft // saved for all, or nil if there is none
@@ -55,7 +55,7 @@ type changeData struct {
 	Changes   []changeLine
 	Edit      *textdiff.Diff
 	Robots    []robotsDiff
-	Keeps     claim.Claim     // whether search engines keep what they have
+	Keeps     claim.Claim     // whether search engines lose nothing
 	Losses    *compare.Losses // of search engines, by comparison of the policies
 	Replay    *replayed
 	Publish   publishBox
@@ -66,7 +66,7 @@ type changeData struct {
 	Keywords  string
 }
 
-// changeLine says which crawlers gain or lose what.
+// changeLine is the description of a gain or a loss of crawlers.
 type changeLine struct{ Effect, Text string }
 
 // robotsDiff is the robots.txt of a host before and after.
@@ -75,7 +75,7 @@ type robotsDiff struct {
 	*textdiff.Diff
 }
 
-// publishBox tells whether and how the draft can be published.
+// publishBox is the form that publishes the draft, or the reasons why it cannot be published.
 type publishBox struct {
 	Conditions []condition
 	Ready      bool
@@ -84,15 +84,15 @@ type publishBox struct {
 	Token      string
 	MaySave    bool
 	MayApprove bool
-	MayPublish string   // why not; empty: they may
+	MayPublish string   // why the user may not publish; empty if the user may
 	Losers     []string // the search engines whose losses must be accepted
 	Accepted   bool     // they are
 }
 
-// Names is for the template: what the box sends.
+// Names returns the names that the form sends.
 func (b publishBox) Names() string { return strings.Join(b.Losers, ",") }
 
-// condition is something that publishing needs.
+// condition is a condition for publishing.
 type condition struct {
 	Passes bool
 	Text   string
@@ -139,11 +139,11 @@ func change(v *view) (*page, error) {
 	return done, err
 }
 
-// lead describes the effect of the draft in a sentence.
+// lead returns the effect of the draft as a sentence.
 func (d *changeData) lead() string {
 	switch {
 	case d.First != nil && d.Draft == nil:
-		return "There is no policy yet. Answer the questions, and see the robots.txt that they make."
+		return "There is no policy yet. Answer the questions to see the robots.txt that results."
 	case d.Draft == nil:
 		return "No change is drafted. Try one on your own traffic before it goes live."
 	}
@@ -152,12 +152,12 @@ func (d *changeData) lead() string {
 		n += min(len(c.Effect), 1)
 	}
 	if h := d.Headline(); n > 0 {
-		return plural(n, "thing changes", "things change") + " by this draft. " + sentence(h.Text)
+		return plural(n, "thing changes", "things change") + " with this draft. " + sentence(h.Text)
 	}
-	return "No decision changes by this draft."
+	return "This draft does not change any decision."
 }
 
-// openDraft takes the text of the form, of a stored version, of the saved draft, or the one in force.
+// openDraft reads the draft from the form, a stored version, the saved draft, or the version in force.
 func (v *view) openDraft(d *changeData) error {
 	d.SavedID = d.Saved.ID()
 	if v.r.Method == http.MethodPost {
@@ -204,10 +204,10 @@ func (v *view) openDraft(d *changeData) error {
 	return nil
 }
 
-// upload takes the file of the form, if one was chosen.
+// upload reads the uploaded file of the form, if the user chose one.
 func (v *view) upload(d *changeData) error {
 	f, _, err := v.r.FormFile("file")
-	if err != nil { // none was chosen
+	if err != nil { // the user chose no file
 		return nil
 	}
 	defer f.Close()
@@ -218,7 +218,7 @@ func (v *view) upload(d *changeData) error {
 	return err
 }
 
-// versionOf is the text of a version that was published: by its hash or the start of it.
+// versionOf returns the text of a published version, found by its hash or the start of the hash.
 func (v *view) versionOf(id string) (text string, ok bool, err error) {
 	for _, p := range v.stands().History {
 		if strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
@@ -237,7 +237,7 @@ func (v *view) versionOf(id string) (text string, ok bool, err error) {
 	return "", false, v.standingError
 }
 
-// textOf is the text of the version that a draft started from.
+// textOf returns the text of the version that a draft started from.
 func (v *view) textOf(sum string) (text string, ok bool, err error) {
 	if sum == v.Running.SHA256 || sum == "" {
 		return v.Running.Text, sum == v.Running.SHA256, nil
@@ -248,7 +248,7 @@ func (v *view) textOf(sum string) (text string, ok bool, err error) {
 	return v.versionOf(sum)
 }
 
-// check fills in what the draft says and would change.
+// check fills in the problems and changes of the draft.
 func (v *view) check(d *changeData) error {
 	d.Same = d.Text == v.Running.Text
 	d.setLines(nil)
@@ -285,7 +285,7 @@ func (v *view) check(d *changeData) error {
 	return nil
 }
 
-// judge finds what search engines lose by the draft.
+// judge finds the losses of search engines under the draft.
 func (v *view) judge(d *changeData) {
 	diff := compare.Sites(v.Running.Site, d.Draft.site, compare.Options{Hosts: hostsOf(v.may), Below: v.Running.below})
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
@@ -296,7 +296,7 @@ func (v *view) judge(d *changeData) {
 	d.Keeps = d.judgeKeeps(v)
 }
 
-// ReplayDays is over how many days a draft is replayed.
+// ReplayDays returns the number of days of traffic on which the draft is replayed.
 func (v *view) ReplayDays() int {
 	n, _ := strconv.Atoi(v.r.PostFormValue("replay")) // a year takes seconds, so it must be asked for
 	if slices.Contains(periods, n) {
@@ -305,7 +305,7 @@ func (v *view) ReplayDays() int {
 	return periods[0]
 }
 
-// changesInWords says who gains and who loses, what search engines lose first.
+// changesInWords describes the gains and losses, the losses of search engines first.
 func changesInWords(d *compare.Diff) (all []changeLine) {
 	for i := range d.Changes {
 		c := &d.Changes[i]
@@ -326,7 +326,7 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 	return all
 }
 
-// maxRobotsDiffs bounds for how many hosts robots.txt is compared.
+// maxRobotsDiffs is the most hosts whose robots.txt is compared.
 const maxRobotsDiffs = 4
 
 // robotsDiffs compares the robots.txt of the hosts that can be chosen.
@@ -363,7 +363,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	return err
 }
 
-// stands is the state of the policy's storage: its text, and the published versions, newest first.
+// stands returns the state of the policy's storage: its text, and the published versions, newest first.
 func (v *view) stands() *source.Standing {
 	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return new(source.Standing)
@@ -379,8 +379,8 @@ func (v *view) stands() *source.Standing {
 	return v.standing
 }
 
-// publishedAs returns the version of the history that a publication is of, nil if it has none. What the history says
-// belongs to the number of a version: the same text can have several.
+// publishedAs returns the version in the history for a publication, or nil if there is none. It compares version
+// numbers, because several versions can have the same text.
 func (v *view) publishedAs(p *store.Publication) *source.Published {
 	number, _, _ := strings.Cut(p.Number, ".") // another program or catalog counts after the dot
 	n, err := strconv.Atoi(number)
@@ -419,5 +419,5 @@ func shortenAll(names []string) (all []string) {
 	return all
 }
 
-// effects are the words for the effects of changes.
+// effects maps the effects of changes to words.
 var effects = map[string]string{"search": "Search engines lose", "loss": "Lose", "gain": "Gain", "stated": "Changes", "blocking": "Changes", "line": "Changes"}

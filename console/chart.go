@@ -37,13 +37,13 @@ type chart struct {
 	Bars   []bar
 	Rows   []bucket // the same as a table
 	Total  counts
-	Of     string // the period
+	Of     string // the period as text
 }
 
-// bar leads to what is behind one bar.
+// bar is a bar of a chart with a link to its requests.
 type bar struct{ X, Width, Text, Link string }
 
-// parts are the verdicts in the order of the chart, with what they count.
+// parts lists the verdicts in the order of the chart, with their counters.
 var parts = []struct {
 	class, name string
 	of          func(*counts) int64
@@ -94,7 +94,7 @@ func (v *view) newChart(what string, buckets []bucket) *chart {
 			c.X = append(c.X, b.Start.Format(s.label))
 		}
 		if s.width < 24*time.Hour || b.All == 0 {
-			continue // the store has nothing by the hour for a page of its own
+			continue // the store has no hourly totals for a separate page
 		}
 		first, last := b.Start.Format(time.DateOnly), b.Start.Add(s.width-1).Format(time.DateOnly)
 		text := map[bool]string{true: "week of "}[s.width > 24*time.Hour] + b.Start.Format("2 Jan: ") + plural(b.All, "request", "requests")
@@ -113,7 +113,7 @@ func short(f float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
 }
 
-// niceTop is the least round and even number that is not below n.
+// niceTop returns the smallest round and even number that is at least n.
 func niceTop(n int64) int64 {
 	for unit := int64(1); ; unit *= 10 {
 		for _, m := range []int64{2, 4, 6, 8, 10} {
@@ -124,11 +124,11 @@ func niceTop(n int64) int64 {
 	}
 }
 
-// spark is a line of a few numbers.
+// spark is a small line chart.
 type spark struct {
 	Label   string
 	Points  string
-	Part    string // the last piece, of a day that is not over
+	Part    string // the last segment, for a day that is not over
 	Dropped bool
 }
 
@@ -137,7 +137,7 @@ func newSpark(counts []int64, unit string) (s spark) {
 	const width, height, edge, most = 84.0, 20.0, 2.0, 60 // more points cannot be seen
 	texts := make([]string, len(counts))
 	by := max(1, (len(counts)+most-1)/most)
-	rest := len(counts) % by // left out of the line, so that each of its points has as many
+	rest := len(counts) % by // left out, so that each point sums the same number of counts
 	sums, top := make([]int64, len(counts)/by), int64(1)
 	for i, n := range counts {
 		texts[i] = english.Number(n)
@@ -163,7 +163,7 @@ func newSpark(counts []int64, unit string) (s spark) {
 	return s
 }
 
-// meter is a bar of shares of a whole.
+// meter is a bar that shows shares of a whole.
 type meter struct{ Parts []meterPart }
 
 type meterPart struct{ Class, X, Width string }

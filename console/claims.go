@@ -55,10 +55,10 @@ func (v *view) summary() claim.Claim {
 	return claim.Judge(noAlarm, s)
 }
 
-// searched are the requests of verified search engines in a time.
+// searched holds the requests of verified search engines in a period.
 type searched struct {
 	requests int64
-	unmeant  []store.Row // blocked, and no rule says that this is intended
+	unmeant  []store.Row // blocked, although no rule declares that as intended
 	blocks   bool        // the policy in force blocks crawlers of some kind
 }
 
@@ -102,13 +102,13 @@ func (v *view) readSearched() (claim.Known[searched], error) {
 	return claim.Read(s, c), err
 }
 
-// blocksAnyone reports whether a policy blocks crawlers at all.
+// blocksAnyone reports whether a policy has any rule that blocks crawlers.
 func blocksAnyone(s *policy.Spec) bool {
 	return s.Enforcement.Mode == policy.ModeBlock || slices.ContainsFunc(s.Rules, func(r policy.Rule) bool { return r.Enforce == policy.ModeBlock })
 }
 
-// unmeant returns how many blocked requests no rule calls intended. The rule itself decides: where several rules have the
-// recorded name, each path is decided again.
+// unmeant returns the number of blocked requests that no rule declares as intended. If several rules have the
+// recorded name, each path is decided again to find the rule.
 func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 	if v.Running == nil {
 		return r.Requests, nil
@@ -144,7 +144,7 @@ func (v *view) unmeant(r store.Row, from, to time.Time) (int64, error) {
 	return left, err
 }
 
-// means reports whether a rule says that it means to block search engines.
+// means reports whether a rule declares that it blocks search engines on purpose.
 func means(r *policy.Rule) bool {
 	return r.Intended || slices.Contains(r.IntendedChecks, "blocks-search")
 }
@@ -193,7 +193,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	return f
 })
 
-// inOrder says what was checked and found right, and what that check looked at.
+// inOrder returns the claims that hold or cannot be judged, for the list of checks.
 func (v *view) inOrder() (all []claim.Claim) {
 	if v.Running != nil && !v.Running.first {
 		s := inForceSubject{File: v.Running.File()}
@@ -212,5 +212,5 @@ func (v *view) inOrder() (all []claim.Claim) {
 			all = append(all, v.recorded())
 		}
 	}
-	return slices.DeleteFunc(all, func(c claim.Claim) bool { return c.Outcome() == claim.Fails }) // which is a notice
+	return slices.DeleteFunc(all, func(c claim.Claim) bool { return c.Outcome() == claim.Fails }) // failed claims are shown as alerts
 }

@@ -28,11 +28,11 @@ type ClickHouse struct {
 	User         string `json:"user,omitempty"`
 	PasswordFile string `json:"password_file,omitempty"`
 
-	// The user for the pages, who only reads, and a file with the password. Default: who adds rows.
+	// The user for the pages, who only reads, and a file with the password. Default: the user who adds rows.
 	ConsoleUser         string `json:"console_user,omitempty"`
 	ConsolePasswordFile string `json:"console_password_file,omitempty"`
 
-	// How often rows are sent: for many servers, a second for each of them. Default: 30s.
+	// The time between two transfers of rows. With many servers, use one second for each server. Default: 30s.
 	Every caddy.Duration `json:"every,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func (c *ClickHouse) check() error {
 	}
 	sends, reads := c.sends(), c.reads()
 	if c.ConsolePasswordFile != "" && c.ConsoleUser == "" {
-		return errors.New("console_password_file of clickhouse needs console_user")
+		return errors.New("console_password_file of fleet_database needs console_user")
 	}
 	return errors.Join(sends.Check(), reads.Check())
 }
@@ -69,14 +69,14 @@ func (c *ClickHouse) check() error {
 //	}
 func (c *ClickHouse) unmarshal(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&c.URL) {
-		return d.Err("clickhouse takes one argument, the address of its HTTP interface with the database as the path")
+		return d.Err("fleet_database takes one argument, the address of its HTTP interface with the database as the path")
 	}
 	texts := map[string]*string{"user": &c.User, "password_file": &c.PasswordFile, "console_user": &c.ConsoleUser, "console_password_file": &c.ConsolePasswordFile}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		name, value := d.Val(), ""
 		switch {
 		case texts[name] == nil && name != "every":
-			return d.Errf("unrecognized option '%s' of clickhouse: must be user, password_file, console_user, console_password_file or every", name)
+			return d.Errf("unrecognized option '%s' of fleet_database: must be user, password_file, console_user, console_password_file or every", name)
 		case !d.AllArgs(&value):
 			return d.Errf("%s takes one argument", name)
 		case name != "every":
@@ -92,7 +92,7 @@ func (c *ClickHouse) unmarshal(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// fleet is the database that this server sends its totals to.
+// fleet returns the database to which this server sends its totals.
 func (a *Activity) fleet(report func(error)) store.Fleet {
 	f := store.Fleet{Node: a.Node, Report: report}
 	if a.ClickHouse != nil {
@@ -104,7 +104,8 @@ func (a *Activity) fleet(report func(error)) store.Fleet {
 	return f
 }
 
-// queries answers for the fleet, a server of it, or this server; nil while the store is not open.
+// queries returns the answers for the fleet, one of its servers, or this server. It returns nil while the store is
+// not open.
 func (a *Activity) queries(node string) store.Queries {
 	if a.ClickHouse != nil {
 		return &store.FleetReader{Client: a.ClickHouse.reads(), Node: node}
@@ -115,7 +116,7 @@ func (a *Activity) queries(node string) store.Queries {
 	return nil
 }
 
-// Behind is for how many seconds the fleet has not got everything from this server.
+// Behind returns the seconds since the fleet's database last had everything from this server.
 func (a *Activity) Behind() (seconds float64, ok bool) {
 	s, open := a.store.Get()
 	if !open {
@@ -140,7 +141,7 @@ func (a *Activity) Claims(ctx context.Context) []claim.Claim {
 	return all
 }
 
-// fleetNode is a server of the fleet on the page of the machinery.
+// fleetNode is a server of the fleet on the page Health.
 type fleetNode struct{ store.Node }
 
 // HeardAgo is the time since it last sent something.
@@ -149,7 +150,7 @@ func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + "
 // sentSubject is the subject of [sentAll].
 type sentSubject struct {
 	Behind claim.Known[time.Duration] `gap:"silent-server" what:"the server is silent" close:"start it with its database, or find out why it does not reach the fleet's database"`
-	Ago    time.Duration              // up to when it has sent everything
+	Ago    time.Duration              // the time since it had sent everything
 }
 
 // sentAll is the claim that a server of the fleet has sent all of its requests.
@@ -172,7 +173,7 @@ func (n fleetNode) Sent() claim.Claim {
 	return claim.Judge(sentAll, s)
 }
 
-// nodes are the servers that send to the fleet's database, nil where there is none.
+// nodes lists the servers that send to the fleet's database, or nil if there is no such database.
 func (v *view) nodes() ([]fleetNode, error) {
 	fleet, ok := v.store.(*store.FleetReader)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// A client is a crawler of one identity, or an unlisted program, under one name. What is known of one identity says
-// nothing about another.
+// A client is a crawler of one identity, or an unlisted program, under one name. Facts about one identity do not
+// apply to another.
 type client struct {
 	clientID
 	Kind, Operator string
@@ -24,12 +24,12 @@ type client struct {
 	Days           []int64
 	Spark          spark
 	Meter          meter
-	Path           string // that an unlisted client asked for most
+	Path           string // the path that an unlisted client requested most
 	PathN          int64
 	counts
 }
 
-// IsUnknown reports whether the catalog does not know it.
+// IsUnknown reports whether the catalog lacks the client.
 func (c *client) IsUnknown() bool { return c.Kind == activity.CategoryUnlisted }
 
 // Judged returns the number of requests that are known to obey, or to violate, the robots.txt that the client had read.
@@ -40,7 +40,7 @@ func (c *client) Judged() int64 {
 	return c.All - c.Unread
 }
 
-// Impostor reports whether it was checked, and is not the crawler whose name it uses.
+// Impostor reports whether verification showed that the client is not the crawler whose name it uses.
 func (c *client) Impostor() bool { return c.Identity == activity.Impostor }
 
 // Tag is the identity of the client in a word, or unlisted.
@@ -64,8 +64,7 @@ type clientID struct {
 	Identity activity.Identity
 }
 
-// idOf returns the client that a row is about. A client that names the audit is not a crawler, whatever other
-// names it gives.
+// idOf returns the client of a row. A client that names the audit is not a crawler, whatever other names it gives.
 func idOf(r *store.Row) clientID {
 	id := clientID{r.Values[store.ByCrawler], activity.Identity(r.Values[store.ByIdentity])}
 	switch id.Identity {
@@ -83,7 +82,7 @@ func idOf(r *store.Row) clientID {
 func (v *view) traffic(name, prefix string) store.Query {
 	q := v.query(v.steps().by, store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
 	q.Days, q.PathPrefix = int(v.steps().width.Hours()/24), prefix
-	if name != "" && name != activity.AuditProduct { // the audit's have several
+	if name != "" && name != activity.AuditProduct { // the audit's requests have several names
 		q.Only[store.ByCrawler] = []string{name}
 	}
 	return q
@@ -118,7 +117,7 @@ func (v *view) clients(rows []store.Row) []*client {
 	return all
 }
 
-// describe adds what the catalog says.
+// describe adds the catalog's facts about the client.
 func (v *view) describe(c *client) {
 	row := v.lookup(c.Name)
 	if row == nil {
@@ -137,7 +136,7 @@ func (v *view) describe(c *client) {
 
 // lookup finds a crawler in the catalog of the policy, or in the built-in one.
 func (v *view) lookup(name string) *crawlers.Crawler {
-	catalog, _ := crawlers.Default() // what is built in is valid
+	catalog, _ := crawlers.Default() // the built-in catalog is valid
 	if v.Running != nil {
 		catalog = v.Running.Site.File.Catalog
 	}
@@ -145,7 +144,7 @@ func (v *view) lookup(name string) *crawlers.Crawler {
 	return row
 }
 
-// verifiedBy says what an operator publishes to verify its crawler by.
+// verifiedBy describes the data that an operator publishes to verify its crawler.
 func verifiedBy(f crawlers.Verification) string {
 	var ways []string
 	if len(f.AddressLists) > 0 {
@@ -163,7 +162,7 @@ func verifiedBy(f crawlers.Verification) string {
 	return "by " + english.List(ways, "or")
 }
 
-// addSeen says when clients were seen, whose requests of each day are known.
+// addSeen sets the times when clients were first and last seen, from their requests of each day.
 func (v *view) addSeen(clients []*client) {
 	s := v.steps()
 	from, _ := v.span()
@@ -193,7 +192,7 @@ func (v *view) addSeen(clients []*client) {
 	}
 }
 
-// fell reports whether a crawler that came every day has stopped coming.
+// fell reports whether a crawler that came every day has stopped.
 func fell(c *client) bool {
 	n := len(c.Days)
 	if n < 7 || c.Impostor() || c.IsUnknown() {

@@ -8,17 +8,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// Answer tells whether a crawler may use a page, according to the rules and to the effect of every channel.
+// Answer holds whether a crawler may use a page, by the rules and by the effect of every channel.
 type Answer struct {
 	Disallowed bool
 	Decision   policy.Decision    // of the rules, or of those by which the server blocks the request
 	Tag        *policy.EngineRule // the robots-tag that disallows the usage, or nil
 	AnyCase    bool               // the server alone disallows the path, because it disregards letter case
-	Untold     bool               // crawling is disallowed, and neither robots.txt nor the server says so to the crawler
+	Untold     bool               // crawling is disallowed, but neither robots.txt nor the server tells the crawler
 }
 
-// Answer says whether the query's crawler may use a page: disallowed is what a rule disallows, what the server blocks,
-// and what a robots-tag disallows.
+// Answer returns whether the query's crawler may use a page. It may not if a rule disallows it, if the server
+// blocks the request, or if a robots-tag disallows it.
 func (e *Engine) Answer(q policy.Query) (a Answer) {
 	a.Decision = e.Policy.Decide(q)
 	if a.Disallowed = a.Decision.Verdict == policy.Disallowed; q.Usage == policy.Crawl {
@@ -55,7 +55,8 @@ func (e *Engine) answerCrawl(a *Answer, q policy.Query) {
 	}
 }
 
-// tagOf is the robots-tag that disallows the query's usage, or one of several that do so together. It is nil if there is none.
+// tagOf returns the robots-tag that disallows the query's usage, or the first of several that together disallow it,
+// or nil if there is none.
 func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
 	var all robotsrule.Set
 	for _, name := range p.EngineRuleNames() {

@@ -9,8 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// catchesOf finds for each crawler the others of the policy as which its requests may be recognized, because a
-// user-agent that the policy defines names it: requests with "Googlebot/2.1" are Googlebot's.
+// catchesOf finds, for each crawler, the other crawlers of the policy for which its requests may be mistaken,
+// because a user-agent that the policy defines matches them. Requests with "Googlebot/2.1" belong to Googlebot.
 func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID][]policy.CrawlerID {
 	own := map[policy.CrawlerID][]string{}
 	var others []crawlers.Pattern
@@ -46,5 +46,5 @@ func (e *Engine) Catches(by, crawler policy.CrawlerID) bool {
 	return slices.Contains(e.catches[crawler], by)
 }
 
-// Caught lists the crawlers of the policy as which requests of a crawler may be recognized.
+// Caught lists the crawlers of the policy for which a crawler's requests may be mistaken.
 func (e *Engine) Caught(crawler policy.CrawlerID) []policy.CrawlerID { return e.catches[crawler] }

@@ -21,7 +21,7 @@ type Verdict struct {
 // Blocked reports whether the policy objects to the request, whatever Mode says to do about it.
 func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
-// Edge is EdgeOf for a target that was not read yet: the query's host and path, as a client sends them.
+// Edge decides in the same way as EdgeOf about a request for the query's host and path, as a client sends them.
 func (e *Engine) Edge(q policy.Query) Verdict {
 	t := NewTarget(q.Host, q.Path)
 	return e.EdgeOf(&t, q)
@@ -76,7 +76,8 @@ func (v *Verdict) evaluate(e *Engine, q policy.Query, t PolicyTarget) {
 	}
 }
 
-// EvaluateLong adds a prohibition that blocks, if there is any for the crawler.
+// EvaluateLong applies the strictest prohibition for the crawler, if there is one, because the target is too long
+// to compare.
 func (v *Verdict) EvaluateLong(e *Engine, q policy.Query) {
 	d := e.Policy.Strictest(q)
 	if v.Mode < policy.ModeBlock && d.Verdict == policy.Disallowed && e.Policy.Mode(d) == policy.ModeBlock {

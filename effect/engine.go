@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package effect says what a policy does to a crawler at one page, in every channel that reaches the crawler, and what
-// is lost when another policy takes its place.
+// Package effect computes the effect of a policy on a crawler at one page, through every channel that reaches the
+// crawler. It also computes the losses when another policy replaces it.
 package effect
 
 import (
@@ -58,7 +58,7 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 	return e
 }
 
-// shownBy indexes the patterns of what headers and meta tags can carry.
+// shownBy indexes the patterns of the rules that headers and meta tags can carry.
 func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for _, r := range p.Spec().Rules {
@@ -89,10 +89,10 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 	return shows
 }
 
-// maxEnds bounds the dates that a comparison looks at: the first ones, and the last.
+// maxEnds limits the dates that a comparison considers: the first ones, and the last.
 const maxEnds = 16
 
-// endsOf lists when dates of rules end what crawlers may do.
+// endsOf lists the dates on which permissions of rules end.
 func endsOf(rules []policy.Rule) (ends []time.Time) {
 	for i := range rules {
 		for j := range rules[i].Statements {
@@ -121,7 +121,7 @@ func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Categ
 	if id == 0 || c.Category == string(category) {
 		return id != 0
 	}
-	builtIn, _ := crawlers.Default() // what is built in is valid
+	builtIn, _ := crawlers.Default() // the built-in catalog is valid
 	known, ok := builtIn.Lookup(c.Token)
 	return ok && known.Category == category && !slices.Contains(c.IntendedChecks, SafetyBlocks)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Cause is the part of a policy that a loss comes from.
+// Cause is the part of a policy that causes a loss.
 type Cause struct {
 	Rule    *policy.Rule
 	Pos     policy.Pos
@@ -38,7 +38,7 @@ var leftWhole = func() (all left) {
 	return all
 }()
 
-// asking computes some rows of left.
+// asking computes the selected rows of left.
 type asking struct {
 	*Engine
 	left
@@ -48,7 +48,7 @@ type asking struct {
 	q    policy.Query
 }
 
-// leaves asks what the policy leaves the query's crawler at a page.
+// leaves returns the uses of a page that the policy leaves to the query's crawler.
 func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	a := asking{Engine: e, rows: rows, info: e.Policy.CrawlerInfo(q.Crawler), q: q, left: leftWhole}
 	t := e.TargetOf(q.Host, q.Path)
@@ -86,7 +86,8 @@ func causeOf(d policy.Decision) Cause {
 	return c
 }
 
-// requests asks what the server does about requests, also those that it takes for another crawler's.
+// requests lowers the rows for the server's reaction to requests, including requests mistaken for another
+// crawler's.
 func (a *asking) requests() {
 	if a.rows&(LossBlocked|LossCrawl|LossLimit) == 0 {
 		return
@@ -116,8 +117,8 @@ func (a *asking) request(q policy.Query) {
 	}
 }
 
-// robots asks what robots.txt says to the crawler. It is the decision about crawling, except for crawlers that
-// robots.txt cannot name, that do not read the group of "*", or that read another crawler's group.
+// robots lowers the rows for the lines of robots.txt. They equal the decision about crawling, except for crawlers
+// that robots.txt cannot name, that do not read the group of "*", or that read another crawler's group.
 func (a *asking) robots() {
 	if a.rows&LossCrawl != 0 {
 		q := a.q
@@ -144,12 +145,12 @@ func (a *asking) robots() {
 	}
 }
 
-// MayCrawl reports whether nothing that reaches the query's crawler keeps it from crawling a page.
+// MayCrawl reports whether the query's crawler may crawl a page by every channel that reaches it.
 func (e *Engine) MayCrawl(q policy.Query) bool {
 	return e.leaves(q, LossCrawl)[LossCrawl.row()].value > 0
 }
 
-// followsClosed reports whether crawling is disallowed to a crawler whose group the query's one may read.
+// followsClosed reports whether crawling is disallowed to a crawler whose group the query's crawler may read.
 func (a *asking) followsClosed(q policy.Query) bool {
 	for _, token := range a.info.Follows {
 		if q.Crawler = a.Policy.Crawler(token); q.Crawler != 0 && a.Policy.Decide(q).Verdict == policy.Disallowed {
@@ -159,7 +160,7 @@ func (a *asking) followsClosed(q policy.Query) bool {
 	return false
 }
 
-// line is the line of robots.txt that disallows crawling to the query's crawler, or nil if there is none.
+// line returns the line of robots.txt that disallows crawling to the query's crawler, or nil if there is none.
 func (a *asking) line(q *policy.Query) *robotsserve.Line {
 	if a.info.Signer || a.info.IgnoresStar && len(a.info.Follows) == 0 && !a.isNamed(q) {
 		return nil // the text need not be rendered
@@ -182,10 +183,10 @@ func (a *asking) isNamed(q *policy.Query) bool {
 	return a.Policy.Spec().Publish.EveryoneNamed
 }
 
-// pageRows are the rows of what pages carry.
+// pageRows are the rows for headers and meta tags of pages.
 const pageRows = LossIndex | LossSnippet | LossLink | LossFollow | LossImage | LossPreview | LossVideo | LossCopy
 
-// page asks what headers and meta tags say to the crawler.
+// page lowers the rows for headers and meta tags.
 func (a *asking) page() {
 	for _, src := range a.Sources(a.q) {
 		by := Cause{Rule: src.Rule}
@@ -220,7 +221,7 @@ func (a *asking) page() {
 
 var sizes = map[string]Loss{"max-snippet": LossSnippet, "max-image-preview": LossPreview, "max-video-preview": LossVideo}
 
-// preferences asks what is said about the use of pages, if anything published says it.
+// preferences lowers the rows for preferences about the use of pages, if a channel publishes them.
 func (a *asking) preferences() {
 	for u, loss := range preferences {
 		if a.rows&loss == 0 || !channels.Published(&a.Policy.Spec().Publish, u) {

@@ -36,7 +36,7 @@ func (e *Engine) limitsAt(dst []Limit, t *Target, q policy.Query) []Limit {
 	if !e.limits || q.Crawler == 0 || e.Open(e.Read(t)) {
 		return dst
 	}
-	// An impostor of a search engine is none.
+	// An impostor of a search engine is not treated as a search engine.
 	search := q.Identity != policy.Impostor && e.Searches(q.Crawler)
 	if r := e.Policy.Limit(q); r != nil && (!search || LimitsSearch(r)) {
 		if mode := e.limitMode(r); mode > policy.ModeOff {
@@ -97,7 +97,7 @@ func hasLimits(rules []policy.Rule) bool {
 	})
 }
 
-// String is the limit as people read it.
+// String returns the limit in words.
 func (l Limit) String() string {
 	if l.Delay {
 		return "one in " + l.Per.String()

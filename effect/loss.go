@@ -11,9 +11,9 @@ import (
 
 // Lost lists the losses of a search engine at one page.
 type Lost struct {
-	Loss     Loss         // what no rule says is intended
-	Intended Loss         // what rules say is intended, by the key intended
-	Rule     *policy.Rule // one of the new policy's that Loss comes from, or else Intended
+	Loss     Loss         // without the losses that rules declare as intended
+	Intended Loss         // losses that rules declare with the key intended
+	Rule     *policy.Rule // a rule of the new policy that causes Loss or else Intended
 }
 
 // Taken lists the uses that a policy takes away from a crawler at one page, row by row.
@@ -47,7 +47,7 @@ func Compare(old, now *Engine, was, is policy.Query, rows Loss) *Taken {
 	return t
 }
 
-// Lost returns those of some rows of the table that are lost.
+// Lost returns the losses among the given rows of the table.
 func (t *Taken) Lost(rows Loss) (l Lost) {
 	l.Loss, l.Intended = t.lost&rows, t.intended&rows
 	for _, one := range append(l.Loss.Each(), l.Intended.Each()...) {
@@ -57,7 +57,7 @@ func (t *Taken) Lost(rows Loss) (l Lost) {
 	return l
 }
 
-// Counted returns the losses that count against the search-loss limit.
+// Counted returns the losses that are counted against the search-loss limit.
 func (t *Taken) Counted() Lost {
 	if !t.web {
 		return Lost{}
@@ -97,7 +97,7 @@ func (t *Taken) drop(one Loss) {
 	t.intended &^= one
 }
 
-// add adds what is lost at a later date. An index that is lost later is a row of its own.
+// add adds the losses at a later date. Losing the index later has a separate row.
 func (t *Taken) add(later *Taken) {
 	for _, one := range (later.lost | later.intended).Each() {
 		row, intended := one, later.intended&one != 0
@@ -112,10 +112,10 @@ func (t *Taken) add(later *Taken) {
 	}
 }
 
-// firstLetters stand for a whole host: a page below each of them is all that a host with other pages may lack.
+// firstLetters represent a whole host: WholeHost asks about one page that begins with each of them.
 const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// FirstPage is the page that WholeHost asks about first.
+// FirstPage is the first page about which WholeHost asks.
 const FirstPage = "/aaa"
 
 // NearlyWhole reports whether a condition holds for nearly all pages of a host: with each first letter, for a page in
@@ -156,8 +156,8 @@ func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
 	return by, true
 }
 
-// TakesWhole reports whether nearly a whole host is lost, now or when a date has passed, that the policy of old leaves.
-// The paths and usages of the queries are not looked at.
+// TakesWhole reports whether a crawler loses nearly a whole host that the old policy left to it, now or when a date
+// has passed. The paths and usages of the queries are ignored.
 func TakesWhole(old, now *Engine, was, is policy.Query, loss Loss) bool {
 	if loss == LossUnavailable {
 		loss = LossIndex

@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Loss is a set of rows of the table of losses, as bits: the uses that a crawler has less of than before.
+// Loss is a set of rows of the table of losses, as bits. Each row is a use of pages that a crawler loses in part or
+// in full.
 type Loss uint16
 
 // The rows.
@@ -51,7 +52,7 @@ type row struct {
 	text   string // follows "is" and "are"
 	waived string // the safety check that the key intended names
 	counts bool   // against the search-loss limit
-	from   string // the usages, rules and settings that it comes from, each between spaces
+	from   string // the usages, rules and settings that cause it, each between spaces
 }
 
 var table = [numLosses]row{
@@ -73,7 +74,7 @@ var table = [numLosses]row{
 	{"ai-use", "not to be used in AI answers", SafetyIndex, false, " ai-use "},
 }
 
-// Counted are the losses that count against the search-loss limit.
+// Counted are the losses that are counted against the search-loss limit.
 var Counted = rows(func(r *row) bool { return r.counts })
 
 func rows(fits func(*row) bool) (all Loss) {
@@ -85,7 +86,7 @@ func rows(fits func(*row) bool) (all Loss) {
 	return all
 }
 
-// LossesFrom returns what can be lost by a change of a usage, a rule of engines or a setting.
+// LossesFrom returns the losses that a change of a usage, a search engine's rule or a setting can cause.
 func LossesFrom(name string) Loss {
 	return rows(func(r *row) bool { return strings.Contains(r.from, " "+name+" ") })
 }
@@ -98,7 +99,7 @@ func (l Loss) Each() (all []Loss) {
 	return all
 }
 
-// row is the place of a single loss in the table.
+// row returns the place of a single loss in the table.
 func (l Loss) row() int { return bits.TrailingZeros16(uint16(l)) }
 
 func (l Loss) words(word func(*row) string, sep string) string {
@@ -115,10 +116,10 @@ func (l Loss) MarshalText() ([]byte, error) {
 	return []byte(l.words(func(r *row) string { return r.word }, " ")), nil
 }
 
-// String is the losses in words: "blocked", "not to be indexed and limited".
+// String returns the losses in words: "blocked", "not to be indexed and limited".
 func (l Loss) String() string { return l.words(func(r *row) string { return r.text }, " and ") }
 
-// Intended is the line that says in a rule that the losses are meant.
+// Intended returns the line for a rule that declares the losses as intended.
 func (l Loss) Intended() string {
 	var checks []string
 	for _, one := range l.Each() {
@@ -135,7 +136,7 @@ func Waives(intended []string, check string) bool {
 	return slices.Contains(intended, check) || check == SafetyDisallows && slices.Contains(intended, SafetyBlocks)
 }
 
-// intends reports whether a rule, or what the policy says about a crawler, says that a loss is meant.
+// intends reports whether a rule, or the policy's entry for a crawler, declares a loss as intended.
 func (r *row) intends(rule *policy.Rule, crawler *policy.Crawler) bool {
 	return Waives(crawler.IntendedChecks, r.waived) || rule != nil && (rule.Intended || Waives(rule.IntendedChecks, r.waived))
 }

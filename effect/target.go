@@ -65,22 +65,22 @@ func PathOf(target string, u *url.URL) (path string, ok bool) {
 	return pathpattern.Target(u), u.Opaque == ""
 }
 
-// Name is the path without its query, in normal form.
+// Name returns the path without its query, in normal form.
 func (t *Target) Name() string { return t.name }
 
-// WithoutQuery is the target without its query.
+// WithoutQuery returns the target without its query.
 func (t *Target) WithoutQuery() Target {
 	path, _, _ := strings.Cut(t.Path, "?")
 	return NewTarget(t.Host, path)
 }
 
-// Projection is a policy in the two ways in which a path is compared with it.
+// Projection holds a policy in two forms: for paths with and without letter case.
 type Projection struct {
 	Exact  *policy.Policy // with regard to letter case, as in RFC 9309
 	Folded *policy.Policy // without, like Caddy's path matchers and many applications; see policy.Folded
 }
 
-// PolicyTarget is a Target as a policy reads it.
+// PolicyTarget is a Target with the forms of its paths that a policy compares.
 type PolicyTarget struct {
 	Target
 
@@ -102,7 +102,7 @@ func (p Projection) TargetOf(host, path string) PolicyTarget {
 	return p.Read(&t)
 }
 
-// Reader is a policy and how a path is compared with it.
+// Reader is a policy with the way in which it compares a path.
 type Reader struct {
 	*policy.Policy
 
@@ -144,7 +144,7 @@ func (t PolicyTarget) queries(q policy.Query) iter.Seq[policy.Query] {
 	}
 }
 
-// folded is one of the paths without letter case.
+// folded returns the path without letter case.
 func (t *PolicyTarget) folded(path string) string {
 	if path == t.Normal {
 		return t.Folded

@@ -23,7 +23,7 @@ func (p Pattern) core() (text string, anchored bool) {
 	return p.text + "*", false
 }
 
-// sample is a path, with fillers, that exactly the patterns match that cover p.
+// sample returns a path, with fillers, that a pattern matches exactly if it covers p.
 func (p Pattern) sample() string {
 	text, _ := p.core()
 	if text[0] == '*' {
@@ -32,14 +32,15 @@ func (p Pattern) sample() string {
 	return strings.ReplaceAll(text, "*", filler)
 }
 
-// Sample is sample for callers that ask about all paths of a pattern at once. It is not a path of a request.
+// Sample returns a path that represents all paths of p: a pattern matches it exactly if the pattern covers p. No
+// request has this path.
 func (p Pattern) Sample() string { return p.sample() }
 
-// Example is a path of a request that p matches, and of other patterns few but those that cover p: %01 and %02, which
-// no address has, stand for what is free. Patterns such as "/*0*" match them, too.
+// Example returns a request path that p matches. Few patterns match it except those that cover p, because %01 and
+// %02, which real addresses do not contain, replace the free parts. Patterns such as "/*0*" also match them.
 func (p Pattern) Example() string { return p.example("%02") }
 
-// NarrowExample is Example with nothing in the place of each "*". A pattern that crosses p may match it.
+// NarrowExample returns Example with each "*" replaced by nothing. A pattern that crosses p may match it.
 func (p Pattern) NarrowExample() string { return p.example("") }
 
 func (p Pattern) example(free string) string {
@@ -118,7 +119,7 @@ func compatible(a, b string, within func(s, part string) bool) bool {
 	return within(a, b) || within(b, a)
 }
 
-// Plain returns the pattern without a "*" at its end, which matches the same: "/a*" and "/a*$" become "/a".
+// Plain returns the pattern without a "*" at its end. It matches the same paths: "/a*" and "/a*$" become "/a".
 func (p Pattern) Plain() Pattern {
 	text, anchored := p.core()
 	if anchored {
@@ -131,8 +132,8 @@ func (p Pattern) Plain() Pattern {
 	return Pattern{text}
 }
 
-// Rooted returns patterns that start with "/", as RFC 9309 requires, and together match the same: "*/x" is "/x"
-// and "/*/x".
+// Rooted returns patterns that start with "/", as RFC 9309 requires, and together match the same paths: for "*/x",
+// these are "/x" and "/*/x".
 func (p Pattern) Rooted() []Pattern {
 	if p.text[0] != '*' {
 		return []Pattern{p}
@@ -140,7 +141,7 @@ func (p Pattern) Rooted() []Pattern {
 	return []Pattern{{p.text[1:]}, {"/" + p.text}}
 }
 
-// maxStates bounds the product of the patterns' lengths in Intersect.
+// maxStates limits the product of the patterns' lengths in Intersect.
 const maxStates = 1 << 22
 
 // Intersect returns patterns that together match the paths that p and q both match, none of which covers another.
@@ -185,11 +186,11 @@ func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	return most, true
 }
 
-// crossing walks through two texts at once. A state is how much of each has been used up.
+// crossing walks through two texts at once. A state is the pair of positions reached in the texts.
 type crossing struct {
 	a, b  string
 	limit int
-	alive []bool // the states from which both texts can be used up
+	alive []bool // the states from which the end of both texts can be reached
 	found map[string]bool
 }
 
@@ -305,7 +306,7 @@ func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
 	}
 }
 
-// below visits a node and all below it, whose literals start with that of o.
+// below visits a node and all nodes below it. Their literals start with the literal of o.
 func (x *Index[V]) below(nd *node[V], o *overlap, yield func(V)) {
 	x.overlappingAt(nd, o, yield)
 	for i := range nd.first {

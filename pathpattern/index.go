@@ -21,7 +21,8 @@ type Index[V any] struct {
 	size  int
 }
 
-// node is reached by the bytes of text. Its children lie side by side in nodes; first has the next byte of each.
+// node is reached by the bytes of text. Its children are consecutive in nodes; first has the first byte of each
+// child's text.
 type node[V any] struct {
 	text   string
 	first  string
@@ -81,7 +82,7 @@ type run struct{ at, from, to, skip int }
 func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 	group := sorted[r.from:r.to]
 	n := &x.nodes[r.at]
-	// The literals are sorted: what the first and the last share, all share.
+	// The literals are sorted, so a prefix shared by the first and the last is shared by all.
 	end := r.skip + commonPrefix(group[0].literal[r.skip:], group[len(group)-1].literal[r.skip:])
 	n.text = group[0].literal[:end]
 	var wild []wildcard[V]
@@ -114,7 +115,7 @@ func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 	return todo
 }
 
-// Len is the number of different patterns.
+// Len returns the number of different patterns.
 func (x *Index[V]) Len() int { return x.size }
 
 // Matches calls yield with the value of every pattern that matches path, which must be in normal form. The order is
@@ -124,10 +125,10 @@ func (x *Index[V]) Matches(path string, yield func(V)) {
 	x.MatchesWithin(path, &w, yield)
 }
 
-// Work bounds the bytes and patterns that are compared. It has run out below 0.
+// Work is the number of bytes and patterns that may still be compared. Below 0 it has run out.
 type Work int
 
-// MatchesWithin is Matches until the work runs out; then some matches may be missing.
+// MatchesWithin does the same as Matches until the work runs out. Then some matches may be missing.
 func (x *Index[V]) MatchesWithin(path string, work *Work, yield func(V)) {
 	x.matches(path, work, func(v *V) { yield(*v) })
 }
@@ -181,7 +182,7 @@ type filter struct {
 // worthwhile is the number of patterns from which the filter pays.
 const worthwhile = 4
 
-// missing is the pairs that the path lacks, 0 for too few patterns.
+// missing returns the pairs that the path lacks, or 0 if there are too few patterns for the filter to pay.
 func (f *filter) missing(patterns int) uint64 {
 	if !f.made && patterns >= worthwhile {
 		f.made, f.lack = true, ^pairs(f.path)
@@ -189,7 +190,7 @@ func (f *filter) missing(patterns int) uint64 {
 	return f.lack
 }
 
-// pairs is a Bloom filter over the pairs of neighboring bytes in s.
+// pairs returns a Bloom filter of the pairs of neighboring bytes in s.
 func pairs(s string) (m uint64) {
 	for i := 1; i < len(s); i++ {
 		m |= pair(s[i-1], s[i])
@@ -199,7 +200,7 @@ func pairs(s string) (m uint64) {
 
 func pair(a, b byte) uint64 { return 1 << ((uint(a)*29 + uint(b)*7) & 63) }
 
-// needs is the filter of the pairs that every match of rest contains.
+// needs returns the filter of the pairs that every match of rest contains.
 func needs(rest string) (m uint64) {
 	rest = strings.TrimSuffix(rest, "$")
 	for part := range strings.SplitSeq(rest, "*") {
@@ -213,7 +214,7 @@ func needs(rest string) (m uint64) {
 // IsPlain reports whether the pattern has neither "*" nor "$".
 func (p Pattern) IsPlain() bool { return !p.Wild() && !p.Anchored() }
 
-// Prefix is the text before the first "*" or "$", with which every matching path begins. "*" counts as "/*".
+// Prefix returns the text before the first "*" or "$", with which every matching path begins. "*" counts as "/*".
 func (p Pattern) Prefix() string {
 	if lit := p.literal(); lit != "" {
 		return lit
@@ -233,7 +234,8 @@ func (p Pattern) Within(q Pattern) bool {
 const compareCost = 8
 
 // Containers finds, for each of inner, the places of the patterns of outer that it lies within. None of outer is
-// plain. budget bounds the work, in about as many nanoseconds, and is spent; compared is how many of inner have a list.
+// plain. budget is the allowed work in units of about a nanosecond, and is reduced by the work done. compared is
+// the number of patterns of inner that have a list.
 func Containers(inner, outer []Pattern, budget *int) (lists [][]int32, compared int) {
 	c := newContainers(outer)
 	lists = make([][]int32, len(inner))

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// wilds are the wildcard patterns with one literal prefix. If they are many, most are found by four bytes that a
-// matching path must have, so that a path costs its length and not their number.
+// wilds are the wildcard patterns with one literal prefix. If there are many, most are found by four bytes that a
+// matching path must contain, so the time depends on the length of the path and not on the number of patterns.
 type wilds[V any] struct {
 	few []wildcard[V] // that are tried one by one, longest first
 
@@ -30,7 +30,7 @@ type wildcard[V any] struct {
 	value  V
 }
 
-// severalWilds is the number of patterns from which finding them costs less than trying them.
+// severalWilds is the number of patterns from which an index is cheaper than trying each.
 const severalWilds = 64
 
 func newWilds[V any](all []wildcard[V]) *wilds[V] {
@@ -88,7 +88,7 @@ func (c *wildcard[V]) suffix() (string, bool) {
 	return last, anchored && len(last) >= gramSize
 }
 
-// choose picks the rarest four bytes of rest to find the pattern by. It is false if no part is long enough.
+// choose picks the rarest four bytes of rest to find the pattern by. It returns false if no part is long enough.
 func (c *wildcard[V]) choose(common map[gram]int) bool {
 	best := 0
 	for part := range c.parts() {
@@ -104,7 +104,7 @@ func (c *wildcard[V]) choose(common map[gram]int) bool {
 
 func (c *wildcard[V]) gram() gram { return gramAt(c.needle, int(c.before)) }
 
-// gram is four neighboring bytes.
+// gram holds four neighboring bytes.
 type gram uint32
 
 const gramSize = 4
@@ -191,7 +191,7 @@ const maxNumbers = 64 * 64
 func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 
-// The cost of comparing, beyond the bytes that are read.
+// The costs of comparing a pattern, in addition to the bytes read.
 const (
 	costOfPattern = 16 // one that is compared, or that matches
 	costOfSkipped = 2  // a pattern that is looked at only

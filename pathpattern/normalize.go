@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// class says what the normal form does with a byte.
+// class is the treatment of a byte in the normal form.
 type class uint8
 
 const (
@@ -35,8 +35,8 @@ var classes = func() (t [256]class) {
 
 const upperHex = "0123456789ABCDEF"
 
-// place is the part of a target that a byte is in. "/" and "?" are separators in a path, where %2F and %3F differ
-// from them, and data in a query, where these are spellings of them (RFC 3986 section 3.4).
+// place is the part of a target that a byte is in. In a path, "/" and "?" are separators, which differ from %2F and
+// %3F. In a query they are data, and %2F and %3F are other spellings of them (RFC 3986 section 3.4).
 type place uint8
 
 const (
@@ -88,7 +88,7 @@ func unhex(c byte) int {
 	return -1
 }
 
-// isNormalEscape reports whether s begins with an escape that stays.
+// isNormalEscape reports whether s begins with an escape that the normal form keeps.
 func isNormalEscape(s string, at place) bool {
 	if len(s) < 3 || s[1] > 'F' || s[2] > 'F' { // no lower-case digits
 		return false
@@ -139,7 +139,7 @@ func AppendNormalPath(b []byte, path string) []byte {
 	return b
 }
 
-// NormalizePath is AppendNormalPath as a string.
+// NormalizePath returns the result of AppendNormalPath as a string.
 func NormalizePath(path string) string {
 	if IsNormal(path) {
 		return path
@@ -156,8 +156,8 @@ func Fold(path string) string {
 	return string(appendFolded(make([]byte, 0, len(path)), path))
 }
 
-// Folded is the pattern without letter case. If p matches a path, Folded matches its Fold, unless a "*" of p ends
-// inside an escape, as that of "*A" does in "%2A".
+// Folded returns the pattern without letter case. If p matches a path, Folded matches the Fold of the path, unless
+// a "*" of p ends inside an escape, such as "*A" in "%2A".
 func (p Pattern) Folded() Pattern { return Pattern{text: Fold(p.text)} }
 
 func foldable(path string) bool {
@@ -208,7 +208,8 @@ func appendFolded(b []byte, path string) []byte {
 	return b
 }
 
-// foldedRune is the lower case of the upper case: letters such as U+017F have the upper case of others.
+// foldedRune returns the lower case of the upper case, because letters such as U+017F have the same upper case as
+// others.
 func foldedRune(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
 // escapedRune decodes an escaped character beyond ASCII at the start of s; size is 0 if there is none.

@@ -26,11 +26,11 @@ var (
 )
 
 // Parse puts s into the normal form of AppendNormalPath, in which "*" anywhere and "$" at the end are special (RFC
-// 9309 section 2.2.3). Runs of "*" are one. "*.gif" becomes "/*.gif", which matches the same; "*/x" stays, because no
-// single pattern with "/" does. A "*" at the end stays, as readers count its length. After a "?", or a "*" and a "=",
-// comes the query, in which %2F and %3F are spellings of "/" and "?".
+// 9309 section 2.2.3). Runs of "*" are one. "*.gif" becomes "/*.gif", which matches the same; "*/x" stays, because
+// no single pattern with "/" does. A "*" at the end stays, because readers count its length. After a "?", or a "*"
+// and a "=", comes the query, in which %2F and %3F are spellings of "/" and "?".
 //
-// The errors are in words for the author of a policy.
+// The errors are written for the author of a policy.
 func Parse(s string) (Pattern, error) {
 	switch {
 	case s == "":
@@ -71,7 +71,7 @@ func Parse(s string) (Pattern, error) {
 	return Pattern{text: string(b)}, nil
 }
 
-// MustParse is Parse for patterns known to be right; it panics on an error.
+// MustParse parses a pattern that is known to be valid. It panics on an error.
 func MustParse(s string) Pattern {
 	p, err := Parse(s)
 	if err != nil {
@@ -80,11 +80,11 @@ func MustParse(s string) Pattern {
 	return p
 }
 
-// String is the normal form, as it is printed in a robots.txt.
+// String returns the normal form, as printed in robots.txt.
 func (p Pattern) String() string { return p.text }
 
-// Len is the length in bytes that RFC 9309 section 2.2.2 compares, special characters included; a "*" at the start
-// counts as "/*".
+// Len returns the length in bytes that RFC 9309 section 2.2.2 compares, special characters included; a "*" at the
+// start counts as "/*".
 func (p Pattern) Len() int {
 	if p.text != "" && p.text[0] == '*' {
 		return len(p.text) + 1
@@ -104,7 +104,7 @@ func (p Pattern) Wild() bool { return strings.IndexByte(p.text, '*') >= 0 }
 // IsAll reports whether the pattern matches every path.
 func (p Pattern) IsAll() bool { return p.text == "/" || p.text == "/*" || p.text == "/*$" }
 
-// literal is the text before the first special character.
+// literal returns the text before the first special character.
 func (p Pattern) literal() string {
 	s := p.text
 	if p.Anchored() {

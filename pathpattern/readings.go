@@ -32,7 +32,7 @@ func Readings(buf []string, target string) (all []string, complete bool) {
 	return append(buf, odd...), complete // not into buf, which would escape
 }
 
-// Bounds for targets that are made to have many readings; others of a few hundred bytes stay within them.
+// Limits for targets designed to have many readings. Ordinary targets of a few hundred bytes stay within them.
 const (
 	maxReadings = 64
 	maxSize     = 64 << 10
@@ -66,7 +66,7 @@ func isDots(s string) bool {
 	return len(s) == 1 || s[1] == '/' || s[1] == '.' || s[1] == '?'
 }
 
-// isOdd reports whether s begins with an escape that some server reads as "/", or as the "%" of another.
+// isOdd reports whether s begins with an escape that some servers decode to "/", or to the "%" of another escape.
 func isOdd(s string) bool {
 	switch s[:3] {
 	case "%2F", "%5C":
@@ -115,7 +115,7 @@ func (r *readings) add(name string) {
 	}
 }
 
-// addAll adds a raw target and what servers make of it.
+// addAll adds the readings of a raw target.
 func (r *readings) addAll(raw string) {
 	r.query = ""
 	if i := strings.IndexByte(raw, '?'); i >= 0 {
@@ -125,7 +125,8 @@ func (r *readings) addAll(raw string) {
 	next := len(r.all)
 	r.addRaw(raw)
 	if hidesMeaning(raw) {
-		// A server may tidy up what it finds before decoding, as Caddy's rewrites do, and pass on the rest.
+		// A server may remove dot segments and double slashes before decoding, like Caddy's rewrites, and pass on
+		// the result.
 		for _, tidied := range tidied("/" + strings.TrimPrefix(raw, "/")) {
 			r.addRaw(tidied)
 		}
@@ -163,21 +164,22 @@ func hidesMeaning(raw string) bool {
 	return false
 }
 
-// addRaw adds a path before decoding.
+// addRaw adds the readings of a path that is not yet decoded.
 func (r *readings) addRaw(raw string) {
 	r.add(NormalizePath(raw))
 	if strings.Contains(raw, ";") {
-		// "%3B" separates no parameters where they are dropped before decoding.
+		// A server that drops parameters before decoding does not treat "%3B" as their separator.
 		r.add(NormalizePath(withoutParameters(raw)))
 	}
 	r.addAfterHost(raw, endsHost) // of which the normal form decodes some
 }
 
-// endsHost are the bytes that no host has. url.parse of Node reads the first of them as the beginning of the
-// path.
+// endsHost lists the bytes that a host cannot contain. url.parse of Node reads the first of them as the beginning
+// of the path.
 const endsHost = " \"%';<>^`{|}"
 
-// addAfterHost adds what follows the host of a path that begins with two slashes, if one of the bytes ends that.
+// addAfterHost adds the part after the host of a path that begins with two slashes, if one of the bytes ends the
+// host.
 func (r *readings) addAfterHost(path, ends string) {
 	rest := strings.TrimLeft(path, `/\`)
 	if len(path)-len(rest) < 2 {
@@ -190,7 +192,7 @@ func (r *readings) addAfterHost(path, ends string) {
 	}
 }
 
-// tidied returns what servers make of the dot segments and runs of slashes of a path.
+// tidied returns the paths that result when servers remove dot segments and merge slashes.
 func tidied(path string) []string {
 	r := readings{all: []string{path}}
 	for next := 0; next < len(r.all) && !r.full; next++ {
@@ -215,7 +217,7 @@ func withoutParameters(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// addTidied adds what servers make of dot segments and runs of slashes.
+// addTidied adds the paths without dot segments and runs of slashes.
 func (r *readings) addTidied(name string) {
 	runs := strings.Contains(name, "//")
 	dots := strings.Contains(name, "/./") || strings.Contains(name, "/../") ||
@@ -259,8 +261,8 @@ func removeDots(path string) string {
 	}
 }
 
-// Target is the path and query of a URL as written, for Readings. It undoes EscapedPath of net/url, which decodes %2F
-// if another byte should have been encoded.
+// Target returns the path and query of a URL as written, for Readings. It undoes EscapedPath of net/url, which
+// decodes %2F if another byte should have been encoded.
 func Target(u *url.URL) string {
 	path := u.EscapedPath()
 	if p, err := url.PathUnescape(u.RawPath); err == nil && p == u.Path {

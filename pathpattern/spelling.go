@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Spellings are the ways to write a pattern that are equal by RFC 9309 section 2.2.2 but not for readers that compare
-// URLs as sent. Reserved octets (RFC 3986 section 2.2, and others that clients do not all encode) are plain, or
-// encoded in upper or in lower case.
+// Spellings holds the ways to write a pattern. They are equal by RFC 9309 section 2.2.2, but not for readers that
+// compare URLs as sent. Reserved octets (RFC 3986 section 2.2, and others that clients do not all encode) are
+// plain, or encoded in upper or in lower case.
 type Spellings struct {
 	Written              string // as its author wrote it, but for bytes beyond ASCII, which are encoded
 	Decoded              string // "" where that would match the whole site: "/%2A"
@@ -65,7 +65,7 @@ func Spell(p Pattern, written string) Spellings {
 	return s
 }
 
-// Written is the text of a pattern if its octets are spelled otherwise than in the pattern, else "".
+// Written returns the text of a pattern if its octets are spelled differently from the pattern, else "".
 func Written(p Pattern, text string) string {
 	text = EncodeBeyondASCII(collapsed(text, "*"))
 	if text[0] == '*' && p.text[0] == '/' {
@@ -77,10 +77,10 @@ func Written(p Pattern, text string) string {
 	return text
 }
 
-// maxSpellings bounds the lines of one path in a robots.txt.
+// maxSpellings limits the lines for one path in robots.txt.
 const maxSpellings = 4
 
-// Prohibition lists the texts of a prohibition, as written first.
+// Prohibition lists the texts of a prohibition, the author's own spelling first.
 func (s *Spellings) Prohibition() (texts []string) {
 	for _, text := range []string{s.Written, s.Decoded, s.Upper, s.Lower, s.Normal} {
 		if text != "" && len(texts) < maxSpellings && !slices.Contains(texts, text) {
@@ -90,7 +90,7 @@ func (s *Spellings) Prohibition() (texts []string) {
 	return texts
 }
 
-// Like is s in the spelling of another pattern, "" if that mixes several.
+// Like returns s in the spelling of another pattern, or "" if that pattern mixes several spellings.
 func (s *Spellings) Like(other *Spellings) string {
 	switch other.Written {
 	case other.Normal:
@@ -105,7 +105,7 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// Raw is a pattern of a text as it stands, only to match and to cover, for readers without a normal form.
+// Raw returns a pattern of an unchanged text, for readers without a normal form. Use it only with Match and Covers.
 func Raw(text string) Pattern { return Pattern{text} }
 
 // Compared reports whether, for readers that compare octets as written, two patterns overlap, and one covers the other

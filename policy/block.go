@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// cell is the rules for one audience on one host.
+// cell holds the rules for one audience on one host.
 type cell struct {
 	rules   []int32 // by their places in Spec.Rules, in order
 	sources []*blockSource
@@ -58,7 +58,7 @@ type block struct {
 	limit     *Rule
 }
 
-// place gives each audience its blocks, then builds the blocks.
+// place assigns the rules of each audience to blocks by host, then builds the blocks.
 func (c *compiler) place() *TooLargeError {
 	var all []*cell
 	c.p.atomsOn = make([][]*atom, max(1, len(c.p.hosts.ranks)))
@@ -99,8 +99,8 @@ func tooManyCells(at Pos) *TooLargeError {
 	return &TooLargeError{at, "the rules up to this one name too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each"}
 }
 
-// build makes the blocks of a cell. Sources with the same condition are joined, so that a decision looks once, while
-// the copies that this takes stay within the budget.
+// build makes the blocks of a cell. Sources with the same condition are joined until the budget for copies is used
+// up, so that a decision needs fewer lookups.
 func (c *compiler) build(sources []*blockSource) []*block {
 	if len(sources) == 1 {
 		return c.join(sources, 0)
@@ -196,7 +196,7 @@ func (c *compiler) compile(cond condition, f *facets) *block {
 	return b
 }
 
-// engineValue is a rule for an engine, with the part of the policy that states it first.
+// engineValue is a search engine's own rule, with the first part of the policy that states it.
 type engineValue struct {
 	rule robotsrule.Set
 	by   *EngineRule
@@ -212,7 +212,7 @@ func (a engineValue) union(b engineValue) engineValue {
 	return first
 }
 
-// longerDelay is the rule with the longer crawl-delay; "none" is the shortest.
+// longerDelay returns the rule with the longer crawl-delay; "none" is the shortest.
 func longerDelay(a, b *Rule) *Rule {
 	if a == nil || b.CrawlDelay > a.CrawlDelay {
 		return b

@@ -10,9 +10,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Class is crawlers that the same rules reach on a host.
+// Class is a set of crawlers that the same rules reach on a host.
 type Class struct {
-	// Crawlers is in the order of Policy.Crawlers, and empty for the class of all that other classes do not list.
+	// Crawlers is in the order of Policy.Crawlers. It is empty for the class of all crawlers that other classes do
+	// not list.
 	Crawlers []CrawlerID
 
 	reach []reached
@@ -24,9 +25,9 @@ type reached struct {
 	rules []int32 // by their places in Spec.Rules
 }
 
-// Classes groups the crawlers by the rules that reach them on a host, whatever their identity. The first class is of
-// crawlers that only rules for everyone and everyone-else reach; the others are in the order of the first rules that
-// set them apart.
+// Classes groups the crawlers by the rules that reach them on a host, whatever their identity. The first class has
+// the crawlers that only rules for everyone and everyone-else reach. The others are in the order of the first rules
+// that distinguish them.
 func (p *Policy) Classes(host string) []Class {
 	hosts := p.hosts.class(host)
 	classes := []Class{p.class(0, hosts)}
@@ -45,7 +46,7 @@ func (p *Policy) Classes(host string) []Class {
 		classes[i].Crawlers = append(classes[i].Crawlers, c.Crawlers...)
 	}
 	for _, c := range classes[1:] {
-		if !slices.IsSorted(c.Crawlers) { // of several reaches, and so a slice of its own
+		if !slices.IsSorted(c.Crawlers) { // merged from several reaches, so no other class shares the slice
 			slices.Sort(c.Crawlers)
 		}
 	}
@@ -55,7 +56,7 @@ func (p *Policy) Classes(host string) []Class {
 	return classes
 }
 
-// PublicClasses is Classes without crawlers that nothing published can name.
+// PublicClasses returns the Classes without the crawlers that robots.txt, headers and tags cannot name.
 func (p *Policy) PublicClasses(host string) []Class { return p.public(p.Classes(host)) }
 
 func (p *Policy) public(classes []Class) []Class {
@@ -69,7 +70,7 @@ func (p *Policy) public(classes []Class) []Class {
 	return classes[:1+len(others)]
 }
 
-// reachesOn lists those of p.reaches with rules on a host that name more closely than everyone.
+// reachesOn lists the places in p.reaches that have rules on a host for a narrower audience than everyone.
 func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	for _, h := range hosts.hosts {
 		for _, a := range p.atomsOn[h] {
@@ -82,7 +83,7 @@ func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	return slices.Compact(all)
 }
 
-// ClassOf returns the class of one crawler on a host, with no other in it.
+// ClassOf returns a class that contains only this crawler, with the rules that reach it on a host.
 func (p *Policy) ClassOf(id CrawlerID, host string) Class {
 	return p.class(id, p.hosts.class(host))
 }
@@ -104,7 +105,7 @@ func (c *Class) setReach(all []reach) {
 	}
 }
 
-// appendKey appends the rules, by audience, that tell classes of a host apart.
+// appendKey appends the rules, by audience, that distinguish the classes of a host.
 func (c *Class) appendKey(key []byte) []byte {
 	for _, r := range c.reach {
 		if r.tier == TierEveryone {
@@ -122,7 +123,7 @@ func (c *Class) appendKey(key []byte) []byte {
 	return key
 }
 
-// first is the place of the first rule that sets the class apart.
+// first returns the place of the first rule that distinguishes the class.
 func (c *Class) first() int32 {
 	first := int32(-1)
 	for _, r := range c.reach {
@@ -133,8 +134,8 @@ func (c *Class) first() int32 {
 	return first
 }
 
-// ClassesOf returns PublicClasses without the classes for which no narrower rule about anything but crawling matches
-// a path. The first class is always everyone's.
+// ClassesOf returns PublicClasses without the classes for which no narrower rule about anything but crawling
+// matches a path. The first class is always the one that only rules for everyone reach.
 func (p *Policy) ClassesOf(host, path string) []Class {
 	matching := map[int32]bool{}
 	p.narrower.Matches(pathpattern.NormalizePath(path), func(rules []int32) {
@@ -157,14 +158,14 @@ func (p *Policy) ClassesOf(host, path string) []Class {
 	return classes
 }
 
-// hostClasses are the PublicClasses of a host.
+// hostClasses holds the PublicClasses of a host.
 type hostClasses struct {
 	hosts   *hostClass
 	classes []Class
 }
 
-// publicClasses is PublicClasses, remembered for the host of the last call, as one after another asks about many paths
-// of it. The result must not be changed.
+// publicClasses returns PublicClasses. It remembers the result for the host of the last call, because callers ask
+// about many paths of one host. The result must not be changed.
 func (p *Policy) publicClasses(host string) []Class {
 	hosts := p.hosts.class(host)
 	if last := p.lastClasses.Load(); last != nil && last.hosts == hosts {
@@ -175,7 +176,8 @@ func (p *Policy) publicClasses(host string) []Class {
 	return classes
 }
 
-// narrowerRules finds rules for less than everyone by the patterns of what they state besides crawling.
+// narrowerRules indexes the rules for narrower audiences than everyone by the patterns of their entries that are
+// not about crawling.
 func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
 	var entries []pathpattern.Entry[[]int32]
 	for i := range spec.Rules {

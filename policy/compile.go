@@ -13,19 +13,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// TooLargeError says that a policy takes more work than Compile does, and where the work ended.
+// TooLargeError reports that compiling a policy takes more work than Compile allows, and the place where it
+// stopped.
 type TooLargeError struct {
 	Pos  Pos
-	What string // what takes it, and what to do
+	What string // the cause, and what to do
 }
 
 func (e *TooLargeError) Error() string { return e.What }
 
 const (
-	// compileWork bounds what compiling a policy takes, in about as many nanoseconds.
+	// compileWork is the limit of work for compiling a policy, in units of about a nanosecond.
 	compileWork = 400_000_000
-	cellWork    = 380 // of a pair of an audience and a host that have rules
-	// Joining blocks may copy the statements of the rules this many times, and some more.
+	cellWork    = 380 // for each pair of an audience and a host that has rules
+	// joinFactor limits the statements that joining blocks may copy, as a multiple of the policy's statements.
 	joinFactor = 4
 	joinSpare  = 1 << 16
 )
@@ -40,7 +41,7 @@ func Compile(spec *Spec) (*Policy, error) {
 	return p, nil
 }
 
-// CompileAccepted is Compile for a policy that was served before. It takes as long as it takes, and fails only if the rules
+// CompileAccepted compiles a policy that was served before. Its work is not limited. It fails only if the rules
 // name more crawlers than can be numbered.
 func CompileAccepted(spec *Spec) (*Policy, error) {
 	p, over := compile(spec, math.MaxInt)
@@ -79,11 +80,11 @@ func compile(spec *Spec, work int) (*Policy, *TooLargeError) {
 type compiler struct {
 	p      *Policy
 	atoms  map[Audience]*atom
-	blocks map[string]*blockSource // by audiences, hosts and condition
+	blocks map[string]*blockSource // by audience, host and condition
 	order  []*blockSource
 	joined map[string]*block // by the blocks that were joined
 	copies int               // statements that joining may still copy
-	work   int               // that compiling may still take
+	work   int               // left for compiling
 	scopes int               // pairs of an audience and a host that rules name
 }
 
@@ -165,7 +166,7 @@ func (p Pos) compare(q Pos) int { return cmp.Or(p.Line-q.Line, p.Column-q.Column
 
 func (p Pos) before(q Pos) bool { return p.compare(q) < 0 }
 
-// foldedAll is names in lower case, sorted.
+// foldedAll returns the names in lower case, sorted.
 func foldedAll(names []string) []string {
 	folded := make([]string, len(names))
 	for i, n := range names {
@@ -175,8 +176,8 @@ func foldedAll(names []string) []string {
 	return folded
 }
 
-// Folded returns the policy for paths without letter case (see pathpattern.Fold), with the same numbers of crawlers. Its
-// decisions name the statements of p. It is p if no pattern has upper case.
+// Folded returns the policy for paths without letter case (see pathpattern.Fold), with the same numbers of
+// crawlers. Its decisions name the statements of p. If no pattern has upper case, Folded returns p itself.
 func (p *Policy) Folded() *Policy {
 	changed := false
 	fold := func(pattern *pathpattern.Pattern) {

@@ -13,7 +13,7 @@ import (
 // Controlled lists the crawlers with a Control.
 func (p *Policy) Controlled() []CrawlerID { return p.table.controlled }
 
-// PageTokens lists the tokens for which no request is made, and which operators look for in the pages that a crawler
+// PageTokens lists the tokens that no client sends, but that the operator looks for in the pages that this crawler
 // fetches.
 func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
 	for _, id := range p.table.pageTokens {
@@ -24,9 +24,9 @@ func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
 	return tokens
 }
 
-// ControlOf returns the rules that are sent because of the Control of the query's crawler, and a decision that they
-// come from. There are none if the policy does not disallow enough, or if the crawler may not fetch anything. It
-// ignores the usage of the query.
+// ControlOf returns the rules that the server sends because of the Control of the query's crawler, with a usage and
+// the decision that cause them. The rules are empty if the policy does not disallow all usages of the Control, or
+// if the crawler may not fetch anything. It ignores the usage of the query.
 func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decision) {
 	if p.crawler(q.Crawler).Control == nil || p.StaysOut(q) {
 		return rules, usage, by
@@ -42,8 +42,8 @@ func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decis
 	return rules, usage, by
 }
 
-// StaysOut reports whether the query's crawler may fetch no page of the host, and so reads no header. It depends on the
-// host alone.
+// StaysOut reports whether the query's crawler may fetch no page of the host, and so reads no header. The answer
+// depends on the host alone.
 func (p *Policy) StaysOut(q Query) bool {
 	q.Usage = Crawl
 	c := p.ClassOf(q.Crawler, q.Host)
@@ -51,8 +51,7 @@ func (p *Policy) StaysOut(q Query) bool {
 		!slices.ContainsFunc(p.Statements(&c, Crawl, ""), func(a Applied) bool { return a.Statement.Allow })
 }
 
-// ControlWhere returns the rules of a crawler's Control where some usages are disallowed to it; no rules if these are not
-// enough.
+// ControlWhere returns the rules of a crawler's Control if all its usages are disallowed, and otherwise no rules.
 func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsrule.Set {
 	info := p.crawler(id)
 	if info.Control == nil {
@@ -75,7 +74,8 @@ func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsr
 // SendsControl reports whether a crawler's Control, or a control token, is sent anywhere.
 func (b *Publish) SendsControl(token string) bool { return b.ControlChoice(token) != NoControl }
 
-// ControlChoice returns what a policy says about the Control of a crawler, or about a control token: its rules, NoControl or "".
+// ControlChoice returns the policy's setting for the Control of a crawler, or for a control token: rules,
+// NoControl, or "" if there is no setting.
 func (b *Publish) ControlChoice(token string) string {
 	if b.Controls == Off {
 		return NoControl
@@ -88,9 +88,9 @@ func (b *Publish) ControlChoice(token string) string {
 	return ""
 }
 
-// ControlToken decides for a control token what the operator may use for training: what is disallowed to the token or to
-// the crawler whose pages it is about. An allow entry that reaches the token more closely than the disallow entry reaches
-// the crawler, or by its name, wins.
+// ControlToken decides which paths a control token closes to training: paths disallowed to the token, or to the
+// crawler whose pages the token is about. An allow entry wins if it names the token, or reaches the token more
+// closely than the disallow entry reaches the crawler.
 type ControlToken struct {
 	p           *Policy
 	token, main Class
@@ -107,7 +107,7 @@ func (p *Policy) ControlToken(id CrawlerID, host string) ControlToken {
 	return c
 }
 
-// At decides about paths that match a pattern and, among the policy's patterns, only the ones that cover it.
+// At decides about the paths that match a pattern but none of the policy's narrower patterns.
 func (c *ControlToken) At(at pathpattern.Pattern) Decision {
 	return c.decide(func(of *Class) Decision { return c.p.DecideAt(of.Query(c.host, TrainAI, ""), at) })
 }
@@ -139,7 +139,7 @@ func (c *ControlToken) decide(of func(*Class) Decision) Decision {
 	return main
 }
 
-// Statements lists what the policy states about training to the token and to its crawler.
+// Statements lists the policy's statements about training for the token and for its crawler.
 func (c *ControlToken) Statements() (all []Applied) {
 	for _, of := range []*Class{&c.token, &c.main} {
 		for _, u := range []Usage{TrainAI, Other} {
@@ -149,7 +149,7 @@ func (c *ControlToken) Statements() (all []Applied) {
 	return all
 }
 
-// Closes reports whether training is disallowed for some path.
+// Closes reports whether training is disallowed on at least one path.
 func (c *ControlToken) Closes() bool {
 	if c.At(pathpattern.All).Verdict == Disallowed {
 		return true

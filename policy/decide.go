@@ -13,12 +13,14 @@ import (
 // robotsTxt is always allowed to be crawled (RFC 9309 section 2.2.2).
 const robotsTxt = "/robots.txt"
 
-// Decide answers a query: Disallowed if a prohibition matches that no matching permission overrides (see
-// Policy.Overrides), else Allowed if a permission matches, else Unstated. A permission whose date has passed is a
-// prohibition, which a permission overrides that sets it aside. Other is asked if nothing else matches, but not for Crawl.
+// Decide answers a query. It returns Disallowed if a prohibition matches and no matching permission overrides it
+// (see Policy.Overrides), else Allowed if a permission matches, else Unstated. A permission whose date has passed
+// becomes a prohibition; permissions that set it aside override it. If nothing matches, statements about Other
+// decide, except for Crawl.
 //
-// Its time is proportional to the length of the path and the number of matching patterns with "*" or "$". Beyond maxWork,
-// Strictest answers. It only allocates for paths over 2 KiB that are not in normal form, and for combined qualifiers.
+// Its time is proportional to the length of the path and the number of matching patterns with "*" or "$". If it
+// would exceed maxWork, Decide returns the answer of Strictest. Decide allocates only for paths over 2 KiB that are
+// not in normal form, and for combined qualifiers.
 func (p *Policy) Decide(q Query) Decision {
 	if !pathpattern.IsNormal(q.Path) {
 		return p.decideOdd(q)
@@ -26,11 +28,11 @@ func (p *Policy) Decide(q Query) Decision {
 	return p.decide(&q, q.Path)
 }
 
-// DecideAt is Decide for the paths that a pattern, which starts with "/", and of the policy's patterns only those that cover
-// it match. The path of the query is not looked at.
+// DecideAt decides about the paths that match a pattern but none of the policy's narrower patterns. The pattern
+// starts with "/". The path of the query is ignored.
 func (p *Policy) DecideAt(q Query, at pathpattern.Pattern) Decision { return p.decide(&q, at.Sample()) }
 
-// decideOdd puts the path into normal form on the stack.
+// decideOdd decides about a path that is not in normal form. It normalizes the path on the stack.
 func (p *Policy) decideOdd(q Query) Decision {
 	var buf [2048]byte
 	path := pathpattern.AppendNormalPath(buf[:0], q.Path)
@@ -52,10 +54,11 @@ func (p *Policy) decide(q *Query, path string) Decision {
 	return p.Strictest(*q)
 }
 
-// maxWork bounds a decision, in about as many nanoseconds. Usual ones take a hundredth of it.
+// maxWork is the limit of work for one decision, in units of about a nanosecond. Typical decisions take a hundredth
+// of it.
 const maxWork = 1 << 20
 
-// costOfPair is the cost of looking up whether one pattern lies within another.
+// costOfPair is the work for looking up whether one pattern lies within another.
 const costOfPair = 16
 
 // Strictest answers for a path that takes too much work: the strictest prohibition of any path decides, or else the
@@ -71,23 +74,23 @@ func (p *Policy) Strictest(q Query) (d Decision) {
 	return d
 }
 
-// search is one decision in progress: what matches, by scope.
+// search is one decision in progress. It collects the matching statements by scope.
 type search struct {
 	p     *Policy
 	now   time.Time
 	work  pathpattern.Work
 	until int64         // see Decision.Until, as a Unix time; 0 for never
-	found list[found]   // by block: those that have a match
+	found list[found]   // by block, for blocks with a match
 	wilds list[matched] // restricting entries with "*" or "$"
-	inner list[matched] // permitting entries that lie within such
+	inner list[matched] // permitting entries that may lie within them
 	any   bool          // some entry has qualifiers
 
-	// In a search for the strictest decision about any path, only these are set.
+	// Only these fields are set in a search for the strictest decision about any path.
 	whatever  bool
 	strictest int32
 }
 
-// list holds its first elements without the heap.
+// list is a slice whose first elements need no heap allocation.
 type list[T any] struct {
 	n     int
 	first [4]T
@@ -126,12 +129,12 @@ type found struct {
 	scope
 	length     int32  // of the longest pattern of a permission
 	prefix     int32  // of the longest prefix of a permission's pattern
-	permission int32  // the first statement of that length
+	permission int32  // the first statement with the longest pattern
 	plain      *entry // the longest restricting entry without "*" and "$"
 	hits       int
 }
 
-// askAll collects what matches about the query's usage or, if nothing does, about Other.
+// askAll collects the matching statements about the query's usage or, if there are none, about Other.
 func (s *search) askAll(q *Query, path string) {
 	hosts := s.p.hosts.class(q.Host).hosts
 	s.ask(q, path, hosts, q.Usage)
@@ -159,7 +162,7 @@ func (s *search) ask(q *Query, path string, hosts []int32, u Usage) {
 	}
 }
 
-// askAtom collects what matches in the rules for one audience.
+// askAtom collects the matching statements of the rules for one audience.
 func (s *search) askAtom(q *Query, path string, r *reach, hosts []int32, u Usage, direct bool) {
 	for _, h := range hosts {
 		c := r.cell(h)
@@ -215,10 +218,10 @@ func (s *search) take(f *found, e *entry, in int) {
 	}
 }
 
-// bar is the limit that a restriction must exceed to apply: permissions that override it or, for qualifiers,
-// set it aside.
+// bar describes the permissions that a restriction must be narrower than to apply. They override a prohibition, and
+// set aside qualifiers.
 type bar struct {
-	lifted bool  // whatever the paths
+	lifted bool  // always overridden, whatever the paths
 	length int32 // of the longest pattern in the same scope
 	prefix int32 // of the longest prefix elsewhere
 }
@@ -243,7 +246,8 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 	return b
 }
 
-// contained reports whether a matching permission, of a scope where that counts, lies within a wildcard restriction.
+// contained reports whether a matching permission lies within a wildcard restriction, and has a scope in which that
+// overrides it.
 func (s *search) contained(w *matched, prohibition bool) bool {
 	s.work -= costOfPair * pathpattern.Work(s.inner.n)
 	for i := 0; i < s.inner.n && s.work >= 0; i++ {

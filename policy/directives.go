@@ -59,7 +59,7 @@ func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
 	}
 }
 
-// AppDirective returns what an application is directed to do with the query's path, or nil if no rule directs it. Audience,
+// AppDirective returns the directive for an application and the query's path, or nil if there is none. Audience,
 // host, longest path and place in the file decide, in this order. The query's usage is ignored.
 func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	path := pathpattern.NormalizePath(q.Path)
@@ -83,8 +83,9 @@ func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	return found
 }
 
-// CrawlDelay returns the rule with the query's crawl-delay: by audience, host and longest delay. It is nil if there is none, or
-// if it is "crawl-delay: none". The query's path and usage are ignored.
+// CrawlDelay returns the rule whose crawl-delay applies to the query: by audience, then host, then the longest
+// delay. It returns nil if no rule has a crawl-delay, or if "crawl-delay: none" applies. The query's path and usage
+// are ignored.
 func (p *Policy) CrawlDelay(q Query) *Rule {
 	r := p.strictest(&q, func(b *block) *Rule { return b.delay }, longerDelay)
 	if r == nil || r.CrawlDelay == 0 {
@@ -106,11 +107,12 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 	return found
 }
 
-// maxEngineRules bounds the rules of one name that EngineRule compares. If more match, all hold.
+// maxEngineRules bounds the rules of one name that EngineRule compares. If more match, all of them apply.
 const maxEngineRules = 64
 
-// EngineRule returns an engine's own rule for the query's path: what no narrower one sets aside, united to the strictest.
-// The statement is the narrowest, with its Rule, or nil if there is none. The query's usage is ignored.
+// EngineRule returns a search engine's own rule for the query's path: the strictest combination of the values that
+// no narrower value sets aside. The statement is the narrowest of them, with its Rule, or nil if there is none. The
+// query's usage is ignored.
 func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
 	type match struct {
 		*scope
@@ -162,14 +164,15 @@ type Limit struct {
 	Burst    int           // at once, after a pause
 }
 
-// IsZero reports whether there is no limit.
+// IsZero reports whether the limit is unset.
 func (l Limit) IsZero() bool { return l.Requests == 0 }
 
+// Interval returns the average time between two allowed requests. A Limit of zero requests has the interval Per.
 func (l Limit) Interval() time.Duration { return l.Per / time.Duration(max(l.Requests, 1)) }
 
 var periods = map[time.Duration]string{time.Second: "s", time.Minute: "m", time.Hour: "h", 24 * time.Hour: "d"}
 
-// String is the limit as policy files write it, such as 60/m, without the burst.
+// String returns the limit as policy files write it, such as 60/m, without the burst.
 func (l Limit) String() string {
 	if period := periods[l.Per]; period != "" {
 		return fmt.Sprintf("%d/%s", l.Requests, period)
@@ -177,8 +180,8 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%d in %v", l.Requests, l.Per)
 }
 
-// Limit returns the rule with the query's limit: by audience, host and strictness. It is nil if there is none, or if it is "limit: none".
-// The query's path and usage are ignored.
+// Limit returns the rule whose rate limit applies to the query: by audience, then host, then the strictest limit.
+// It returns nil if no rule has a limit, or if "limit: none" applies. The query's path and usage are ignored.
 func (p *Policy) Limit(q Query) *Rule {
 	r := p.strictest(&q, func(b *block) *Rule { return b.limit }, stricterLimit)
 	if r == nil || r.Limit.IsZero() {
@@ -187,7 +190,7 @@ func (p *Policy) Limit(q Query) *Rule {
 	return r
 }
 
-// stricterLimit is the rule with the stricter limit; "none" is the least strict.
+// stricterLimit returns the rule with the stricter limit; "none" is the least strict.
 func stricterLimit(a, b *Rule) *Rule {
 	switch {
 	case a == nil || a.Limit.IsZero():

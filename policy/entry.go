@@ -26,7 +26,7 @@ type entry struct {
 	limited []int32 // the permissions with qualifiers
 
 	containers []int32 // see Policy.containers
-	wider      *entry  // the restricting plain entry with the next shorter pattern, which this one begins with
+	wider      *entry  // the restricting plain entry whose pattern is the longest prefix of this one
 }
 
 // restricts reports whether the entry has a prohibition or a permission with qualifiers.
@@ -66,7 +66,8 @@ func (p *Policy) index(ids []int32) *statementIndex {
 	return &statementIndex{pathpattern.NewIndex(all, nil), p.strictestOf(ids)} // the patterns are distinct
 }
 
-// strictestOf is the first prohibition with the strictest mode, else the first permission with qualifiers, or none.
+// strictestOf returns the first prohibition with the strictest mode, else the first permission with qualifiers, or
+// none.
 func (p *Policy) strictestOf(ids []int32) int32 {
 	strictest, most := int32(none), 0
 	for _, id := range ids {
@@ -121,7 +122,7 @@ func chain(sorted []pathpattern.Entry[*entry]) {
 	}
 }
 
-// first is the first in the file of two statements, either of which may be none.
+// first returns the statement that comes first in the file. Either of the two may be none.
 func first(a, b int32) int32 {
 	if a == none || b != none && b < a {
 		return b
@@ -143,7 +144,7 @@ func (p *Policy) permission(e *entry, now time.Time) (id int32, until int64) {
 	return id, until
 }
 
-// earlier is the earlier of two times; 0 is never.
+// earlier returns the earlier of two times; 0 means never.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -182,7 +183,8 @@ func (c *compiler) compareWilds() *TooLargeError {
 	return nil
 }
 
-// meetsOthers reports whether other scopes may have statements about the same usage; within one, lengths decide.
+// meetsOthers reports whether other scopes may have statements about the same usage; within one scope, the longer
+// pattern wins.
 func (c *compiler) meetsOthers(s *Statement) bool {
 	return c.scopes > 1 || s.Usage == Present || s.Usage.IsPresentation()
 }

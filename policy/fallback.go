@@ -4,9 +4,9 @@ package policy
 
 import "slices"
 
-// WithFallback returns a policy that asks rules from the site's own robots.txt where its own rules do not state whether a
-// crawler may crawl a path. These rules are for all hosts, state only crawling and crawl-delays, and are never enforced.
-// The crawlers of p keep their numbers. The error is a [TooLargeError].
+// WithFallback returns a policy that applies rules from the site's own robots.txt to the paths for which p does not
+// state whether a crawler may crawl. These rules are for all hosts, state only crawling and crawl-delays, and are
+// never enforced. The crawlers of p keep their numbers. The error is a [TooLargeError].
 func (p *Policy) WithFallback(rules []Rule) (*Policy, error) {
 	spec := *p.spec
 	spec.Table = p.table
@@ -30,5 +30,6 @@ func (p *Policy) WithoutFallback() *Policy {
 	return p
 }
 
-// OnlyFallback reports whether no rule or catalog of the policy knows a crawler, and the site's own robots.txt names it.
+// OnlyFallback reports whether only the site's own robots.txt names a crawler: neither the policy's rules nor its
+// catalog have it.
 func (p *Policy) OnlyFallback(id CrawlerID) bool { return int(id) >= p.WithoutFallback().numCrawlers() }

@@ -26,7 +26,7 @@ func (h Host) Covers(name string) bool {
 	return string(h) == name || h.Wildcard() && strings.HasSuffix(name, string(h[1:]))
 }
 
-// Example returns a name that the host stands for, and that no narrower rule is likely to name.
+// Example returns a name that the host covers and that narrower rules are unlikely to name.
 func (h Host) Example() string {
 	if h.Wildcard() {
 		return "a-name-that-no-rule-has" + string(h[1:])
@@ -110,11 +110,11 @@ func WithoutPort(host string) string {
 	return strings.TrimSuffix(host, ":"+u.Port())
 }
 
-// NormalizeHost returns the name that the host of a request means, whatever is written around it: lower case,
-// A-labels, without brackets, ports and the final dot of a fully qualified name. IPv6 addresses are in brackets and
-// in the form of RFC 5952. It does not allocate for a name that is in that form already.
+// NormalizeHost returns the name in the host of a request: in lower case and A-labels, without brackets, ports, and
+// the final dot of a fully qualified name. IPv6 addresses are in brackets and in the form of RFC 5952. It does not
+// allocate for a name that is in that form already.
 //
-// Caddy does not look at a host like that: to it, "www.example.com." is another host. See matchedHost.
+// Caddy does not normalize hosts: for Caddy, "www.example.com." is a different host. See matchedHost.
 func NormalizeHost(s string) string {
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		inner, _, _ = strings.Cut(inner, "]")
@@ -160,9 +160,9 @@ func matchedHost(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// OtherHost returns the host that a request may be for besides the one that Caddy's host matcher sees, by which
-// Decide goes. A site that answers for every host may take "www.example.com." or "www.example.com:80:80" for
-// www.example.com. Nearly all hosts mean one thing; then ok is false and nothing is allocated.
+// OtherHost returns a second host that a request may be for. Decide uses the host that Caddy's host matcher sees,
+// but a site that answers for every host may treat "www.example.com." or "www.example.com:80:80" as
+// www.example.com. Nearly all hosts have one meaning; then ok is false, and OtherHost does not allocate.
 func OtherHost(host string) (name string, ok bool) {
 	matched := matchedHost(host)
 	if isPlainHost(matched) {
@@ -175,7 +175,7 @@ func OtherHost(host string) (name string, ok bool) {
 	return name, true
 }
 
-// isPlainHost reports whether a host without port is a name or an IPv4 address that nothing is written around.
+// isPlainHost reports whether a host without port is a bare name or IPv4 address, without brackets or a final dot.
 func isPlainHost(s string) bool {
 	if s == "" || s[len(s)-1] == '.' {
 		return s == ""
@@ -190,8 +190,8 @@ func isPlainHost(s string) bool {
 	return true
 }
 
-// appendFolded appends s in lower case. The two letters beyond ASCII that Caddy's
-// comparison takes for letters of ASCII become those: "ſ" and the Kelvin sign.
+// appendFolded appends s in lower case. Caddy's comparison treats "ſ" and the Kelvin sign as s and k, so
+// appendFolded replaces them.
 func appendFolded(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -215,7 +215,7 @@ const noHost int32 = 0 // the "host" of rules without hosts
 // and 0 is the rank of rules without hosts.
 const exactRank = 1 << 16
 
-// hostIndex finds which of the rules' hosts a request's host is.
+// hostIndex finds the hosts of rules that cover a request's host.
 type hostIndex struct {
 	ids   map[Host]int32
 	ranks []int32               // by number, see Applied.Host
@@ -224,13 +224,13 @@ type hostIndex struct {
 	none  hostClass
 }
 
-// hostClass stands for all hosts that the same rules name.
+// hostClass represents all hosts that the same rules name.
 type hostClass struct {
 	key   int     // tells classes apart
 	hosts []int32 // by which rules name them, the narrowest first; the last is noHost
 }
 
-// intern returns the number of a host that rules name. The classes of the names below it are made on the way.
+// intern returns the number of a host that rules name. It also creates the class of the names below a wildcard.
 func (x *hostIndex) intern(h Host) int32 {
 	if id, ok := x.ids[h]; ok {
 		return id
@@ -253,7 +253,7 @@ func (x *hostIndex) intern(h Host) int32 {
 	return id
 }
 
-// rank tells how narrowly a rule names a host, see Applied.Host.
+// rank returns how narrowly a rule names a host; see Applied.Host.
 func (x *hostIndex) rank(id int32) int32 {
 	if id == noHost {
 		return 0
@@ -299,8 +299,9 @@ func (x *hostIndex) link(ruleHosts [][]int32) {
 // HasHosts reports whether any rule names a host.
 func (p *Policy) HasHosts() bool { return len(p.hosts.ids) > 0 }
 
-// HostKey returns a number that hosts share which the same rules name in the same order of narrowness, and which so get
-// the same answers in every channel. It is 0 for hosts that no rule names, and at most the number of named hosts.
+// HostKey returns the same number for hosts that the same rules name in the same order of narrowness. Hosts with
+// the same number get the same answers in every channel. It is 0 for hosts that rules do not name, and at most the
+// number of named hosts.
 func (p *Policy) HostKey(host string) int { return p.hosts.class(host).key }
 
 // above appends the wildcards above a name, the longest first.
@@ -316,8 +317,8 @@ func (x *hostIndex) above(ids []int32, name string) []int32 {
 	return ids
 }
 
-// class returns the class of a request's host as Caddy's host matcher sees it. It looks at a bounded part and does not
-// allocate.
+// class returns the class of a request's host as Caddy's host matcher sees it. It reads a bounded part of the name
+// and does not allocate.
 func (x *hostIndex) class(host string) *hostClass {
 	if len(x.ids) == 0 {
 		return &x.none

@@ -10,19 +10,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Applied is one statement as it reaches the crawlers of a Class on a host. A rule that reaches them through two audiences
-// or hosts makes two of each statement.
+// Applied is one statement as it reaches the crawlers of a Class on a host. A rule that reaches them through two
+// audiences or hosts results in two Applied for each statement.
 type Applied struct {
 	Rule      *Rule
 	Statement *Statement
 	Audience  Audience // of the rule, with the name in lower case
 	Tier      Tier     // how closely Audience names the crawlers
 	Host      int      // how narrowly the rule names the host: the greater the narrower, 0 for every host
-	Direct    bool     // it names the usage asked for, not Present in its stead
+	Direct    bool     // the statement names the requested usage itself, not Present
 
 	place int32 // of Rule, in Spec.Rules
 }
 
+// AudienceName returns the audience as the policy file writes it.
 func (x *Applied) AudienceName() string {
 	for _, a := range x.Rule.For {
 		if a.folded() == x.Audience {
@@ -32,7 +33,7 @@ func (x *Applied) AudienceName() string {
 	return x.Audience.String()
 }
 
-// Obstacle is why a permission does not override a prohibition.
+// Obstacle is the reason why a permission does not override a prohibition.
 type Obstacle uint8
 
 // The obstacles.
@@ -41,18 +42,18 @@ const (
 	WiderHost                     // the prohibition names the host more narrowly
 	WiderUsage                    // the prohibition names the usage itself, the permission Present
 	WiderAudience                 // the prohibition names the crawler more closely
-	OtherGroup                    // two different ones among category, operator and purpose
-	NotWithinAI                   // a permission for some of these, a prohibition for all crawlers for AI
-	ElseOnly                      // a permission for everyone-else, a prohibition for everyone
+	OtherGroup                    // the audiences are of different kinds: category, operator or purpose
+	NotWithinAI                   // the prohibition is for all AI crawlers, and the permission is for a group not limited to them
+	ElseOnly                      // the permission is for everyone-else, the prohibition for everyone
 	Shorter                       // of the same audience, host and usage, with a shorter pattern
 	NotWithin                     // some paths of the permission lie outside the prohibition's pattern
 	OnlyFallback                  // the permission is from the site's own robots.txt, the prohibition from the policy
 )
 
-// Overrides reports whether permission a opens what prohibition d closes, wherever both match.
+// Overrides reports whether permission a overrides prohibition d wherever both match.
 func (p *Policy) Overrides(a, d *Applied) bool { return p.Obstacle(a, d) == NoObstacle }
 
-// Obstacle is Overrides with the reason.
+// Obstacle returns the reason why permission a does not override prohibition d, or NoObstacle.
 func (p *Policy) Obstacle(a, d *Applied) Obstacle {
 	sa, sd := a.scope(), d.scope()
 	switch r, why := sa.against(&sd, true); r {
@@ -104,7 +105,7 @@ func (x *Applied) scope() scope {
 	return scope{x.Tier, &x.Audience, int32(x.Host), x.Direct, x.Rule.Fallback}
 }
 
-// scope is everything about a statement but its path.
+// scope holds everything about a statement except its path.
 type scope struct {
 	tier     Tier
 	audience *Audience
@@ -113,17 +114,17 @@ type scope struct {
 	fallback bool // see Rule.Fallback
 }
 
-// relation decides whether a statement of one scope overrides, or sets aside, one of another.
+// relation is the test for whether a statement of one scope overrides, or sets aside, a statement of another scope.
 type relation uint8
 
 const (
 	never     relation = iota
 	always             // nothing
-	byLength           // the scopes are the same: the longer wins
-	byPattern          // it must lie within the other
+	byLength           // the scopes are the same: the longer pattern wins
+	byPattern          // the pattern must lie within the other's pattern
 )
 
-// against relates a permission of scope a to a prohibition, or another permission, of scope d.
+// against returns the relation of a permission of scope a to a prohibition, or another permission, of scope d.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {
 	case d.fallback && !a.fallback:
@@ -180,7 +181,7 @@ type Reasons struct {
 	Permissions []Applied // the narrowest first
 }
 
-// Reasons explains what Decide answers.
+// Reasons returns the statements behind the answer of Decide.
 func (p *Policy) Reasons(q Query) Reasons {
 	path := pathpattern.NormalizePath(q.Path)
 	if q.Usage == Crawl && path == robotsTxt {
@@ -193,7 +194,7 @@ func (p *Policy) Reasons(q Query) Reasons {
 	return p.weigh(matching, q.Now)
 }
 
-// Outcome is Decide for a path that exactly these statements match.
+// Outcome returns the decision about a path that exactly these statements match.
 func (p *Policy) Outcome(matching []Applied, now time.Time) Decision {
 	return p.weigh(slices.Clone(matching), now).Decision
 }
@@ -203,7 +204,7 @@ func (p *Policy) matching(q *Query, path string, u Usage) []Applied {
 	return slices.DeleteFunc(p.applied(&c, q, u), func(a Applied) bool { return !a.Statement.Pattern.Match(path) })
 }
 
-// classOf is the class of a query's crawler and purposes.
+// classOf returns the class of a query's crawler and purposes.
 func (p *Policy) classOf(q *Query) Class {
 	c := p.ClassOf(q.Crawler, q.Host)
 	for _, name := range q.Purposes {
@@ -253,7 +254,7 @@ func (p *Policy) weigh(all []Applied, now time.Time) (r Reasons) {
 	return r
 }
 
-// limitsOf are the qualifiers that no other permission sets aside.
+// limitsOf returns the qualifiers that no other permission sets aside.
 func (p *Policy) limitsOf(permissions []Applied) *Limits {
 	var limits Limits
 	for _, b := range permissions {
@@ -295,7 +296,7 @@ const (
 
 var verdictNames = [...]string{"unstated", "allowed", "disallowed"}
 
-// String is the verdict in words.
+// String returns the verdict in words.
 func (v Verdict) String() string { return verdictNames[v] }
 
 // Decision is a verdict with its reasons.
@@ -312,7 +313,7 @@ type Decision struct {
 	limits *Limits
 }
 
-// Qualifiers are the restrictions on what is allowed. All of them hold.
+// Qualifiers returns the restrictions on the allowed usage. All of them apply.
 func (d Decision) Qualifiers() Limits {
 	if d.limits == nil {
 		return nil

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy is the model that every channel projects: rules about which crawler may do what with which part of a
-// site, and Decide, which answers that. It is pure: no input or output, no clock, no log.
+// Package policy is the model from which every channel is generated. A policy has rules about the usages that
+// crawlers may make of the parts of a site, and Decide answers questions about them. The package does no input or
+// output, and uses neither clock nor log.
 package policy
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// CrawlerID names a crawler of one Policy. 0 is any unknown crawler, for which only rules for everyone and purposes hold.
+// CrawlerID names a crawler of one Policy. 0 stands for any unknown crawler, to which only rules for everyone and
+// for purposes apply.
 type CrawlerID int32
 
 // Policy is a compiled Spec. It does not change and may be shared.
@@ -21,9 +23,9 @@ type Policy struct {
 	own        []Crawler // crawlers that only rules name; their numbers follow the table's
 	ownByToken map[string]CrawlerID
 	families   []CrawlerID   // see Family
-	reachOf    []uint16      // of each crawler, in reaches; small, as a server has thousands of policies
+	reachOf    []uint16      // of each crawler, in reaches; small, because a server may have thousands of policies
 	reaches    [][]reach     // the audiences of rules that name a crawler, the closest first
-	crawlersOf [][]CrawlerID // that have each of reaches with an audience closer than everyone
+	crawlersOf [][]CrawlerID // for each of reaches with a narrower audience than everyone
 	atomsOn    [][]*atom     // the audiences of rules that name a host, by the number of the host
 	purposes   map[string]*atom
 	hosts      hostIndex
@@ -66,14 +68,15 @@ func (p *Policy) Crawler(token string) CrawlerID {
 // CrawlerInfo returns what the policy knows of a crawler.
 func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 
-// Family returns the crawler of the same operator whose group in robots.txt this one is documented to follow, and whose
-// rules reach it, too, or 0 if there is none.
+// Family returns the crawler of the same operator whose robots.txt group this crawler is documented to follow, or 0
+// if there is none. Rules for that crawler also reach this one.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
 // reachesOf returns the audiences of rules that name a crawler, the closest first.
 func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf[id]] }
 
-// Crawlers calls yield with every known crawler: the catalog's, then those that only rules name.
+// Crawlers calls yield with every known crawler: first the catalog's crawlers, then the crawlers that only rules
+// name.
 func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
 	for i := 1; i < p.numCrawlers(); i++ {
 		if !yield(CrawlerID(i), *p.crawler(CrawlerID(i))) {
@@ -91,7 +94,7 @@ func (p *Policy) EngineRuleNames() []string { return p.engines }
 // DemandsIdentity reports whether any rule is only for clients of some identity.
 func (p *Policy) DemandsIdentity() bool { return p.demands }
 
-// Identities lists those that a client can have, as far as they matter to the policy.
+// Identities lists the identities of clients that can make a difference to the policy.
 func (p *Policy) Identities() []Identity {
 	if p.demands {
 		return []Identity{Unknown, Impostor, Verified}
@@ -99,8 +102,8 @@ func (p *Policy) Identities() []Identity {
 	return []Identity{Unknown}
 }
 
-// Mode returns the server's mode for a request that d disallows: the strictest mode of the rules that apply, by default
-// the policy's.
+// Mode returns the server's mode for a request that d disallows: the strictest mode of the rules that apply, or
+// else the policy's default.
 func (p *Policy) Mode(d Decision) Mode {
 	if d.mode != ModeUnset {
 		return d.mode
@@ -129,7 +132,7 @@ func appendLower(b []byte, s string) []byte {
 	return b
 }
 
-// Severity says what a problem does to a policy.
+// Severity is the severity of a problem: whether the policy still loads.
 type Severity uint8
 
 // The severities, mildest first. A policy with an error does not load.
@@ -141,7 +144,7 @@ const (
 
 var severityNames = [...]string{"hint", "warning", "error"}
 
-// String is the severity in lower case.
+// String returns the severity in lower case.
 func (s Severity) String() string { return severityNames[s] }
 
 // Problem is something that the author of a policy should know about.

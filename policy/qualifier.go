@@ -35,17 +35,17 @@ const (
 	NoTimeLimit    TimeLimitKind = iota
 	UntilRecrawled               // until-recrawled
 	UntilDate                    // until-yyyy-mm-dd
-	ForDays                      // n-days from when the resource was first used so
+	ForDays                      // n-days from the first such use of the resource
 )
 
-// TimeLimit says for how long a usage is permitted.
+// TimeLimit is the time for which a usage is permitted.
 type TimeLimit struct {
 	Kind TimeLimitKind
 	Last time.Time // the end of the last permitted day, UTC, of UntilDate
 	Days int       // of ForDays
 }
 
-// Passed reports whether a date is behind now. Other limits never pass.
+// Passed reports whether the limit is a date before now. Other limits never pass.
 func (t TimeLimit) Passed(now time.Time) bool {
 	return t.Kind == UntilDate && now.After(t.Last)
 }
@@ -78,7 +78,7 @@ type Qualifiers struct {
 	text []string // as written, name=value, in the order of the documents
 }
 
-// Strings is each qualifier as name=value, in the documents' order.
+// Strings returns each qualifier as name=value, in the documents' order.
 func (q *Qualifiers) Strings() []string {
 	if q == nil {
 		return nil
@@ -89,7 +89,7 @@ func (q *Qualifiers) Strings() []string {
 type qualifierSyntax struct {
 	name   QualifierName
 	usages []Usage
-	value  string // what is accepted, for messages
+	value  string // the accepted values, for messages
 	set    func(q *Qualifiers, v string) bool
 }
 
@@ -101,7 +101,7 @@ var (
 	copies = []Usage{PresentOriginal, PresentCurrentCopy, PresentOldCopy}
 )
 
-// qualifierTable is ACAP 1.0 section 2.5: what qualifies what, with which values.
+// qualifierTable lists the qualifiers of ACAP 1.0 section 2.5 with their usages and values.
 var qualifierTable = []qualifierSyntax{
 	{
 		QualifierTimeLimit, append([]Usage{Index, Preserve}, presentations...),
@@ -160,8 +160,8 @@ func QualifiersOf(u Usage) []QualifierName {
 	return names
 }
 
-// SetQualifier adds a qualifier for a permission of usage u. The error says what ACAP 1.0 section 2.5 accepts.
-// ProhibitedModification may be set several times, except with "any".
+// SetQualifier adds a qualifier for a permission of usage u. The error names the values that ACAP 1.0 section 2.5
+// accepts. ProhibitedModification may be set several times, except with "any".
 func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) error {
 	i := slices.IndexFunc(qualifierTable, func(s qualifierSyntax) bool { return s.name == name })
 	if i < 0 {
@@ -232,8 +232,8 @@ func number(v, suffix string) (int, bool) {
 	return int(n), err == nil
 }
 
-// isKnownScheme reports whether a URI of ACAP's own scheme is of a kind that its qualifier has (sections 2.5.3.2 and
-// 2.5.5.2.5), and names something.
+// isKnownScheme reports whether a URI of ACAP's own scheme has one of the qualifier's kinds (sections 2.5.3.2 and
+// 2.5.5.2.5) and a name.
 func isKnownScheme(v string, kinds ...string) bool {
 	rest, own := strings.CutPrefix(strings.ToLower(v), "the-acap:")
 	return !own || slices.ContainsFunc(kinds, func(kind string) bool { return len(rest) > len(kind) && strings.HasPrefix(rest, kind) })
@@ -244,11 +244,11 @@ func isValue(v string) bool {
 	return v != "" && !strings.ContainsFunc(v, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '#' })
 }
 
-// Limits are the qualifiers of several permissions that all hold. Nil is none.
+// Limits are the qualifiers of several permissions. All of them apply; nil means none.
 type Limits []*Qualifiers
 
-// Strings is each limit as name=value, in the documents' order: the strictest of each kind, and all that cannot be
-// compared.
+// Strings returns each limit as name=value, in the documents' order: the strictest of each kind, and all that
+// cannot be compared.
 func (l Limits) Strings() []string {
 	if len(l) == 1 {
 		return l[0].Strings()
@@ -275,7 +275,7 @@ func (l Limits) Strings() []string {
 	return texts
 }
 
-// limit is one qualifier; of one kind the smaller is stricter.
+// limit is one qualifier. If two have the same kind, the smaller one is stricter.
 type limit struct {
 	kind string
 	size int64

@@ -15,7 +15,7 @@ type atom struct {
 	audience Audience // with the name in lower case
 	anyHost  *cell
 	byHost   map[int32]*cell // nil when no rule for it names a host
-	reaches  []int32         // that it is part of, by their places in Policy.reaches; not for everyone
+	reaches  []int32         // the reaches that contain it, by place in Policy.reaches; unset for everyone
 }
 
 func (c *compiler) atom(a Audience) *atom {
@@ -96,7 +96,7 @@ func (c *compiler) crawlers() *TooLargeError {
 	return nil
 }
 
-// reachKey is the audiences of a crawler, if they are few, to find others with the same.
+// reachKey holds the audiences of a crawler with few audiences, to find crawlers with the same ones.
 type reachKey [6]reach
 
 func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
@@ -139,14 +139,14 @@ func (p *Policy) NamedBy(r *Rule, id CrawlerID) (Tier, Audience) {
 	return NotNamed, Audience{}
 }
 
-// CrawlerTable is the crawlers of a Spec by number. Policies share it, because a catalog is large.
+// CrawlerTable numbers the crawlers of a Spec. Policies share it, because a catalog is large.
 type CrawlerTable struct {
 	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
 
 	controlled []CrawlerID // with a Control
-	pageTokens []CrawlerID // that no request carries, and pages name
+	pageTokens []CrawlerID // that only pages name, never a request
 }
 
 // NewCrawlerTable numbers crawlers. If tokens repeat, the first one wins.
@@ -170,7 +170,7 @@ func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 	return t
 }
 
-// Crawlers are in order. They must not be changed.
+// Crawlers returns the crawlers in the order of their numbers. The result must not be changed.
 func (t *CrawlerTable) Crawlers() []Crawler { return t.crawlers[1:len(t.crawlers):len(t.crawlers)] }
 
 func (t *CrawlerTable) lists(crawlers []Crawler) bool {
@@ -178,7 +178,8 @@ func (t *CrawlerTable) lists(crawlers []Crawler) bool {
 	return len(crawlers) == len(own) && (len(own) == 0 || &crawlers[0] == &own[0])
 }
 
-// familiesOf finds for each crawler the one of its operator whose group it is documented to follow.
+// familiesOf returns, for each crawler, the crawler of the same operator whose robots.txt group it is documented to
+// follow.
 func (p *Policy) familiesOf() []CrawlerID {
 	families := make([]CrawlerID, p.numCrawlers())
 	for id := range families {

@@ -2,7 +2,8 @@
 
 package policy
 
-// RightsUsages are the usages of rights registers: the AIPREF categories (draft-ietf-aipref-vocab-08), in order.
+// RightsUsages returns the usages in rights documents: the AIPREF categories (draft-ietf-aipref-vocab-08), in
+// order.
 func RightsUsages() [3]Usage { return [...]Usage{TrainAI, AIUse, Search} }
 
 // Rights holds the owner of the content, and the terms of its license. It does not affect decisions.
@@ -25,12 +26,13 @@ type Offer struct {
 	Users    []string // of OfferUsers; empty for all
 }
 
-// OfferPayments are the payment types of RSL 1.0 section 3.7 without "free" and "attribution", which rules allow.
+// OfferPayments returns the payment types of RSL 1.0 section 3.7 without "free" and "attribution", which rules
+// allow.
 func OfferPayments() []string {
 	return []string{"purchase", "subscription", "training", "crawl", "use", "contribution"}
 }
 
-// OfferUsers are the user types of RSL 1.0 section 3.4.1.2.
+// OfferUsers returns the user types of RSL 1.0 section 3.4.1.2.
 func OfferUsers() []string {
 	return []string{"commercial", "non-commercial", "education", "government", "personal"}
 }
@@ -51,7 +53,8 @@ type Sitemaps struct {
 	Addresses []string // a path is completed with the host
 }
 
-// SitemapsOf returns the sitemaps of a host, which may have a port: by its name, the longest wildcard, or for all others.
+// SitemapsOf returns the sitemaps of a host: the entry for its name, or else for the longest wildcard, or else for
+// all other hosts. A port is ignored.
 func (s *Spec) SitemapsOf(host string) []string {
 	if i := mostSpecific(s.Sitemaps, host, func(m *Sitemaps) Host { return m.Host }); i >= 0 {
 		return s.Sitemaps[i].Addresses
@@ -59,7 +62,8 @@ func (s *Spec) SitemapsOf(host string) []string {
 	return nil
 }
 
-// PreambleOf returns the text for a host, which may have a port: by its name, the longest wildcard, or for all others.
+// PreambleOf returns the comment for a host: the entry for its name, or else for the longest wildcard, or else for
+// all other hosts. A port is ignored.
 func (b *Publish) PreambleOf(host string) string {
 	if i := mostSpecific(b.Preambles, host, func(p *Preamble) Host { return p.Host }); i >= 0 {
 		return b.Preambles[i].Text
@@ -67,7 +71,8 @@ func (b *Publish) PreambleOf(host string) string {
 	return ""
 }
 
-// mostSpecific returns the index of the part for a host: by its name, the longest wildcard, or for all others; -1 for none.
+// mostSpecific returns the index of the part for a host: by name, or else by the longest wildcard, or else for all
+// other hosts. It returns -1 if there is none.
 func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 	name := NormalizeHost(host)
 	longest, found := -1, -1
@@ -88,7 +93,7 @@ func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 type Expectation struct {
 	Pos      Pos
 	Identity Identity // Verified, or Unknown for one that only claims to be the agent
-	Anyone   bool     // no identity was named: the answer must not depend on it
+	Anyone   bool     // the test names no identity: the answer must be the same for each
 	Agent    Audience
 	Allowed  bool
 	Usage    Usage
@@ -96,7 +101,7 @@ type Expectation struct {
 	Path     string // path and query
 }
 
-// String is the expectation as in a policy file: "verified Googlebot may crawl /news/".
+// String returns the expectation as in a policy file: "verified Googlebot may crawl /news/".
 func (e Expectation) String() string {
 	who, may, place := e.Agent.String(), " may ", e.Path
 	switch {

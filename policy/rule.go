@@ -25,11 +25,11 @@ type AudienceKind uint8
 const (
 	ForEveryone     AudienceKind = iota
 	ForToken                     // a product token (RFC 9309 section 2.2.1)
-	ForCategory                  // the crawlers whose primary kind it is
+	ForCategory                  // the crawlers with this category
 	ForOperator                  // the crawlers of an operator
 	ForPurpose                   // the crawlers of a purpose (User-Agent-Purpose)
-	ForEveryoneElse              // everyone; its prohibitions yield to rules that allow a crawler by its name
-	ForAI                        // all crawlers for AI, whatever their primary kind
+	ForEveryoneElse              // everyone; a rule that allows a crawler by name overrides its prohibitions
+	ForAI                        // all AI crawlers, whatever their category
 )
 
 var audiencePrefixes = [...]string{"everyone", "", "category:", "operator:", "purpose:", "everyone-else", "category:ai"}
@@ -62,10 +62,10 @@ func ParseAudience(s string) Audience {
 	return Audience{ForToken, s}
 }
 
-// String is the audience as a policy file writes it.
+// String returns the audience as a policy file writes it.
 func (a Audience) String() string { return audiencePrefixes[a.Kind] + a.Name }
 
-// folded is the audience without case.
+// folded returns the audience with its name in lower case.
 func (a Audience) folded() Audience { return Audience{a.Kind, ascii.Lower(a.Name)} }
 
 var tiers = [...]Tier{
@@ -96,13 +96,13 @@ func (a Audience) Includes(c Crawler) bool {
 	return false
 }
 
-// Tier tells how closely an audience names a crawler.
+// Tier is the closeness with which an audience names a crawler.
 type Tier uint8
 
 // The tiers, closest first.
 const (
 	TierToken    Tier = iota // the product token itself
-	TierFamily               // the token of the crawler whose group it follows, see Policy.Family
+	TierFamily               // the token of the crawler whose group this crawler follows, see Policy.Family
 	TierGroup                // a category, an operator or a purpose
 	TierAI                   // all crawlers for AI
 	TierEveryone             // everyone and everyone-else
@@ -114,7 +114,7 @@ const (
 // Mode is the server's reaction to a disallowed request.
 type Mode uint8
 
-// The modes, mildest first. ModeUnset leaves it to the policy's default.
+// The modes, mildest first. ModeUnset selects the policy's default.
 const (
 	ModeUnset Mode = iota
 	ModeOff
@@ -124,10 +124,10 @@ const (
 
 var modeNames = [...]string{"", "off", "log", "block"}
 
-// String is the mode as configurations spell it.
+// String returns the mode as configurations spell it.
 func (m Mode) String() string { return modeNames[m] }
 
-// ParseMode returns the mode of that name.
+// ParseMode returns the mode with a name.
 func ParseMode(name string) (Mode, bool) {
 	m := Mode(max(0, slices.Index(modeNames[:], name)))
 	return m, m != ModeUnset
@@ -136,7 +136,7 @@ func ParseMode(name string) (Mode, bool) {
 // Identity is the result of verifying a client.
 type Identity uint8
 
-// The answers of verification.
+// The results of verification.
 const (
 	Unknown  Identity = iota // not checked, or nothing to check against
 	Impostor                 // checked, and not the crawler it claims to be
@@ -145,7 +145,7 @@ const (
 
 var identityNames = [...]string{"unverified", "impostor", "verified"}
 
-// String is the identity as explanations and logs write it.
+// String returns the identity as explanations and logs write it.
 func (i Identity) String() string { return identityNames[i] }
 
 // Demand is a rule's condition on a client's identity.
@@ -160,12 +160,13 @@ const (
 
 var demandNames = [...]string{"any", "not-impostor", "verified"}
 
+// ParseDemand returns the demand with a name of the policy file, such as "verified", and whether there is one.
 func ParseDemand(name string) (Demand, bool) {
 	i := slices.Index(demandNames[:], name)
 	return Demand(max(0, i)), i >= 0
 }
 
-// String is the demand as a policy file writes it.
+// String returns the demand as a policy file writes it.
 func (d Demand) String() string { return demandNames[d] }
 
 // MetBy reports whether a rule with demand d is for clients of identity i.
@@ -180,7 +181,7 @@ type Statement struct {
 	Usage      Usage
 	Pattern    pathpattern.Pattern
 	Written    string      // the pattern as its author wrote it, or "" where that is Pattern
-	Qualifiers *Qualifiers // of a permission, or nil
+	Qualifiers *Qualifiers // only of permissions; nil if there are none
 	Resource   string      // the named set that the pattern is from, if any
 	Local      string      // the locally defined usage that Usage is from, if any
 	OverSite   bool        // a permission that lifts the site's own restriction in headers and meta tags
@@ -202,7 +203,7 @@ type EngineRule struct {
 	Rule    robotsrule.Set
 }
 
-// Line is a line of a group of robots.txt, with the part of the policy that it comes from.
+// Line is a line in a robots.txt group, with the part of the policy that causes it.
 type Line struct {
 	Text    string
 	Pattern pathpattern.Pattern // of the paths that it is about
@@ -210,7 +211,7 @@ type Line struct {
 	Pos     Pos
 }
 
-// NewLine returns a line for the paths of a pattern. It names no path if it is for all.
+// NewLine returns a line for the paths of a pattern. The line has no path if the pattern matches every path.
 func NewLine(field string, at pathpattern.Pattern, value string) Line {
 	if at != pathpattern.All {
 		value = at.String() + " " + value
@@ -236,14 +237,14 @@ type Rule struct {
 	NoLimit              bool  // "limit: none": a wider rule's limit does not apply
 	LimitPos             Pos
 	Enforce              Mode
-	Intended             bool     // waives the only guard that the rule meets
+	Intended             bool     // waives the safety check that the rule fails, if it fails only one
 	IntendedChecks       []string // waives these guards, such as "blocks-search"
 	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest
 	Fallback             bool // it is from the site's own robots.txt, see Policy.WithFallback
 }
 
-// Patterns yields the patterns of all that the rule says about paths.
+// Patterns yields the patterns of everything in the rule that is about paths.
 func (r *Rule) Patterns(yield func(pathpattern.Pattern) bool) {
 	for i := range r.Statements {
 		if !yield(r.Statements[i].Pattern) {
@@ -262,16 +263,16 @@ func (r *Rule) Patterns(yield func(pathpattern.Pattern) bool) {
 	}
 }
 
-// Lines returns how many lines of a group of robots.txt the rule can ask for.
+// Lines returns the most lines that the rule can add to a robots.txt group.
 func (r *Rule) Lines() int { return len(r.Statements) + len(r.AppDirectives) }
 
-// InGroups reports whether groups of robots.txt say something because of the rule.
+// InGroups reports whether the rule adds lines to robots.txt groups.
 func (r *Rule) InGroups() bool {
 	return r.CrawlDelay > 0 || r.NoCrawlDelay || len(r.AppDirectives) > 0 ||
 		slices.ContainsFunc(r.Statements, func(s Statement) bool { return s.Usage.InGroups() })
 }
 
-// IsEmpty reports whether the rule asks for nothing.
+// IsEmpty reports whether the rule has no effect.
 func (r *Rule) IsEmpty() bool {
 	return len(r.Statements)+len(r.AppDirectives)+len(r.EngineRules)+len(r.Requests) == 0 &&
 		r.CrawlDelay == 0 && !r.NoCrawlDelay && r.Limit.IsZero() && !r.NoLimit && r.PermissionsReference == ""
@@ -298,17 +299,17 @@ type Crawler struct {
 	Category         string   // its primary kind, what "category:" means
 	AI               bool     // "category:ai" includes it
 	Purposes         []string // what "purpose:" means
-	Follows          []string // names the crawlers whose robots.txt group this one obeys if none names it, the preferred first
+	Follows          []string // the crawlers whose robots.txt group this one obeys if no group names it, the preferred first
 	IgnoresStar      bool     // it does not obey the group of "*"
-	NoToken          bool     // no document says that the name works in robots.txt, and it is not a product token
-	Rare             bool     // no document says that it reads robots.txt, and publishers' common lists lack it
-	Signer           bool     // it is known by its requests' signature alone, so nothing published can name it
+	NoToken          bool     // the name is not a documented product token for robots.txt
+	Rare             bool     // not documented to read robots.txt, and missing from publishers' common lists
+	Signer           bool     // known only by the signature of its requests, so robots.txt, headers and tags cannot name it
 	RobotsOnly       bool     // a control token: it appears in robots.txt, and no request carries it
 	ReadsMeta        bool     // its operator documents that it reads robots meta tags with its name
 	ControlsTraining bool     // it is a control token that switches AI training off
-	Main             string   // of such a token: the crawler whose pages it is about, if one is known
-	Control          *Control // what its operator reads in headers and meta tags instead of a usage, or nil
-	IntendedChecks   []string // guards that do not protect the crawler
+	Main             string   // for a control token, the crawler whose pages it is about, if known
+	Control          *Control // the rules that its operator reads in headers and meta tags instead of a usage, or nil
+	IntendedChecks   []string // safety checks that do not protect the crawler
 }
 
 // ReadsPages reports whether headers and meta tags can name the crawler: a token that no request carries may still have a
@@ -318,15 +319,15 @@ func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }
 // InTags reports whether the crawler is documented to read meta tags with its name.
 func (c *Crawler) InTags() bool { return c.ReadsMeta || c.Control != nil }
 
-// Control is robots control rules that an operator documents for refusing some usages. They are sent where all of these
-// are disallowed to the crawler.
+// Control is a set of robots control rules with which, by its operator's documents, a site refuses some usages.
+// They are sent where all of these usages are disallowed to the crawler.
 type Control struct {
 	Rules robotsrule.Set
 	Takes []Usage
 }
 
-// IsStranger reports whether only the signing host of the crawler is known. It counts as verified for no rule that
-// demands it, as anyone can sign as some host.
+// IsStranger reports whether only the signing host of the crawler is known. A rule that demands a verified client
+// does not accept it, because anyone can sign as some host.
 func (c *Crawler) IsStranger() bool { return c.Signer && c.Category == "" && c.Operator == "" }
 
 // Enforcement is the server's default for rules without their own setting.
@@ -342,16 +343,16 @@ type Enforcement struct {
 // Switch is a setting of Publish.
 type Switch uint8
 
-// The settings. Auto publishes what only this record can express.
+// The settings. Auto publishes a record only where no other channel expresses the same.
 const (
 	Off Switch = iota
 	On
 	Auto
 
-	Full = On // of ACAP: the whole policy, and conventional records ignored
+	Full = On // for ACAP: the whole policy is written, and conventional records are ignored
 )
 
-// Publish chooses the optional records of robots.txt and the registers of rights.
+// Publish selects the optional records of robots.txt and the rights documents.
 type Publish struct {
 	ACAP             Switch
 	UserAgentPurpose Switch
@@ -369,11 +370,11 @@ type Publish struct {
 	Preambles        []Preamble
 	Lines            []string // of robots.txt that are not in a group, such as Clean-param, as they are written
 	EveryoneNamed    bool     // robots.txt names the crawlers that ignore "*" next to it
-	AllGroups        bool     // robots.txt names rare crawlers that a rule itself blocks, too
+	AllGroups        bool     // robots.txt also names the rare crawlers that a rule blocks
 }
 
-// ControlChoice says when the Control of a crawler, or a control token, is sent instead of where the policy disallows all
-// that it takes away.
+// ControlChoice is a setting for when a crawler's Control, or a control token, is sent. By default it is sent where
+// the policy disallows all usages that it refuses.
 type ControlChoice struct {
 	Crawler string // or the token
 	Value   string // the rules of a Control: where train-ai or ai-use is disallowed; or NoControl: never
@@ -390,7 +391,7 @@ type ResourceSet struct {
 	Written  []string // of each of Patterns, see Statement; may be nil
 }
 
-// LocalUsage is a named usage: one qualified, or several (ACAP 1.0 section 2.7.1 and 2.7.2).
+// LocalUsage is a named usage: one usage with qualifiers, or several usages (ACAP 1.0 section 2.7.1 and 2.7.2).
 type LocalUsage struct {
 	Name  string
 	Pos   Pos
@@ -404,7 +405,7 @@ type UsagePart struct {
 	Local      string // the LocalUsage that this part was named by, if any
 }
 
-// Spec is a policy as its author states it: what Compile takes.
+// Spec is a policy as its author states it. It is the input of Compile.
 type Spec struct {
 	File        string // for messages
 	Catalog     string // the date of the catalog that the policy was written for; "" for any
@@ -413,7 +414,7 @@ type Spec struct {
 	Usages      []LocalUsage
 	Rules       []Rule
 	Crawlers    []Crawler     // the catalog, with the policy's own additions
-	Table       *CrawlerTable // of Crawlers, where other policies have the same; or nil
+	Table       *CrawlerTable // the table of Crawlers if policies share it, or nil
 	Enforcement Enforcement
 	Publish     Publish
 	Rights      Rights

@@ -12,7 +12,8 @@ import (
 // Usage is a usage type of ACAP 1.0 (section 2.5) or a category of the AIPREF vocabulary.
 type Usage uint8
 
-// The usages. Present covers its derivations that no statement is about; Other covers every such usage but Crawl.
+// The usages. Present covers the usages derived from it that have no statement; Other covers every usage without a
+// statement except Crawl.
 const (
 	Crawl Usage = iota
 	Follow
@@ -42,10 +43,10 @@ var usageNames = [numUsages]string{
 	"other", "train-ai", "ai-use", "search",
 }
 
-// String is the usage's name as ACAP and AIPREF spell it.
+// String returns the usage's name as ACAP and AIPREF spell it.
 func (u Usage) String() string { return usageNames[u] }
 
-// ParseUsage returns the usage of that name, in any case (ACAP 1.0 section 3).
+// ParseUsage returns the usage with a name, in any case (ACAP 1.0 section 3).
 func ParseUsage(name string) (Usage, bool) {
 	u := slices.IndexFunc(usageNames[:], func(n string) bool { return strings.EqualFold(n, name) })
 	return Usage(max(0, u)), u >= 0
@@ -70,7 +71,7 @@ func (u Usage) InGroups() bool { return u == Crawl || u == Other || u.IsRight() 
 // IsPresentation reports whether the usage is derived from Present.
 func (u Usage) IsPresentation() bool { return u > Present && u <= PresentLink }
 
-// fallback is the usage that applies in the same place if none is about u.
+// fallback returns the usage whose statements apply if none is about u.
 func (u Usage) fallback() (Usage, bool) { return Present, u.IsPresentation() }
 
 // Covers reports whether a statement about u can decide about v.
@@ -92,7 +93,8 @@ func MatchPurpose(pattern, s string) bool {
 	return pathpattern.Raw(strings.TrimSuffix(pattern, "$") + "$").Match(s)
 }
 
-// Purposes lists the purposes of rules, in lower case and order. One with "*" is an example of what it matches.
+// Purposes lists the purposes of rules, in lower case and order. A purpose with "*" is replaced by an example that
+// it matches.
 func (s *Spec) Purposes() (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {

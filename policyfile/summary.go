@@ -35,6 +35,7 @@ type Answers struct {
 	Unknown bool            `json:"unlisted_may"` // says whether an unlisted client may
 }
 
+// CategoryCount is the number of crawlers of a category in one part of a summary.
 type CategoryCount struct {
 	Category string   `json:"category"`        // "other" for crawlers without one
 	Count    int      `json:"count"`           // with this answer

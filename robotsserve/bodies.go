@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// groupBody is the lines of a group after those that name it.
+// groupBody holds the lines of a group after its User-agent lines.
 type groupBody struct {
 	lines  []Line
 	key    string // of the lines
@@ -54,7 +54,7 @@ func (g *grouping) bodies(units []unit) []groupBody {
 	return made
 }
 
-// sizeOf is about the size of a unit's group without its names.
+// sizeOf estimates the size of a unit's group without its names.
 func (g *grouping) sizeOf(u unit, key string) int {
 	gr := group{}
 	gr.add(narrower(g.p, u.class))
@@ -65,7 +65,7 @@ func (g *grouping) sizeOf(u unit, key string) int {
 	return n
 }
 
-// byImportance orders units: everyone, search engines, those with rules of their own, the others.
+// byImportance orders units: everyone, search engines, crawlers that a rule names, the others.
 func (g *grouping) byImportance(units []unit) []int {
 	order, rank := make([]int, len(units)), make([]int, len(units))
 	for i, u := range units {
@@ -99,8 +99,8 @@ func (g *grouping) bodyOf(u unit, cache map[string]groupBody) (made groupBody) {
 		}
 		key = append(key, 0)
 	}
-	// Two crawlers may be reached by the same rules through different audiences, of
-	// which neither overrides the other.
+	// The same rules may reach two crawlers through different audiences, where neither audience overrides the
+	// other.
 	for _, usage := range g.usages {
 		for _, a := range g.p.Statements(u.class, usage, "") {
 			if a.Tier == policy.TierGroup {

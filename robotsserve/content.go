@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// served is the rendering for the hosts to which the same rules speak.
+// served is the rendering for the hosts that have the same rules.
 type served struct {
 	drawing *drawing
 	// The two parts of the drawing, each compressed separately, so that text for one host can
@@ -61,7 +61,7 @@ func (s *site) content(srv *Server, host, scheme string) *contents {
 	return c
 }
 
-// filled is the last answer to a host, "" where all hosts get the same. Only the last one is
+// filled is the last answer to a host; the host is "" if all hosts get the same answer. Only the last one is
 // cached: made-up hosts must not cost memory.
 type filled struct {
 	host, scheme string
@@ -72,7 +72,7 @@ func serve(d *drawing) *served {
 	return &served{drawing: d, head: deflate(d.head, false), tail: deflate(d.tail, true)}
 }
 
-// memory is about how many bytes it takes. s may be nil.
+// memory estimates the bytes that s takes. s may be nil.
 func (s *served) memory() int {
 	const rest = 1 << 10
 	if s == nil {
@@ -81,8 +81,8 @@ func (s *served) memory() int {
 	return rest + len(s.drawing.first) + len(s.drawing.head) + len(s.drawing.tail) + len(s.head) + len(s.tail)
 }
 
-// fill puts what depends on the host before and between the parts of the drawing. Nothing that
-// grows with the policy is copied.
+// fill puts the text that depends on the host before and between the parts of the drawing. It copies only text
+// whose size does not depend on the policy.
 func (s *served) fill(v varying) *contents {
 	c := &contents{}
 	d := s.drawing
@@ -113,7 +113,7 @@ func Version(etag string) string {
 	return version
 }
 
-// gzipHeader is of RFC 1952 section 2.3: deflate, no flags, no time, slowest compression, system unknown.
+// gzipHeader follows RFC 1952 section 2.3: deflate, no flags, no time, slowest compression, system unknown.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255}
 
 // deflate compresses data into blocks that end on a byte (RFC 1951).
@@ -129,7 +129,7 @@ func deflate(data []byte, last bool) []byte {
 	return b.Bytes()
 }
 
-// stored is data in blocks that are not compressed (RFC 1951 section 3.2.4).
+// stored returns data in blocks that are not compressed (RFC 1951 section 3.2.4).
 func stored(data []byte) []byte {
 	var b []byte
 	for len(data) > 0 {

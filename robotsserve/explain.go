@@ -18,19 +18,18 @@ type Explanation struct {
 	// Lines apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the lines of
 	// channels.
 	Lines []Line
-	// AsSent is the line by which readers that compare URLs as they are sent, such as Google's,
-	// decide otherwise; it has no text where none matches.
+	// AsSent is the line for readers that compare URLs as sent, such as Google's, if they decide differently. It
+	// has no text if no line matches for them.
 	AsSent *Line
-	// LeftOut reports that the file counts the crawler among the rarer ones of a group, and
-	// does not name it.
+	// LeftOut is true if the file does not name the crawler, and only counts it among the rarer crawlers of a
+	// group.
 	LeftOut bool
 }
 
 // Explain returns what the file says to the crawler and path of a query.
 func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.drawn.explain(p, q) }
 
-// Explain is File.Explain for the robots.txt that is served to the host of a query, without
-// a merged file.
+// Explain returns what the robots.txt for the query's host says to the crawler and path, without a merged file.
 func (s *Server) Explain(q policy.Query) Explanation {
 	site := s.site(q.Host)
 	site.content(s, q.Host, "")
@@ -82,10 +81,11 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	return e
 }
 
-// longer reports whether a line wins over one that is by bytes shorter (RFC 9309 section 2.2.2).
+// longer reports whether a line wins over another line that is shorter by this number of bytes (RFC 9309 section
+// 2.2.2).
 func longer(l *Line, by int) bool { return by > 0 || by == 0 && l.key == "allow" }
 
-// pathLen is the length of a line's path in normal form, 0 for a line without one.
+// pathLen returns the length of a line's path in normal form, or 0 for a line without a path.
 func (l *Line) pathLen() int {
 	if _, value, _ := strings.Cut(l.Text, ": "); startsWithPath(value) {
 		return l.pattern.Len()
@@ -99,9 +99,8 @@ func startsWithPath(value string) bool {
 
 func (l *Line) disallows() bool { return l != nil && l.key == "disallow" }
 
-// obeyed returns the groups that a crawler obeys. It obeys the group that names it, or else the
-// one that names a crawler it follows. Otherwise it obeys the groups of its purposes, combined,
-// or else the group of "*".
+// obeyed returns the groups that a crawler obeys. It obeys the group that names it, or else the group that names a
+// crawler it follows. Otherwise it obeys the groups of its purposes, combined, or else the group of "*".
 func (d *drawing) obeyed(info policy.Crawler, purposes []string) (agent string, groups []*group) {
 	for _, token := range append([]string{info.Token}, info.Follows...) {
 		for _, g := range d.groups {

@@ -38,7 +38,7 @@ func (g *grouping) report(severity policy.Severity, code string, at policy.Pos, 
 	g.problems = append(g.problems, policy.NewProblem(severity, code, at, format, args...))
 }
 
-// maxRoom bounds the groups of a policy, in bytes. The file is far too large by then.
+// maxRoom limits the groups of a policy, in bytes. A file of that size is far too large.
 const maxRoom = 4 * robotstxt.MaxSize
 
 // collect makes a group of each class of crawlers and joins those with equal lines.
@@ -87,7 +87,7 @@ func (g *grouping) collect() {
 	g.problems = append(g.problems, slices.Concat(g.mixed.problem(), g.asWritten.problem())...)
 }
 
-// hintNamed reports lines for everyone that only groups of named crawlers have.
+// hintNamed reports lines that are meant for everyone but appear only in groups of named crawlers.
 func (g *grouping) hintNamed() {
 	groups := append([]*group{g.star}, g.groups...)
 	for _, ch := range channels.Groups() {
@@ -119,7 +119,7 @@ func (g *grouping) group(body groupBody) *group {
 	return gr
 }
 
-// body is the lines of a class after those that name it.
+// body returns the lines of a class's group after its User-agent lines.
 func (g *grouping) body(c *policy.Class) ([]Line, []Loss) {
 	all, value := g.crawling(c)
 	lines, losses := g.crawlLines(all, false, value)
@@ -260,11 +260,11 @@ type Line struct {
 // isBelow reports whether a merged file says so.
 func (l *Line) isBelow() bool { return l.Rule != nil && l.Rule.Fallback }
 
-// allowAll is the rule of a group that disallows nothing. A group needs a rule: Google's parser
-// joins one without any to the next.
+// allowAll is the rule of a group that disallows nothing. A group needs a rule, because Google's parser joins a
+// group without one to the next group.
 const allowAll = "Disallow:"
 
-// group is the lines that some crawlers obey.
+// group holds the lines that some crawlers obey.
 type group struct {
 	tokens   []string // product tokens; "*" for everyone who is not named
 	purposes []string
@@ -291,7 +291,7 @@ func (g *group) add(rules []*policy.Rule) {
 	}
 }
 
-// maxNames bounds the names of rules in the comment of a group.
+// maxNames limits the names of rules in a group's comment.
 const maxNames = 8
 
 func (g *group) names() (names []string) {

@@ -92,7 +92,7 @@ func appendNew(all []string, more ...string) []string {
 	return all
 }
 
-// rooted is the written text of a statement for one of the patterns of Rooted, "" for the normal form.
+// rooted returns the written text of a statement for one of the patterns of Rooted, or "" for the normal form.
 func (s stated) rooted(p pathpattern.Pattern) string {
 	switch {
 	case s.Written == "" || p == s.Pattern.Plain():
@@ -115,7 +115,7 @@ func (l *line) opens() bool {
 		!slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes && v.own })
 }
 
-// deciding is the statement that decides for the first group that closes the paths, or opens them.
+// deciding returns the statement that decides for the first group that closes the paths, or opens them.
 func (l *line) deciding(closes bool) stated {
 	for i := range l.verdicts {
 		if l.verdicts[i].closes == closes {
@@ -125,7 +125,7 @@ func (l *line) deciding(closes bool) stated {
 	return stated{}
 }
 
-// same reports whether two lines say the same. Nothing allows all.
+// same reports whether two lines mean the same. A missing line allows everything.
 func (l *line) same(m *line) bool {
 	if m == nil {
 		return !l.closes()
@@ -187,7 +187,7 @@ func covers(by, texts []string) bool {
 	})
 }
 
-// printed are the lines of one group.
+// printed returns the lines of one group.
 func (l *line) printed(group int) []Line {
 	v, key, texts := &l.verdicts[group], "Allow", l.allows
 	switch {
@@ -209,10 +209,10 @@ func (l *line) printed(group int) []Line {
 	return lines
 }
 
-// maxCounted bounds the reserved octets of which the spellings are counted.
+// maxCounted is the most reserved octets for which the spellings are counted.
 const maxCounted = 12
 
-// countSpellings notes the Disallow lines of which not all spellings are printed.
+// countSpellings notes the Disallow lines whose spellings are not all printed.
 func (g *grouping) countSpellings(lines []*line) {
 	for i := range lines {
 		l := lines[i]

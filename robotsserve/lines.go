@@ -12,14 +12,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// stated is a statement that is for the crawlers of a group.
+// stated is a statement for the crawlers of a group.
 type stated struct {
 	*policy.Statement
 	rule    *policy.Rule
 	applied *policy.Applied // nil for one that decides
 }
 
-// isBelow reports whether the statement is a merged file's.
+// isBelow reports whether the statement comes from a merged file.
 func (s stated) isBelow() bool { return s.rule != nil && s.rule.Fallback }
 
 // verdict is the verdict for the crawlers of a group.
@@ -58,7 +58,7 @@ func statementsOf(applied []policy.Applied) []stated {
 	return all
 }
 
-// lining makes lines from what holds.
+// lining computes the lines of a group from the verdicts.
 type lining struct {
 	p       *policy.Policy
 	budget  *solve.Budget
@@ -77,9 +77,10 @@ type lining struct {
 	losses  []Loss
 }
 
-// lines returns the lines of a group of RFC 9309, in which the longest match decides and a tie allows (section 2.2.2), in
-// the order in which they are printed. Where robots.txt cannot say what holds, it says something stricter, and a Loss says
-// so. When the budget of the file ends, that is all that some statement disallows.
+// lines returns the lines of a group of RFC 9309, in which the longest match decides and a tie allows (section
+// 2.2.2), in the order in which they are printed. Where robots.txt cannot express the verdict, the lines are
+// stricter, and a Loss reports it. When the budget of the file ends, the lines disallow everything that any
+// statement disallows.
 func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
 	m := lining{
 		p: g.p, budget: g.budget, apart: apart, value: value,
@@ -283,7 +284,7 @@ func (m *lining) shorten(lines []*line) {
 // maxDerived bounds the lines that are printed only because two others cross.
 const maxDerived = 100
 
-// What is costly, in the steps of the budget.
+// The costs of operations, in steps of the budget.
 const (
 	costOfStatement = 24
 	costOfMeeting   = 64 // of asking for what holds where two cross

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// lose notes a statement that the lines do not say for some paths. spelling is for another spelling of them.
+// lose notes a statement that the lines do not express for some paths, or only for another spelling of them.
 func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
 	if s.Statement != nil {
 		l := Loss{Paths: paths, Pattern: s.Pattern, Rule: s.rule, Pos: s.pos(), written: s.Written, spelling: spelling, allow: s.Allow}
@@ -21,7 +21,7 @@ func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
 	}
 }
 
-// loseDropped notes the Allow lines that are left out although lines of those that are left close some of their paths.
+// loseDropped notes the omitted Allow lines whose paths the remaining lines disallow in part.
 func (m *lining) loseDropped(lines []*line) {
 	var closing solve.Set
 	for i, l := range lines {

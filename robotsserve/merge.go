@@ -124,7 +124,7 @@ const (
 	oursComment   = "# from the policy"
 )
 
-// unit is crawlers that the same rules reach.
+// unit is a set of crawlers that the same rules reach.
 type unit struct {
 	class *policy.Class
 	infos []*crawler // none: everyone
@@ -147,7 +147,7 @@ func (g *grouping) units(classes []policy.Class) []unit {
 	return units
 }
 
-// obeyedBelow is the group of a merged file that a class obeys, or nil.
+// obeyedBelow returns the group of a merged file that a class obeys, or nil.
 func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	switch {
 	case g.below == nil:
@@ -158,8 +158,8 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	return g.below.Obeyed(g.p.CrawlerInfo(c.Crawlers[0]))
 }
 
-// refuse adds to each line of preferences what another file disallows everywhere, because the line
-// with the longest path replaces the others. It returns lines for keys without a line for all paths.
+// refuse adds to each line of preferences the usages that another file disallows everywhere, because the line with
+// the longest path replaces the others. It returns lines for keys without a line for all paths.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, f := range rights.Vocabularies {
 		key, no := f.LineKey(), "="+f.No()

@@ -21,14 +21,14 @@ const (
 	maxMergedBytes = 32 << 20
 )
 
-// Merging a file of thousands of groups takes a second or two. It runs in the background, one file at
-// a time, and a request waits up to mergeWait for it, which is enough for the files of nearly all sites.
+// Merging a file of thousands of groups takes a second or two. It runs in the background, one file at a time, and a
+// request waits up to mergeWait for it, which is long enough for nearly all sites.
 const (
 	maxMerging = 16 // with those that wait
 	mergeWait  = 3 * time.Second
 )
 
-// mergedSites caches what sites and other files merge to.
+// mergedSites caches the results of merging sites with other files.
 type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
@@ -51,7 +51,7 @@ type mergedKey struct {
 	other [sha256.Size]byte
 }
 
-// mergedSite is the content of a site with another file below.
+// mergedSite is the content of a site merged with another file.
 type mergedSite struct {
 	done   chan struct{} // closed when served is set
 	served *served       // nil: the two cannot be merged
@@ -101,8 +101,8 @@ func (ms *mergedSites) add(k mergedKey, m *mergedSite) {
 	}
 }
 
-// of returns the result for a site and a file, and starts merging them if nothing has. It is nil
-// while too many others are being merged.
+// of returns the result for a site and a file, and starts the merge if it was not started yet. It returns nil while
+// too many other files are being merged.
 func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -144,8 +144,8 @@ func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	return m.served
 }
 
-// mergedContent returns the content for a host with another file merged, nil where that is not
-// possible. While the merge runs, settled is false and c comes from the previous file, or is nil.
+// mergedContent returns the content for a host with another file merged, or nil if they cannot be merged. While the
+// merge runs, settled is false and c comes from the previous file, or is nil.
 func (s *Server) mergedContent(ctx context.Context, site *site, host string, a Answer) (c *contents, settled bool) {
 	if a.Other.Empty() {
 		return nil, true
@@ -192,7 +192,7 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	return serve(d)
 }
 
-// fillMerged completes what is served to a host. It is nil if m is, or if the file is too large.
+// fillMerged completes the content for a host. It returns nil if m is nil, or if the file is too large.
 func (s *Server) fillMerged(m *served, site *site, host string, a Answer, other *robotstxt.File) *contents {
 	if m == nil {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name decides which crawlers the groups name. They name crawlers of rules whose lines differ from
-// the group of "*" and from the group of a crawler they follow. Groups of purposes win over the
-// group of "*". So if there are any, every crawler that rules name is named.
+// name decides which crawlers the groups name. They name a crawler if a rule names it and its lines differ from the
+// group of "*" and from the group of a crawler that it follows. Groups of purposes win over the group of "*", so if
+// there are any, the groups name every crawler that rules name.
 func (g *grouping) name(purposes bool) {
 	g.star.tokens = []string{"*"}
 	all := g.candidates()
@@ -109,7 +109,7 @@ func (g *grouping) candidates() []*crawler {
 	return all
 }
 
-// followed is the group that a crawler obeys if none names it, nil for that of "*".
+// followed returns the group that a crawler obeys if no group names it, or nil if that is the group of "*".
 func (g *grouping) followed(info *crawler, named map[string]*group) *group {
 	for _, t := range info.Follows {
 		if gr := named[strings.ToLower(t)]; gr != nil {
@@ -239,8 +239,8 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 	return parts
 }
 
-// refused returns how much more the rules block than the group of "*" disallows, among the prohibitions of a
-// unit's group.
+// refused is the extent to which the server blocks the paths that a unit's group disallows and the group of "*"
+// does not.
 type refused int
 
 const (
@@ -249,9 +249,9 @@ const (
 	refusesAll          // every page
 )
 
-// refuses returns how much of what a unit's group disallows is blocked by "enforce: block" in the same
-// rules, whatever the servers' default is. Rules that allow something or demand an identity, which a
-// server may not know at once, have to be in the file.
+// refuses returns the extent to which "enforce: block" in the same rules blocks the paths that a unit's group
+// disallows. The servers' default does not matter. Rules that allow something or demand an identity, which a server
+// may not know at once, have to be in the file.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if g.p.Spec().Publish.AllGroups {
 		return refusesLess

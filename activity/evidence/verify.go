@@ -53,6 +53,9 @@ func Read(dir string, each func(file string, e *Event, hash string) error) error
 // readLines is Read with the lines as they are.
 func readLines(dir string, each func(file string, line []byte, e *Event, hash string) error) error {
 	all, err := days(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the directory %s does not exist; name the directory of an evidence log (the option evidence of robots_policy)", dir)
+	}
 	if err != nil {
 		return err
 	}

@@ -34,14 +34,14 @@ func newAnswer(q Query) *answer {
 	return &answer{query: q, from: from, to: to, sums: map[answerKey]*Row{}}
 }
 
-// span is a part of a table to sum up.
+// span is a part of a table whose rows are added up.
 type span struct {
 	table
 	from, to int64 // in buckets
 }
 
-// spans chooses the tables to read: whole days from the totals by day where the
-// answer does not tell hours apart, and the rest from those by hour.
+// spans chooses the tables to read: whole days from the daily totals if the answer does not distinguish hours, and
+// the rest from the hourly totals.
 func (a *answer) spans(rolled int64) []span {
 	hours, days := pathHourTable, pathDayTable
 	if !a.query.paths() {
@@ -86,15 +86,15 @@ type rowKey struct {
 	path    string
 }
 
-// numbers are sums of rows whose texts are not looked up yet.
+// numbers holds sums of rows whose texts were not looked up yet.
 type numbers struct {
 	sums  map[rowKey]*journal.Counts
 	where string
 	kinds map[number]number // of crawlers
 }
 
-// columnOf is the expression for a dimension's number or, of a time, its bucket. For a kind
-// it is the number of the crawler.
+// columnOf returns the expression for a dimension's number or, of a time, its bucket. For a kind it is the number
+// of the crawler.
 func (q *Query) columnOf(d Dimension, s span) string {
 	if n, first := q.bucket(d); n > 0 {
 		return fmt.Sprintf("(t.%s - %d) / %d", s.bucket, first/s.hours, n/s.hours)
@@ -105,7 +105,7 @@ func (q *Query) columnOf(d Dimension, s span) string {
 	return "t." + d.String()
 }
 
-// conditions are the query's conditions, with numbers instead of texts: SQLite compares with one or two at
+// conditions returns the query's conditions, with numbers instead of texts: SQLite compares with one or two at
 // once.
 func (a *answer) conditions(ctx context.Context, tx *sql.Tx) (string, error) {
 	var where strings.Builder
@@ -208,7 +208,7 @@ func (s *seconds) Scan(src any) error {
 	return err
 }
 
-// addNumbers adds sums by the texts that their numbers stand for.
+// addNumbers replaces the numbers of sums by their texts, and adds them.
 func (a *answer) addNumbers(ctx context.Context, tx *sql.Tx, n *numbers) error {
 	texts := map[number]string{}
 	for key := range n.sums {
@@ -255,7 +255,7 @@ func lookUp(ctx context.Context, q querier, texts map[number]string, numbers ...
 	return err
 }
 
-// kindsOfCrawlers are the numbers of kinds by the numbers of crawlers.
+// kindsOfCrawlers returns the numbers of kinds by the numbers of crawlers.
 func kindsOfCrawlers(ctx context.Context, q querier) (map[number]number, error) {
 	all, err := list(ctx, q, func(p *[2]number) []any { return []any{&p[0], &p[1]} }, "SELECT crawler, category FROM crawlers")
 	kinds := make(map[number]number, len(all))
@@ -265,7 +265,7 @@ func kindsOfCrawlers(ctx context.Context, q querier) (map[number]number, error) 
 	return kinds, err
 }
 
-// after is the first text, in the order of bytes, that follows all with a prefix.
+// after returns the first text, in the order of bytes, that follows all texts with a prefix.
 func after(prefix string) string {
 	b := []byte(prefix)
 	for i, c := range slices.Backward(b) {
@@ -274,7 +274,7 @@ func after(prefix string) string {
 			return string(b[:i+1])
 		}
 	}
-	return prefix + "\xff\xff\xff\xff" // of bytes that are in no text
+	return prefix + "\xff\xff\xff\xff" // these bytes do not occur in texts
 }
 
 // add adds counts to the row of a key.
@@ -321,7 +321,7 @@ func (a *answer) addPending(k journal.Key, c *journal.Counts) {
 	a.add(key, *c)
 }
 
-// pathless is 1 for rows under OtherPath, else 0.
+// pathless returns 1 for rows under OtherPath, else 0.
 func pathless(r *Row) int {
 	if r.Values[ByPath] == OtherPath {
 		return 1
@@ -329,8 +329,8 @@ func pathless(r *Row) int {
 	return 0
 }
 
-// rows is the answer in order: by time if the query asks for it, else by requests. Violations
-// with unknown paths come last.
+// rows returns the answer in order: by time if the query asks for it, else by requests. Violations with unknown
+// paths come last.
 func (a *answer) rows() []Row {
 	slices.SortStableFunc(a.order, func(x, y *Row) int {
 		c := x.Start.Compare(y.Start)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores totals of requests in an embedded SQLite database: what crawlers did, by hour and day, within
-// bounds of rows, bytes and days. It holds no client addresses.
+// Package store stores totals of requests in an embedded SQLite database: what crawlers did, by hour and day,
+// within limits on rows, bytes and days. It holds no client addresses.
 //
 // Visits are summed in memory. Once a second the sums of that second are appended to a journal file; once a minute a
 // minute's sums are merged into the database and its journal is deleted. A process that is killed loses at most the
 // last second. The next start finds its journal, and makes the time in between a gap. One process at a time writes to a
-// directory; any number read it, and add to what the database says what the journals hold.
+// directory. Any number of processes can read it; they add the contents of the journals to the totals of the database.
 package store
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// Options bound what a store holds. A zero field has its default.
+// Options holds the limits of a store. A zero field has its default.
 type Options struct {
 	// RowsPerHour is the number of rows with paths in an hour, 50,000. Further requests are summed under
 	// [OtherPath]. The rows with the most requests stay. A day has the same number.
 	RowsPerHour int
-	Hours       time.Duration // for how long hourly totals are stored, 90 days
-	Days        time.Duration // for how long daily totals are stored, 396 days
+	Hours       time.Duration // the time for which hourly totals are stored, 90 days
+	Days        time.Duration // the time for which daily totals are stored, 396 days
 	// MaxBytes limits the size of the database, 512 MiB. When it is reached, the oldest hours with paths are
 	// deleted first, except the last week, then days with paths, then the other totals.
 	MaxBytes int64
-	Queue    int              // how many requests may wait to be summed, 16,384
+	Queue    int              // the most requests that may wait to be summed, 16,384
 	Now      func() time.Time // the clock, time.Now
 	// Report is called with an error when writing begins to fail, and with nil when it works again. It may be nil.
 	Report func(error)
@@ -37,7 +37,7 @@ type Options struct {
 	flushInterval, mergeInterval time.Duration // a second and a minute, except in tests
 }
 
-// OtherPath stands for all paths that have no row of their own.
+// OtherPath represents all paths without a separate row.
 const OtherPath = journal.OtherPath
 
 func (o *Options) setDefaults() {

@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
-// ErrDamaged says that a database is not what was written. [PutAside] makes room for a new one.
+// ErrDamaged reports that a database does not have its written contents. [PutAside] makes room for a new one.
 var ErrDamaged = errors.New("the database is damaged")
 
 const lockName = "lock.db"
@@ -34,7 +34,7 @@ func explain(dir string, err error) error {
 	if !ok {
 		return err
 	}
-	switch e.Code() & 0xff { // the rest tells causes of one kind apart
+	switch e.Code() & 0xff { // the other bits distinguish causes of one kind
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(dir, databaseName), err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -73,7 +73,7 @@ func lockDirectory(ctx context.Context, dir string) (*sql.DB, error) {
 	return lock, nil
 }
 
-// Check reads the whole database, and returns [ErrDamaged] if it is not what was written.
+// Check reads the whole database, and returns [ErrDamaged] if its contents changed.
 func (r *Reader) Check(ctx context.Context) error {
 	var found string
 	err := r.db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found)

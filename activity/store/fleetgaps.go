@@ -16,10 +16,11 @@ const (
 	GapClocksApart  = "clocks-apart"  // its requests are at wrong times
 )
 
-// maxClockSkew bounds the difference between the clocks of a server and of the fleet's database. Sending takes a part of it.
+// maxClockSkew bounds the difference between the clocks of a server and of the fleet's database. The difference
+// includes the time that sending takes.
 const maxClockSkew = 2 * time.Minute
 
-// forgottenAfter is for how long a silent server is missed.
+// forgottenAfter is the time after which a silent server is not reported any more.
 const forgottenAfter = 30 * 24 * time.Hour
 
 // Silent reports whether the server should have been heard again since, and did not say that it ends.
@@ -28,9 +29,9 @@ func (n *Node) Silent() bool { return !n.Ended && n.Heard > n.Every+max(n.Every/
 // SentUntil returns how long ago the fleet had everything from the server; known is false for a silent server.
 func (n *Node) SentUntil() (ago time.Duration, known bool) { return n.Heard + n.Behind, !n.Silent() }
 
-// gaps says what servers have not told, from a time on.
+// gaps returns the gaps that servers leave by not sending, from a time on.
 func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
-	heard := map[string]bool{} // also by another database than before
+	heard := map[string]bool{} // also from a new database
 	for i := range nodes {
 		heard[nodes[i].Name] = heard[nodes[i].Name] || !nodes[i].Silent()
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// Queries are the questions of pages, commands and the API. A [Reader] answers for one server,
-// a [FleetReader] for all servers of a fleet.
+// Queries is the interface for the questions of pages, commands and the API. A [Reader] answers for one server, a
+// [FleetReader] for all servers of a fleet.
 type Queries interface {
 	Totals(ctx context.Context, q Query) ([]Row, error)
 	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error)
@@ -31,8 +31,8 @@ type Queries interface {
 	Documents(ctx context.Context) ([]Document, error)
 }
 
-// FleetReader answers from what the servers of a fleet have sent to ClickHouse. It does not
-// rely on merges of its tables: FINAL takes the last revision of each row.
+// FleetReader answers from the rows that the servers of a fleet have sent to ClickHouse. It does not rely on merges
+// of its tables: FINAL takes the last revision of each row.
 type FleetReader struct {
 	Client clickhouse.Client
 	Node   string // only this server; "" are all
@@ -42,12 +42,12 @@ type FleetReader struct {
 type Node struct {
 	Name   string
 	Heard  time.Duration // ago, by the clock of ClickHouse
-	Behind time.Duration // by its last word, how long ago all was sent; 0 if nothing was left
+	Behind time.Duration // by its last message, the time since everything was sent; 0 if nothing was left
 	Every  time.Duration // how often it sends
 	Skew   time.Duration // of its clock against the clock of ClickHouse
-	Ended  bool          // it was stopped in order
+	Ended  bool          // it was stopped regularly
 	store  string
-	// rolled is the last day of which paths are summed up by day, and last the last hour.
+	// rolled is the last day whose paths are summed up by day; last is the last hour.
 	rolled, last int64
 }
 
@@ -63,8 +63,8 @@ func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	return all, err
 }
 
-// where begins a condition that one server or all servers meet. Rows that a server sent under
-// another name are its own.
+// where returns the start of a condition for one server or all servers. Rows that a server sent under another name
+// belong to it.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
 		and = append([]string{"store IN (SELECT store FROM servers FINAL WHERE server_name = " + clickhouse.Quote(r.Node) + ")"}, and...)
@@ -75,7 +75,7 @@ func (r *FleetReader) where(and ...string) string {
 	return " WHERE " + strings.Join(and, " AND ")
 }
 
-// query calls each with the fields of every row, as texts and as numbers, 0 for what is none.
+// query calls each with the fields of every row as texts and as numbers. The number of a text is 0.
 func (r *FleetReader) query(ctx context.Context, text string, fields int, each func(f []string, n []int64)) error {
 	n := make([]int64, fields)
 	return r.Client.Query(ctx, text, func(f []string) error {
@@ -113,7 +113,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 		if s.from < s.to {
 			parts = append(parts, r.part(&q, s, ""))
 		}
-		for _, n := range behind { // whose paths of these days are there by the hour alone
+		for _, n := range behind { // the paths of these days exist only by the hour
 			if from := max(s.from, n.rolled+1); s.hours == 24 && from < s.to {
 				hours := span{pathHourTable, from * 24, min(s.to*24, n.last+1)}
 				parts = append(parts, r.part(&q, hours, "store = "+n.store))
@@ -149,7 +149,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	return a.rows(), err
 }
 
-// part sums up a span of a table.
+// part returns the statement that sums up a span of a table.
 func (r *FleetReader) part(q *Query, s span, and string) string {
 	columns, groups := make([]string, 0, len(q.By)+1), make([]string, 0, len(q.By))
 	for _, d := range q.By {
@@ -257,7 +257,7 @@ func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]stri
 	return cmp.Or(failed, err)
 }
 
-// Bounds returns what the fleet's database covers.
+// Bounds returns the period and the size of the fleet's database.
 func (r *FleetReader) Bounds(ctx context.Context) (b Bounds, err error) {
 	for _, q := range []struct {
 		text string
@@ -278,7 +278,7 @@ func (r *FleetReader) Bounds(ctx context.Context) (b Bounds, err error) {
 	return b, nil
 }
 
-// Crawlers lists the crawlers that came, by name.
+// Crawlers lists the recorded crawlers, by name.
 func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 	err = r.query(ctx, "SELECT crawler, argMax(category, last), min(first), max(last) FROM crawlers FINAL"+r.where()+" GROUP BY crawler ORDER BY crawler", 4, func(f []string, n []int64) {
 		all = append(all, Crawler{f[0], f[1], time.Unix(n[2], 0).UTC(), time.Unix(n[3], 0).UTC()})
@@ -286,7 +286,7 @@ func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 	return all, err
 }
 
-// Reads lists who read which robots.txt, the latest first.
+// Reads lists the crawlers that read each robots.txt, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
 	err = r.query(ctx, "SELECT "+readTexts+", min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
 		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
@@ -323,7 +323,7 @@ func (r *FleetReader) PolicyVersions(ctx context.Context, name string) ([]string
 	return versionsOf(all), err
 }
 
-// Documents lists what crawlers got, the newest first.
+// Documents lists the documents that crawlers received, the newest first.
 func (r *FleetReader) Documents(ctx context.Context) (all []Document, err error) {
 	err = r.query(ctx, "SELECT version_hash, host, etag, min(first) AS since, any(text) FROM documents FINAL"+r.where()+
 		" GROUP BY version_hash, host, etag ORDER BY since DESC, host, etag", 5, func(f []string, n []int64) {

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 )
 
-// FleetSchema are the statements that create the missing tables of a fleet in ClickHouse. In a
-// table the row with the highest revision wins among those with the same key.
+// FleetSchema returns the statements that create the missing tables of a fleet in ClickHouse. In a table the row
+// with the highest revision wins among those with the same key.
 func FleetSchema() []string {
 	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS servers (server_name String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64, every UInt32, ended UInt8)
 ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
@@ -39,7 +39,7 @@ ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
 	return statements
 }
 
-// dayOf is the expression for the day of a row, "" for a table without days.
+// dayOf returns the expression for the day of a row, "" for a table without days.
 func (t *outgoingTable) dayOf() string {
 	if t.bucket == "hour" {
 		return "intDiv(hour, 24)"
@@ -47,8 +47,8 @@ func (t *outgoingTable) dayOf() string {
 	return t.bucket
 }
 
-// FleetPrune are the statements that drop what is older than two times from the tables of a
-// fleet: whole months of totals by the hour, and of the others.
+// FleetPrune returns the statements that drop old rows from the tables of a fleet. It drops whole months, with one
+// limit for hourly totals and another for the other tables.
 func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time) ([]string, error) {
 	var statements []string
 	for i := range outgoing {
@@ -75,7 +75,7 @@ func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time
 	return statements, nil
 }
 
-// FleetForget are the statements that delete what [Store.Delete] deletes.
+// FleetForget returns the statements that delete the same rows in ClickHouse as [Store.Delete].
 func FleetForget(crawler, host string) (statements []string) {
 	for i := range outgoing {
 		t := &outgoing[i]

@@ -20,7 +20,7 @@ type Period struct{ From, To time.Time }
 // could not record, and it is unknown what was in force.
 const maxPause = 3 * time.Minute
 
-// current says that a publication of a source is in force, and when the store recorded that last.
+// current is the publication of a source that is in force, with the time when the store last recorded it.
 type current struct {
 	hash, number string
 	since        time.Time
@@ -58,7 +58,7 @@ func (s *Store) End(ctx context.Context, p *activity.Publication, at time.Time) 
 	return s.note(ctx, p.Name, before, at)
 }
 
-// beat records what is in force still. After a pause another period begins.
+// beat records that the current publications are still in force. After a pause another period begins.
 func (s *Store) beat(ctx context.Context) error {
 	s.inForceMu.Lock()
 	defer s.inForceMu.Unlock()

@@ -15,9 +15,9 @@ import (
 const (
 	metaMerged   = "merged"   // the last journal that is in the totals
 	metaRolled   = "rolled"   // the last day that is in path_days
-	metaSwept    = "swept"    // the day when texts were last deleted that no row names
+	metaSwept    = "swept"    // the day when unused texts were last deleted
 	metaRevision = "revision" // of the last change: in milliseconds since 1970, if the clock does not go back
-	metaStore    = "store"    // a number by chance that tells databases of one server apart
+	metaStore    = "store"    // a random number that distinguishes databases of one server
 	metaComplete = "complete" // when nothing was left to send, in seconds since 1970
 	metaShrunk   = "shrunk"   // when rows were last deleted for their size, in seconds since 1970
 )
@@ -89,7 +89,7 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 			}
 		}
 		for hour := range m.hours {
-			// Three quarters stay, so that not every merge has to fold.
+			// Three quarters of the rows stay, so that not every merge must fold.
 			n := s.options().RowsPerHour
 			if err := pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), revision); err != nil {
 				return err

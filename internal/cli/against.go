@@ -62,7 +62,7 @@ func isList(v any) bool {
 	return ok && len(list) > 0
 }
 
-// texts are the strings at a path of objects in v, in lists at any step of it.
+// texts returns the strings at a path of fields in v. Lists on the way are searched.
 func texts(v any, path []string) (all []string) {
 	switch v := v.(type) {
 	case string:
@@ -81,17 +81,17 @@ func texts(v any, path []string) (all []string) {
 	return all
 }
 
-// comparedList says what a policy does with the crawlers of a list.
+// comparedList is the effect of a policy on the crawlers of a list.
 type comparedList struct {
 	List    string   `json:"list"`
 	Entries int      `json:"entries"`
 	Closed  []string `json:"may_not_crawl"`
 	Open    []string `json:"may_crawl"`
-	Unknown []string `json:"unlisted"` // look automated, and are in no catalog
+	Unknown []string `json:"unlisted"` // look automated, but are not in the catalog
 	Missed  []string `json:"not_recognized"`
 }
 
-// compareList asks who may crawl the front page of a host that no rule names.
+// compareList finds the crawlers of a list that may crawl the front page of a host that no rule names.
 func compareList(name string, entries []string, s *site.Site) *comparedList {
 	c := &comparedList{List: name, Entries: len(entries)}
 	r := crawlers.NewRecognizer(s.File.Catalog.Patterns())

@@ -88,7 +88,7 @@ func checkCommand() *cobra.Command {
 					return err
 				}
 			}
-			known, _ := crawlers.Default() // what is built in is valid
+			known, _ := crawlers.Default() // the built-in catalog is valid
 			if old := catalogstore.Aged(known, time.Now()); old != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+old)
 			}
@@ -116,14 +116,14 @@ func checkCommand() *cobra.Command {
 // checkReport is the report of check, for scripts.
 type checkReport struct {
 	Diagnostics policyfile.Diagnostics `json:"diagnostics"`
-	Policies    []checkedPolicy        `json:"policies"` // those that load
+	Policies    []checkedPolicy        `json:"policies"` // the policies that load
 	Robots      []checkedRobots        `json:"robots_txt,omitempty"`
 }
 
 // checkedPolicy lists the crawlers that may crawl under a policy.
 type checkedPolicy struct {
 	File   string                   `json:"file"`
-	Tests  claim.Claim              `json:"tests,omitzero"` // that they pass
+	Tests  claim.Claim              `json:"tests,omitzero"` // the claim that the tests pass
 	Hosts  []policyfile.HostSummary `json:"hosts"`
 	Closed policyfile.Closed        `json:"disallowed"`
 	Limits []string                 `json:"limits,omitempty"`
@@ -203,8 +203,8 @@ func crawlersThat(f *policyfile.File, k crawlers.Category, is func(c *crawlers.C
 	return names
 }
 
-// openUnclassified lists the crawlers without a known purpose that may crawl under a policy
-// which disallows the whole site for some category. It is not known whether they belong to it.
+// openUnclassified lists the crawlers without a known purpose that may crawl under a policy which disallows the
+// whole site for some category. These crawlers may belong to the category.
 func openUnclassified(f *policyfile.File) []string {
 	closes := slices.ContainsFunc(f.Spec.Rules, func(r policy.Rule) bool {
 		return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForCategory || a.Kind == policy.ForAI }) &&

@@ -16,7 +16,7 @@ import (
 )
 
 // configuredMethods returns the ways in which the handlers of a configuration verify clients, each once. Without a
-// configuration it is the default.
+// configuration, it returns the default.
 func configuredMethods(config, adapter string) (all []identity.Methods, err error) {
 	values := [][]string{nil}
 	if config != "" {
@@ -79,7 +79,7 @@ func handlersIn(all []map[string]any, node any) []map[string]any {
 	return all
 }
 
-// lacksOf returns what a policy demands and the methods cannot prove today, each once.
+// lacksOf returns the proofs that a policy demands but the methods cannot provide, each once.
 func lacksOf(s *site.Site, methods []identity.Methods) (all []identity.Lack) {
 	for _, m := range methods {
 		for _, l := range m.Lacks(s.File.Name, s.Policy.Spec(), s.File.Catalog) {
@@ -91,7 +91,7 @@ func lacksOf(s *site.Site, methods []identity.Methods) (all []identity.Lack) {
 	return all
 }
 
-// writeLacks prints what a configuration cannot prove.
+// writeLacks prints the demanded proofs that a configuration cannot provide.
 func writeLacks(out io.Writer, lacks []identity.Lack, config string) error {
 	if len(lacks) == 0 {
 		return nil

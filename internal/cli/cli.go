@@ -24,18 +24,18 @@ import (
 // exitUsage is the exit code of a command that cannot be carried out as given.
 const exitUsage = 2
 
-// failure is an error of the policy file, or of what was checked. The exit code is 1.
+// failure is an error in the policy file or in another checked item. The exit code is 1.
 type failure struct{ error }
 
-// errReported is a failure of which everything is printed already.
+// errReported is a failure that was already printed in full.
 var errReported = failure{errors.New("the policy file has errors")}
 
-// exitError is a result that is printed already, and its exit code.
+// exitError is the exit code of a result that was already printed.
 type exitError int
 
 func (exitError) Error() string { return "see what was printed" }
 
-// Run carries a subcommand out. The exit code of an error is 2, unless it is a failure.
+// Run is the function that runs a subcommand. The exit code of an error is 2, unless it is a failure.
 type Run func(cmd *cobra.Command, args []string) error
 
 var subcommands = []func() *cobra.Command{
@@ -106,10 +106,10 @@ func setRun(cmd *cobra.Command, run Run) {
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return exit(run(cmd, args)) }
 }
 
-// exactly is the run function of a subcommand that takes n arguments.
+// exactly returns the run function of a subcommand that takes n arguments.
 func exactly(n int, usage string, run Run) Run { return between(n, n, usage, run) }
 
-// between is the run function of a subcommand that takes a number of arguments in a range.
+// between returns the run function of a subcommand that takes a number of arguments in a range.
 func between(least, most int, usage string, run Run) Run {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
@@ -139,8 +139,7 @@ func rejectUnknown(parent *cobra.Command) {
 	})
 }
 
-// load loads a policy file, or what the standard input has for "-". An error means that
-// it cannot be read.
+// load loads a policy file, or the standard input for "-". It returns an error if the file cannot be read.
 func load(cmd *cobra.Command, name string) (*site.Site, policyfile.Diagnostics, error) {
 	data, err := readFile(cmd, name)
 	if err != nil {

@@ -26,18 +26,18 @@ import (
 // confirmation asks servers whether they have loaded a version.
 type confirmation struct {
 	address string        // address of the admin API; "" for the configuration's
-	wait    time.Duration // for how long it is asked
+	wait    time.Duration // the time for which servers are asked
 }
 
 // askEvery is the time between two questions to a server.
 const askEvery = 250 * time.Millisecond
 
-// silentAfter is by how much the last message of a server of a fleet can be older than the newest one, for the command
-// to wait for it.
+// silentAfter is the largest age of a server's last message, compared with the newest message of its fleet, with
+// which the command still waits for that server.
 const silentAfter = 90 * time.Second
 
 // of waits until the servers have loaded a version, and says which of them have. It returns errUndecided if the
-// server at the address has not, or another one of its fleet that is alive.
+// server at the address, or another live server of its fleet, has not.
 func (c *confirmation) of(ctx context.Context, say func(string, ...any), s *storage, key, sum string) error {
 	ctx, stop := context.WithTimeout(ctx, c.wait)
 	defer stop()
@@ -78,7 +78,8 @@ var published = claim.Register("published", func(s publishedSubject) claim.Findi
 	return f
 })
 
-// hasLoaded reports whether the server at the address has loaded the version, or another one if that gives no answer.
+// hasLoaded reports whether the server at the address has loaded the version. If it does not answer, another server
+// may have.
 func (s *publishedSubject) hasLoaded() bool {
 	return s.Here == nil || len(s.Loaded) > 0 && errors.Is(s.Here, errNoAnswer)
 }
@@ -90,7 +91,7 @@ func (s publishedSubject) judge() claim.Claim {
 	return claim.Judge(published, s)
 }
 
-// errNoAnswer says that no server could be asked.
+// errNoAnswer reports that no server could be asked.
 var errNoAnswer = errors.New("no server could be asked")
 
 // addressOf returns the address of the server's admin API.
@@ -114,12 +115,12 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		switch {
 		case err != nil:
 			return s.unreachable(address, err)
-		case status.SHA256 == sum && (status.Error == "" || reloaded): // else it has not seen that its text is back
+		case status.SHA256 == sum && (status.Error == "" || reloaded): // otherwise the server has not noticed that its text is back
 			return nil
 		case reloaded && status.Error != "":
 			return fmt.Errorf("the server at %s did not load it: %s", address, status.Error)
-		case !reloaded && status.Reload != "off": // it need not wait for its next look at the storage
-			_, _ = adminRequest(ctx, address, http.MethodPost, path) // what came of it is in the status
+		case !reloaded && status.Reload != "off": // make the server read the storage now
+			_, _ = adminRequest(ctx, address, http.MethodPost, path) // the status has the result
 			reloaded = true
 			continue
 		}
@@ -134,7 +135,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 	}
 }
 
-// unreachable says what to do where the admin API does not answer.
+// unreachable returns an error with the fix for an admin API that does not answer.
 func (s *storage) unreachable(address string, err error) error {
 	if _, ok := errors.AsType[notUsedError](err); ok {
 		return fmt.Errorf("the server at %s: %w", address, err)
@@ -149,7 +150,7 @@ func (s *storage) unreachable(address string, err error) error {
 	return fmt.Errorf("%w at %s (%w); %s", errNoAnswer, address, err, hint)
 }
 
-// notUsedError says that a server does not use a policy.
+// notUsedError reports that a server does not use a policy.
 type notUsedError struct{ error }
 
 // policyStatus is a server's status of a policy: a part of source.Status.
@@ -212,8 +213,8 @@ func adminRequest(ctx context.Context, address, method, path string) ([]byte, er
 
 const maxAnswer = 16 << 20
 
-// others waits until the other servers of a fleet have loaded a version. Those that have not written to the storage
-// for a while are silent.
+// others waits until the other servers of a fleet have loaded a version. Servers that have not written to the
+// storage for a while are silent.
 func others(ctx context.Context, s *storage, name, sum string) (loaded, missing, silent []string) {
 	for {
 		nodes, err := fleet.Nodes(ctx, s)
@@ -227,13 +228,14 @@ func others(ctx context.Context, s *storage, name, sum string) (loaded, missing,
 		select {
 		case <-ctx.Done():
 			return loaded, missing, silent
-		case <-time.After(4 * askEvery): // it reads what every server wrote
+		case <-time.After(4 * askEvery): // each attempt reads the reports of all servers
 		}
 	}
 }
 
-// byAnswer sorts servers by what they wrote last. One is silent if it has not written for a while when another one has:
-// the clock of the storage may be another one than that of this machine.
+// byAnswer sorts servers by what they wrote last. A server is silent if its last report is much older than another
+// server's. Reports are compared with each other because the clock of the storage may differ from the clock of this
+// machine.
 func byAnswer(nodes []fleet.Node, name, sum string) (loaded, missing, silent []string) {
 	var newest time.Time
 	for i := range nodes {

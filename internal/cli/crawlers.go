@@ -30,7 +30,7 @@ func crawlersCommand() *cobra.Command {
 		}))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	of.flags(cmd, "the Caddy configuration whose storage has the catalog (default: the catalog of this program)")
-	cmd.Args = cobra.ArbitraryArgs // and not only the names of subcommands
+	cmd.Args = cobra.ArbitraryArgs // cobra would allow only names of subcommands
 	cmd.AddCommand(crawlersUpdateCommand(), crawlersExportCommand())
 	return cmd
 }
@@ -64,7 +64,7 @@ func listCrawlers(cmd *cobra.Command, known *crawlers.Catalog, source string, ar
 	})
 }
 
-// unknownName is the error for a name that nothing has, with a suggestion.
+// unknownName returns the error for an unknown name, with a suggestion.
 func unknownName(known *crawlers.Catalog, name string) error {
 	kinds := make([]string, len(crawlers.Categories()))
 	for i, k := range crawlers.Categories() {
@@ -96,7 +96,7 @@ type described struct {
 	Controls   []crawlers.Control `json:"controls,omitempty"`
 }
 
-// controlText says what a control of an operator takes away, and how it is used.
+// controlText describes the usages that an operator's control refuses, and the way to use it.
 func controlText(x crawlers.Control) string {
 	how := map[crawlers.ControlKind]string{
 		crawlers.ControlToken: "the robots.txt token " + x.Value,
@@ -123,7 +123,7 @@ func (d described) verifiedBy() (by []string) {
 	return by
 }
 
-// honors describes what an operator says about robots.txt.
+// honors maps an operator's statement about robots.txt to words.
 var honors = map[crawlers.Honors]string{
 	crawlers.HonorsYes:           "followed, says its operator",
 	crawlers.HonorsNo:            "not followed",

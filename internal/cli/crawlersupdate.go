@@ -46,7 +46,7 @@ func crawlersUpdateCommand() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			before, from, err := catalogstore.InUse(ctx, storage)
-			if err != nil { // what is there is damaged: the update repairs it
+			if err != nil { // the stored catalog is damaged, and the update repairs it
 				_, _ = fmt.Fprintf(out, "The new catalog was not compared with the one in use: %v\n", err)
 				if before, err = crawlers.Embedded(); err != nil {
 					return err
@@ -105,7 +105,7 @@ func crawlersExportCommand() *cobra.Command {
 }
 
 func exportAddresses(cmd *cobra.Command) error {
-	known, _ := crawlers.Default() // what is built in is valid
+	known, _ := crawlers.Default() // the built-in catalog is valid
 	text, err := verify.FetchSnapshot(cmp.Or(cmd.Context(), context.Background()), known.AddressLists(), verify.ListOptions{})
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "these stay as they were:\n%v\n", err)

@@ -20,7 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// failOn are the values of --fail-on, with what they look for.
+// failOn lists the values of --fail-on with their conditions.
 var failOn = []struct {
 	word string
 	in   func(*difference) bool
@@ -126,7 +126,7 @@ func underCatalog(cmd *cobra.Command, name, catalog string) (*difference, error)
 	if err != nil {
 		return nil, err
 	}
-	before, _ := crawlers.Default() // what is built in is valid
+	before, _ := crawlers.Default() // the built-in catalog is valid
 	text, err := readFile(cmd, name)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func isConverted(s compare.Setting) bool {
 	return s.Key == "expect" || strings.HasPrefix(s.Key, "rules[") && strings.HasSuffix(s.Key, "].intended")
 }
 
-// spellings reports whether the text of robots.txt changes and nothing else does.
+// spellings reports whether only the text of robots.txt changes.
 func (d *difference) spellings() bool {
 	return d.Empty() && (d.RobotsTxt || d.Questions != nil && d.Questions.Spellings > 0)
 }
@@ -175,7 +175,7 @@ func (d *difference) undecided() bool {
 	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && (!d.Questions.Complete || len(d.Changes) == 0 && !d.Questions.Same().Holds())
 }
 
-// WriteText writes what changes, and what an independent reader says to it.
+// WriteText writes the changes, and the result of the independent reader.
 func (d *difference) WriteText(w io.Writer) error {
 	q := d.Questions
 	switch {
@@ -196,7 +196,7 @@ func (d *difference) WriteText(w io.Writer) error {
 	return q.WriteText(w)
 }
 
-// hostOf is the host of a URL, "" for files.
+// hostOf returns the host of a URL, or "" for files.
 func hostOf(name string) string {
 	if u, err := url.Parse(name); err == nil {
 		return u.Host

@@ -166,7 +166,7 @@ func publishedBy(name, note string) string {
 	return ", published by " + english.OneLine(name) + quoted(note)
 }
 
-// quoted is a note after what it is about.
+// quoted returns a note in quotation marks, to follow the text it belongs to.
 func quoted(note string) string {
 	if note == "" {
 		return ""
@@ -174,7 +174,7 @@ func quoted(note string) string {
 	return " (“" + english.OneLine(note) + "”)"
 }
 
-// inLog names the log that says something, where there are several.
+// inLog returns the name of the log that has an entry, if there are several logs.
 func inLog(dir string) string {
 	if dir == "" {
 		return ""
@@ -182,7 +182,7 @@ func inLog(dir string) string {
 	return ", says " + dir
 }
 
-// until is the end of the time in which something was in force.
+// until returns the end of the time in which a version was in force.
 func until(t time.Time) string {
 	if t.IsZero() {
 		return "the end of the log"
@@ -190,7 +190,7 @@ func until(t time.Time) string {
 	return stamp(t)
 }
 
-// hostText is which hosts a document is for.
+// hostText returns the hosts of a document.
 func hostText(host string) string { return cmp.Or(host, "all hosts that no rule names") }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
@@ -209,7 +209,7 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// identityText says how far a crawler's name can be relied on.
+// identityText describes how reliable a crawler's name is.
 func identityText(i activity.Identity) string {
 	if i == activity.Unverified {
 		return "unverified"
@@ -217,7 +217,7 @@ func identityText(i activity.Identity) string {
 	return string(i)
 }
 
-// leftOut is the share of events that the log does not have.
+// leftOut describes the share of events that the log does not have.
 func leftOut(a *evidence.Answer) string {
 	if a.Omitted == 0 {
 		return fmt.Sprintf("Of %d events, none was left out, as far as the log says.", a.Events)
@@ -234,7 +234,7 @@ func publicationText(labels []string) string {
 	return english.List(labels, "and")
 }
 
-// forms says in which forms a robots.txt was sent.
+// forms describes the forms in which a robots.txt was sent.
 func forms(all []string) string {
 	if len(all) == 0 {
 		return ""
@@ -242,14 +242,14 @@ func forms(all []string) string {
 	return ", over " + english.List(all, "and")
 }
 
-// proofs prints what verified a crawler.
+// proofs prints the proofs of a crawler's identity.
 func proofs(line func(string, ...any), all []string) {
 	for _, p := range all {
 		line("    verified: %s", p)
 	}
 }
 
-// verifyFlags say which keys a log must be signed with.
+// verifyFlags holds the keys with which a log must be signed.
 type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {

@@ -24,10 +24,13 @@ import (
 // storageTimeout bounds how long the storage may take for one step.
 const storageTimeout = time.Minute
 
-// storageKey reads storage:KEY, which a flag or an argument is to be.
+// storageKey returns the key of storage:KEY. what names the flag or argument in errors.
 func storageKey(what, name string) (string, error) {
-	if !strings.HasPrefix(name, source.StoragePrefix) {
+	if name == "" {
 		return "", errors.New(what + " is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
+	}
+	if !strings.HasPrefix(name, source.StoragePrefix) {
+		return "", fmt.Errorf("%s: %q is not a key in Caddy's storage; write storage: and the key, such as storage:robots_policy/site.yaml", what, name)
 	}
 	return source.StorageKey(name)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// maxCells bounds what is added to the given patterns.
+// maxCells limits the number of patterns added to the given ones.
 const maxCells = 500
 
 // Cell is a pattern with the value of the paths whose longest match it is.
@@ -19,38 +19,39 @@ type Cell[V any] struct {
 	Order   int // the place of the pattern among the given ones; added ones come last
 }
 
-// Form is a way to say what holds by patterns of which the longest match decides. Value and Same are needed.
+// Form describes a format in which the longest matching pattern decides. Value and Same are required.
 type Form[V any] struct {
-	// Value returns the value of a path that a pattern matches and, among the given ones, only patterns that cover
-	// it. The zero value means that no cell says anything.
+	// Value returns the value of the paths that match a pattern but none of the given narrower patterns. The zero
+	// value means that no cell is needed.
 	Value func(pathpattern.Pattern) V
-	Same  func(a, b V) bool // whether two say the same
-	Alike func(a, b V) bool // whether also for the same reason; nil is Same, for values that are made of all that matches
-	// Matters reports whether a given pattern can change what a cell says, where both match; nil is always.
+	Same  func(a, b V) bool // whether two values are the same
+	Alike func(a, b V) bool // whether two values also have the same reason; nil means Same
+	// Matters reports whether a given pattern can change the value of a cell where both match; nil means always.
 	Matters func(c *Cell[V], given pathpattern.Pattern) bool
-	// Beats reports whether, for every reader, x wins over y where both match; nil is the longer pattern.
+	// Beats reports whether, for every reader, x wins over y where both match; nil means that the longer pattern
+	// wins.
 	Beats func(x, y *Cell[V]) bool
-	// Replaces reports whether every reader to whom a given y matters understands x; nil is always.
+	// Replaces reports whether every reader that uses a given cell y understands x; nil means always.
 	Replaces func(x, y *Cell[V]) bool
-	// Unsaid is told where c wins and something else holds: m, or anything where m is nil. It reports whether to drop
-	// c. Without it there are no cells then.
+	// Unsaid is called where c wins although another value, m, is right; a nil m means any value. It reports
+	// whether to drop c. If Unsaid is nil, Cells fails there.
 	Unsaid func(c, m *Cell[V]) (drop bool)
-	Added  int // patterns that may be added; 0 is maxCells
-	// Keep reports whether a cell stays although others imply it; nil is never.
+	Added  int // patterns that may be added; 0 means maxCells
+	// Keep reports whether a cell stays although others imply it; nil means never.
 	Keep   func(c *Cell[V]) bool
-	Budget *Budget // nil is one of its own
+	Budget *Budget // nil means a new one
 }
 
-// Cells gives a value to every path, for readers who take the longest matching pattern. The cells are sorted by how
-// many others cover them, the widest first:
+// Cells returns patterns that give every path its value, for readers that use the longest matching pattern. The
+// cells are sorted by how many others cover them, the widest first:
 //
 //	no for /, yes for /a/     →  no, /a/ yes
 func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern) V, same func(a, b V) bool) ([]Cell[V], bool) {
 	return (&Form[V]{Value: value, Same: same}).Cells(patterns)
 }
 
-// Cells returns the fewest cells that give every path its value, the widest first. It fails when the budget does not
-// last, or when a value cannot be expressed and no caller takes it.
+// Cells returns the fewest cells that give every path its value, the widest first. It fails if the budget ends, or
+// if a value cannot be expressed and Unsaid is nil.
 func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	s := solver[V]{Form: f, known: map[pathpattern.Pattern]int{}, b: f.Budget, added: cmp.Or(f.Added, maxCells), ok: true}
 	if s.b == nil {
@@ -86,7 +87,7 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	return s.needed(), true
 }
 
-// costOfValue is the cost of a value apart from the patterns that have to be looked at.
+// costOfValue is the work for one value, without the work for each pattern it depends on.
 const costOfValue = 24
 
 type solver[V any] struct {
@@ -100,7 +101,7 @@ type solver[V any] struct {
 	added  int // patterns that may still be added
 	ok     bool
 	price  int       // of a value for paths of the cell that is being crossed
-	rivals [][]int32 // of each cell, those that overlap it and say something else, once asked for
+	rivals [][]int32 // for each cell, the overlapping cells with another value; filled when needed
 }
 
 func (s *solver[V]) add(p pathpattern.Pattern, v V) {
@@ -123,8 +124,8 @@ func (s *solver[V]) alike(a, b V) bool {
 	return s.Same(a, b)
 }
 
-// cross makes cells for the paths of cell i that the given pattern j matches as well, if their value differs. Only the
-// given patterns have to be looked at: each pattern that changes the value of the longest cell leads to a longer one.
+// cross makes cells for the paths of cell i that the given pattern j matches as well, if their value differs. Only
+// the given patterns matter here: each pattern that changes the value of the longest cell leads to a longer one.
 func (s *solver[V]) cross(i, j int) {
 	c, y := s.cells[i], s.cells[j]
 	if i == j || s.gone[i] || s.beats(&y, &c) || s.Matters != nil && !s.Matters(&c, y.Pattern) || y.Pattern.Covers(c.Pattern) {
@@ -173,7 +174,7 @@ func (s *solver[V]) unsaid(i int, m *Cell[V]) {
 	s.gone[i] = s.Unsaid(&s.cells[i], m) || s.gone[i]
 }
 
-// needed drops cells until each says something that the others do not or the budget ends, and sorts them.
+// needed drops redundant cells until none is left or the budget ends, and sorts the rest.
 func (s *solver[V]) needed() (left []Cell[V]) {
 	var all Set
 	for i := range s.cells {
@@ -187,7 +188,7 @@ func (s *solver[V]) needed() (left []Cell[V]) {
 		wider[i] = all.Covering(s.cells[i].Pattern)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(wider[b]), len(wider[a])) })
-	done := slices.Clone(s.gone) // nothing that matters to them has been dropped since
+	done := slices.Clone(s.gone) // cells for which no relevant cell was dropped since the last check
 	for again := true; again; {
 		again = false
 		for _, i := range order {
@@ -213,8 +214,8 @@ func (s *solver[V]) needed() (left []Cell[V]) {
 	return left
 }
 
-// needless reports whether without cell i another one that says the same decides about its paths: none that says something
-// else is between the two.
+// needless reports whether cell i is redundant: a wider cell with the same value decides about its paths, and no
+// cell with another value is between the two.
 func (s *solver[V]) needless(i int, wider []int, all *Set) bool {
 	c := &s.cells[i]
 	if s.Keep != nil && s.Keep(c) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package solve finds out which of many path patterns decides about which paths. Every format that is written from a policy
-// needs it: in robots.txt the longest matching pattern decides, in other records the narrowest, in a policy the one that overrides.
+// Package solve finds, for each path, the pattern that decides about it. Every format that is written from a policy
+// needs it: in robots.txt the longest matching pattern decides, in other records the narrowest, and in a policy the
+// rule that overrides the others.
 //
 // Take a policy in which everyone may not crawl /*? and Googlebot may crawl /shop/:
 //
@@ -11,8 +12,9 @@
 //	/shop/a      no             yes        allowed           allowed
 //	/shop/a?b    yes            yes        disallowed        allowed: /shop/ is longer
 //
-// Only where two patterns cross can the wrong one decide, so each overlapping pair is looked at. Cross says where: /shop/*?
-// matches exactly what both match. A line for that pattern is longer than both, and makes it right:
+// The wrong pattern can decide only where two patterns cross, so the package examines each overlapping pair. Cross
+// says where: /shop/*? matches exactly what both match. A line for that pattern is longer than both, and makes it
+// right:
 //
 //	Disallow: /*?
 //	Allow: /shop/
@@ -20,12 +22,12 @@
 //
 // The added pattern may cross others, so Pairs goes on until nothing is added.
 //
-// In the same way, every question about all paths is a question about few patterns. Its answer is the value of the
-// paths that match a pattern and, among the others, only patterns that cover it. Cells asks this about all patterns and
-// their crossings. It returns the fewest cells whose longest match gives the answer for every path.
+// In the same way, every question about all paths is a question about few patterns. Its answer for a pattern is the
+// value of the paths that match it but no narrower pattern. Cells asks this about all patterns and their crossings.
+// It returns the fewest cells whose longest match gives the answer for every path.
 //
-// Patterns with many wildcards can cross in very many ways. A Budget bounds the work: the caller has to say something stricter
-// about what is beyond it.
+// Patterns with many wildcards can cross in very many ways. A Budget limits the work. When it ends, the caller must
+// write something stricter.
 package solve
 
 import (
@@ -34,14 +36,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Budget bounds the work on one question about a policy, such as its robots.txt for a host. It is used up.
+// Budget bounds the work on one question about a policy, such as its robots.txt for a host. Each step spends some
+// of it.
 type Budget struct {
 	work int // steps, of about a tenth of a microsecond
 }
 
 const allWork = 20_000_000
 
-// NewBudget returns a budget of a second or two, many times what the largest known files take.
+// NewBudget returns a budget of a second or two, many times the work for the largest known files.
 func NewBudget() *Budget { return &Budget{work: allWork} }
 
 // Spent returns the steps that were taken.
@@ -53,17 +56,17 @@ func (b *Budget) Spend(steps int) bool {
 	return b.work >= 0
 }
 
-// Exceeded reports whether there was too little.
+// Exceeded reports whether the work needed more than the budget.
 func (b *Budget) Exceeded() bool { return b.work < 0 }
 
-// ways is the number of patterns that it may take to say what two patterns both match.
+// ways is the most patterns that Cross returns for the paths that two patterns both match.
 const ways = 16
 
-// costOfWays is the cost of finding more.
+// costOfWays is the work for finding that there are more.
 const costOfWays = 1000
 
-// Cross returns patterns that together match what p and q both match, none of which covers another. It fails if there
-// are too many, or the budget ends.
+// Cross returns patterns that together match exactly the paths that both p and q match. None of them covers
+// another. It fails if there are too many, or the budget ends.
 func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 	if !b.Spend(p.Len()*q.Len()/32 + 1) {
 		return nil, false
@@ -75,8 +78,8 @@ func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 	return all, ok
 }
 
-// Pairs calls visit for every two of n() things that overlap, the later one first, including
-// those that visit adds. It reports whether the budget lasted.
+// Pairs calls visit for every overlapping pair of n() items, the later item first. Items that visit adds are
+// included. It reports whether the budget lasted.
 func (b *Budget) Pairs(n func() int, overlapping func(i int) []int, visit func(i, j int)) bool {
 	for i := 0; i < n(); i++ {
 		for _, j := range overlapping(i) {
@@ -137,7 +140,7 @@ func (s *Set) Overlapping(p pathpattern.Pattern) (ids []int) {
 // maxTail patterns are tried one by one before they are indexed.
 const maxTail = 16
 
-// update indexes what has been added, if that is worth it.
+// update indexes the added patterns if there are enough of them.
 func (s *Set) update() {
 	if len(s.entries)-s.indexed <= max(maxTail, s.indexed/8) {
 		return

@@ -23,7 +23,7 @@ func forgetCommand() *cobra.Command {
 			case len(args) != 1:
 				return errors.New("expected DIR, the directory of the activity database")
 			case crawler == "" && host == "":
-				return errors.New("give --crawler, --host, or both")
+				return errors.New("nothing names the rows to delete: give --crawler, --host, or both")
 			}
 			ctx := context.Background()
 			r, err := store.OpenReader(ctx, args[0]) // returns an error if there is no database

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package channels_test
+
+import (
+	"fmt"
+
+	"github.com/robotspolicy/caddy-robots-policy/channels"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// A policy that publishes an RSL document serves it at the path that it names.
+func ExampleAt() {
+	publish := &policy.Publish{RSL: "/license.xml"}
+	fmt.Println(channels.At(publish, "/license.xml") != nil)
+	fmt.Println(channels.At(publish, "/other.xml") != nil)
+	// Output:
+	// true
+	// false
+}
