@@ -22,7 +22,7 @@ rules:
 `)
 	const (
 		bySearchConsole = "https://support.google.com/webmasters/answer/16908024"
-		byBing          = "publish: {controls: {Bingbot: noarchive}}"
+		byBing          = "controls: {Bingbot: noarchive}"
 		token           = "Google-Extended in robots.txt"
 	)
 	all := []string{bySearchConsole, byBing, token, "noarchive to Amazonbot", "/secret/"}

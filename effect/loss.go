@@ -118,7 +118,7 @@ const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUV
 // FirstPage is the first page about which WholeHost asks.
 const FirstPage = "/aaa"
 
-// NearlyWhole reports whether a condition holds for nearly all pages of a host: with each first letter, for a page in
+// NearlyWhole reports whether holds returns true for nearly all pages of a host: with each first letter, for a page in
 // the root or in a directory.
 func NearlyWhole(holds func(path string) bool) bool {
 	for _, c := range firstLetters {

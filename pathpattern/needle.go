@@ -10,7 +10,7 @@ import (
 )
 
 // wilds are the wildcard patterns with one literal prefix. If there are many, most are found by four bytes that a
-// matching path must contain, so the time depends on the length of the path and not on the number of patterns.
+// matching path must contain. The time then depends on the length of the path, not on the number of patterns.
 type wilds[V any] struct {
 	few []wildcard[V] // that are tried one by one, longest first
 

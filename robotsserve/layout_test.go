@@ -91,9 +91,12 @@ func checkLayout(t *testing.T, file []byte) {
 	}
 }
 
-// needsStars reports whether a line of a group may have "*" at its end: a line of the other kind is as long as this one, or
-// as one without a few of them.
+// needsStars reports whether a line of a group may have "*" at its end. It may if a line of the other kind is as long as
+// this line with some of the stars. After "$", one star says that the "$" is not the end of the pattern.
 func needsStars(group, key, short, long string) bool {
+	if long == short+"*" && strings.HasSuffix(short, "$") {
+		return true
+	}
 	for line := range strings.Lines(group) {
 		other, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		if (other == "Allow" || other == "Disallow") && other != key && len(short) <= len(value) && len(value) <= len(long) {

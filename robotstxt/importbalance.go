@@ -8,8 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// balance makes rules win in the policy as they do as written, as far as a "*" at the end, which changes nothing but the
-// length, can make them. The changes for two rules are kept if they disturb no others.
+// balance adds or removes a "*" at the end of patterns, which changes only their length, until the same rules win in the
+// policy as in the file. If the change for two rules makes others lose, balance leaves these two as they were.
 func balance(rules []Rule) []Rule {
 	b := balancer{rules: rules, moved: make([]bool, len(rules))}
 	for i := range rules {

@@ -107,14 +107,15 @@ const maxControlHosts = 100
 func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
 	return func(yield func(policy.Query, string) bool) {
 		if q.Path != "" {
-			if s.controlWanted(x, q) {
+			if s.controlWanted(x, q) != nil {
 				yield(q, q.Path)
 			}
 			return
 		}
 		for i := range s.File.Spec.Rules {
-			for q, where := range ruleQueries(&s.File.Spec.Rules[i], x, q) {
-				if s.controlWanted(x, q) && !yield(q, where) {
+			r := &s.File.Spec.Rules[i]
+			for q, where := range ruleQueries(r, x, q) {
+				if by := s.controlWanted(x, q); by != nil && (by == r || s.decides(r, x, q)) && !yield(q, where) {
 					return
 				}
 			}
@@ -148,13 +149,26 @@ func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query) iter.Seq2[p
 	}
 }
 
-// controlWanted reports whether the query's usage is disallowed to the main crawler of a control, or to its token.
-func (s *Site) controlWanted(x crawlers.Control, q policy.Query) bool {
+// controlWanted returns the rule that disallows the query's usage to the main crawler of a control, or to its token; nil if
+// no rule does.
+func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
+	d := s.Policy.Decide(q)
 	if x.Kind == crawlers.ControlToken {
 		token := s.Policy.ControlToken(s.Policy.Crawler(x.Value), q.Host)
-		return token.Decide(q).Verdict == policy.Disallowed
+		d = token.Decide(q)
 	}
-	return s.Policy.Decide(q).Verdict == policy.Disallowed && !s.Policy.StaysOut(q)
+	if d.Verdict != policy.Disallowed || x.Kind != crawlers.ControlToken && s.Policy.StaysOut(q) {
+		return nil
+	}
+	return d.Rule
+}
+
+// decides reports whether a rule decides about one of the usages that a control takes away.
+func (s *Site) decides(r *policy.Rule, x crawlers.Control, q policy.Query) bool {
+	return slices.ContainsFunc(x.Takes, func(name string) bool {
+		q.Usage, _ = policy.ParseUsage(name)
+		return s.Policy.Decide(q).Rule == r
+	})
 }
 
 // controlSent reports whether an operator gets a control, for whatever reason.

@@ -195,8 +195,8 @@ func rooted(path string) string {
 	return path
 }
 
-// Spellings are a pattern as it is, decoded and encoded: what stands for itself in a URL (RFC 3986 section 2.2) may be
-// written both ways, and so may a "%" that encodes nothing.
+// Spellings returns a pattern as it is, decoded and encoded. Reserved octets (RFC 3986 section 2.2) may be written both
+// ways. So may a "%" that encodes nothing.
 func Spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {
