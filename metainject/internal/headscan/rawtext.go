@@ -152,7 +152,8 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 	case no:
 	}
 	var a answer
-	// Only these two states lead to another. exhaustive:ignore
+	// Only these two states lead to another.
+	//exhaustive:ignore
 	switch s.state {
 	case stateScript:
 		if a = s.wordAhead(b, "<!--", eof); a == yes {
@@ -209,7 +210,8 @@ func onlyMetadata(b []byte) bool {
 		if end == 0 {
 			return false
 		}
-		// All other tags belong to the body. exhaustive:ignore
+		// All other tags belong to the body.
+		//exhaustive:ignore
 		switch lookupTag(name) {
 		case tagMeta, tagBase: // void elements; base would end the head, but pages do not have it here
 			i = end

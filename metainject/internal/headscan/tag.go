@@ -168,7 +168,8 @@ func (s *Scanner) startTagNamed() {
 		return
 	}
 	s.implyHead(s.tok)
-	// All other tags end the head. exhaustive:ignore
+	// All other tags end the head.
+	//exhaustive:ignore
 	switch s.tag {
 	case tagBase, tagMeta, tagNoframes, tagScript, tagStyle, tagTemplate, tagTitle:
 	case tagNoscript:
@@ -315,7 +316,8 @@ func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 		s.stop() // with or without its end tag
 		return
 	}
-	// Other tags have no effect here. exhaustive:ignore
+	// Other tags have no effect here.
+	//exhaustive:ignore
 	switch s.tag {
 	case tagHTML:
 		s.AMP = s.AMP || s.mode < modeTemplate && isAMP(b[s.tok:end])
