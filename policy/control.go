@@ -123,20 +123,31 @@ func (c *ControlToken) Decide(q Query) Decision {
 
 func (c *ControlToken) decide(of func(*Class) Decision) Decision {
 	own := of(&c.token)
-	if own.Verdict == Disallowed || len(c.main.Crawlers) == 0 {
+	if len(c.main.Crawlers) == 0 {
 		return own
 	}
 	main := of(&c.main)
-	if main.Verdict != Disallowed {
+	switch {
+	case own.Verdict == Disallowed && main.Verdict == Allowed:
+		if c.tier(&c.main, main) < c.tier(&c.token, own) {
+			return main
+		}
 		return own
-	}
-	if own.Verdict == Allowed {
-		tier, _ := c.p.NamedBy(own.Rule, c.token.Crawlers[0])
-		if than, _ := c.p.NamedBy(main.Rule, c.main.Crawlers[0]); tier == TierToken || tier < than {
+	case own.Verdict == Allowed && main.Verdict == Disallowed:
+		if tier := c.tier(&c.token, own); tier == TierToken || tier < c.tier(&c.main, main) {
 			return own
 		}
+		return main
+	case main.Verdict == Disallowed && own.Verdict != Disallowed:
+		return main
 	}
-	return main
+	return own
+}
+
+// tier returns how closely the deciding rule names the crawler of a class.
+func (c *ControlToken) tier(of *Class, d Decision) Tier {
+	tier, _ := c.p.NamedBy(d.Rule, of.Crawlers[0])
+	return tier
 }
 
 // Statements lists the policy's statements about training for the token and for its crawler.

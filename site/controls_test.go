@@ -59,6 +59,8 @@ func TestOperatorsControls(t *testing.T) {
 		{"search engines may not train", `rules: [{for: category:search, disallow: {train-ai: /}}]`, told{google: true, apple: true}},
 		{"Google may not train", `rules: [{for: "operator:Google", disallow: {train-ai: /}}]`, told{google: true}},
 		{"nobody but Google may train", `rules: [{for: everyone, disallow: {train-ai: /}}, {for: Google-Extended, allow: {train-ai: /}}]`, told{apple: true, amazon: true}},
+		{"nobody may train, but Googlebot may", `rules: [{for: everyone, disallow: {train-ai: /}}, {for: Googlebot, allow: {train-ai: /}}]`, told{apple: true, amazon: true}},
+		{"nobody may train, but Googlebot may; the token may not", `rules: [{for: everyone, disallow: {train-ai: /}}, {for: Googlebot, allow: {train-ai: /}}, {for: Google-Extended, disallow: {train-ai: /}}]`, told{google: true, apple: true, amazon: true}},
 		{"Bing and Amazon may not train or answer", `rules: [{for: [Bingbot, Amazonbot], disallow: {train-ai: /, ai-use: /}}]`, told{amazon: true}},
 		{"not in Copilot, whatever it costs", "publish: {controls: {Bingbot: noarchive}}\nrules: [{for: Bingbot, disallow: {ai-use: /}}]", told{bing: true}},
 		{"no training, no answers, no copies by Bing", `rules: [{for: Bingbot, disallow: {train-ai: /, ai-use: /, preserve: /}}]`, told{bing: true}},

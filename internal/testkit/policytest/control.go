@@ -20,7 +20,8 @@ func crawler(spec *policy.Spec, token string) policy.Crawler {
 }
 
 // MayTrain reports whether the policy allows training to the operator of a control token. It does if training is
-// disallowed for neither the token nor its main crawler, or if an allow entry is closer to the token.
+// disallowed for neither the token nor its main crawler. If it is disallowed for only one of them, an allow entry for the
+// other wins if its rule names the other more closely.
 func MayTrain(spec *policy.Spec, q Question) bool {
 	q.Usage, q.Identity = policy.TrainAI, policy.Verified
 	own := Decide(spec, q)
@@ -28,6 +29,8 @@ func MayTrain(spec *policy.Spec, q Question) bool {
 	main.Token = crawler(spec, q.Token).Main
 	theirs := Decide(spec, main)
 	switch {
+	case own.Verdict == policy.Disallowed && main.Token != "" && theirs.Verdict == policy.Allowed:
+		return closestOf(spec, main, theirs.Statement) < closestOf(spec, q, own.Statement)
 	case own.Verdict == policy.Disallowed:
 		return false
 	case main.Token == "" || theirs.Verdict != policy.Disallowed:
