@@ -134,7 +134,7 @@ func SummaryText(all []HostSummary, brief bool) string {
 	var b strings.Builder
 	for i, s := range all {
 		if brief && i == most {
-			fmt.Fprintf(&b, "and %d more with other answers (--explain shows them)\n", len(all)-most)
+			fmt.Fprintf(&b, "and %s with other answers (--explain shows them)\n", english.Count(len(all)-most, "more host group"))
 			break
 		}
 		hosts := english.Some(s.Hosts, 3)
@@ -317,7 +317,7 @@ func (f *File) ShownText(now time.Time, most int) string {
 		}
 	}
 	if len(others) > most {
-		others = append(others[:most], "something else of "+english.Count(len(others)-most, "more path"))
+		others = append(others[:most], "other rules for "+english.Count(len(others)-most, "more path"))
 	}
 	return strings.Join(append([]string{text}, others...), "; ")
 }

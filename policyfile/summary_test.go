@@ -131,7 +131,7 @@ func TestShown(t *testing.T) {
 		"for: everyone, robots-tag: 'noindex, indexifembedded'":                                    "no page (noindex)",
 		"for: everyone, robots-tag: 'max-snippet:50'":                                              "pages with max-snippet:50",
 		"for: everyone, robots-tag: [{paths: /x/, rules: noindex}]":                                "all of a page; no page of /x/ (noindex)",
-		"for: everyone, robots-tag: [{paths: [/x/, /y/], rules: 'max-snippet:50'}]":                "all of a page; pages of /x/ with max-snippet:50; something else of 1 more path",
+		"for: everyone, robots-tag: [{paths: [/x/, /y/], rules: 'max-snippet:50'}]":                "all of a page; pages of /x/ with max-snippet:50; other rules for 1 more path",
 		"for: everyone, hosts: a.example, robots-tag: ['unavailable_after: 2020-01-01T00:00:00Z']": "all of a page; no page of / on a.example (noindex)",
 		"for: everyone, disallow: {index: /}, allow: {index: /x/}":                                 "no page (noindex); all of /x/",
 		"for: Bingbot, robots-tag: [{paths: /x/, rules: noindex}]":                                 "all of a page",
