@@ -176,6 +176,7 @@ var inForce = claim.Register("in-force", func(s inForceSubject) claim.Finding {
 type recordedSubject struct {
 	Recorders int
 	Missing   []string            // the recorders that did not record everything
+	Totals    string              // the totals that Recorded is about
 	Recorded  claim.Known[uint64] `gap:"not-read" what:"the stored requests could not be read" close:"see Health"`
 }
 
@@ -188,7 +189,7 @@ var noneUnrecorded = claim.Register("none-unrecorded", func(s recordedSubject) c
 	case missed > 0:
 		f.Fails, f.Text = true, plural(missed, "request was", "requests were")+" not recorded by "+english.List(s.Missing, "and")+" since the recorders were opened"
 	default:
-		f.Text = "No request is missing: neither in " + plural(s.Recorders, "recorder", "recorders") + " since the start, nor in the totals of the last 24 hours"
+		f.Text = "No request is missing: neither in " + plural(s.Recorders, "recorder", "recorders") + " since the start, nor in " + s.Totals
 	}
 	return f
 })

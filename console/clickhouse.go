@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -130,9 +131,12 @@ func (a *Activity) Behind() (seconds float64, ok bool) {
 func (a *Activity) Claims(ctx context.Context) []claim.Claim {
 	now, all := time.Now(), make([]claim.Claim, 1, 2)
 	if r := a.Reader(); r != nil {
-		all[0] = judgeRecorded(r.Coverage(ctx, now.Add(-24*time.Hour), now))
+		day := now.Add(-24 * time.Hour)
+		c, err := r.Coverage(ctx, day, now)
+		bounds, err2 := r.Bounds(ctx)
+		all[0] = judgeRecorded(c, totalsSince(bounds, day), cmp.Or(err, err2))
 	} else {
-		all[0] = judgeRecorded(claim.Coverage{}, a.errNotOpen())
+		all[0] = judgeRecorded(claim.Coverage{}, "", a.errNotOpen())
 	}
 	if seconds, ok := a.Behind(); ok {
 		behind := time.Duration(seconds * float64(time.Second))

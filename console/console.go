@@ -69,7 +69,7 @@ func currentOptions() *Console {
 	return new(Console)
 }
 
-// user is the placeholder that says who uses a site's pages.
+// user returns the placeholder whose value is the name of the person who uses the console on a site.
 func (c *Console) user() string { return cmp.Or(c.User, defaultUser) }
 
 // Provision checks the options; Start puts them into force.

@@ -119,12 +119,31 @@ func (d *healthData) lead(v *view) string {
 
 // recorded is the claim that no request is missing.
 func (v *view) recorded() claim.Claim {
-	return judgeRecorded(v.coverage(v.Now.Add(-24*time.Hour), v.Now))
+	day := v.Now.Add(-24 * time.Hour)
+	c, err := v.coverage(day, v.Now)
+	totals := "no totals"
+	if v.store != nil && err == nil {
+		var bounds store.Bounds
+		bounds, err = v.store.Bounds(v.ctx)
+		totals = totalsSince(bounds, day)
+	}
+	return judgeRecorded(c, totals, err)
 }
 
-// judgeRecorded judges whether all requests are in what the recorders have, by the coverage of the last 24 hours.
-func judgeRecorded(c claim.Coverage, err error) claim.Claim {
-	var s recordedSubject
+// totalsSince names the totals since a time, or since the database begins if that is later.
+func totalsSince(b store.Bounds, day time.Time) string {
+	switch {
+	case b.FirstHour.IsZero() && b.FirstDay.IsZero():
+		return "the totals, which have no request yet"
+	case b.FirstHour.After(day) && !b.FirstDay.Before(day.Truncate(24*time.Hour)):
+		return "the totals, which begin on " + b.FirstHour.UTC().Format("2 Jan 2006, 15:04") + " UTC"
+	}
+	return "the totals of the last 24 hours"
+}
+
+// judgeRecorded judges whether all requests are in what the recorders have, by the coverage of the named totals.
+func judgeRecorded(c claim.Coverage, totals string, err error) claim.Claim {
+	s := recordedSubject{Totals: totals}
 	var missed uint64
 	recorders.Running().Dropped(func(name string, n uint64) {
 		if s.Recorders, missed = s.Recorders+1, missed+n; n > 0 {

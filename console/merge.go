@@ -22,10 +22,10 @@ func (v *view) overtake(d *changeData) {
 	o, theirs := new(overtaken), v.Running.Text
 	switch {
 	case d.Base != d.Live:
-		o.Onto, o.What = "the version in force", "Another version was published since this draft was begun"
+		o.Onto, o.What = "the version in force", "Since this draft was begun, another version was published"
 		if all := v.stands().History; len(all) > 0 && all[0].SHA256 == d.Live {
 			o.Onto = fmt.Sprintf("version %d", all[0].Number)
-			o.What = fmt.Sprintf("Version %d was published since this draft was begun%s", all[0].Number, signedWords(all[0].Signed))
+			o.What = fmt.Sprintf("Since this draft was begun, version %d was published%s", all[0].Number, signedWords(all[0].Signed))
 		}
 	case d.Saved != nil && d.SavedID != d.Saved.ID() && d.Saved.Text != d.Text && d.Saved.Base == d.Base:
 		theirs, o.Onto, o.What = d.Saved.Text, "that draft", "Another draft was saved in the meantime"+signedWords(d.Saved.Signed)

@@ -163,7 +163,7 @@ var fileFields = fields[*policy.Spec]{
 		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
 	key("resources", "names for sets of paths; rules can use a name wherever they can have a path",
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
-	key("usages", "names for usages with qualifiers, and for several usages together; only allow may use them",
+	key("usages", "names for usages with qualifiers, and for several usages together; only allow entries may use these names",
 		usagesShape, readUsages, printUsages),
 	key("crawlers", "crawlers that the built-in catalog does not know, or knows differently, by product token",
 		namedShape("the crawler", tokenShape, rowShape()), readCrawlers, printCrawlers),

@@ -211,7 +211,7 @@ func (im *importer) name(name string) bool {
 	return true
 }
 
-// crawl is a statement about crawling from a line, or 0.
+// crawl returns a statement about crawling. line is the number of its line in robots.txt, or 0 if it has none.
 func crawl(allow bool, p pathpattern.Pattern, line int) policy.Statement {
 	return policy.Statement{Pos: position(line), Allow: allow, Usage: policy.Crawl, Pattern: p}
 }

@@ -95,7 +95,7 @@ func (im *importer) settle(rules []Rule) []Rule {
 			default:
 				drop[l] = true
 				im.f.note(loser.number, "%q is left out, because lengths in the policy differ from those here. It would also allow paths that %q of line %d disallows; "+
-					"write an allow for the paths that you mean", "Allow: "+loser.text(), "Disallow: "+winner.text(), winner.number)
+					"in the policy, add an allow entry for the paths that you mean", "Allow: "+loser.text(), "Disallow: "+winner.text(), winner.number)
 			}
 			if s.pairs > maxPairs {
 				return im.withoutAllows(rules, winner.number)

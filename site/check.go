@@ -82,7 +82,7 @@ func (s *Site) samples() (all []sample) {
 	return all
 }
 
-const tailored = `write "headers tailored" in the Caddyfile, which sends each crawler only its own`
+const tailored = `write "headers tailored" in the Caddyfile, which sends each crawler only its own header values`
 
 // checkHeaders builds the headers for the samples, as many as left says.
 func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems []policy.Problem) {

@@ -250,7 +250,8 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 
 const (
 	idlePoll = time.Minute
-	// unavailableRetry is the longest time until a source is read again that could not be read since the start.
+	// unavailableRetry is the longest wait between two reads of a source while no version of it has been loaded since
+	// the start.
 	unavailableRetry = 30 * time.Second
 )
 

@@ -114,7 +114,8 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	return f
 })
 
-// Reaches is the claim that no line is missing at the end of a log, by a mark from another place; nil if there is none.
+// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from another place, or nil
+// if there is none.
 func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
 	s := lastSubject{Check: c}
 	if m == nil {

@@ -218,7 +218,7 @@ func TestTwoEditorsInABrowser(t *testing.T) {
 	y.Visit(n.console + "change?from=v1&who=AhrefsBot&choose=block")
 	y.Eval(named("base")+".value = '"+sum(policyText)+"'", nil)
 	y.presses(button("check"))
-	y.sees("Version 2 was published since this draft was begun, by localhost: “Slower”")
+	y.sees("Since this draft was begun, version 2 was published, by localhost: “Slower”")
 	y.looks("two-editors")
 	y.presses(button("onto"))
 	y.sees("Your change now stands on version 2.")

@@ -258,7 +258,7 @@ func renderCommand() *cobra.Command {
 			_, err = io.WriteString(cmd.OutOrStdout(), text)
 			return err
 		}))
-	cmd.Flags().StringVar(&other, "merge", "", "merge with the robots.txt of the upstream in this `FILE`, as \"robots_txt merge\" does")
+	cmd.Flags().StringVar(&other, "merge", "", "merge with the site's own robots.txt in this `FILE`, as \"robots_txt merge\" does")
 	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` of addresses, as clients use it: http or https")
 	cmd.Flags().StringVar(&host, "host", "", "the host to render for (default: a host that no rule names)")
 	return cmd

@@ -179,7 +179,7 @@ func (d described) write(out io.Writer) error {
 		line("", "ignores the group of *")
 	}
 	if len(d.Follows) > 0 {
-		line("", "without a group of its own it follows the group of "+strings.Join(d.Follows, ", "))
+		line("", "without a group of its own, it follows the group of "+strings.Join(d.Follows, ", "))
 	}
 	for _, x := range d.Controls {
 		line("control", controlText(x))

@@ -115,7 +115,7 @@ The exit code is:
   caddy robots-policy diff --fail-on decisions,settings old/robots.txt robots.txt`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	mergeFlag(cmd, &merge)
-	cmd.Flags().StringVar(&catalog, "catalog", "", "compare a policy under the catalog of this program with the same policy under the one in `FILE|URL`")
+	cmd.Flags().StringVar(&catalog, "catalog", "", "compare what a policy does under the catalog of this program and under the catalog in `FILE|URL`")
 	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 on `CLASSES`: search-loss, decisions, settings, spellings, any, none, or some of them with commas")
 	return cmd
 }

@@ -115,7 +115,7 @@ func (r *evidenceReport) From() time.Time {
 	return r.First
 }
 
-// To is the end of what the report covers.
+// To returns the end of the period that the report covers.
 func (r *evidenceReport) To() time.Time {
 	if !r.Until.IsZero() && r.Until.Before(r.Last) {
 		return r.Until

@@ -82,7 +82,7 @@ The exit code is:
 	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that is to load it (default: from the configuration, or "+caddy.DefaultAdminListen+")")
-	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded it")
+	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: an activity database's directory, a ClickHouse address, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
 	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "the names of gaps that are accepted, such as not-recorded: the command prints the names")

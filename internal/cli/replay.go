@@ -51,7 +51,7 @@ robots_policy) instead of logs, or in addition to them.
 
 A client is verified by the address lists in this program, or by the identity that
 Caddy had logged. The server is assumed to have "enforce block", the default. Rate
-limits are counted as by one server.
+limits are counted as if a single server had received all requests.
 
 The exit code is:
   0  search engines lose nothing that no rule says is intended
@@ -69,7 +69,7 @@ The exit code is:
 	flags.StringVar(&f.format, "format", "", `the format of the logs: json, common, combined, vhost_combined, alb, a log_format of nginx or a LogFormat of Apache (default: found for each line)`)
 	flags.StringToStringVar(&f.names, "map", nil, "the fields of JSON logs, as `PART=FIELD,...`: a part is time, ip, host, uri, request, agent or size")
 	flags.Lookup("map").DefValue = "" // else help shows []
-	flags.StringVar(&f.host, "host", "", "the host of logs that do not name one")
+	flags.StringVar(&f.host, "host", "", "the host to assume for log lines that do not name one")
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than a duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
 	flags.StringVar(&f.html, "html", "", "write the report as one HTML page to this file")

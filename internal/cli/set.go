@@ -89,7 +89,7 @@ The exit code is also 1 if search engines would lose something and --yes is not 
   caddy robots-policy set site-policy.yaml everyone snippet 160
   caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`
 	cmd.Flags().StringVar(&host, "host", "", "make the decision on this `HOST` only")
-	cmd.Flags().BoolVar(&intended, "intended", false, "search engines or link previews are meant to stay out: say so in the rule")
+	cmd.Flags().BoolVar(&intended, "intended", false, "write in the rule that search engines or link previews are meant to stay out")
 	cmd.Flags().BoolVar(&write, "write", false, "change the file")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write it also if search engines lose something")
 	return cmd

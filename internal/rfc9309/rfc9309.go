@@ -131,7 +131,7 @@ const (
 	maxLine = 2083*8 - 1 // bytes that Google's parser reads of a line
 )
 
-// cut splits a line into its key, "" for one that is not about crawling, and its value.
+// cut splits a line into its key and its value. The key is "" if the line is not about crawling.
 func cut(line string) (key, value string) {
 	line = line[:min(len(line), maxLine)]
 	line, _, _ = strings.Cut(line, "#")

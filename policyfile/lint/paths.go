@@ -106,7 +106,7 @@ func (l *linter) enforcedEnds() {
 		}
 		more := ""
 		if n > 1 {
-			more = fmt.Sprintf(", and likewise in %d more of this rule", n-1)
+			more = fmt.Sprintf(", and do the same for %d more of this rule's paths", n-1)
 		}
 		text := at.Pattern.String()
 		l.report("enforced-end", at.Pos, fmt.Sprintf(`with "$" this blocks %[1]s and not %[1]s?x, %[1]s%%20 or %[1]s%%00, at which some servers serve the same file; write %[1]s without "$"%[2]s`,

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// prefix begins the keys in the storage, one for each server.
+// prefix is the start of the keys in Caddy storage. Each server has one key.
 const prefix = "robots_policy/fleet/"
 
 // Limits of a message. They are needed because anyone can use the name of a crawler with any host.

@@ -49,8 +49,8 @@ type ActivityStore interface {
 	CheckReload(ctx context.Context, name string, before, after *site.Site, below site.Below, accepted []string) error
 }
 
-// Violations holds the requests by crawlers that violate the robots.txt that the crawler had read, and the number
-// of requests that cannot be judged.
+// Violations holds the requests that violate the robots.txt that the crawler had read, and the number of requests that
+// cannot be judged.
 type Violations struct {
 	Violations []Violation    `json:"violations"`         // one page of violations
 	Rows       int            `json:"rows"`               // number of rows on all pages
