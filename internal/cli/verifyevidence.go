@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// verifyFlags holds the keys with which a log must be signed.
+type verifyFlags struct{ key, authority string }
+
+func (v *verifyFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&v.key, "key", "", "the public key (PEM) by which the log must be signed")
+	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) that vouches for the time-stamping authority")
+}
+
+// check checks a log.
+func (v *verifyFlags) check(dir string) (*evidence.Check, error) {
+	var key ed25519.PublicKey
+	var roots *x509.CertPool
+	var err error
+	if v.key != "" {
+		if key, err = evidence.ReadPublicKey(v.key); err != nil {
+			return nil, err
+		}
+	}
+	if v.authority != "" {
+		b, err := os.ReadFile(v.authority)
+		if err != nil {
+			return nil, err
+		}
+		if roots = x509.NewCertPool(); !roots.AppendCertsFromPEM(b) {
+			return nil, errors.New(v.authority + " has no certificate (PEM)")
+		}
+	}
+	return evidence.Verify(dir, key, roots)
+}
+
+// excerpt checks an excerpt; ok is false if the directory has none.
+func (v *verifyFlags) excerpt(dir string) (c claim.Claim, ok bool, err error) {
+	var key ed25519.PublicKey
+	if v.key != "" {
+		if key, err = evidence.ReadPublicKey(v.key); err != nil {
+			return c, false, err
+		}
+	}
+	return evidence.VerifyExcerpt(dir, key)
+}
+
+// wholes returns for each log the claim that it is whole and signed.
+func wholes(logs []evidence.Checked) (all []claim.Claim) {
+	for _, l := range logs {
+		all = append(all, l.Check.Whole())
+	}
+	return all
+}
+
+// writeExcerptCheck prints what was found about an excerpt. The exit code is the outcome of the claim.
+func writeExcerptCheck(cmd *cobra.Command, asJSON bool, c claim.Claim) error {
+	err := printResult(cmd, asJSON, c, func(out io.Writer) error {
+		_, err := fmt.Fprintln(out, c.Text()+".")
+		for _, g := range c.Gaps() {
+			fmt.Fprintln(out, "  "+g.What+"; "+g.Close)
+		}
+		return err
+	})
+	return cmp.Or(err, exitOf(c))
+}
+
+// exitOf returns the exit code of claims: 1 if one fails, or else 3 if one cannot be judged.
+func exitOf(all ...claim.Claim) (exit error) {
+	for _, c := range all {
+		switch c.Outcome() {
+		case claim.Fails:
+			return errReported
+		case claim.CannotBeJudged:
+			exit = errUndecided
+		case claim.Holds:
+		}
+	}
+	return exit
+}
+
+func verifyEvidenceCommand() *cobra.Command {
+	var asJSON bool
+	var last string
+	var of storageOf
+	var verify verifyFlags
+	cmd := Command("verify-evidence DIR... [--key FILE] [--last FILE]", "Checks that an evidence log is whole and was not changed",
+		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
+			if last != "" && len(args) > 1 {
+				return errors.New("--last is about one log; check one log at a time")
+			}
+			if c, ok, err := verify.excerpt(args[0]); ok || err != nil {
+				if err != nil || len(args) > 1 {
+					return cmp.Or(err, errors.New("an excerpt is checked alone; name one directory"))
+				}
+				return writeExcerptCheck(cmd, asJSON, c)
+			}
+			var mark *evidence.Mark
+			if last != "" {
+				m, err := readMark(last, of)
+				if err != nil {
+					return err
+				}
+				mark = &m
+			}
+			logs, ends := make([]evidence.Checked, len(args)), make([]claim.Claim, len(args))
+			for i, dir := range args {
+				c, err := verify.check(dir)
+				if err != nil {
+					return err
+				}
+				logs[i] = evidence.Checked{Dir: dir, Check: c}
+				if ends[i], err = c.Reaches(dir, mark); err != nil {
+					return err
+				}
+			}
+			_, c := evidence.Together(logs)
+			result := struct {
+				*evidence.Check
+				Whole []claim.Claim `json:"whole"` // of each log: whether it is whole and signed
+				End   []claim.Claim `json:"end"`   // and whether lines can be missing at its end
+			}{c, wholes(logs), ends}
+			if err := printResult(cmd, asJSON, result, func(out io.Writer) error {
+				for i, l := range logs {
+					if len(logs) > 1 {
+						fmt.Fprintf(out, "%s:\n", l.Dir)
+					}
+					if _, err := io.WriteString(out, checkText(l.Check, ends[i], verify.key != "", verify.authority != "")); err != nil {
+						return err
+					}
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			if mark != nil {
+				return exitOf(append(result.Whole, ends...)...)
+			}
+			return exitOf(result.Whole...)
+		}))
+	cmd.Long = `
+Checks the chain of hashes of an evidence log, the texts that were published, and the
+signatures. With --key they must be by that key: use a copy of its public part from
+somewhere else than the server.
+
+An older copy of a log, put back, is whole too. With --last, the log must reach the line
+that a copy names. The copy is a signature or time stamps that you keep in another place.
+It can also be the storage:KEY that the option copy of evidence names.
+
+Without it, the exit code says nothing about lines that are missing at the end.
+
+If you name several logs, each is checked separately, and the exit code is the worst.
+
+The exit code is:
+  0  the log is whole, and signed to the line that the answer names
+  1  the log was changed or damaged, or does not reach the line of --last
+  2  the log cannot be read
+  3  it cannot be judged, because the log is not signed, or says itself that something
+     is missing`
+	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) from another place, or storage:KEY: the log must reach it")
+	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	verify.add(cmd.Flags())
+	return cmd
+}
+
+// readMark reads the end of a log from a file, or from a key in Caddy's storage.
+func readMark(last string, of storageOf) (m evidence.Mark, err error) {
+	if !strings.HasPrefix(last, source.StoragePrefix) {
+		return evidence.ReadMark(last)
+	}
+	key, err := source.StorageKey(last)
+	if err != nil {
+		return m, err
+	}
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	defer cancel()
+	s, err := of.open(ctx)
+	if err != nil {
+		return m, err
+	}
+	limited, stop := context.WithTimeout(ctx, storageTimeout)
+	defer stop()
+	b, err := s.Load(limited, key)
+	if err != nil {
+		return m, fmt.Errorf("there is no copy at %s: give evidence the option copy, and the server writes it within an hour: %w", s.place(key), err)
+	}
+	return evidence.ParseMark(last, b)
+}
+
+// checkText says what a check found, what that proves, and what it does not.
+func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("Events: %d, in files: %d, from %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
+	claimed := func(x claim.Claim) {
+		line("%s.", x.Text())
+		if x.Outcome() == claim.Fails && len(x.Lines()) > 0 {
+			line("  %s", strings.Join(x.Lines(), "\n  "))
+		}
+		for _, g := range x.Gaps() {
+			line("  %s", strings.TrimSuffix(g.What+"; "+g.Close, "; "))
+		}
+	}
+	if claimed(c.Whole()); len(c.Problems) > 0 {
+		return b.String()
+	}
+	claimed(last)
+	if !c.FromStart {
+		line("Files before %s were deleted for their age, as the log says.", c.First.UTC().Format(time.DateOnly))
+	}
+	for _, k := range c.Keys {
+		line("Signed by the key %s.", evidence.Fingerprint(k))
+	}
+	switch {
+	case len(c.Keys) == 0:
+	case byKey:
+		line("Only the owner of that key can have changed a line up to line %d.", c.SignedTo)
+	default:
+		line("Only the owner of that key can have changed a line up to line %d. It does not show who the owner is: a forger has a key too. Name yours with --key FILE.", c.SignedTo)
+	}
+	if n := len(c.Stamps); n > 0 {
+		last := c.Stamps[n-1]
+		line("Time stamps: %d, the last of event %d at %s. What was written up to it was there then, says %s.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
+		if !byAuthority {
+			line("The identity of the authority was not checked: name its certificate with --authority FILE.")
+		}
+		line("This does not prove what was not written.")
+		return b.String()
+	}
+	line("This does not prove when the lines were written, nor what was not written.")
+	return b.String()
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+)
+
+// active lists the patterns with statements that change something for the crawlers of one group: permissions that override a
+// prohibition, and prohibitions that stand where no wider one does. No permission for all paths of its pattern overrides one
+// that stands.
+func (m *lining) active() []pathpattern.Pattern {
+	standing := map[pathpattern.Pattern][]stated{}
+	var closing, opening solve.Set // the patterns of these, and of permissions
+	for i, p := range m.given {
+		if slices.ContainsFunc(m.all[p], func(s stated) bool { return s.Allow }) {
+			opening.Add(p, i)
+		}
+		if !slices.ContainsFunc(m.all[p], func(s stated) bool { return !s.Allow }) {
+			continue
+		}
+		permissions := m.covering(p, true)
+		m.budget.Spend(len(permissions))
+		for _, s := range m.all[p] {
+			if !s.Allow && !m.opened(s, permissions) {
+				standing[p] = append(standing[p], s)
+			}
+		}
+		if standing[p] != nil {
+			closing.Add(p, i)
+		}
+	}
+	changes := func(s stated, p pathpattern.Pattern) bool {
+		if s.Allow {
+			overlapping := closing.Overlapping(p)
+			return !m.budget.Spend(len(overlapping)) || slices.ContainsFunc(overlapping, func(i int) bool {
+				return slices.ContainsFunc(standing[m.given[i]], func(d stated) bool { return m.p.Overrides(s.applied, d.applied) })
+			})
+		}
+		return slices.Contains(standing[p], s) && !m.repeats(s, p, &closing, &opening, standing)
+	}
+	return slices.DeleteFunc(slices.Clone(m.given), func(p pathpattern.Pattern) bool {
+		return !slices.ContainsFunc(m.all[p], func(s stated) bool { return changes(s, p) })
+	})
+}
+
+// repeats reports whether a wider prohibition that stands says the same as s, to all readers and on all of its paths.
+func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solve.Set, standing map[pathpattern.Pattern][]stated) bool {
+	texts := pathpattern.Spell(p, s.rooted(p))
+	usual := texts.Octets == 0 && texts.Written == texts.Normal
+	var overlapping []int // permissions, once asked for
+	return slices.ContainsFunc(closing.Covering(p), func(i int) bool {
+		return m.given[i] != p && slices.ContainsFunc(standing[m.given[i]], func(wider stated) bool {
+			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see replaces
+			if !understood || !s.isBelow() && wider.isBelow() {
+				return false
+			}
+			if overlapping == nil {
+				overlapping = append([]int{}, opening.Overlapping(p)...)
+			}
+			return m.budget.Spend(len(overlapping)) && !slices.ContainsFunc(overlapping, func(j int) bool {
+				return slices.ContainsFunc(m.all[m.given[j]], func(a stated) bool {
+					return a.Allow && m.p.Overrides(a.applied, wider.applied) && !m.p.Overrides(a.applied, s.applied)
+				})
+			})
+		})
+	})
+}
