@@ -143,7 +143,7 @@ func TestAdminAPIRefuses(t *testing.T) {
 		{"POST", "/robots_policy/", 405, "method not allowed"},
 		{"GET", "/robots_policy/reload", 405, "method not allowed"},
 		{"DELETE", "/robots_policy/explain", 405, "method not allowed"},
-		{"GET", "/robots_policy/nothing", 404, "there are /robots_policy/"},
+		{"GET", "/robots_policy/nothing", 404, "the paths are /robots_policy/"},
 		{"GET", "/robots_policy/explain", 400, "invalid url"},
 		{"GET", "/robots_policy/explain?url=https://a.example/", 400, "agent is missing"},
 		{"GET", "/robots_policy/explain?agent=x&url=file:///etc/passwd", 400, "invalid url"},

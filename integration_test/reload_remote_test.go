@@ -66,10 +66,10 @@ func TestPolicyFromTheWeb(t *testing.T) {
 		}},
 		{"an error", "500 Internal Server Error", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
 		{"nothing", "204 No Content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }},
-		{"a redirect elsewhere", "redirect to another server", func(w http.ResponseWriter, r *http.Request) {
+		{"a redirect elsewhere", "redirects to another server", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/x", http.StatusFound)
 		}},
-		{"a loop", "redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/policy.yaml", http.StatusFound) }},
+		{"a loop", "redirected", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/policy.yaml", http.StatusFound) }},
 		{"a broken policy", "rulez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "version: 1\nrulez: 1\n") }},
 		{"half a policy", "unexpected EOF", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "500")

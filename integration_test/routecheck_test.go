@@ -71,7 +71,7 @@ func TestForgedAddressesWarning(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := strings.Count(string(log), "add trusted_proxies_strict"); n != c.want {
+			if n := strings.Count(string(log), "Add trusted_proxies_strict"); n != c.want {
 				t.Errorf("%d warnings, want %d\n%s", n, c.want, log)
 			}
 		})

@@ -244,7 +244,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	// A second one returns to the text that was undone, and asks.
 	out = m.publishes("", "undo")
 	m.result("mistake", false, out)
-	m.says(out.body, "the present version is an undo itself", "again=yes")
+	m.says(out.body, "the present version is an undo", "again=yes")
 	m.result("mistake", true, m.publishes("", "undo&again=yes"))
 	if s := m.policies().Policies[0]; s.Before != source.SumOf(matrixTexts["before"]) || s.UndoCost != "" {
 		t.Errorf("%+v", s)
@@ -261,7 +261,7 @@ func (m *matrixServer) inStorage(unlimited bool) {
 	// One that was never served is a new text.
 	out = m.publishes("", "version=3")
 	m.result("never", false, out)
-	m.says(out.body, "no server is known to have served v3")
+	m.says(out.body, "no server is known to have served it")
 	out = m.publishes(matrixTexts["never"], "accept_loss=Googlebot")
 	m.result("never", unlimited, out)
 	if unlimited {
@@ -349,7 +349,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 		for _, query := range []string{"undo", "version=1", ""} {
 			out := m.publishes(matrixTexts["never"], query)
 			m.result("never", false, out)
-			m.says(out.body, "no site uses a policy in Caddy's storage")
+			m.says(out.body, "no site uses one")
 		}
 	}
 	for _, name := range []string{"older", "before", "never"} {

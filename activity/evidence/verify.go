@@ -54,7 +54,7 @@ func Read(dir string, each func(file string, e *Event, hash string) error) error
 func readLines(dir string, each func(file string, line []byte, e *Event, hash string) error) error {
 	all, err := days(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the directory %s does not exist; name the directory of an evidence log (the option evidence of robots_policy)", dir)
+		return fmt.Errorf("no directory %s (%w); name the directory of an evidence log (the option evidence of robots_policy)", dir, fs.ErrNotExist)
 	}
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ type Reader struct {
 func OpenReader(ctx context.Context, dir string) (*Reader, error) {
 	if _, err := os.Stat(filepath.Join(dir, databaseName)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not an activity database: it has no file %s; name the directory of the option activity", dir, databaseName)
+			return nil, fmt.Errorf("%s is not an activity database: it has no file %s (%w); name the directory of the option activity", dir, databaseName, fs.ErrNotExist)
 		}
 		return nil, fmt.Errorf("%s is not an activity database: %w", dir, err)
 	}

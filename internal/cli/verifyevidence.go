@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"github.com/caddyserver/caddy/v2"
 	"io"
 	"math"
 	"os"
