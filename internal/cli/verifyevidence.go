@@ -9,13 +9,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"github.com/caddyserver/caddy/v2"
 	"io"
 	"math"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
