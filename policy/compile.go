@@ -177,7 +177,8 @@ func foldedAll(names []string) []string {
 }
 
 // Folded returns the policy for paths without letter case (see pathpattern.Fold), with the same numbers of
-// crawlers. Its decisions name the statements of p. If no pattern has upper case, Folded returns p itself.
+// crawlers, and without the rules of WithFallback. Its decisions name the statements of p. If that changes nothing,
+// Folded returns p itself.
 func (p *Policy) Folded() *Policy {
 	changed := false
 	fold := func(pattern *pathpattern.Pattern) {
@@ -191,7 +192,7 @@ func (p *Policy) Folded() *Policy {
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
 		if r.Fallback { // readers of robots.txt distinguish letter case (RFC 9309 section 2.2.2)
-			r.Statements = nil
+			r.Statements, changed = nil, true
 			continue
 		}
 		r.Statements, r.EngineRules = slices.Clone(r.Statements), slices.Clone(r.EngineRules)

@@ -54,6 +54,10 @@ func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
 				t.Fatalf("%+v: a line of the site is enforced", q)
 			}
 		}
+		asked := question(r)
+		if d := with.Folded().Decide(queryOf(with, asked)); d.Rule != nil && d.Rule.Fallback {
+			t.Fatalf("%+v: a line of the site, whose readers distinguish letter case, applies to a folded path", asked)
+		}
 		if with.WithoutFallback() != above || above.WithoutFallback() != above {
 			t.Fatal("the policy without the fallback is not the one that it was made of")
 		}

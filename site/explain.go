@@ -202,9 +202,12 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	q.Usage = policy.Crawl
 	first := true
 	for p, q := range s.Queries(t, q) {
-		if found := p.Decide(q); found.Verdict == policy.Disallowed {
+		found := p.Decide(q)
+		ofSite := found.Rule != nil && found.Rule.Fallback // for readers of robots.txt, which compare the path as sent
+		if found.Verdict == policy.Disallowed && (first || !ofSite) {
 			return found, reading{p, q, q.Path == t.Path}
-		} else if first {
+		}
+		if first {
 			d, first = found, false
 		}
 	}

@@ -128,7 +128,7 @@ func (x *exam) explained(q question, e *explanation) {
 		if may = a.Verdict != policy.Disallowed; !may || i == 0 {
 			place = x.place(a)
 		}
-		if a.Verdict == policy.Unstated && x.theirs != nil {
+		if i == 0 && a.Verdict == policy.Unstated && x.theirs != nil { // readers of robots.txt compare the path as sent
 			if may, silent = x.theyAllow(q.token, crawlertest.NormalPath(at.path)), true; !may {
 				x.count("explain: the upstream disallows where the policy is silent")
 			}

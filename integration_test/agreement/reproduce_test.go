@@ -29,6 +29,9 @@ func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement
 	fmt.Fprintf(&b, "again: go test ./integration_test/agreement -seed %d -policy %d -registers=%t -door %s\n", *seed, number, *registers, at.door)
 	fmt.Fprintf(&b, "the site has %s; it is asked for %q on %q by %q, and its upstream has %s\n", at.name, last.q.path, last.q.host, last.q.agent, pages[last.q.page].name)
 	fmt.Fprintf(&b, "made small, the policy is\n%s\nand then\n  %s\n", indent(string(small.text)), last)
+	if at.merges {
+		fmt.Fprintf(&b, "the upstream's robots.txt:\n%s", indent(p.theirs))
+	}
 	_ = at.take(small)
 	r.show(&b, at, small, last.q)
 	return b.String()
