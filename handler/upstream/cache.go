@@ -128,7 +128,8 @@ func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known boo
 }
 
 // Last returns the last fetched file of a host, on any port, or nil if the host has none. It also reports whether the
-// host has answered. The host "" stands for all hosts that have answered, if their files are the same.
+// host has answered. If a proxy names several sites for one host, Last returns the file that was fetched last. The host
+// "" stands for all hosts that have answered, if their files are the same.
 func (c *Cache[T]) Last(host string) (last *T, known bool) {
 	host = policy.NormalizeHost(host)
 	c.mu.Lock()
@@ -136,17 +137,17 @@ func (c *Cache[T]) Last(host string) (last *T, known bool) {
 	if host == "" {
 		return c.common()
 	}
-	first := "" // of several in the order of their keys
+	var newest time.Time
 	for _, generation := range []map[string]*entry[T]{c.earlier, c.recent} {
 		for key, e := range generation {
 			_, site, _ := strings.Cut(key, " ")
 			rest, ok := strings.CutPrefix(site, host)
-			if ok && strings.Trim(rest[:min(1, len(rest))], ": ") == "" && e.known && (first == "" || key <= first) {
-				last, first = e.file.content(), key
+			if ok && strings.Trim(rest[:min(1, len(rest))], ": ") == "" && e.known && e.started.After(newest) {
+				last, newest = e.file.content(), e.started
 			}
 		}
 	}
-	return last, first != ""
+	return last, !newest.IsZero()
 }
 
 // common returns the file that all sites have which answered, and whether there is one answer. It is called with mu held.

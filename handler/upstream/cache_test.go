@@ -386,6 +386,15 @@ func TestLast(t *testing.T) {
 		}
 	}
 	s = newServer(t)
+	for _, site := range []string{"b.example", "c.example", "a.example", "d.example"} {
+		r := httptest.NewRequest("GET", "http://inner/robots.txt", nil)
+		r.Header.Set("X-Forwarded-Host", site)
+		want, _, _ := s.Get(r.WithContext(context.WithValue(r.Context(), trustedKey{}, true)), says("Disallow: /"+site))
+		if got, _ := s.Last("inner"); got == nil || got != want {
+			t.Errorf("the file of inner is not that of %s, which was fetched last", site)
+		}
+	}
+	s = newServer(t)
 	if _, known := s.Last(""); known {
 		t.Error("a file of all hosts, although none has answered")
 	}
