@@ -307,39 +307,45 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// An exception from one path is none from another that it only crosses.
-func TestExceptionsOfOnePathAlone(t *testing.T) {
-	now := load(t, `rules:
-  - {for: Googlebot, intended: true, disallow: {crawl: "/*b$"}}
+// Where patterns cross, each change has the exceptions that lie within its paths, and no others.
+func TestExceptionsThatCross(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules string
+		want  []string // crawlers, paths and exceptions of each loss
+	}{
+		"an exception only crosses another path": {
+			`  - {for: Googlebot, intended: true, disallow: {crawl: "/*b$"}}
   - {for: everyone, intended: true, allow: {crawl: "/*ba"}, disallow: {crawl: "/a*b"}}
-`)
-	changes, _ := compare.Decisions(load(t, "").Policy, now.Policy, compare.Options{})
-	var said []string
-	for _, c := range changes {
-		if c.Effect == compare.Loss {
-			said = append(said, fmt.Sprint(c.Crawlers, c.Paths, c.Except))
-		}
-	}
-	if want := []string{"[everyone] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video Googlebot] [/*b$] []"}; !slices.Equal(said, want) {
-		t.Errorf("%q, want %q", said, want)
-	}
-}
-
-// A change of paths that an exception crosses is told apart.
-func TestChangeWithinAnException(t *testing.T) {
-	now := load(t, `rules:
-  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}}
+`,
+			[]string{"[everyone] [/a*b] [/a*ba]", "[Google-InspectionTool Googlebot-Image Googlebot-Mobile Googlebot-News Googlebot-Video Googlebot] [/*b$] []"},
+		},
+		"an exception crosses a path within the change": {
+			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/a*b"}}
   - {for: everyone-else, intended: true, allow: {crawl: "/*a$"}, disallow: {crawl: /a}}
 crawlers: {AlphaBot: {operator: Alpha}}
-`)
-	changes, _ := compare.Decisions(load(t, "").Policy, now.Policy, compare.Options{})
-	var said []string
-	for _, c := range changes {
-		if c.Effect == compare.Loss {
-			said = append(said, fmt.Sprint(c.Crawlers, c.Paths, c.Except))
-		}
-	}
-	if want := []string{"[everyone] [/a] [/a$ /a*a$]", "[AlphaBot] [/a*b] []"}; !slices.Equal(said, want) {
-		t.Errorf("%q, want %q", said, want)
+`,
+			[]string{"[everyone] [/a] [/a$ /a*a$]", "[AlphaBot] [/a*b] []"},
+		},
+		"a part of an exception lies within another path": {
+			`  - {for: AlphaBot, intended: true, disallow: {crawl: "/*a$"}, allow: {crawl: /abab}}
+  - {for: everyone-else, intended: true, disallow: {crawl: "/a*$"}}
+  - {for: "operator:Alpha", intended: true, disallow: {crawl: /a}}
+crawlers: {AlphaBot: {operator: Alpha}}
+`,
+			[]string{"[everyone-else] [/a] []", "[AlphaBot] [/a] [/abab]", "[AlphaBot] [/*a$] [/abab*a$]"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes, _ := compare.Decisions(load(t, "").Policy, load(t, "rules:\n"+c.rules).Policy, compare.Options{})
+			var said []string
+			for _, c := range changes {
+				if c.Effect == compare.Loss {
+					said = append(said, fmt.Sprint(c.Crawlers, c.Paths, c.Except))
+				}
+			}
+			if !slices.Equal(said, c.want) {
+				t.Errorf("%q, want %q", said, c.want)
+			}
+		})
 	}
 }

@@ -144,12 +144,11 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 				o.except = append(o.except, x.Pattern)
 			}
 		}
-		o.except, o.already = widest(o.except), widest(o.already)
 		inner := record{usages: o.usages, old: o.old, now: o.now}
 		o.effect = effect(o, first)
 		// Where an exception meets a narrower path, the cells say which of the two applies.
 		var outside solve.Set
-		all := slices.Concat(o.except, o.already)
+		all := slices.Concat(widest(slices.Clone(o.except)), widest(slices.Clone(o.already)))
 		for i, e := range all {
 			outside.Add(e, i)
 		}
@@ -224,6 +223,7 @@ func (r *record) apart() (parts []record) {
 				parts[at].already = append(parts[at].already, e)
 			}
 		}
+		parts[at].except, parts[at].already = widest(parts[at].except), widest(parts[at].already)
 	}
 	return parts
 }
