@@ -34,12 +34,13 @@ func (e *entry) restricts() bool { return e.deny != none || e.limited != nil }
 
 type statementIndex struct {
 	*pathpattern.Index[*entry]
-	strictest int32 // see Policy.strictestOf
+	anyPath entry // all that restricts some path, see Query.AnyPath
 }
 
 func (p *Policy) index(ids []int32) *statementIndex {
 	byPattern := make(map[pathpattern.Pattern]*entry, len(ids))
 	var all []pathpattern.Entry[*entry]
+	x := &statementIndex{anyPath: entry{plain: true, wild: none, allow: none, deny: none}}
 	for _, id := range ids {
 		pattern := p.statements[id].Pattern
 		e := byPattern[pattern]
@@ -52,6 +53,9 @@ func (p *Policy) index(ids []int32) *statementIndex {
 			all = append(all, pathpattern.Entry[*entry]{Pattern: pattern, Value: e})
 		}
 		p.add(e, id)
+		if s := p.statements[id]; !s.Allow || s.Qualifiers != nil {
+			p.add(&x.anyPath, id)
+		}
 	}
 	for _, x := range all {
 		x.Value.containers = p.containers[x.Pattern]
@@ -63,31 +67,8 @@ func (p *Policy) index(ids []int32) *statementIndex {
 		return strings.Compare(a.Pattern.String(), b.Pattern.String())
 	})
 	chain(all)
-	return &statementIndex{pathpattern.NewIndex(all, nil), p.strictestOf(ids)} // the patterns are distinct
-}
-
-// strictestOf returns the first prohibition with the strictest mode, else the first permission with qualifiers, or
-// none.
-func (p *Policy) strictestOf(ids []int32) int32 {
-	strictest, most := int32(none), 0
-	for _, id := range ids {
-		if n := p.severity(id); n > most {
-			strictest, most = id, n
-		}
-	}
-	return strictest
-}
-
-func (p *Policy) severity(id int32) int {
-	switch {
-	case id == none:
-		return 0
-	case !p.statements[id].Allow:
-		return 2 + int(p.modeOf(p.ruleOf[id]))
-	case p.statements[id].Qualifiers != nil:
-		return 1
-	}
-	return 0
+	x.Index = pathpattern.NewIndex(all, nil) // the patterns are distinct
+	return x
 }
 
 func (p *Policy) add(e *entry, id int32) {

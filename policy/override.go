@@ -280,6 +280,7 @@ type Query struct {
 	Purposes []string // named by the client in addition to the catalog; lower case
 	Host     string   // as sent: case and port do not matter
 	Path     string   // the path and query of the request target, as sent
+	AnyPath  bool     // Path is not known, so whatever restricts some path applies, and nothing overrides it
 	Usage    Usage
 	Now      time.Time
 }
