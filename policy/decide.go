@@ -63,9 +63,6 @@ func (p *Policy) decide(q *Query, path string) Decision {
 // of it.
 const maxWork = 1 << 20
 
-// costOfPair is the work for looking up whether one pattern lies within another.
-const costOfPair = 16
-
 // search is one decision in progress. It collects the matching statements by scope.
 type search struct {
 	p     *Policy
@@ -196,7 +193,7 @@ func (s *search) take(f *found, e *entry, in int) {
 		if e.length > f.length || e.length == f.length && id < f.permission {
 			f.length, f.permission = e.length, id
 		}
-		if e.containers != nil {
+		if e.samples != nil {
 			s.inner.add(matched{e, in})
 		}
 	}
@@ -240,13 +237,14 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 // contained reports whether a matching permission lies within a wildcard restriction, and has a scope in which that
 // overrides it.
 func (s *search) contained(w *matched, prohibition bool) bool {
-	s.work -= costOfPair * pathpattern.Work(s.inner.n)
+	s.work -= pathpattern.Work(s.inner.n)
 	for i := 0; i < s.inner.n && s.work >= 0; i++ {
 		a := s.inner.at(i)
-		if _, in := slices.BinarySearch(a.containers, w.wild); !in {
+		if r, _ := s.found.at(a.in).against(&s.found.at(w.in).scope, prohibition); r != byPattern {
 			continue
 		}
-		if r, _ := s.found.at(a.in).against(&s.found.at(w.in).scope, prohibition); r == byPattern {
+		s.work -= pathpattern.Work(a.length + w.length)
+		if !slices.ContainsFunc(a.samples, func(sample string) bool { return !w.pattern.Match(sample) }) {
 			return true
 		}
 	}

@@ -15,18 +15,20 @@ const none = -1
 // entry holds the statements of a block about one usage and pattern. Statements are places in
 // Policy.statements.
 type entry struct {
-	length int32 // of the pattern
-	prefix int32 // the length of the pattern's prefix, see pathpattern.Pattern.Prefix
-	wild   int32 // the pattern's number in Policy.wilds, or none
-	plain  bool  // the pattern has neither "*" nor "$"
+	pattern pathpattern.Pattern
+	length  int32 // of the pattern
+	prefix  int32 // the length of the pattern's prefix, see pathpattern.Pattern.Prefix
+	plain   bool  // the pattern has neither "*" nor "$"
 
 	allow   int32   // the first permission that never ends
 	deny    int32   // the first prohibition
 	mode    Mode    // the strictest of the prohibitions
 	limited []int32 // the permissions with qualifiers
 
-	containers []int32 // see Policy.containers
-	wider      *entry  // the restricting plain entry whose pattern is the longest prefix of this one
+	// The patterns that match all samples cover this one. Only permissions have samples, and only if the policy
+	// restricts patterns with "*" or "$".
+	samples []string
+	wider   *entry // the restricting plain entry whose pattern is the longest prefix of this one
 }
 
 // restricts reports whether the entry has a prohibition or a permission with qualifiers.
@@ -40,14 +42,14 @@ type statementIndex struct {
 func (p *Policy) index(ids []int32) *statementIndex {
 	byPattern := make(map[pathpattern.Pattern]*entry, len(ids))
 	var all []pathpattern.Entry[*entry]
-	x := &statementIndex{anyPath: entry{plain: true, wild: none, allow: none, deny: none}}
+	x := &statementIndex{anyPath: entry{plain: true, allow: none, deny: none}}
 	for _, id := range ids {
 		pattern := p.statements[id].Pattern
 		e := byPattern[pattern]
 		if e == nil {
 			e = &entry{
-				length: int32(pattern.Len()), prefix: int32(len(pattern.Prefix())),
-				plain: pattern.IsPlain(), wild: none, allow: none, deny: none,
+				pattern: pattern, length: int32(pattern.Len()), prefix: int32(len(pattern.Prefix())),
+				plain: pattern.IsPlain(), allow: none, deny: none,
 			}
 			byPattern[pattern] = e
 			all = append(all, pathpattern.Entry[*entry]{Pattern: pattern, Value: e})
@@ -58,9 +60,10 @@ func (p *Policy) index(ids []int32) *statementIndex {
 		}
 	}
 	for _, x := range all {
-		x.Value.containers = p.containers[x.Pattern]
-		if n, ok := p.wilds[x.Pattern]; ok {
-			x.Value.wild = n
+		if e := x.Value; p.wild && (e.allow != none || e.limited != nil) {
+			for _, rooted := range x.Pattern.Rooted() {
+				e.samples = append(e.samples, rooted.Sample())
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b pathpattern.Entry[*entry]) int {
@@ -131,41 +134,4 @@ func earlier(a, b int64) int64 {
 		return b
 	}
 	return a
-}
-
-// compareWilds finds which patterns of permissions lie within restricting patterns with "*" or "$".
-func (c *compiler) compareWilds() *TooLargeError {
-	p := c.p
-	p.wilds = map[pathpattern.Pattern]int32{}
-	p.containers = map[pathpattern.Pattern][]int32{}
-	var inner, outer []pathpattern.Pattern
-	var places []Pos
-	for i, s := range p.statements {
-		if !c.meetsOthers(s) {
-			continue
-		}
-		if _, ok := p.wilds[s.Pattern]; !ok && !s.Pattern.IsPlain() && (!s.Allow || s.Qualifiers != nil) {
-			p.wilds[s.Pattern] = int32(len(outer))
-			outer = append(outer, s.Pattern)
-		}
-		if _, ok := p.containers[s.Pattern]; !ok && s.Allow {
-			p.containers[s.Pattern] = nil
-			inner = append(inner, s.Pattern)
-			places = append(places, p.statements[i].Pos)
-		}
-	}
-	lists, compared := pathpattern.Containers(inner, outer, &c.work)
-	if compared < len(inner) {
-		return &TooLargeError{places[compared], "too many patterns with * or $ to compare them with the allow entries from here on; write paths without * and $ where you can"}
-	}
-	for i, pattern := range inner {
-		p.containers[pattern] = lists[i]
-	}
-	return nil
-}
-
-// meetsOthers reports whether other scopes may have statements about the same usage; within one scope, the longer
-// pattern wins.
-func (c *compiler) meetsOthers(s *Statement) bool {
-	return c.scopes > 1 || s.Usage == Present || s.Usage.IsPresentation()
 }
