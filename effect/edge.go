@@ -79,7 +79,8 @@ func (v *Verdict) evaluate(e *Engine, q policy.Query, t PolicyTarget) {
 // EvaluateLong applies the strictest prohibition for the crawler, if there is one, because the target is too long
 // to compare.
 func (v *Verdict) EvaluateLong(e *Engine, q policy.Query) {
-	d := e.Policy.Strictest(q)
+	q.AnyPath = true
+	d := e.Policy.Decide(q)
 	if v.Mode < policy.ModeBlock && d.Verdict == policy.Disallowed && e.Policy.Mode(d) == policy.ModeBlock {
 		v.Decision, v.Mode = d, policy.ModeBlock
 	}

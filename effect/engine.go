@@ -48,7 +48,7 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 	e := &Engine{
 		Projection: Projection{p, p.Folded()}, Policy: p, Below: below, catalog: catalog, license: licenseOf(spec.Publish.License),
 		Robots: robotsserve.NewServer(p, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "https", Below: below}}),
-		limits: hasLimits(spec.Rules), ends: endsOf(spec.Rules),
+		limits: hasLimits(spec.Rules), ends: endsOf(spec),
 	}
 	e.catches = catchesOf(p, catalog)
 	e.shown[0] = shownBy(e.Exact)
@@ -62,13 +62,8 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for _, r := range p.Spec().Rules {
-		for _, s := range r.Statements {
-			if s.Usage != policy.Crawl {
-				entries = append(entries, pathpattern.Entry[struct{}]{Pattern: s.Pattern})
-			}
-		}
-		for _, s := range r.EngineRules {
-			entries = append(entries, pathpattern.Entry[struct{}]{Pattern: s.Pattern})
+		for pattern := range r.OfPages {
+			entries = append(entries, pathpattern.Entry[struct{}]{Pattern: pattern})
 		}
 	}
 	return pathpattern.NewIndex(entries, func(a, _ struct{}) struct{} { return a })
@@ -92,22 +87,9 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 // maxEnds limits the dates that a comparison considers: the first ones, and the last.
 const maxEnds = 16
 
-// endsOf lists the dates on which permissions of rules end.
-func endsOf(rules []policy.Rule) (ends []time.Time) {
-	for i := range rules {
-		for j := range rules[i].Statements {
-			if q := rules[i].Statements[j].Qualifiers; q != nil && q.TimeLimit.Kind == policy.UntilDate {
-				ends = append(ends, q.TimeLimit.Last.Add(time.Second))
-			}
-		}
-		for j := range rules[i].EngineRules {
-			if at, ok := rules[i].EngineRules[j].Rule.UnavailableAfter(); ok {
-				ends = append(ends, at.Add(time.Second))
-			}
-		}
-	}
-	slices.SortFunc(ends, time.Time.Compare)
-	ends = slices.CompactFunc(ends, time.Time.Equal)
+// endsOf lists the dates on which permissions of a policy end.
+func endsOf(spec *policy.Spec) []time.Time {
+	ends := spec.Ends()
 	if n := len(ends); n > maxEnds {
 		ends = append(ends[:maxEnds-1:maxEnds-1], ends[n-1])
 	}

@@ -9,11 +9,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// PageQueries yields the questions for headers and meta tags: each reading of the target, without the purposes
-// that a client names, because they address everyone.
-func (e *Engine) PageQueries(q policy.Query) iter.Seq2[Reader, policy.Query] {
+// OfPage yields the questions for headers and meta tags about a target, without the purposes that a client names,
+// because they address everyone. About a long target, it yields questions about any path.
+func (p Projection) OfPage(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
 	q.Purposes = nil
-	return e.Queries(e.TargetOf(q.Host, q.Path), q)
+	if !t.Long {
+		return p.Queries(t, q)
+	}
+	return func(yield func(Reader, policy.Query) bool) {
+		q.AnyPath = true
+		for q.Host = range t.Hosts {
+			if !yield(Reader{p.Exact, false}, q) {
+				return
+			}
+		}
+	}
+}
+
+// PageQueries yields the questions of OfPage about the query's host and path.
+func (p Projection) PageQueries(q policy.Query) iter.Seq2[Reader, policy.Query] {
+	return p.OfPage(p.TargetOf(q.Host, q.Path), q)
 }
 
 // Sources returns the reasons for what headers and elements say to the query's crawler, by its name and to everyone.

@@ -135,18 +135,21 @@ func (c *Class) first() int32 {
 }
 
 // ClassesOf returns PublicClasses without the classes for which no narrower rule about anything but crawling
-// matches a path. The first class is always the one that only rules for everyone reach.
-func (p *Policy) ClassesOf(host, path string) []Class {
+// matches the query's path. The first class is always the one that only rules for everyone reach.
+func (p *Policy) ClassesOf(q Query) []Class {
+	if q.AnyPath {
+		return slices.Clone(p.publicClasses(q.Host))
+	}
 	matching := map[int32]bool{}
-	p.narrower.Matches(pathpattern.NormalizePath(path), func(rules []int32) {
+	p.narrower.Matches(pathpattern.NormalizePath(q.Path), func(rules []int32) {
 		for _, r := range rules {
 			matching[r] = true
 		}
 	})
 	if len(matching) == 0 {
-		return []Class{p.ClassOf(0, host)}
+		return []Class{p.ClassOf(0, q.Host)}
 	}
-	all := p.publicClasses(host)
+	all := p.publicClasses(q.Host)
 	classes := []Class{all[0]}
 	for _, c := range all[1:] {
 		if slices.ContainsFunc(c.reach, func(r reached) bool {
@@ -185,13 +188,8 @@ func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
 		if !slices.ContainsFunc(r.For, func(a Audience) bool { return a.Tier() < TierEveryone }) {
 			continue
 		}
-		for _, s := range r.Statements {
-			if s.Usage != Crawl {
-				entries = append(entries, pathpattern.Entry[[]int32]{Pattern: s.Pattern, Value: []int32{int32(i)}})
-			}
-		}
-		for _, e := range r.EngineRules {
-			entries = append(entries, pathpattern.Entry[[]int32]{Pattern: e.Pattern, Value: []int32{int32(i)}})
+		for pattern := range r.OfPages {
+			entries = append(entries, pathpattern.Entry[[]int32]{Pattern: pattern, Value: []int32{int32(i)}})
 		}
 	}
 	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
@@ -224,16 +222,6 @@ func (p *Policy) names(rule, host int32) bool {
 	}
 	_, ok := slices.BinarySearch(p.ruleHosts[rule], host)
 	return ok
-}
-
-// RulesOn lists the rules for a host, for any crawler, in the order of the file.
-func (p *Policy) RulesOn(host string) (all []*Rule) {
-	for i := range p.spec.Rules {
-		if slices.ContainsFunc(p.hosts.class(host).hosts, func(h int32) bool { return p.names(int32(i), h) }) {
-			all = append(all, &p.spec.Rules[i])
-		}
-	}
-	return all
 }
 
 // WithPurpose returns the class of the crawlers of c that name a purpose (in lower case): the rules for "purpose:NAME"

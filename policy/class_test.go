@@ -30,11 +30,11 @@ func TestClassesOf(t *testing.T) {
 		for range 10 {
 			q := queryOf(p, question(r))
 			q.Purposes = nil
-			some := p.ClassesOf(q.Host, q.Path)
-			clear(p.ClassesOf(q.Host, q.Path)) // a caller's own
-			p.ClassesOf("another.example.net", q.Path)
-			p.ClassesOf("*."+q.Host, q.Path)
-			if again := p.ClassesOf(q.Host, q.Path); !reflect.DeepEqual(again, some) {
+			some := p.ClassesOf(q)
+			clear(p.ClassesOf(q)) // a caller's own
+			p.ClassesOf(policy.Query{Host: "another.example.net", Path: q.Path})
+			p.ClassesOf(policy.Query{Host: "*." + q.Host, Path: q.Path})
+			if again := p.ClassesOf(q); !reflect.DeepEqual(again, some) {
 				t.Fatalf("%s: %v after other hosts, before that %v", q.Host, again, some)
 			}
 			for i, c := range p.Classes(q.Host) {

@@ -65,9 +65,6 @@ func compile(spec *Spec, work int) (*Policy, *TooLargeError) {
 	}
 	c.group()
 	c.p.hosts.link(c.p.ruleHosts)
-	if over := c.compareWilds(); over != nil {
-		return nil, over
-	}
 	if over := c.place(); over != nil {
 		return nil, over
 	}
@@ -85,7 +82,6 @@ type compiler struct {
 	joined map[string]*block // by the blocks that were joined
 	copies int               // statements that joining may still copy
 	work   int               // left for compiling
-	scopes int               // pairs of an audience and a host that rules name
 }
 
 // group sorts the rules by audience, host and condition.
@@ -96,7 +92,6 @@ func (c *compiler) group() {
 		src := c.source(r)
 		p.ruleHosts = append(p.ruleHosts, src.hosts)
 		p.demands = p.demands || r.Identity != DemandAny
-		c.scopes = max(c.scopes, len(src.audiences)*max(1, len(src.hosts)), min(len(c.order), 2))
 		src.rules = append(src.rules, int32(i))
 		f := &src.entries
 		for j := range r.Statements {
@@ -108,6 +103,7 @@ func (c *compiler) group() {
 				limits = Limits{s.Qualifiers}
 			}
 			p.limits = append(p.limits, limits)
+			p.wild = p.wild || (!s.Allow || s.Qualifiers != nil) && !s.Pattern.IsPlain()
 			f.usages[s.Usage] = append(f.usages[s.Usage], id)
 		}
 		for _, d := range r.AppDirectives {

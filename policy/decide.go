@@ -19,10 +19,10 @@ const robotsTxt = "/robots.txt"
 // decide, except for Crawl.
 //
 // Its time is proportional to the length of the path and the number of matching patterns with "*" or "$". If it
-// would exceed maxWork, Decide returns the answer of Strictest. Decide allocates only for paths over 2 KiB that are
+// would exceed maxWork, Decide returns the answer for any path. Decide allocates only for paths over 2 KiB that are
 // not in normal form, and for combined qualifiers.
 func (p *Policy) Decide(q Query) Decision {
-	if !pathpattern.IsNormal(q.Path) {
+	if !q.AnyPath && !pathpattern.IsNormal(q.Path) {
 		return p.decideOdd(q)
 	}
 	return p.decide(&q, q.Path)
@@ -30,7 +30,10 @@ func (p *Policy) Decide(q Query) Decision {
 
 // DecideAt decides about the paths that match a pattern but none of the policy's narrower patterns. The pattern
 // starts with "/". The path of the query is ignored.
-func (p *Policy) DecideAt(q Query, at pathpattern.Pattern) Decision { return p.decide(&q, at.Sample()) }
+func (p *Policy) DecideAt(q Query, at pathpattern.Pattern) Decision {
+	q.AnyPath = false
+	return p.decide(&q, at.Sample())
+}
 
 // decideOdd decides about a path that is not in normal form. It normalizes the path on the stack.
 func (p *Policy) decideOdd(q Query) Decision {
@@ -41,38 +44,24 @@ func (p *Policy) decideOdd(q Query) Decision {
 
 // decide takes the path separately from the query, whose contents may escape to the heap.
 func (p *Policy) decide(q *Query, path string) Decision {
-	if q.Usage == Crawl && path == robotsTxt {
+	if q.Usage == Crawl && path == robotsTxt && !q.AnyPath {
 		return Decision{Verdict: Allowed}
 	}
-	s := search{p: p, now: q.Now, work: maxWork, strictest: none}
+	s := search{p: p, now: q.Now, work: maxWork, anyPath: q.AnyPath}
 	s.askAll(q, path)
-	if s.work >= 0 {
-		if d := s.decision(); s.work >= 0 {
+	if s.work >= 0 || q.AnyPath {
+		if d := s.decision(); s.work >= 0 || q.AnyPath {
 			return d
 		}
 	}
-	return p.Strictest(*q)
+	whatever := *q
+	whatever.AnyPath = true
+	return p.decide(&whatever, "")
 }
 
 // maxWork is the limit of work for one decision, in units of about a nanosecond. Typical decisions take a hundredth
 // of it.
 const maxWork = 1 << 20
-
-// costOfPair is the work for looking up whether one pattern lies within another.
-const costOfPair = 16
-
-// Strictest answers for a path that takes too much work: the strictest prohibition of any path decides, or else the
-// qualifiers of any permission.
-func (p *Policy) Strictest(q Query) (d Decision) {
-	s := search{p: p, whatever: true, strictest: none}
-	s.askAll(&q, "")
-	if s.strictest == none {
-		return d
-	}
-	d.Verdict, d.mode = Disallowed, p.modeOf(p.ruleOf[s.strictest])
-	d.Statement, d.Rule = p.statements[s.strictest], p.ruleOf[s.strictest]
-	return d
-}
 
 // search is one decision in progress. It collects the matching statements by scope.
 type search struct {
@@ -85,9 +74,7 @@ type search struct {
 	inner list[matched] // permitting entries that may lie within them
 	any   bool          // some entry has qualifiers
 
-	// Only these fields are set in a search for the strictest decision about any path.
-	whatever  bool
-	strictest int32
+	anyPath bool // see Query.AnyPath
 }
 
 // list is a slice whose first elements need no heap allocation.
@@ -138,7 +125,7 @@ type found struct {
 func (s *search) askAll(q *Query, path string) {
 	hosts := s.p.hosts.class(q.Host).hosts
 	s.ask(q, path, hosts, q.Usage)
-	if s.found.n == 0 && s.strictest == none && q.Usage != Crawl && q.Usage != Other {
+	if (s.found.n == 0 || s.anyPath) && q.Usage != Crawl && q.Usage != Other {
 		s.ask(q, path, hosts, Other)
 	}
 }
@@ -174,14 +161,15 @@ func (s *search) askAtom(q *Query, path string, r *reach, hosts []int32, u Usage
 			if x == nil || !b.condition.holds(q) {
 				continue
 			}
-			if s.whatever {
-				s.strictest = s.p.strictestOf([]int32{s.strictest, x.strictest})
-				continue
-			}
 			in := s.found.n
 			s.found.add(found{length: none, prefix: none, permission: none})
 			f := s.found.at(in)
-			x.MatchesWithin(path, &s.work, func(e *entry) { s.take(f, e, in) })
+			switch {
+			case !s.anyPath:
+				x.MatchesWithin(path, &s.work, func(e *entry) { s.take(f, e, in) })
+			case x.anyPath.restricts():
+				s.take(f, &x.anyPath, in)
+			}
 			if f.hits == 0 {
 				s.found.drop()
 				continue
@@ -205,7 +193,7 @@ func (s *search) take(f *found, e *entry, in int) {
 		if e.length > f.length || e.length == f.length && id < f.permission {
 			f.length, f.permission = e.length, id
 		}
-		if e.containers != nil {
+		if e.samples != nil {
 			s.inner.add(matched{e, in})
 		}
 	}
@@ -230,7 +218,7 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 	b := bar{length: none, prefix: none}
 	for i := range s.found.n {
 		a := s.found.at(i)
-		if a.permission == none {
+		if a.permission == none || s.anyPath {
 			continue
 		}
 		switch r, _ := a.against(d, prohibition); r {
@@ -249,13 +237,14 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 // contained reports whether a matching permission lies within a wildcard restriction, and has a scope in which that
 // overrides it.
 func (s *search) contained(w *matched, prohibition bool) bool {
-	s.work -= costOfPair * pathpattern.Work(s.inner.n)
+	s.work -= pathpattern.Work(s.inner.n)
 	for i := 0; i < s.inner.n && s.work >= 0; i++ {
 		a := s.inner.at(i)
-		if _, in := slices.BinarySearch(a.containers, w.wild); !in {
+		if r, _ := s.found.at(a.in).against(&s.found.at(w.in).scope, prohibition); r != byPattern {
 			continue
 		}
-		if r, _ := s.found.at(a.in).against(&s.found.at(w.in).scope, prohibition); r == byPattern {
+		s.work -= pathpattern.Work(a.length + w.length)
+		if !slices.ContainsFunc(a.samples, func(sample string) bool { return !w.pattern.Match(sample) }) {
 			return true
 		}
 	}

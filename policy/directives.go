@@ -122,8 +122,13 @@ func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, 
 	var all []match
 	blocks := p.blocksFor(&q)
 	for i := range blocks {
-		if x := blocks[i].engines[name]; x != nil {
-			x.Matches(path, func(v engineValue) { all = append(all, match{&blocks[i].scope, v}) })
+		add := func(v engineValue) { all = append(all, match{&blocks[i].scope, v}) }
+		switch x := blocks[i].engines[name]; {
+		case x == nil:
+		case q.AnyPath:
+			x.Overlapping(pathpattern.All, add)
+		default:
+			x.Matches(path, add)
 		}
 	}
 	setsAside := func(a, b match) bool {
@@ -139,7 +144,7 @@ func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, 
 	var rules robotsrule.Set
 	var best match
 	for i, m := range all {
-		if len(all) <= maxEngineRules && slices.ContainsFunc(all, func(a match) bool { return setsAside(a, m) }) {
+		if len(all) <= maxEngineRules && !q.AnyPath && slices.ContainsFunc(all, func(a match) bool { return setsAside(a, m) }) {
 			continue
 		}
 		rules = rules.Union(m.rule)

@@ -15,18 +15,20 @@ const none = -1
 // entry holds the statements of a block about one usage and pattern. Statements are places in
 // Policy.statements.
 type entry struct {
-	length int32 // of the pattern
-	prefix int32 // the length of the pattern's prefix, see pathpattern.Pattern.Prefix
-	wild   int32 // the pattern's number in Policy.wilds, or none
-	plain  bool  // the pattern has neither "*" nor "$"
+	pattern pathpattern.Pattern
+	length  int32 // of the pattern
+	prefix  int32 // the length of the pattern's prefix, see pathpattern.Pattern.Prefix
+	plain   bool  // the pattern has neither "*" nor "$"
 
 	allow   int32   // the first permission that never ends
 	deny    int32   // the first prohibition
 	mode    Mode    // the strictest of the prohibitions
 	limited []int32 // the permissions with qualifiers
 
-	containers []int32 // see Policy.containers
-	wider      *entry  // the restricting plain entry whose pattern is the longest prefix of this one
+	// The patterns that match all samples cover this one. Only permissions have samples, and only if the policy
+	// restricts patterns with "*" or "$".
+	samples []string
+	wider   *entry // the restricting plain entry whose pattern is the longest prefix of this one
 }
 
 // restricts reports whether the entry has a prohibition or a permission with qualifiers.
@@ -34,60 +36,42 @@ func (e *entry) restricts() bool { return e.deny != none || e.limited != nil }
 
 type statementIndex struct {
 	*pathpattern.Index[*entry]
-	strictest int32 // see Policy.strictestOf
+	anyPath entry // all that restricts some path, see Query.AnyPath
 }
 
 func (p *Policy) index(ids []int32) *statementIndex {
 	byPattern := make(map[pathpattern.Pattern]*entry, len(ids))
 	var all []pathpattern.Entry[*entry]
+	x := &statementIndex{anyPath: entry{plain: true, allow: none, deny: none}}
 	for _, id := range ids {
 		pattern := p.statements[id].Pattern
 		e := byPattern[pattern]
 		if e == nil {
 			e = &entry{
-				length: int32(pattern.Len()), prefix: int32(len(pattern.Prefix())),
-				plain: pattern.IsPlain(), wild: none, allow: none, deny: none,
+				pattern: pattern, length: int32(pattern.Len()), prefix: int32(len(pattern.Prefix())),
+				plain: pattern.IsPlain(), allow: none, deny: none,
 			}
 			byPattern[pattern] = e
 			all = append(all, pathpattern.Entry[*entry]{Pattern: pattern, Value: e})
 		}
 		p.add(e, id)
+		if s := p.statements[id]; !s.Allow || s.Qualifiers != nil {
+			p.add(&x.anyPath, id)
+		}
 	}
 	for _, x := range all {
-		x.Value.containers = p.containers[x.Pattern]
-		if n, ok := p.wilds[x.Pattern]; ok {
-			x.Value.wild = n
+		if e := x.Value; p.wild && (e.allow != none || e.limited != nil) {
+			for _, rooted := range x.Pattern.Rooted() {
+				e.samples = append(e.samples, rooted.Sample())
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b pathpattern.Entry[*entry]) int {
 		return strings.Compare(a.Pattern.String(), b.Pattern.String())
 	})
 	chain(all)
-	return &statementIndex{pathpattern.NewIndex(all, nil), p.strictestOf(ids)} // the patterns are distinct
-}
-
-// strictestOf returns the first prohibition with the strictest mode, else the first permission with qualifiers, or
-// none.
-func (p *Policy) strictestOf(ids []int32) int32 {
-	strictest, most := int32(none), 0
-	for _, id := range ids {
-		if n := p.severity(id); n > most {
-			strictest, most = id, n
-		}
-	}
-	return strictest
-}
-
-func (p *Policy) severity(id int32) int {
-	switch {
-	case id == none:
-		return 0
-	case !p.statements[id].Allow:
-		return 2 + int(p.modeOf(p.ruleOf[id]))
-	case p.statements[id].Qualifiers != nil:
-		return 1
-	}
-	return 0
+	x.Index = pathpattern.NewIndex(all, nil) // the patterns are distinct
+	return x
 }
 
 func (p *Policy) add(e *entry, id int32) {
@@ -150,41 +134,4 @@ func earlier(a, b int64) int64 {
 		return b
 	}
 	return a
-}
-
-// compareWilds finds which patterns of permissions lie within restricting patterns with "*" or "$".
-func (c *compiler) compareWilds() *TooLargeError {
-	p := c.p
-	p.wilds = map[pathpattern.Pattern]int32{}
-	p.containers = map[pathpattern.Pattern][]int32{}
-	var inner, outer []pathpattern.Pattern
-	var places []Pos
-	for i, s := range p.statements {
-		if !c.meetsOthers(s) {
-			continue
-		}
-		if _, ok := p.wilds[s.Pattern]; !ok && !s.Pattern.IsPlain() && (!s.Allow || s.Qualifiers != nil) {
-			p.wilds[s.Pattern] = int32(len(outer))
-			outer = append(outer, s.Pattern)
-		}
-		if _, ok := p.containers[s.Pattern]; !ok && s.Allow {
-			p.containers[s.Pattern] = nil
-			inner = append(inner, s.Pattern)
-			places = append(places, p.statements[i].Pos)
-		}
-	}
-	lists, compared := pathpattern.Containers(inner, outer, &c.work)
-	if compared < len(inner) {
-		return &TooLargeError{places[compared], "too many patterns with * or $ to compare them with the allow entries from here on; write paths without * and $ where you can"}
-	}
-	for i, pattern := range inner {
-		p.containers[pattern] = lists[i]
-	}
-	return nil
-}
-
-// meetsOthers reports whether other scopes may have statements about the same usage; within one scope, the longer
-// pattern wins.
-func (c *compiler) meetsOthers(s *Statement) bool {
-	return c.scopes > 1 || s.Usage == Present || s.Usage.IsPresentation()
 }

@@ -68,7 +68,10 @@ func (p *Policy) Obstacle(a, d *Applied) Obstacle {
 		return NoObstacle
 	case byPattern:
 	}
-	return p.within(a.Statement.Pattern, d.Statement.Pattern)
+	if !a.Statement.Pattern.Within(d.Statement.Pattern) {
+		return NotWithin
+	}
+	return NoObstacle
 }
 
 // SetsAside reports whether permission a voids the qualifiers of permission b: it is at least as narrow in audience, host,
@@ -79,26 +82,10 @@ func (p *Policy) SetsAside(a, b *Applied) bool {
 	case byLength:
 		return a.Statement.Pattern.Len() > b.Statement.Pattern.Len()
 	case byPattern:
-		return p.within(a.Statement.Pattern, b.Statement.Pattern) == NoObstacle
+		return a.Statement.Pattern.Within(b.Statement.Pattern)
 	case never, always:
 	}
 	return false
-}
-
-func (p *Policy) within(inner, outer pathpattern.Pattern) Obstacle {
-	var ok bool
-	list, listed := p.containers[inner]
-	id, numbered := p.wilds[outer]
-	switch {
-	case numbered && listed:
-		_, ok = slices.BinarySearch(list, id)
-	default:
-		ok = inner.Within(outer)
-	}
-	if !ok {
-		return NotWithin
-	}
-	return NoObstacle
 }
 
 func (x *Applied) scope() scope {
@@ -280,6 +267,7 @@ type Query struct {
 	Purposes []string // named by the client in addition to the catalog; lower case
 	Host     string   // as sent: case and port do not matter
 	Path     string   // the path and query of the request target, as sent
+	AnyPath  bool     // Path is not known, so whatever restricts some path applies, and nothing overrides it
 	Usage    Usage
 	Now      time.Time
 }

@@ -41,9 +41,7 @@ type Policy struct {
 
 	lastClasses atomic.Pointer[hostClasses]
 
-	wilds      map[pathpattern.Pattern]int32   // numbers of the patterns with "*" or "$" of prohibitions and limited permissions
-	containers map[pathpattern.Pattern][]int32 // which of wilds the pattern of a permission lies within
-
+	wild  bool    // some restricting pattern has "*" or "$"
 	above *Policy // see WithoutFallback; nil if the policy has no fallback
 }
 

@@ -263,6 +263,39 @@ func (r *Rule) Patterns(yield func(pathpattern.Pattern) bool) {
 	}
 }
 
+// OfPages yields the patterns of everything that headers and meta tags can show, with their places.
+func (r *Rule) OfPages(yield func(pathpattern.Pattern, Pos) bool) {
+	for i := range r.Statements {
+		if s := &r.Statements[i]; s.Usage != Crawl && !yield(s.Pattern, s.Pos) {
+			return
+		}
+	}
+	for i := range r.EngineRules {
+		if e := &r.EngineRules[i]; !yield(e.Pattern, e.Pos) {
+			return
+		}
+	}
+}
+
+// Ends lists when dates in the policy end what crawlers may do, in order.
+func (s *Spec) Ends() (ends []time.Time) {
+	for i := range s.Rules {
+		r := &s.Rules[i]
+		for j := range r.Statements {
+			if q := r.Statements[j].Qualifiers; q != nil && q.TimeLimit.Kind == UntilDate {
+				ends = append(ends, q.TimeLimit.Last.Add(time.Second))
+			}
+		}
+		for j := range r.EngineRules {
+			if at, ok := r.EngineRules[j].Rule.UnavailableAfter(); ok {
+				ends = append(ends, at.Add(time.Second))
+			}
+		}
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	return slices.CompactFunc(ends, time.Time.Equal)
+}
+
 // Lines returns the most lines that the rule can add to a robots.txt group.
 func (r *Rule) Lines() int { return len(r.Statements) + len(r.AppDirectives) }
 

@@ -304,7 +304,7 @@ func (f *File) ShownText(now time.Time, most int) string {
 		if len(r.Hosts) > 0 {
 			q.Host = r.Hosts[0].Example()
 		}
-		for _, pattern := range shownPatterns(r) {
+		for pattern := range r.OfPages {
 			q.Path = pattern.Example()
 			where := pattern.String()
 			if q.Host != "" {
@@ -320,19 +320,6 @@ func (f *File) ShownText(now time.Time, most int) string {
 		others = append(others[:most], "other rules for "+english.Count(len(others)-most, "more path"))
 	}
 	return strings.Join(append([]string{text}, others...), "; ")
-}
-
-// shownPatterns are the patterns of a rule about which pages can say something.
-func shownPatterns(r *policy.Rule) (all []pathpattern.Pattern) {
-	for _, s := range r.Statements {
-		if s.Usage != policy.Crawl {
-			all = append(all, s.Pattern)
-		}
-	}
-	for _, e := range r.EngineRules {
-		all = append(all, e.Pattern)
-	}
-	return all
 }
 
 func shownOf(rules robotsrule.Set, where string) string {

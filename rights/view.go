@@ -232,7 +232,7 @@ func ForEveryone(p *policy.Policy, q policy.Query) Preferences {
 		if purpose != "" {
 			q.Purposes = []string{purpose}
 		}
-		for _, c := range p.ClassesOf(q.Host, q.Path) {
+		for _, c := range p.ClassesOf(q) {
 			q.Crawler = 0
 			if len(c.Crawlers) > 0 {
 				q.Crawler = c.Crawlers[0]

@@ -45,6 +45,9 @@ func CanLift(u policy.Usage) bool {
 // decided by an allow entry with over-site. until is the time when that may change, or zero. The usage of q is
 // ignored.
 func Lift(p *policy.Policy, q policy.Query) (lift robotsrule.Lift, until time.Time) {
+	if q.AnyPath {
+		return 0, until
+	}
 	for _, l := range lifts {
 		q.Usage = l.usage
 		d := p.Decide(q)

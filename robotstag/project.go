@@ -66,7 +66,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 		}
 	}
 	alone := slices.Clone(p.Controlled())
-	for _, c := range p.ClassesOf(q.Host, q.Path)[1:] {
+	for _, c := range p.ClassesOf(q)[1:] {
 		q.Crawler = c.Crawlers[0]
 		rules, change := rulesOf(stated(p, q))
 		until = earlier(until, change)

@@ -59,10 +59,12 @@ func (s *Site) samples() (all []sample) {
 			all = append(all, sample{path, pos})
 		}
 	}
-	for p, pos := range shownPatterns(s.File.Spec) {
-		if !slices.Contains(patterns, p) && len(patterns) < maxSamples {
-			patterns, places = append(patterns, p), append(places, pos)
-			add(p, pos)
+	for _, r := range s.File.Spec.Rules {
+		for p, pos := range r.OfPages {
+			if !slices.Contains(patterns, p) && len(patterns) < maxSamples {
+				patterns, places = append(patterns, p), append(places, pos)
+				add(p, pos)
+			}
 		}
 	}
 	for i, p := range patterns {

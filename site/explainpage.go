@@ -96,23 +96,13 @@ func (s *Site) preferencesPublished() bool {
 // and those for its token unite (draft-illyes-repext-03).
 func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
-	add := func(said []robotstag.Member) {
+	for p, q := range s.PageQueries(q) {
+		said, _ := robotstag.Members(p.Policy, q)
 		for _, m := range said {
 			if m.Token == robotstag.Everyone || m.Token == token {
 				all = all.Union(m.Rules)
 			}
 		}
-	}
-	if t := s.TargetOf(q.Host, q.Path); t.Long {
-		for q.Host = range t.Hosts {
-			said, _, _ := s.pages.membersAnywhere(false, q)
-			add(said)
-		}
-		return all
-	}
-	for p, q := range s.PageQueries(q) {
-		said, _ := robotstag.Members(p.Policy, q)
-		add(said)
 	}
 	return all
 }

@@ -5,7 +5,6 @@ package site
 import (
 	"bytes"
 	"encoding/binary"
-	"iter"
 	"net/http"
 	"strings"
 	"sync"
@@ -32,7 +31,7 @@ type Page struct {
 const maxPages = 4096
 
 // maxMatching bounds the work of finding the page of a path. A path that takes more has the
-// page of any path, see pages.anywhere.
+// page of any path.
 const maxMatching = 1 << 20
 
 // pages is a cache of the Page of each path. Which patterns match a path decides
@@ -90,29 +89,13 @@ func newPages(p effect.Projection, tokens map[string]struct{}, registers *regist
 	return ps
 }
 
-// shownPatterns yields the patterns of what headers or elements can show, and their places.
-func shownPatterns(spec *policy.Spec) iter.Seq2[pathpattern.Pattern, policy.Pos] {
-	return func(yield func(pathpattern.Pattern, policy.Pos) bool) {
-		for _, r := range spec.Rules {
-			for _, s := range r.Statements {
-				if s.Usage != policy.Crawl && !yield(s.Pattern, s.Pos) {
-					return
-				}
-			}
-			for _, e := range r.EngineRules {
-				if !yield(e.Pattern, e.Pos) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // indexOf numbers the patterns of what headers or elements can show.
 func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
 	var entries []pathpattern.Entry[uint32]
-	for pattern := range shownPatterns(p.Spec()) {
-		entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: uint32(len(entries))})
+	for _, r := range p.Spec().Rules {
+		for pattern := range r.OfPages {
+			entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: uint32(len(entries))})
+		}
 	}
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
@@ -147,12 +130,7 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 	page := ps.cache[string(key)]
 	ps.mu.RUnlock()
 	if page == nil || !page.fresh(now) {
-		q := policy.Query{Crawler: crawler, Now: clock(now)}
-		if t.Long {
-			page = ps.anywhere(tailored, q, t)
-		} else {
-			page = ps.build(tailored, q, t)
-		}
+		page = ps.build(tailored, policy.Query{Crawler: crawler, Now: clock(now)}, t)
 		ps.store(string(key), page)
 	}
 	return page
@@ -277,7 +255,7 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 	pg := &Page{}
 	var all []robotstag.Member
 	usage, lift := ps.usage(), ^robotsrule.Lift(0)
-	for p, q := range ps.Queries(t, q) {
+	for p, q := range ps.OfPage(t, q) {
 		said, until := members(tailored, p.Policy, q)
 		all = append(all, said...)
 		if !tailored {
@@ -321,4 +299,12 @@ func members(tailored bool, p *policy.Policy, q policy.Query) ([]robotstag.Membe
 		}
 	}
 	return all, until
+}
+
+// earlier is the earlier of two times; zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

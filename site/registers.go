@@ -6,13 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/channels"
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
-	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // registers holds the documents of channels.
@@ -114,14 +112,7 @@ func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 
 // everyone returns what everyone is told about a target.
 func (r *registers) everyone(t effect.PolicyTarget) (all rights.Verdicts) {
-	if t.Long {
-		for host := range t.Hosts {
-			_, disallowed, _ := robotstag.Anywhere(&r.Exact.Spec().Publish, r.Exact.RulesOn(host), time.Time{})
-			all = all.Combine(disallowed)
-		}
-		return all
-	}
-	for p, q := range r.Queries(t, policy.Query{}) {
+	for p, q := range r.OfPage(t, policy.Query{}) {
 		one := rights.ForEveryone(p.Policy, q).Verdicts()
 		if p.AnyCase {
 			one = one.Restrictions()

@@ -128,25 +128,13 @@ func (s *Site) Tailored(crawler policy.CrawlerID, t *Target, now time.Time) *Pag
 }
 
 // NextDate returns the next date in the policy after now, or zero if there is none.
-func (s *Site) NextDate(now time.Time) (next time.Time) {
-	add := func(last time.Time) {
-		if end := last.Add(time.Second); end.After(now) {
-			next = earlier(next, end)
+func (s *Site) NextDate(now time.Time) time.Time {
+	for _, end := range s.File.Spec.Ends() {
+		if end.After(now) {
+			return end
 		}
 	}
-	for _, r := range s.File.Spec.Rules {
-		for _, st := range r.Statements {
-			if st.Qualifiers != nil && st.Qualifiers.TimeLimit.Kind == policy.UntilDate {
-				add(st.Qualifiers.TimeLimit.Last)
-			}
-		}
-		for _, e := range r.EngineRules {
-			if last, ok := e.Rule.UnavailableAfter(); ok {
-				add(last)
-			}
-		}
-	}
-	return next
+	return time.Time{}
 }
 
 // Place is a place in the policy file, as FILE:LINE.
