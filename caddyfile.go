@@ -85,7 +85,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&h.Policy) {
 		return d.ArgErr()
 	}
-	policyLines.set(h.Policy, fmt.Sprintf("%s:%d", d.File(), d.Line()))
+	h.Place = fmt.Sprintf("%s:%d", d.File(), d.Line())
 	seen := map[string]bool{}
 	for d.NextBlock(0) {
 		name := d.Val()

@@ -119,8 +119,10 @@ type Handler struct {
 	// metrics and, as the event `robots_policy.audited`, to the events app. Default: none.
 	Audit *auditor.Config `json:"audit,omitempty"`
 
+	// The file and line of the directive in a Caddyfile, for messages. An adapter sets it.
+	Place string `json:"place,omitempty"`
+
 	ctx      caddy.Context
-	place    string // place in a Caddyfile, if known
 	policies *source.Store
 	verifier *identity.Verifier
 	handler  *handler.Handler
@@ -145,7 +147,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision applies the defaults, prepares the channels and loads the policy.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	h.ctx, h.place = ctx, policyLines.take(h.Policy)
+	h.ctx = ctx
 	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalog of crawlers
 		return err
 	}
@@ -170,8 +172,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.lastOfUpstream(),
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.verifier),
 	})
-	if err != nil && h.place != "" {
-		return fmt.Errorf("%s: %w", h.place, err)
+	if err != nil && h.Place != "" {
+		return fmt.Errorf("%s: %w", h.Place, err)
 	}
 	if err != nil || h.Audit == nil {
 		return err
@@ -245,7 +247,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 func (h *Handler) Describe() routecheck.Description {
-	return routecheck.Description{Place: h.place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off"), Decides: h.Decide != ""}
+	return routecheck.Description{Place: h.Place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off"), Decides: h.Decide != ""}
 }
 
 // Cleanup releases the policy and the verifier. Requests in progress keep theirs.

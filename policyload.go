@@ -3,8 +3,6 @@
 package robotspolicy
 
 import (
-	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,54 +10,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
-
-// policyLines holds the places in Caddyfiles that name policies. They are kept from the time when this process
-// adapts a Caddyfile until it provisions the handler, because the JSON in between has no lines.
-var policyLines lines
-
-// lines holds places by policy. Places of a Caddyfile that was adapted but not loaded are dropped, because they
-// would be wrong for the next configuration.
-type lines struct {
-	mu      sync.Mutex
-	places  map[string][]string
-	taken   map[string]int
-	touched time.Time
-}
-
-const lineLifetime = time.Minute
-
-func (l *lines) set(policy, place string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.places == nil || time.Since(l.touched) > lineLifetime {
-		l.places, l.taken = map[string][]string{}, map[string]int{}
-	}
-	l.places[policy], l.touched = append(l.places[policy], place), time.Now()
-}
-
-// take returns the places of a policy as text, or "". It does so once for each place: each handler takes the text
-// once, and does not know which of the places is its own.
-func (l *lines) take(policy string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.touched) > lineLifetime {
-		l.places = nil
-	}
-	places := l.places[policy]
-	if len(places) == 0 {
-		return ""
-	}
-	if l.taken[policy]++; l.taken[policy] == len(places) {
-		delete(l.places, policy)
-		delete(l.taken, policy)
-	}
-	return english.Some(slices.Compact(slices.Clone(places)), 3)
-}
 
 // warnOnLoad returns a function that warns once if a policy does not have the effect that its author probably
 // expects. These cases are:

@@ -41,7 +41,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	for i, host := range h.Hosts {
 		h.Hosts[i] = policy.NormalizeHost(host)
 	}
-	h.server = &server{hosts: h.Hosts, all: slices.Contains(h.Hosts, "*"), done: ctx.Done(), logger: ctx.Logger()}
+	h.server = &server{hosts: h.Hosts, all: slices.Contains(h.Hosts, "*"), logger: ctx.Logger()}
 	return nil
 }
 

@@ -95,7 +95,7 @@ func (c *Console) listen(o *optional.Opening, _ error) (*listener, error) {
 		return nil, errors.New("the console needs an address of a stream")
 	}
 	port := fmt.Sprint(a.StartPort)
-	s := &listener{server: &server{local: true, done: c.ctx.Done(), logger: c.logger}, hosts: map[string]bool{}}
+	s := &listener{server: &server{local: true, logger: c.logger}, hosts: map[string]bool{}}
 	for _, h := range []string{"localhost", "127.0.0.1", "::1", a.Host} {
 		s.hosts[net.JoinHostPort(h, port)] = true
 	}

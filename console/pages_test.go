@@ -112,7 +112,7 @@ func get(t *testing.T, s *server, path string) *httptest.ResponseRecorder {
 // Forms are sent to few pages; everything else can only be read.
 func TestMethods(t *testing.T) {
 	s := startCaddy(t, testPolicy)
-	for _, name := range []string{"", "who-came", "published", "health", "events", "evidence.zip", "policy.yaml", "static/console.css", "nowhere"} {
+	for _, name := range []string{"", "who-came", "published", "health", "news", "evidence.zip", "policy.yaml", "static/console.css", "nowhere"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, httptest.NewRequest(method, "http://www.example.com/console/"+name, nil))

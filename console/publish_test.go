@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -248,7 +247,7 @@ func TestDraftThatPanics(t *testing.T) {
 func TestClosedAndWouldAreCountedApart(t *testing.T) {
 	v := &view{server: &server{}, q: map[string][]string{"decision": {"would_block"}}}
 	row := func(decision string, n int64) *store.Row {
-		return &store.Row{Values: store.Values{store.ByDecision: decision}, Counts: journal.Counts{Requests: n}}
+		return &store.Row{Values: store.Values{store.ByDecision: decision}, Counts: store.Counts{Requests: n}}
 	}
 	closed, would := &client{clientID: clientID{Name: "A"}}, &client{clientID: clientID{Name: "B"}}
 	addRow(&closed.counts, row("disallowed", 5))

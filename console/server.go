@@ -34,7 +34,6 @@ type server struct {
 	local  bool     // at an address of this machine
 	hosts  []string // to show on a site; empty: the host of the request
 	all    bool     // all hosts are shown on a site, too
-	done   <-chan struct{}
 	logger *zap.Logger
 }
 
@@ -81,6 +80,7 @@ var downloads = map[string]func(http.ResponseWriter, *view) error{
 	"version":      versionText,
 	"draft":        draftFile,
 	"diagnostics":  diagnosticsJSON,
+	"news":         newsJSON,
 }
 
 // takesForms are the pages and files that forms are sent to.
@@ -113,8 +113,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch _, isScreen := screens[name]; {
 	case name == "console.css", name == "console.js":
 		serveStatic(w, r, name)
-	case name == "events":
-		s.events(w, r)
 	case isScreen && (name != "" || strings.HasSuffix(r.URL.Path, "/")):
 		s.page(w, r, name)
 	case name == "evidence.zip":

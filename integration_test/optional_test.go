@@ -81,7 +81,7 @@ func startCases() []startCase {
 		{part: "activity", condition: "full", shell: fullDisk, cause: "no space left on device"},
 		{part: "activity", condition: "read-only", shell: readOnly, cause: "read-only file system"},
 		{part: "activity", condition: "another format", setup: otherFormat, cause: "has format 99", foreseen: true},
-		{part: "activity", condition: "hanging", setup: hanging("part/journal-1"), cause: "does not answer"},
+		{part: "activity", condition: "a pipe in the way", setup: hanging("part/activity.db"), cause: "disk I/O error"},
 		{part: "activity", condition: "a file in the way", setup: file("part", ""), cause: "not a directory", foreseen: true},
 
 		{part: "evidence", condition: "missing"},

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
 type answer struct {
@@ -60,7 +58,7 @@ func (a *answer) addTables(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	n := numbers{sums: map[rowKey]*journal.Counts{}}
+	n := numbers{sums: map[rowKey]*Counts{}}
 	if a.query.has(ByKind) {
 		if n.kinds, err = kindsOfCrawlers(ctx, tx); err != nil {
 			return err
@@ -88,7 +86,7 @@ type rowKey struct {
 
 // numbers holds sums of rows whose texts were not looked up yet.
 type numbers struct {
-	sums  map[rowKey]*journal.Counts
+	sums  map[rowKey]*Counts
 	where string
 	kinds map[number]number // of crawlers
 }
@@ -136,7 +134,7 @@ func (a *answer) conditions(ctx context.Context, tx *sql.Tx) (string, error) {
 // There may be too many paths for that.
 func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span, n *numbers) error {
 	var key rowKey
-	var c journal.Counts
+	var c Counts
 	by := len(a.query.By)
 	outer, columns, into := make([]string, by, by+1), make([]string, by, by+1), make([]any, by, by+4)
 	for i, d := range a.query.By {
@@ -168,16 +166,16 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span, n *numbers) er
 			key.numbers[kind] = n.kinds[key.numbers[kind]]
 		}
 		if n.sums[key] == nil {
-			n.sums[key] = new(journal.Counts)
+			n.sums[key] = new(Counts)
 		}
-		n.sums[key].Add(c)
+		n.sums[key].add(c)
 		return nil
 	}, fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s AS t WHERE t.%s >= ?1 AND t.%[4]s < ?2%s%s)", strings.Join(append(outer, "n, b, v, u"), ", "),
 		strings.Join(append(columns, counts), ", "), s.name, s.bucket, n.where, group), s.from, s.to, a.query.PathPrefix, after(a.query.PathPrefix))
 }
 
 // most ends a statement whose rows have the sums n and v, if only those with the most are wanted. Rows of another
-// span and of the journals can change the order; four times as many leave room for that.
+// span can change the order; four times as many leave room for that.
 func (q *Query) most() string {
 	if q.Limit <= 0 || q.timed() {
 		return ""
@@ -278,7 +276,7 @@ func after(prefix string) string {
 }
 
 // add adds counts to the row of a key.
-func (a *answer) add(k answerKey, c journal.Counts) {
+func (a *answer) add(k answerKey, c Counts) {
 	if c.Requests == 0 {
 		return
 	}
@@ -293,35 +291,9 @@ func (a *answer) add(k answerKey, c journal.Counts) {
 		a.sums[k] = row
 		a.order = append(a.order, row)
 	}
-	row.Add(c)
+	row.add(c)
 }
 
-func valuesOf(k *journal.Key) Values {
-	return Values{ByHost: k.Host, ByCrawler: k.Crawler, ByKind: k.Kind, ByIdentity: k.Identity, ByDecision: k.Decision, ByRule: k.Rule, ByPolicy: k.Policy, ByPath: k.Path}
-}
-
-func (a *answer) addPending(k journal.Key, c *journal.Counts) {
-	if k.Hour < a.from || k.Hour >= a.to || a.query.Violating && c.Violations == 0 || !strings.HasPrefix(k.Path, a.query.PathPrefix) {
-		return
-	}
-	of := valuesOf(&k)
-	for d, values := range a.query.Only {
-		if !slices.Contains(values, of[d]) {
-			return
-		}
-	}
-	var key answerKey
-	for _, d := range a.query.By {
-		if n, first := a.query.bucket(d); n > 0 {
-			key.bucket = (k.Hour - first) / n
-		} else {
-			key.values[d] = of[d]
-		}
-	}
-	a.add(key, *c)
-}
-
-// pathless returns 1 for rows under OtherPath, else 0.
 func pathless(r *Row) int {
 	if r.Values[ByPath] == OtherPath {
 		return 1

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
@@ -65,7 +64,7 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 	ctx, now := context.Background(), start.Truncate(24*time.Hour)
 	s := open(t, t.TempDir(), Options{
 		RowsPerHour: rowsPerHour, Hours: hoursKept * 24 * time.Hour, Days: daysFor * 24 * time.Hour, MaxBytes: maxBytes,
-		flushInterval: time.Hour, Now: func() time.Time { return now },
+		writeInterval: time.Hour, Now: func() time.Time { return now },
 	})
 	sent, shrunk, shrunkAt := []int64{}, 0, int64(0)
 	aged, folded, most := 0, 0, int64(0)
@@ -75,14 +74,14 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 			paths = many
 		}
 		for hour := range 24 {
-			sums := journal.NewSums(10 * rowsPerHour)
+			sums := newSums(10 * rowsPerHour)
 			for i := range paths {
-				sums.AddVisit(&activity.Request{
+				sums.addVisit(&activity.Request{
 					Time: now.Add(time.Duration(hour) * time.Hour), Host: "www.example.com", Crawler: []string{"GPTBot", "Googlebot"}[i%2],
 					Path: fmt.Sprintf("/articles/of/some/section/%d/%d-%d", day, hour, i),
 				})
 			}
-			if err := s.merge(ctx, sums, int64(day*24+hour)); err != nil {
+			if err := s.merge(ctx, sums); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -138,12 +137,12 @@ func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
 	t.Parallel()
 	const rowsPerHour, articles = 50, 30
 	ctx, now := context.Background(), start.Truncate(24*time.Hour)
-	s := open(t, t.TempDir(), Options{RowsPerHour: rowsPerHour, flushInterval: time.Hour, Now: func() time.Time { return now }})
-	visit := func(sums *journal.Sums, crawler, kind string, identity activity.Identity, path string) {
-		sums.AddVisit(&activity.Request{Time: now, Host: "www.example.com", Crawler: crawler, Category: kind, Identity: identity, Path: path})
+	s := open(t, t.TempDir(), Options{RowsPerHour: rowsPerHour, writeInterval: time.Hour, Now: func() time.Time { return now }})
+	visit := func(sums *sums, crawler, kind string, identity activity.Identity, path string) {
+		sums.addVisit(&activity.Request{Time: now, Host: "www.example.com", Crawler: crawler, Category: kind, Identity: identity, Path: path})
 	}
 	for round := range 20 {
-		sums := journal.NewSums(rowsPerHour)
+		sums := newSums(rowsPerHour)
 		for i := range 1000 {
 			if i < articles && round == i%20 {
 				visit(sums, "Googlebot", "search", activity.Verified, fmt.Sprintf("/news/%d", i))
@@ -153,7 +152,7 @@ func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
 				visit(sums, "Googlebot", "search", activity.Unverified, fmt.Sprintf("/%d/%d", round, i))
 			}
 		}
-		if err := s.merge(ctx, sums, int64(round)); err != nil {
+		if err := s.merge(ctx, sums); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
@@ -29,17 +28,14 @@ const selectUnrecorded = "SELECT hour, requests FROM not_recorded"
 
 // Coverage says what the database lacks between two times.
 func (r *Reader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
-	var lost unrecorded
+	lost := unrecorded{}
 	first, end := hoursOf(from, to)
-	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
-		lost = pending.Lost
-		return each(ctx, tx, func(rows *sql.Rows) error {
-			var hour, n int64
-			err := rows.Scan(&hour, &n)
-			lost[hour] += n
-			return err
-		}, selectUnrecorded+" WHERE hour >= ? AND hour < ?", first, end)
-	})
+	err := each(ctx, r.db, func(rows *sql.Rows) error {
+		var hour, n int64
+		err := rows.Scan(&hour, &n)
+		lost[hour] += n
+		return err
+	}, selectUnrecorded+" WHERE hour >= ? AND hour < ?", first, end)
 	return coverageOf(from, to, 0, lost), err
 }
 

@@ -3,17 +3,16 @@
 // Package store stores totals of requests in an embedded SQLite database: what crawlers did, by hour and day,
 // within limits on rows, bytes and days. It holds no client addresses.
 //
-// Visits are summed in memory. Once a second the sums of that second are appended to a journal file; once a minute a
-// minute's sums are merged into the database and its journal is deleted. A process that is killed loses at most the
-// last second. The next start finds its journal, and makes the time in between a gap. One process at a time writes to a
-// directory. Any number of processes can read it; they add the contents of the journals to the totals of the database.
+// Requests are summed in memory, and the sums are added to the database once a second, or less often if that takes long:
+// it may take a hundredth of the time. A process that is killed loses the sums that it has not added. The next start
+// makes the time in between a gap. One process at a time writes to a directory. Any number of processes can read it.
 package store
 
 import (
 	"cmp"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
 // Options holds the limits of a store. A zero field has its default.
@@ -34,11 +33,11 @@ type Options struct {
 	// database is too large: it has size bytes, and limit bytes are allowed. It may be nil.
 	Shrinking func(size, limit int64)
 
-	flushInterval, mergeInterval time.Duration // a second and a minute, except in tests
+	writeInterval, maintainInterval time.Duration // a second and a minute, except in tests
 }
 
 // OtherPath represents all paths without a separate row.
-const OtherPath = journal.OtherPath
+const OtherPath = activity.OtherPath
 
 func (o *Options) setDefaults() {
 	o.RowsPerHour = cmp.Or(o.RowsPerHour, 50_000)
@@ -46,8 +45,8 @@ func (o *Options) setDefaults() {
 	o.Days = cmp.Or(o.Days, 396*24*time.Hour)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
 	o.Queue = cmp.Or(o.Queue, 1<<14)
-	o.flushInterval = cmp.Or(o.flushInterval, time.Second)
-	o.mergeInterval = cmp.Or(o.mergeInterval, time.Minute)
+	o.writeInterval = cmp.Or(o.writeInterval, time.Second)
+	o.maintainInterval = cmp.Or(o.maintainInterval, time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -65,16 +65,16 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))
 	dir := t.TempDir()
-	s := open(t, dir, Options{flushInterval: time.Hour, Now: func() time.Time { return start }})
+	s := open(t, dir, Options{writeInterval: time.Hour, Now: func() time.Time { return start }})
 	rnd := rand.New(rand.NewPCG(8, 9))
 	for i := range 500 {
 		v := randomVisit(rnd, start.Add(time.Duration(i-400)*time.Minute))
 		v.RobotsTxt, v.Publication, v.Number = i%7 == 0, "111111111111", fmt.Sprint(i%2)
-		s.second.AddVisit(&v)
+		s.waiting.addVisit(&v)
 	}
 	s.Missed(7)
-	s.minute.Lost[start.Unix()/3600+2] += 0 // a kill
-	s.tick()
+	s.waiting.lost[start.Unix()/3600+2] += 0 // a kill
+	tick(t, s)
 	for i, number := range []string{"1", "2"} {
 		p := published("1", number)
 		p.Time, p.Text = start.Add(time.Duration(i)*time.Hour), "rules: '\\n'\n\t- "+number
@@ -86,7 +86,7 @@ func TestFleetAnswersAsTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mergeNow(t, s)
+	write(t, s)
 	send(t, s, fleet, "n")
 	r := openReader(t, dir)
 	q := Query{From: start.Add(-24 * time.Hour), To: start.Add(24 * time.Hour), By: []Dimension{ByCrawler, ByPath}, Limit: 5}
@@ -129,7 +129,7 @@ func TestFoldedRowsAreCountedOnce(t *testing.T) {
 	fleet := fleetIn(t, clickhousetest.Start(t))
 	rnd := rand.New(rand.NewPCG(10, 11))
 	now := start
-	s := open(t, t.TempDir(), Options{RowsPerHour: 40, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	s := open(t, t.TempDir(), Options{RowsPerHour: 40, writeInterval: time.Hour, Now: func() time.Time { return now }})
 	zipf := rand.NewZipf(rnd, 1.1, 1, 2000)
 	var truth int64
 	check := func(when string) {
@@ -156,17 +156,17 @@ func TestFoldedRowsAreCountedOnce(t *testing.T) {
 	}
 	for day := range 4 {
 		for i := range 3000 {
-			s.second.AddVisit(&activity.Request{Time: now.Add(time.Duration(i) * time.Second), Host: "h", Crawler: fmt.Sprint("c", i%2), Path: fmt.Sprintf("/p/%d", zipf.Uint64())})
+			s.waiting.addVisit(&activity.Request{Time: now.Add(time.Duration(i) * time.Second), Host: "h", Crawler: fmt.Sprint("c", i%2), Path: fmt.Sprintf("/p/%d", zipf.Uint64())})
 			truth++
 			if i%250 == 0 {
-				mergeNow(t, s)
+				write(t, s)
 				if rnd.IntN(3) > 0 {
 					send(t, s, fleet, "n")
 					check(fmt.Sprintf("day %d, request %d", day, i))
 				}
 			}
 		}
-		mergeNow(t, s)
+		write(t, s)
 		if day%2 == 0 { // the other days are made coarser before all of them was sent
 			send(t, s, fleet, "n")
 			check(fmt.Sprintf("day %d", day))
@@ -200,9 +200,9 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	fleet := fleetIn(t, server)
 	record := func(s *Store, at time.Time, n int) {
 		for i := range n {
-			s.second.AddVisit(&activity.Request{Time: at, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i%10)})
+			s.waiting.addVisit(&activity.Request{Time: at, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i%10)})
 		}
-		mergeNow(t, s)
+		write(t, s)
 	}
 	expect := func(when string, want int64) {
 		t.Helper()
@@ -212,14 +212,14 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	s := open(t, dir, Options{flushInterval: time.Hour})
+	s := open(t, dir, Options{writeInterval: time.Hour})
 	record(s, start, 100)
 	send(t, s, fleet, "n")
 	closeStore(t, s)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, dir, Options{flushInterval: time.Hour})
+	s = open(t, dir, Options{writeInterval: time.Hour})
 	record(s, start, 11)
 	send(t, s, fleet, "n")
 	expect("a new database", 111)
@@ -236,7 +236,7 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 	}
 	closeStore(t, s)
 	server.Run()
-	s = open(t, dir, Options{flushInterval: time.Hour})
+	s = open(t, dir, Options{writeInterval: time.Hour})
 	reports := make(chan error, 10)
 	s.SendTo(Fleet{Client: fleet.Client, Node: "n", Every: 50 * time.Millisecond, Report: func(err error) { reports <- err }})
 	if err := <-reports; err != nil {
@@ -253,14 +253,14 @@ func TestNodesThatBeginAnewAndComeBack(t *testing.T) {
 func TestForgetAndPrune(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))
-	s := open(t, t.TempDir(), Options{flushInterval: time.Hour})
+	s := open(t, t.TempDir(), Options{writeInterval: time.Hour})
 	for month := range 3 {
 		for _, crawler := range []string{"it's", "GPTBot"} {
 			v := activity.Request{Time: start.AddDate(0, -month, 0), Host: "h", Crawler: crawler, Path: "/", Robots: "r1", RobotsTxt: true}
-			s.second.AddVisit(&v)
+			s.waiting.addVisit(&v)
 		}
 	}
-	mergeNow(t, s)
+	write(t, s)
 	send(t, s, fleet, "n")
 	closeStore(t, s)
 	statements, err := FleetPrune(t.Context(), &fleet.Client, start.AddDate(0, -1, 0), start.AddDate(0, -1, 0))
@@ -290,7 +290,7 @@ func TestForgetAndPrune(t *testing.T) {
 func TestTheEndOfAServerOfAFleet(t *testing.T) {
 	t.Parallel()
 	fleet := fleetIn(t, clickhousetest.Start(t))
-	s := open(t, t.TempDir(), Options{flushInterval: time.Hour, mergeInterval: time.Hour})
+	s := open(t, t.TempDir(), Options{writeInterval: time.Hour, maintainInterval: time.Hour})
 	reports := make(chan error, 9)
 	s.SendTo(Fleet{Client: fleet.Client, Node: "a", Every: time.Second, Report: func(err error) { reports <- err }})
 	if err := <-reports; err != nil {

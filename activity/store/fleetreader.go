@@ -13,7 +13,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
@@ -144,7 +143,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 				k.values[d] = f[i]
 			}
 		}
-		a.add(k, journal.Counts{Requests: n[by], Bytes: n[by+1], Violations: n[by+2], Unread: n[by+3]})
+		a.add(k, Counts{Requests: n[by], Bytes: n[by+1], Violations: n[by+2], Unread: n[by+3]})
 	})
 	return a.rows(), err
 }
@@ -289,7 +288,7 @@ func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
 // Reads lists the crawlers that read each robots.txt, the latest first.
 func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
 	err = r.query(ctx, "SELECT "+readTexts+", min(first), max(last), sum(requests) FROM reads FINAL"+r.where()+" GROUP BY "+readTexts, 10, func(f []string, n []int64) {
-		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
+		all = append(all, Read{readKey{Host: f[0], Crawler: f[1], Identity: f[2], Version: f[3], Form: f[4], Publication: f[5], Number: f[6]}, time.Unix(n[7], 0).UTC(), time.Unix(n[8], 0).UTC(), n[9]})
 	})
 	sortReads(all)
 	return all, err

@@ -56,7 +56,7 @@ func FuzzOpen(f *testing.F) {
 
 // use opens a store, records a request and asks everything.
 func use(t *testing.T, dir string) error {
-	s, err := Open(t.Context(), dir, Options{flushInterval: time.Hour})
+	s, err := Open(t.Context(), dir, Options{writeInterval: time.Hour})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func TestInForceOnlyAsRecorded(t *testing.T) {
 	t.Parallel()
 	dir, now, ctx := t.TempDir(), start, t.Context()
 	running := func() *Store {
-		return open(t, dir, Options{flushInterval: time.Hour, mergeInterval: time.Hour, Now: func() time.Time { return now }})
+		return open(t, dir, Options{writeInterval: time.Hour, maintainInterval: time.Hour, Now: func() time.Time { return now }})
 	}
 	s := running()
 	publish := func(number string) {

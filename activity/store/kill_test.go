@@ -29,46 +29,31 @@ func TestMain(m *testing.M) {
 }
 
 // writeUntilKilled records requests without end, numbered by their bytes, and prints after
-// each flush how many requests are in the journal or the totals.
+// each write how many requests are in the database.
 func writeUntilKilled(dir string) {
-	s, err := Open(context.Background(), dir, Options{flushInterval: time.Hour, RowsPerHour: 1000})
+	s, err := Open(context.Background(), dir, Options{writeInterval: time.Hour, RowsPerHour: 1000})
 	if err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
 	rnd := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	written := 0
-	for i := 0; ; i++ {
+	for {
 		n := rnd.IntN(50)
 		for range n {
-			s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: "/" + strconv.Itoa(rnd.IntN(300)), Bytes: 1})
+			s.waiting.addVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: "/" + strconv.Itoa(rnd.IntN(300)), Bytes: 1})
 		}
-		if err := s.flush(); err != nil {
+		s.startWrite(rnd.IntN(4) == 0)
+		if err := s.finish(<-s.writing); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
 		written += n
 		fmt.Println(written)
-		switch {
-		case s.merging == nil && rnd.IntN(4) == 0:
-			if err := s.startMerge(); err != nil {
-				fmt.Println("error:", err)
-				os.Exit(1)
-			}
-		case s.merging != nil:
-			select {
-			case r := <-s.merging:
-				if err := s.merged(r); err != nil {
-					fmt.Println("error:", err)
-					os.Exit(1)
-				}
-			default:
-			}
-		}
 	}
 }
 
-// A process that is killed at any time loses nothing that it had flushed, and nothing is
+// A process that is killed at any time loses nothing that it had written, and nothing is
 // counted twice. 200 kills with ROBOTSPOLICY_LONG.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
@@ -106,7 +91,7 @@ func TestKilledProcess(t *testing.T) {
 			}
 			return true
 		}
-		for range 1 + rnd.IntN(40) { // flushes
+		for range 1 + rnd.IntN(40) { // writes
 			if !read() {
 				t.Fatalf("round %d: the writer ended by itself", round)
 			}
@@ -119,7 +104,7 @@ func TestKilledProcess(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		got := sum(totals(t, dir, Query{}))
-		// A batch of up to 49 requests may be in the journal and its number not yet printed.
+		// Up to 49 requests may be written and their number not yet printed.
 		if low := total + last; got < low || got > low+49 {
 			t.Fatalf("round %d: %d requests are stored, want %d or up to 49 more", round, got, low)
 		}
@@ -127,7 +112,7 @@ func TestKilledProcess(t *testing.T) {
 	}
 	closeStore(t, open(t, dir, Options{}))
 	if got := sum(totals(t, dir, Query{})); got != total {
-		t.Errorf("%d requests are stored after the last was merged, want %d", got, total)
+		t.Errorf("%d requests are stored after the last start, want %d", got, total)
 	}
 	t.Logf("%d kills, %d requests", rounds, total)
 }
@@ -145,7 +130,7 @@ func TestKilledIsAGap(t *testing.T) {
 	t.Parallel()
 	dir, copied, older := t.TempDir(), t.TempDir(), t.TempDir()
 	now := start
-	clock := Options{flushInterval: time.Hour, Now: func() time.Time { return now }}
+	clock := Options{writeInterval: time.Hour, Now: func() time.Time { return now }}
 	gapsOf := func(dir string, from, to time.Time) (names []string) {
 		r, err := OpenReader(t.Context(), dir)
 		if err != nil {
@@ -168,10 +153,8 @@ func TestKilledIsAGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, dir, clock)
-	s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Path: "/"})
-	if err := s.flush(); err != nil {
-		t.Fatal(err)
-	}
+	s.waiting.addVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Path: "/"})
+	write(t, s)
 	closeStore(t, s)
 	s = open(t, dir, clock)
 	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil { // what a kill leaves

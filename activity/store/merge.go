@@ -7,13 +7,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
 // Names in the table meta.
 const (
-	metaMerged   = "merged"   // the last journal that is in the totals
+	metaOpen     = "open"     // 1 while a process writes; it stays if the process is killed
 	metaRolled   = "rolled"   // the last day that is in path_days
 	metaSwept    = "swept"    // the day when unused texts were last deleted
 	metaRevision = "revision" // of the last change: in milliseconds since 1970, if the clock does not go back
@@ -57,19 +55,19 @@ func setMeta(ctx context.Context, q querier, name string, v int64) error {
 	return err
 }
 
-// merge adds sums to the totals, and records in the same transaction that the journals up to seq are in them.
-func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
+// merge adds sums to the totals.
+func (s *Store) merge(ctx context.Context, add *sums) error {
 	return s.change(ctx, func(tx *sql.Tx, revision int64) error {
 		m, err := newMerging(ctx, tx, revision)
 		if err != nil {
 			return err
 		}
-		for k, c := range add.Rows {
+		for k, c := range add.rows {
 			if err := m.row(k, c); err != nil {
 				return err
 			}
 		}
-		for r, t := range add.Reads {
+		for r, t := range add.reads {
 			if err := m.read(r, t); err != nil {
 				return err
 			}
@@ -77,7 +75,7 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 		if err := m.totals(); err != nil {
 			return err
 		}
-		for hour, n := range add.Lost {
+		for hour, n := range add.lost {
 			if _, err := tx.ExecContext(ctx, "INSERT INTO not_recorded VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, changed = excluded.changed", hour, n, revision); err != nil {
 				return err
 			}
@@ -95,7 +93,7 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 				return err
 			}
 		}
-		return setMeta(ctx, tx, metaMerged, seq)
+		return nil
 	})
 }
 
@@ -105,7 +103,7 @@ type merging struct {
 	dayOf, crawler, readInto *sql.Stmt
 	ids                      map[string]int64
 	hours                    map[int64]bool
-	sum                      map[total]*journal.Counts
+	sum                      map[total]*Counts
 	seen                     map[int64]*seenCrawler
 	revision                 int64
 	touched                  map[touched]bool
@@ -122,7 +120,7 @@ type total struct{ hour, host, crawler, identity, decision, rule, policy int64 }
 type seenCrawler struct{ kind, first, last int64 }
 
 func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, error) {
-	m := &merging{ctx: ctx, revision: revision, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*journal.Counts{}, seen: map[int64]*seenCrawler{}, touched: map[touched]bool{}}
+	m := &merging{ctx: ctx, revision: revision, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*Counts{}, seen: map[int64]*seenCrawler{}, touched: map[touched]bool{}}
 	for stmt, text := range map[**sql.Stmt]string{
 		// The update without an effect makes RETURNING answer for an existing text.
 		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
@@ -166,7 +164,7 @@ func (m *merging) numbers(texts ...string) (ids []int64, err error) {
 	return ids, nil
 }
 
-func (m *merging) row(k journal.Key, c *journal.Counts) error {
+func (m *merging) row(k sumKey, c *Counts) error {
 	n, err := m.numbers(k.Host, k.Crawler, k.Identity, k.Decision, k.Rule, k.Policy, k.Path, k.Kind)
 	if err != nil {
 		return err
@@ -178,9 +176,9 @@ func (m *merging) row(k journal.Key, c *journal.Counts) error {
 	m.touched[touched{"path_hours", k.Hour}] = true
 	t := total{k.Hour, n[0], n[1], n[2], n[3], n[4], n[5]}
 	if m.sum[t] == nil {
-		m.sum[t] = new(journal.Counts)
+		m.sum[t] = new(Counts)
 	}
-	m.sum[t].Add(*c)
+	m.sum[t].add(*c)
 	at := k.Hour * 3600
 	if cr := m.seen[n[1]]; cr == nil {
 		m.seen[n[1]] = &seenCrawler{n[7], at, at}
@@ -190,7 +188,7 @@ func (m *merging) row(k journal.Key, c *journal.Counts) error {
 	return nil
 }
 
-func (m *merging) read(r journal.Read, t *journal.Times) error {
+func (m *merging) read(r readKey, t *times) error {
 	n, err := m.numbers(r.Host, r.Crawler, r.Identity, r.Version, r.Form, r.Publication, r.Number)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func TestMadeUpNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SQLite in Go is slow with the race detector")
 	}
-	s := open(t, t.TempDir(), Options{RowsPerHour: 100, flushInterval: time.Hour, Now: func() time.Time { return start }})
+	s := open(t, t.TempDir(), Options{RowsPerHour: 100, writeInterval: time.Hour, Now: func() time.Time { return start }})
 	visits := 2 * maxNames
 	if testkit.Long() {
 		visits = 5 * maxNames
@@ -30,11 +30,11 @@ func TestMadeUpNames(t *testing.T) {
 		})
 	}
 	s.take(activity.Request{Time: start, Host: "new.example.com", Crawler: "GPTBot", Category: "ai-training", Path: "/a"})
-	if n := len(s.second.Rows); n > maxNames+3*100 {
+	if n := len(s.waiting.rows); n > maxNames+3*100 {
 		t.Errorf("%d rows", n)
 	}
 	var all, others, named int64
-	for k, c := range s.second.Rows {
+	for k, c := range s.waiting.rows {
 		all += c.Requests
 		if k.Host == other && k.Crawler == other {
 			others += c.Requests

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -102,7 +101,7 @@ func versionsOf(all []Publication) []string {
 
 // Read records that a crawler of an identity read a version of a host's robots.txt.
 type Read struct {
-	journal.Read
+	readKey
 	First, Last time.Time
 	Requests    int64
 }
@@ -117,30 +116,14 @@ func (r *Read) Label() string {
 }
 
 // Reads lists who read which robots.txt, the latest first.
-func (r *Reader) Reads(ctx context.Context) (list []Read, err error) {
-	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
-		list = nil
-		if err := each(ctx, tx, func(rows *sql.Rows) error {
-			var r journal.Read
-			t := new(journal.Times)
-			err := rows.Scan(&r.Host, &r.Crawler, &r.Identity, &r.Version, &r.Form, &r.Publication, &r.Number, &t.First, &t.Last, &t.Count)
-			if p := pending.Reads[r]; p != nil {
-				t.Add(*p)
-			}
-			pending.Reads[r] = t
-			return err
-		}, "SELECT h.text, c.text, i.text, v.text, f.text, p.text, n.text, first, last, requests FROM reads"+
-			" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS i ON i.id = identity"+
-			" JOIN strings AS v ON v.id = robots JOIN strings AS f ON f.id = form JOIN strings AS p ON p.id = version_hash JOIN strings AS n ON n.id = version"); err != nil {
-			return err
-		}
-		for r, t := range pending.Reads {
-			list = append(list, Read{r, time.Unix(t.First, 0).UTC(), time.Unix(t.Last, 0).UTC(), t.Count})
-		}
-		return nil
-	})
-	sortReads(list)
-	return list, err
+func (r *Reader) Reads(ctx context.Context) ([]Read, error) {
+	all, err := list(ctx, r.db, func(r *Read) []any {
+		return []any{&r.Host, &r.Crawler, &r.Identity, &r.Version, &r.Form, &r.Publication, &r.Number, (*seconds)(&r.First), (*seconds)(&r.Last), &r.Requests}
+	}, "SELECT h.text, c.text, i.text, v.text, f.text, p.text, n.text, first, last, requests FROM reads"+
+		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS i ON i.id = identity"+
+		" JOIN strings AS v ON v.id = robots JOIN strings AS f ON f.id = form JOIN strings AS p ON p.id = version_hash JOIN strings AS n ON n.id = version")
+	sortReads(all)
+	return all, err
 }
 
 // sortReads sorts by time. If a crawler has several readings in one second, the newest version is the latest.
@@ -159,27 +142,8 @@ type Crawler struct {
 
 // Crawlers lists the crawlers that have requests in the store, by name.
 func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
-	var all []Crawler
-	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) (err error) {
-		all, err = list(ctx, tx, func(c *Crawler) []any { return []any{&c.Name, &c.Category, (*seconds)(&c.First), (*seconds)(&c.Last)} },
-			"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text") // not in the order of all texts
-		for k := range pending.Rows {
-			at := time.Unix(k.Hour*3600, 0).UTC()
-			i, ok := slices.BinarySearchFunc(all, k.Crawler, func(c Crawler, name string) int { return cmp.Compare(c.Name, name) })
-			if !ok {
-				all = slices.Insert(all, i, Crawler{k.Crawler, k.Kind, at, at})
-			}
-			c := &all[i]
-			if c.Category = k.Kind; at.Before(c.First) {
-				c.First = at
-			}
-			if at.After(c.Last) {
-				c.Last = at
-			}
-		}
-		return err
-	})
-	return all, err
+	return list(ctx, r.db, func(c *Crawler) []any { return []any{&c.Name, &c.Category, (*seconds)(&c.First), (*seconds)(&c.Last)} },
+		"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text") // not in the order of all texts
 }
 
 // Delete removes all rows of a crawler or of a host, or of the one at the other if both are given, and the texts that

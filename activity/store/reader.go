@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
 // Reader answers questions about a store, also while another process writes to it. It is safe for concurrent use.
@@ -92,7 +90,7 @@ type Query struct {
 type Row struct {
 	Start  time.Time
 	Values Values
-	journal.Counts
+	Counts
 }
 
 func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }
@@ -124,48 +122,9 @@ func (q *Query) Key() string {
 	return fmt.Sprintf("%d %d %q %q %q %d %d %v %v", q.From.Unix()/3600, (q.To.Unix()+3599)/3600, only, q.PathPrefix, q.By, q.Days, q.Limit, q.Violating, q.Rough)
 }
 
-// Totals answers a query. The answer includes the journals.
+// Totals answers a query.
 func (r *Reader) Totals(ctx context.Context, q Query) ([]Row, error) {
 	answer := newAnswer(q)
-	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
-		*answer = *newAnswer(q)
-		if err := answer.addTables(ctx, tx); err != nil {
-			return err
-		}
-		for k, c := range pending.Rows {
-			answer.addPending(k, c)
-		}
-		return nil
-	})
+	err := within(ctx, r.db, func(tx *sql.Tx) error { return answer.addTables(ctx, tx) })
 	return answer.rows(), err
-}
-
-// snapshot calls read with a transaction and with what was not merged when it
-// began. If a journal is merged in between, it starts again.
-func (r *Reader) snapshot(ctx context.Context, read func(tx *sql.Tx, pending *journal.Sums) error) error {
-	for try := 0; ; try++ {
-		err := within(ctx, r.db, func(tx *sql.Tx) error {
-			merged, err := meta(ctx, tx, metaMerged) // the first read fixes what the transaction sees
-			if err != nil {
-				return err
-			}
-			seqs, err := journal.List(r.dir)
-			if err != nil {
-				return err
-			}
-			pending := journal.NewSums(1 << 20)
-			for _, seq := range seqs {
-				if seq <= merged {
-					continue
-				}
-				if err := journal.ReadInto(journal.Name(r.dir, seq), pending); err != nil {
-					return err
-				}
-			}
-			return read(tx, pending)
-		})
-		if !errors.Is(err, fs.ErrNotExist) || try == 5 {
-			return err
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
@@ -17,7 +16,7 @@ import (
 func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
 	first, end := hoursOf(from, to)
-	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
+	err := within(ctx, r.db, func(tx *sql.Tx) error {
 		days, err := coverage(ctx, tx, first, end)
 		if err != nil {
 			return err
@@ -27,22 +26,9 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 			return err
 		}
 		texts := map[number]string{}
-		pathless = 0
 		for _, d := range days {
 			pathless += max(0, d.total-max(d.hours, d.days))
 			if err := d.rows(ctx, tx, kinds, texts, first, end, visit); err != nil {
-				return err
-			}
-		}
-		for k, c := range pending.Rows {
-			if k.Hour < first || k.Hour >= end || k.Identity == string(activity.Audit) {
-				continue
-			}
-			if err := visit(activity.Totals{
-				Start: time.Unix(k.Hour*3600, 0).UTC(), Host: k.Host, Crawler: k.Crawler, Category: k.Kind,
-				Identity: activity.Identity(k.Identity), Decision: activity.Decision(k.Decision), Rule: k.Rule, Policy: k.Policy, Path: k.Path,
-				Requests: c.Requests, Bytes: c.Bytes, Violations: c.Violations, Queries: c.Queries,
-			}); err != nil {
 				return err
 			}
 		}

@@ -7,13 +7,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
 // Store writes totals of requests to a directory. It is an [activity.Recorder].
@@ -26,30 +24,28 @@ type Store struct {
 	sender *sender
 
 	// What follows belongs to the queue's goroutine.
-	names          names
-	second, minute *journal.Sums
-	journal        *journal.Journal
-	seq            int64
-	lastMerge      time.Time // with its monotonic reading
-	merging        chan mergeResult
-	clock          clock
-	journalErr     error        // of the last attempt to write a journal
-	mergeErr       error        // of the last merge
-	failing        bool         // Report was called with an error last
-	missed         atomic.Int64 // requests that were lost, and are not in the totals yet
+	names      names
+	waiting    *sums // not in the database yet
+	writing    chan written
+	next       time.Time // of a write, with its monotonic reading
+	maintained time.Time // likewise, of the last maintenance
+	clock      clock
+	failing    bool         // Report was called with an error last
+	missed     atomic.Int64 // requests that were lost, and are not in the totals yet
 
 	inForceMu sync.Mutex
 	inForce   map[string]current // by the names of sources; guarded by inForceMu
 }
 
-// mergeResult is the result of a merge. Sums that are not in the totals are in unmerged.
-type mergeResult struct {
-	unmerged *journal.Sums
-	err      error
+// written is the result of a write. Sums that are not in the database are in again.
+type written struct {
+	again *sums
+	took  time.Duration
+	err   error
 }
 
-// Open opens or creates the store in a directory, and merges what a process that was killed left in its journals. It
-// fails if another process writes to the directory, and with [ErrDamaged] if a file is not what was written.
+// Open opens or creates the store in a directory. It fails if another process writes to the directory, and with
+// [ErrDamaged] if a file is not what was written.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o.setDefaults()
 	if err := checkWritable(dir); err != nil {
@@ -63,91 +59,50 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	s := &Store{dir: dir, db: db, lock: lock, second: journal.NewSums(o.RowsPerHour), minute: journal.NewSums(o.RowsPerHour), lastMerge: time.Now(), inForce: map[string]current{}}
+	s := &Store{dir: dir, db: db, lock: lock, waiting: newSums(o.RowsPerHour), maintained: time.Now(), inForce: map[string]current{}}
 	s.config.Store(&o)
-	if err = s.recover(ctx); err == nil {
+	if err = s.noteClosed(ctx); err == nil {
 		err = s.startSender(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(explain(dir, err), db.Close(), lock.Close())
 	}
-	s.queue = activity.NewQueue(o.Queue, o.flushInterval, s.take, s.tick)
+	s.queue = activity.NewQueue(o.Queue, o.writeInterval, s.take, s.tick)
 	return s, nil
 }
 
 func (s *Store) take(v activity.Request) {
 	s.names.bound(&v)
-	s.second.AddVisit(&v)
-}
-
-// recover merges the journals that are not in the totals. Only a process that did not end in order leaves one, because
-// Close merges the last.
-func (s *Store) recover(ctx context.Context) error {
-	merged, err := meta(ctx, s.db, metaMerged)
-	if err != nil {
-		return err
-	}
-	seqs, err := journal.List(s.dir)
-	if err != nil {
-		return err
-	}
-	killed := false
-	s.seq = merged
-	for _, seq := range seqs {
-		s.seq = max(s.seq, seq)
-		if seq > merged {
-			killed = true
-			if err := journal.ReadInto(journal.Name(s.dir, seq), s.minute); err != nil {
-				return err
-			}
-		}
-	}
-	if err := s.noteClosed(ctx, killed); err != nil {
-		return err
-	}
-	if err := s.merge(ctx, s.minute, s.seq); err != nil {
-		return err
-	}
-	s.minute = journal.NewSums(s.options().RowsPerHour)
-	for _, seq := range seqs {
-		if err := os.Remove(journal.Name(s.dir, seq)); err != nil {
-			return err
-		}
-	}
-	return s.rotate()
+	s.waiting.addVisit(&v)
 }
 
 // maxClosed is the longest time between two processes that is taken for a restart. After a longer one, the server may have
 // served without its database, or an older copy was put back.
 const maxClosed = time.Hour
 
-// noteClosed adds to the sums that requests may be missing since the last change of the database, without their number.
-func (s *Store) noteClosed(ctx context.Context, killed bool) error {
-	revision, err := meta(ctx, s.db, metaRevision)
-	now := s.options().Now()
-	last := time.UnixMilli(revision)
-	if err != nil || revision == 0 || !killed && now.Sub(last) <= maxClosed {
-		return err
-	}
-	from := max(last.Unix(), now.Add(-s.options().Days).Unix())
-	for hour := min(from, now.Unix()) / 3600; hour <= now.Unix()/3600; hour++ {
-		s.minute.Lost[hour] += 0
-	}
-	return nil
-}
-
-// rotate begins a journal. If it fails, the last one goes on.
-func (s *Store) rotate() error {
-	j, err := journal.Create(s.dir, s.seq+1)
+// noteClosed notes that the database is open and, if it was not closed in order or for long, that requests may be missing
+// since its last change. Their number is not known.
+func (s *Store) noteClosed(ctx context.Context) error {
+	killed, err := meta(ctx, s.db, metaOpen)
 	if err != nil {
 		return err
 	}
-	if s.journal != nil {
-		_ = s.journal.Close() // every batch was written; nothing is lost here
+	revision, err := meta(ctx, s.db, metaRevision)
+	if err != nil {
+		return err
 	}
-	s.seq++
-	s.journal = j
-	return nil
+	now, last := s.options().Now(), time.UnixMilli(revision)
+	if revision != 0 && (killed != 0 || now.Sub(last) > maxClosed) {
+		from := max(last.Unix(), now.Add(-s.options().Days).Unix())
+		for hour := min(from, now.Unix()) / 3600; hour <= now.Unix()/3600; hour++ {
+			s.waiting.lost[hour] += 0
+		}
+	}
+	if err := s.merge(ctx, s.waiting); err != nil {
+		return err
+	}
+	s.waiting = newSums(s.options().RowsPerHour)
+	return setMeta(ctx, s.db, metaOpen, 1)
 }
 
 // Configure changes the bounds of rows, bytes and days.
@@ -178,10 +133,14 @@ func (s *Store) Close() error {
 	ctx := context.Background()
 	s.sender.stop()
 	var err error
-	if s.merging != nil {
-		err = errors.Join(err, s.merged(<-s.merging))
+	if s.writing != nil {
+		err = s.finish(<-s.writing)
 	}
-	err = errors.Join(err, s.merge(ctx, s.minute, s.seq), s.journal.Close(), s.beat(ctx))
+	unwritten := s.merge(ctx, s.waiting)
+	if unwritten == nil {
+		unwritten = setMeta(ctx, s.db, metaOpen, 0)
+	}
+	err = errors.Join(err, unwritten, s.beat(ctx))
 	s.sender.finish()
 	return errors.Join(err, s.sender.db.Close(), s.db.Close(), s.lock.Close())
 }
@@ -189,81 +148,53 @@ func (s *Store) Close() error {
 // tick runs once a second.
 func (s *Store) tick() {
 	if n := s.missed.Swap(0); n > 0 {
-		s.second.Lost[s.options().Now().Unix()/3600] += n
-	}
-	if !s.second.Empty() {
-		s.journalErr = s.flush()
+		s.waiting.lost[s.options().Now().Unix()/3600] += n
 	}
 	select {
-	case r := <-s.merging:
-		s.mergeErr = s.merged(r)
+	case w := <-s.writing:
+		s.report(s.finish(w))
 	default:
 	}
 	s.clock.tick(s.options().Now())
-	if s.merging == nil && time.Since(s.lastMerge) >= s.mergeInterval() {
-		s.journalErr = s.startMerge()
+	maintain := time.Since(s.maintained) >= s.options().maintainInterval
+	if s.writing == nil && (maintain || !s.waiting.empty() && !time.Now().Before(s.next)) {
+		s.startWrite(maintain)
 	}
-	s.report(errors.Join(s.journalErr, s.mergeErr))
 }
 
-// mergeInterval is shorter for a store that sends its totals, as it sends what is merged.
-func (s *Store) mergeInterval() time.Duration {
-	interval := s.options().mergeInterval
-	if f := s.sender.fleet.Load(); f != nil && f.Client.URL != "" {
-		interval = min(interval, f.Every/2)
+// startWrite hands the sums to a goroutine, which adds them to the database and also maintains it, if that is due.
+func (s *Store) startWrite(maintain bool) {
+	add, done, steady := s.waiting, make(chan written, 1), s.clock.steady()
+	s.waiting, s.writing = newSums(s.options().RowsPerHour), done
+	if maintain {
+		s.maintained = time.Now()
 	}
-	return interval
-}
-
-// flush appends the sums of the last second to the journal.
-func (s *Store) flush() error {
-	err := s.journal.Append(s.second)
-	s.minute.AddAll(s.second) // they are merged even if the journal has no room
-	s.second = journal.NewSums(s.options().RowsPerHour)
-	return err
-}
-
-// startMerge hands the sums since the last merge to a goroutine, while new ones go to a new journal.
-func (s *Store) startMerge() error {
-	s.lastMerge = time.Now()
-	add, seq := s.minute, s.seq
-	if err := s.rotate(); err != nil {
-		return err
-	}
-	s.minute = journal.NewSums(s.options().RowsPerHour)
-	done := make(chan mergeResult, 1)
-	s.merging = done
-	steady := s.clock.steady()
 	go func() {
-		ctx := context.Background()
-		if err := s.merge(ctx, add, seq); err != nil {
-			done <- mergeResult{add, fmt.Errorf("merging into %s: %w", databaseName, explain(s.dir, err))}
+		ctx, began := context.Background(), time.Now()
+		if err := s.merge(ctx, add); err != nil {
+			done <- written{again: add, took: time.Since(began), err: fmt.Errorf("merging into %s: %w", databaseName, explain(s.dir, err))}
 			return
 		}
-		done <- mergeResult{nil, explain(s.dir, errors.Join(s.beat(ctx), s.removeJournals(seq), s.retain(ctx, s.options().Now(), steady)))}
-	}()
-	return nil
-}
-
-// merged takes note of how a merge ended.
-func (s *Store) merged(r mergeResult) error {
-	s.merging = nil
-	if r.unmerged != nil {
-		s.minute.AddAll(r.unmerged)
-	}
-	return r.err
-}
-
-// removeJournals removes journals that are in the totals, except the last: a reader
-// may have looked at the totals just before.
-func (s *Store) removeJournals(merged int64) error {
-	seqs, err := journal.List(s.dir)
-	for _, seq := range seqs {
-		if seq < merged {
-			err = errors.Join(err, os.Remove(journal.Name(s.dir, seq)))
+		w := written{took: time.Since(began)}
+		if maintain {
+			w.err = explain(s.dir, errors.Join(s.beat(ctx), s.retain(ctx, s.options().Now(), steady)))
 		}
+		done <- w
+	}()
+}
+
+const (
+	share   = 100 // of the time, writing takes one part
+	maxWait = time.Minute
+)
+
+// finish takes note of how a write ended.
+func (s *Store) finish(w written) error {
+	s.writing, s.next = nil, time.Now().Add(min(share*w.took, maxWait))
+	if w.again != nil {
+		s.waiting.addAll(w.again)
 	}
-	return err
+	return w.err
 }
 
 // report passes on that writing began to fail, or works again.

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -60,13 +59,13 @@ func totals(t *testing.T, dir string, q Query) []Row {
 }
 
 // model is the totals of requests as a map from the values that a query tells apart.
-type model map[string]journal.Counts
+type model map[string]Counts
 
 func (m model) add(q Query, v activity.Request) {
 	if v.Time.Before(q.From) || !v.Time.Before(q.To) {
 		return
 	}
-	k, _ := journal.RowOf(&v)
+	k, _ := rowOf(&v)
 	for d, values := range q.Only {
 		if !slices.Contains(values, valuesOf(&k)[d]) {
 			return
@@ -91,14 +90,14 @@ func (m model) add(q Query, v activity.Request) {
 		}
 	}
 	c := m[id]
-	d := journal.Counts{Requests: 1, Bytes: v.Bytes}
+	d := Counts{Requests: 1, Bytes: v.Bytes}
 	if v.Violation {
 		d.Violations = 1
 	}
 	if v.Category != activity.CategoryUnlisted && v.Identity != activity.Impostor && v.Robots == "" {
 		d.Unread = 1
 	}
-	c.Add(d)
+	c.add(d)
 	m[id] = c
 }
 
@@ -113,7 +112,7 @@ func modelOf(q Query, rows []Row) model {
 				id += r.Values[d] + "|"
 			}
 		}
-		m[id] = journal.Counts{Requests: r.Requests, Bytes: r.Bytes, Violations: r.Violations, Unread: r.Unread}
+		m[id] = Counts{Requests: r.Requests, Bytes: r.Bytes, Violations: r.Violations, Unread: r.Unread}
 	}
 	return m
 }
@@ -166,7 +165,7 @@ func TestTotalsAgainstModel(t *testing.T) {
 func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader, node string) (visits []activity.Request) {
 	t.Helper()
 	var now time.Time
-	o := Options{Now: func() time.Time { return now }, flushInterval: time.Hour}
+	o := Options{Now: func() time.Time { return now }, writeInterval: time.Hour}
 	s := open(t, dir, o)
 	recorded := 3000
 	if testing.Short() {
@@ -175,16 +174,12 @@ func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader
 	for i := range recorded {
 		now = start.Add(time.Duration(i) * 96 * time.Hour / time.Duration(recorded))
 		v := randomVisit(rnd, now)
-		s.second.AddVisit(&v)
+		s.waiting.addVisit(&v)
 		v.Path = activity.Text(v.Path)
 		visits = append(visits, v)
 		switch {
 		case i%17 == 0:
-			if err := s.flush(); err != nil {
-				t.Fatal(err)
-			}
-		case i%101 == 0:
-			mergeNow(t, s)
+			write(t, s)
 		case i%233 == 0:
 			name := node
 			if i%2 == 0 {
@@ -196,28 +191,37 @@ func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader
 			s = open(t, dir, o)
 		}
 	}
+	write(t, s)
 	if fleet != nil {
-		mergeNow(t, s)
 		send(t, s, fleet, node)
-	} else if err := s.flush(); err != nil {
-		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeStore(t, s) })
 	return visits
 }
 
-// mergeNow merges what was recorded.
-func mergeNow(t *testing.T, s *Store) {
+// write writes what was recorded to the database.
+func write(t *testing.T, s *Store) {
 	t.Helper()
-	if err := s.flush(); err != nil {
+	s.startWrite(true)
+	if err := s.finish(<-s.writing); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.startMerge(); err != nil {
-		t.Fatal(err)
+}
+
+// tick runs what runs once a second, and waits for its write.
+func tick(t *testing.T, s *Store) {
+	t.Helper()
+	s.tick()
+	if s.writing != nil {
+		if err := s.finish(<-s.writing); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := s.merged(<-s.merging); err != nil {
-		t.Fatal(err)
-	}
+}
+
+// valuesOf returns the values by which a row can be chosen.
+func valuesOf(k *sumKey) Values {
+	return Values{ByHost: k.Host, ByCrawler: k.Crawler, ByKind: k.Kind, ByIdentity: k.Identity, ByDecision: k.Decision, ByRule: k.Rule, ByPolicy: k.Policy, ByPath: k.Path}
 }
 
 func openReader(t *testing.T, dir string) *Reader {
@@ -274,23 +278,23 @@ func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Requ
 // checkEachRow holds the rows of the whole time against the requests.
 func checkEachRow(t *testing.T, r Queries, visits []activity.Request) {
 	t.Helper()
-	want := map[string]journal.Counts{}
+	want := map[string]Counts{}
 	for _, v := range visits {
 		id := strings.Join([]string{v.Time.UTC().Format(time.DateOnly), v.Host, v.Crawler, v.Category, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
-		s := journal.NewSums(1)
-		s.AddVisit(&v)
-		for _, c := range s.Rows {
+		s := newSums(1)
+		s.addVisit(&v)
+		for _, c := range s.rows {
 			c.Unread = 0 // is not in the rows
 			sum := want[id]
-			sum.Add(*c)
+			sum.add(*c)
 			want[id] = sum
 		}
 	}
-	got := map[string]journal.Counts{}
+	got := map[string]Counts{}
 	covered, err := r.EachRow(t.Context(), start.AddDate(-1, 0, 0), start.AddDate(1, 0, 0), func(v activity.Totals) error {
 		id := strings.Join([]string{v.Start.Format(time.DateOnly), v.Host, v.Crawler, v.Category, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
 		sum := got[id]
-		sum.Add(journal.Counts{Requests: v.Requests, Bytes: v.Bytes, Violations: v.Violations, Queries: v.Queries})
+		sum.add(Counts{Requests: v.Requests, Bytes: v.Bytes, Violations: v.Violations, Queries: v.Queries})
 		got[id] = sum
 		return nil
 	})
@@ -310,32 +314,24 @@ func violating(rnd *rand.Rand, q *Query) bool {
 	return true
 }
 
-func TestWhatAKilledProcessLeavesIsMergedOnce(t *testing.T) {
+func TestWhatAKilledProcessLeavesIsWhole(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 4))
 	dir, copied := t.TempDir(), t.TempDir()
-	s := open(t, dir, Options{flushInterval: time.Hour})
+	s := open(t, dir, Options{writeInterval: time.Hour})
 	record := func(n int) {
 		for range n {
 			v := randomVisit(rnd, start)
-			s.second.AddVisit(&v)
+			s.waiting.addVisit(&v)
 		}
-		if err := s.flush(); err != nil {
-			t.Fatal(err)
-		}
+		write(t, s)
 	}
 	record(100)
-	if err := s.startMerge(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.merged(<-s.merging); err != nil {
-		t.Fatal(err)
-	}
-	record(50) // in the journal alone; the journal of the first 100 is still there
+	record(50)
 	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	last := journal.Name(copied, s.seq)
+	last := filepath.Join(copied, databaseName+"-wal")
 	for _, torn := range []string{"", "\x00", "\x10\x00\x00\x00\x00\x00\x00\x00half of a batch"} {
 		f, err := os.OpenFile(last, os.O_APPEND|os.O_WRONLY, 0)
 		if err == nil {
@@ -359,26 +355,19 @@ func TestRowsAreBoundedAndTheBusiestStay(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	dir := t.TempDir()
 	now := start
-	s := open(t, dir, Options{RowsPerHour: 100, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	s := open(t, dir, Options{RowsPerHour: 100, writeInterval: time.Hour, Now: func() time.Time { return now }})
 	zipf := rand.NewZipf(rnd, 1.2, 1, 50_000)
 	truth := map[string]int64{}
 	const visits = 50_000
 	for i := range visits {
 		path := fmt.Sprintf("/p/%d", zipf.Uint64())
 		truth[path]++
-		s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: path, Bytes: 1})
+		s.waiting.addVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: path, Bytes: 1})
 		if i%1000 == 0 {
-			if err := s.flush(); err != nil {
-				t.Fatal(err)
-			}
+			write(t, s)
 		}
 		if i%10_000 == 0 {
-			if err := s.startMerge(); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.merged(<-s.merging); err != nil {
-				t.Fatal(err)
-			}
+			write(t, s)
 		}
 	}
 	now = start.Add(48 * time.Hour)
@@ -424,24 +413,16 @@ func TestSizeIsBounded(t *testing.T) {
 		limit = 2 << 20
 		paths = 30 // an hour
 	)
-	s := open(t, dir, Options{MaxBytes: limit, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	s := open(t, dir, Options{MaxBytes: limit, writeInterval: time.Hour, Now: func() time.Time { return now }})
 	for hour := range 24 * days {
 		now = start.Add(time.Duration(hour) * time.Hour)
 		for i := range paths {
-			s.second.AddVisit(&activity.Request{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprintf("/%d/%s%d", hour, strings.Repeat("x", 40), i)})
+			s.waiting.addVisit(&activity.Request{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprintf("/%d/%s%d", hour, strings.Repeat("x", 40), i)})
 		}
 		if hour%24 != 23 {
 			continue
 		}
-		if err := s.flush(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.startMerge(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.merged(<-s.merging); err != nil {
-			t.Fatal(err)
-		}
+		write(t, s)
 		if size, err := sizeOf(t.Context(), s.db); err != nil || size > limit {
 			t.Fatalf("hour %d: %d bytes, %v", hour, size, err)
 		}
@@ -469,17 +450,11 @@ func TestExpire(t *testing.T) {
 	}
 	dir := t.TempDir()
 	now := start
-	s := open(t, dir, Options{Hours: 48 * time.Hour, Days: 10 * 24 * time.Hour, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	s := open(t, dir, Options{Hours: 48 * time.Hour, Days: 10 * 24 * time.Hour, writeInterval: time.Hour, Now: func() time.Time { return now }})
 	for day := range 30 {
 		now = start.Add(time.Duration(day) * 24 * time.Hour)
-		s.second.AddVisit(&activity.Request{Time: now, Host: "h", Crawler: fmt.Sprint("c", day), Path: fmt.Sprint("/", day)})
-		if err := s.flush(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.merge(t.Context(), s.minute, s.seq); err != nil {
-			t.Fatal(err)
-		}
-		s.minute = journal.NewSums(10)
+		s.waiting.addVisit(&activity.Request{Time: now, Host: "h", Crawler: fmt.Sprint("c", day), Path: fmt.Sprint("/", day)})
+		write(t, s)
 		if err := s.retain(t.Context(), now, true); err != nil {
 			t.Fatal(err)
 		}
@@ -498,11 +473,11 @@ func TestExpire(t *testing.T) {
 func TestTextsAreSweptOnceADay(t *testing.T) {
 	t.Parallel()
 	midnight := start.Truncate(24 * time.Hour)
-	s := open(t, t.TempDir(), Options{Hours: 2 * time.Hour, flushInterval: time.Hour})
+	s := open(t, t.TempDir(), Options{Hours: 2 * time.Hour, writeInterval: time.Hour})
 	for hour := range 7 {
-		sums := journal.NewSums(10)
-		sums.AddVisit(&activity.Request{Time: midnight.Add(time.Duration(hour) * time.Hour), Host: "h", Crawler: "c", Path: fmt.Sprint("/", hour)})
-		if err := s.merge(t.Context(), sums, int64(hour)); err != nil {
+		sums := newSums(10)
+		sums.addVisit(&activity.Request{Time: midnight.Add(time.Duration(hour) * time.Hour), Host: "h", Crawler: "c", Path: fmt.Sprint("/", hour)})
+		if err := s.merge(t.Context(), sums); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -542,14 +517,12 @@ func TestReadsAndPublications(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ctx := context.Background()
-	s := open(t, dir, Options{flushInterval: time.Hour})
+	s := open(t, dir, Options{writeInterval: time.Hour})
 	for i, version := range []string{"v1", "v1", "v2"} {
-		s.second.AddVisit(&activity.Request{Time: start.Add(time.Duration(i) * time.Hour), Host: "h", Crawler: "GPTBot", Category: "ai-training", Robots: version, RobotsTxt: true, Publication: "111111111111", Number: version[1:]})
+		s.waiting.addVisit(&activity.Request{Time: start.Add(time.Duration(i) * time.Hour), Host: "h", Crawler: "GPTBot", Category: "ai-training", Robots: version, RobotsTxt: true, Publication: "111111111111", Number: version[1:]})
 	}
-	s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
-	if err := s.flush(); err != nil {
-		t.Fatal(err)
-	}
+	s.waiting.addVisit(&activity.Request{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
+	write(t, s)
 	// A text that came back is another publication with the same ID. A repeated text is not.
 	for i, number := range []string{"1", "2", "1"} {
 		p := published("1", number)
@@ -563,7 +536,7 @@ func TestReadsAndPublications(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, when := range []string{"before", "after"} { // the merge
+	for _, when := range []string{"before", "after"} { // an empty write
 		reads, err := r.Reads(ctx)
 		if err != nil || len(reads) != 2 || reads[0].Version != "v2" || reads[0].Label() != "v2" || reads[1].Label() != "v1" || reads[1].Requests != 2 || !reads[1].First.Equal(start) {
 			t.Errorf("%s: %+v, %v", when, reads, err)
@@ -572,12 +545,7 @@ func TestReadsAndPublications(t *testing.T) {
 		if err != nil || len(crawlers) != 1 || crawlers[0].Name != "GPTBot" {
 			t.Errorf("%s: %+v, %v", when, crawlers, err)
 		}
-		if err := s.startMerge(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.merged(<-s.merging); err != nil {
-			t.Fatal(err)
-		}
+		write(t, s)
 	}
 	all, err := r.Publications(ctx, "site.yaml")
 	if err != nil || len(all) != 2 || all[0].Label() != "v2" || !all[1].First.Equal(start) {
@@ -699,7 +667,7 @@ func TestUnstoredPathsAreAGap(t *testing.T) {
 func TestUnreadAndLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := open(t, dir, Options{flushInterval: time.Hour, Now: func() time.Time { return start }})
+	s := open(t, dir, Options{writeInterval: time.Hour, Now: func() time.Time { return start }})
 	for _, v := range []activity.Request{
 		{Crawler: "GPTBot", Category: "ai-training"},
 		{Crawler: "GPTBot", Category: "ai-training", RobotsTxt: true, Robots: "r1"},
@@ -708,16 +676,16 @@ func TestUnreadAndLost(t *testing.T) {
 		{Crawler: "GPTBot", Category: "ai-training", Identity: activity.Impostor},
 	} {
 		v.Time, v.Host = start, "h"
-		s.second.AddVisit(&v)
+		s.waiting.addVisit(&v)
 	}
 	s.Missed(7)
-	s.tick()
+	tick(t, s)
 	r, err := OpenReader(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, when := range []string{"before", "after"} { // the merge
+	for _, when := range []string{"before", "after"} { // an empty write
 		rows := totals(t, dir, Query{})
 		if len(rows) != 1 || rows[0].Requests != 5 || rows[0].Unread != 1 || rows[0].Violations != 1 {
 			t.Errorf("%s: %+v", when, rows)
@@ -729,12 +697,7 @@ func TestUnreadAndLost(t *testing.T) {
 		if other, err := r.Coverage(t.Context(), start.Add(2*time.Hour), start.Add(3*time.Hour)); err != nil || len(other.Gaps) > 0 {
 			t.Errorf("%s: %+v later, %v", when, other, err)
 		}
-		if err := s.startMerge(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.merged(<-s.merging); err != nil {
-			t.Fatal(err)
-		}
+		write(t, s)
 	}
 	closeStore(t, s)
 }
@@ -748,20 +711,20 @@ func TestOlderDaysBecomeCoarser(t *testing.T) {
 	}
 	const days, paths, perHour = 20, 400, 200
 	ctx, now := t.Context(), start.Truncate(24*time.Hour)
-	s := open(t, t.TempDir(), Options{RowsPerHour: perHour, MaxBytes: 300 << 10, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	s := open(t, t.TempDir(), Options{RowsPerHour: perHour, MaxBytes: 300 << 10, writeInterval: time.Hour, Now: func() time.Time { return now }})
 	for day := range days {
 		for hour := range 4 {
-			sums := journal.NewSums(paths)
+			sums := newSums(paths)
 			for i := range paths {
 				v := activity.Request{Time: now.Add(time.Duration(hour) * time.Hour), Host: "www.example.com", Crawler: "GPTBot", Path: fmt.Sprintf("/articles/%d/%d", day, i)}
 				if i < 3 {
 					v.Path = fmt.Sprintf("/busy/%d", i)
 				}
 				for range 1 + 10*(3-min(i, 3)) {
-					sums.AddVisit(&v)
+					sums.addVisit(&v)
 				}
 			}
-			if err := s.merge(ctx, sums, int64(day*24+hour)); err != nil {
+			if err := s.merge(ctx, sums); err != nil {
 				t.Fatal(err)
 			}
 		}

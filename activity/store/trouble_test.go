@@ -9,41 +9,31 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
-// fullFile is a journal's file on a disk without room.
-type fullFile struct{}
-
-func (fullFile) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
-func (fullFile) Truncate(int64) error               { return nil }
-func (fullFile) Close() error                       { return nil }
-
-// While the disk has no room, neither for the journal nor for the database, the store
+// While the disk has no room for the database, the store
 // goes on counting in memory, says so once, and writes everything when there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var reports []error
-	s := open(t, dir, Options{flushInterval: time.Hour, Report: func(err error) { reports = append(reports, err) }})
+	s := open(t, dir, Options{writeInterval: time.Hour, Report: func(err error) { reports = append(reports, err) }})
 	visit := func(n int) {
 		for i := range n {
-			s.second.AddVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i, strings.Repeat("x", 500))})
+			s.waiting.addVisit(&activity.Request{Time: start, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i, strings.Repeat("x", 500))})
 		}
 	}
 	merge := func() {
-		s.lastMerge = time.Time{} // it is time to merge
+		s.next = time.Time{} // it is time to write
 		s.tick()
-		if s.merging != nil {
-			s.mergeErr = s.merged(<-s.merging)
+		if s.writing != nil {
+			s.report(s.finish(<-s.writing))
 		}
-		s.tick()
 	}
 	visit(10)
 	merge()
@@ -60,8 +50,6 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	limit(pages)
-	writable := s.journal
-	s.journal = journal.New(fullFile{})
 	for range 3 {
 		visit(1000)
 		merge()
@@ -69,7 +57,6 @@ func TestFullDisk(t *testing.T) {
 	if len(reports) != 1 || reports[0] == nil || !strings.Contains(reports[0].Error(), "is full") {
 		t.Fatalf("reports: %v", reports)
 	}
-	s.journal = writable
 	limit(1 << 30)
 	visit(1)
 	merge()
@@ -86,19 +73,13 @@ func TestFullDisk(t *testing.T) {
 func TestClockThatJumps(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), start
-	s := open(t, dir, Options{flushInterval: time.Hour, Now: func() time.Time { return now }})
+	s := open(t, dir, Options{writeInterval: time.Hour, Now: func() time.Time { return now }})
 	want := int64(0)
 	for i, jump := range []time.Duration{0, 20 * 365 * 24 * time.Hour, -20 * 365 * 24 * time.Hour, -30 * 24 * time.Hour, 30 * 24 * time.Hour, 0} {
 		now = now.Add(jump)
-		s.second.AddVisit(&activity.Request{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i)})
+		s.waiting.addVisit(&activity.Request{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i)})
 		want++
-		s.lastMerge = time.Time{}
-		s.tick()
-		if s.merging != nil {
-			if err := s.merged(<-s.merging); err != nil {
-				t.Fatal(err)
-			}
-		}
+		write(t, s)
 		rows := totals(t, dir, Query{From: start.AddDate(-1, 0, 0), To: start.AddDate(30, 0, 0)})
 		if sum(rows) != want {
 			t.Errorf("after a jump by %s: %d requests, want %d", jump, sum(rows), want)
@@ -137,26 +118,24 @@ func TestTwoYears(t *testing.T) {
 	ctx := context.Background() // one that can be canceled costs as much as a row
 	paths, limit := 10_000 / *twoYearsScale, int64(512<<20 / *twoYearsScale)
 	dir, now := t.TempDir(), start.Truncate(24*time.Hour)
-	s := open(t, dir, Options{MaxBytes: limit, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	s := open(t, dir, Options{MaxBytes: limit, writeInterval: time.Hour, Now: func() time.Time { return now }})
 	most := int64(0)
 	for day := range days {
 		for hour := range 24 {
 			at := now.Add(time.Duration(hour) * time.Hour)
 			for i := range paths {
-				s.second.AddVisit(&activity.Request{
+				s.waiting.addVisit(&activity.Request{
 					Time: at, Host: "www.example.com", Crawler: []string{"GPTBot", "Googlebot", "CCBot"}[i%3], Category: "search", Identity: activity.Verified,
 					Decision: activity.Allowed, Policy: "p1", Path: fmt.Sprintf("/articles/%d/%d-%d", day, hour, i), Bytes: 1000,
 				})
 			}
-			s.minute.AddAll(s.second)
-			s.second = journal.NewSums(s.options().RowsPerHour)
-			if hour < 23 && len(s.minute.Rows) < paths*4 {
+			if hour < 23 && len(s.waiting.rows) < paths*4 {
 				continue
 			}
-			if err := s.merge(ctx, s.minute, s.seq); err != nil {
+			if err := s.merge(ctx, s.waiting); err != nil {
 				t.Fatal(err)
 			}
-			s.minute = journal.NewSums(s.options().RowsPerHour)
+			s.waiting = newSums(s.options().RowsPerHour)
 		}
 		now = now.Add(24 * time.Hour)
 		if err := s.retain(ctx, now, true); err != nil {

@@ -24,12 +24,12 @@ for (const e of document.querySelectorAll("time[data-s]")) {
 
 // News: the page says what is new and never changes under the reader.
 const news = document.getElementById("news");
-const stream = document.body.dataset.events;
-if (news && stream && window.EventSource) {
+if (news) {
   let first = null;
-  const events = new EventSource(stream);
-  events.onmessage = (message) => {
-    const now = JSON.parse(message.data);
+  const ask = async () => {
+    const answer = first && document.hidden ? null : await fetch(document.body.dataset.news).catch(() => null);
+    if (!answer || !answer.ok) return;
+    const now = await answer.json();
     if (!first) { first = now; return; }
     const parts = [];
     if (now.policy !== first.policy) parts.push("another version of the policy is in force");
@@ -42,6 +42,8 @@ if (news && stream && window.EventSource) {
     show.textContent = "Show";
     news.append(show);
   };
+  ask();
+  setInterval(ask, 5000);
 }
 
 // The first policy: the draft follows the answers.

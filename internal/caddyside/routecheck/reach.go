@@ -3,6 +3,7 @@
 package routecheck
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,10 +24,20 @@ var pages = []string{"/", "/a-page.html", "/a/page/"}
 type walk struct {
 	server   *caddyhttp.Server
 	request  *http.Request
-	reached  bool
-	answerer string // the directive that ends the request before robots_policy
-	own      bool   // that directive is in a route for /robots.txt
+	policies []reached // in the order in which the request reaches them, until it ends
+	executed bool      // templates comes before the first of them
+	answerer string    // the directive that ends the request
+	own      bool      // that directive is in a route for /robots.txt
+	late     bool      // the request reaches robots_policy only after it has ended
 	inOwn    bool
+	guessed  int // the number of undecided matchers on the way
+	template bool
+}
+
+// reached is a handler robots_policy that a request reaches.
+type reached struct {
+	Description
+	sure bool // without a matcher that only a real request could decide
 }
 
 // follow sends a crawler's request for a path through the routes of a server.
@@ -41,7 +52,7 @@ func follow(server *caddyhttp.Server, host, path string) *walk {
 	return w
 }
 
-// routes reports whether the request has reached robots_policy, or ends before it.
+// routes reports whether nothing is left to find out, or the request skips all further routes.
 func (w *walk) routes(list caddyhttp.RouteList) bool {
 	taken := map[string]bool{}
 	for i := range list {
@@ -50,24 +61,35 @@ func (w *walk) routes(list caddyhttp.RouteList) bool {
 			continue
 		}
 		matches, known := w.match(r.MatcherSets)
-		if !known && !holdsPolicy(r.Handlers) || known && !matches {
+		holds := holdsPolicy(r.Handlers)
+		if !known && !holds || known && !matches {
 			continue
 		}
 		taken[r.Group] = true
-		outside := w.inOwn
-		w.inOwn = outside || namesRobots(r.MatcherSets)
+		outside, guessed := w.inOwn, w.guessed
+		w.inOwn = outside || namesRobots(r.MatcherSets) && !holds
+		if !known {
+			w.guessed++
+		}
 		if slices.ContainsFunc(r.Handlers, w.handle) || r.Terminal && w.answerer == "" {
 			return true
 		}
-		w.inOwn = outside
+		w.inOwn, w.guessed = outside, guessed
 	}
 	return false
 }
 
 func (w *walk) handle(h caddyhttp.MiddlewareHandler) bool {
-	if moduleOf(h) == module {
-		w.reached = true
+	switch id := moduleOf(h); {
+	case id == module && w.answerer == "":
+		w.executed = w.executed || w.template && len(w.policies) == 0
+		w.policies = append(w.policies, reached{describe(h), w.guessed == 0})
+		return false
+	case id == module:
+		w.late = len(w.policies) == 0
 		return true
+	case id == templates:
+		w.template = true
 	}
 	switch h := h.(type) {
 	case *caddyhttp.Subroute:
@@ -85,11 +107,14 @@ func (w *walk) handle(h caddyhttp.MiddlewareHandler) bool {
 	if w.answerer == "" && slices.Contains(ending, moduleOf(h)) {
 		w.answerer, w.own = directive(h), w.inOwn
 	}
-	return false
+	return w.answerer != "" && len(w.policies) > 0
 }
 
 // ending are handlers that pass no request on, or only requests with a password.
-var ending = append([]caddy.ModuleID{"http.handlers.authentication", "http.handlers.metrics", "http.handlers.acme_server"}, answering...)
+var ending = []caddy.ModuleID{
+	"http.handlers.static_response", "http.handlers.file_server", "http.handlers.reverse_proxy", "http.handlers.error",
+	"http.handlers.authentication", "http.handlers.metrics", "http.handlers.acme_server",
+}
 
 // directive returns the name of a handler's directive.
 func directive(h caddyhttp.MiddlewareHandler) string {
@@ -138,45 +163,62 @@ func decidable(m any) bool {
 	})
 }
 
-// unreached returns warnings about hosts whose robots_policy is not reached by requests for robots.txt or for
-// pages.
-func unreached(server *caddyhttp.Server, policies []found) (all []Warning) {
-	policies = slices.DeleteFunc(policies, func(f found) bool { return !f.Robots })
+// onTheWay returns warnings about the requests for /robots.txt and for pages of each host.
+func onTheWay(server *caddyhttp.Server, policies []placed) (all []Warning) {
 	for _, host := range hostsOf(policies) {
-		of := slices.DeleteFunc(slices.Clone(policies), func(f found) bool { return f.host != host })
-		w := Warning{Hosts: []string{host}, Directive: of[0].Place}
-		example := strings.Replace(host, "*", "www", 1)
-		if host == "" {
-			example = "www.example.com"
+		of := slices.DeleteFunc(slices.Clone(policies), func(p placed) bool { return !slices.Contains(p.hosts, host) })
+		example := strings.Replace(caddy.NewReplacer().ReplaceKnown(cmp.Or(host, "www.example.com"), ""), "*", "www", 1)
+		warn := func(message, place, handler string) {
+			all = append(all, Warning{Message: message, Hosts: []string{host}, Directive: place, Handler: handler})
 		}
-		onlyRobots := slices.ContainsFunc(of, func(f found) bool {
-			return slices.ContainsFunc(f.path, func(s step) bool { return s.takesRobots })
-		})
-		passes := func(page string) bool {
-			way := follow(server, example, page)
-			return way.reached && way.answerer == ""
+		way, passes := follow(server, example, robots), false
+		paths := slices.Clone(pages)
+		for _, p := range of {
+			passes = passes || p.takesRobots
+			paths = append(paths, p.paths...)
 		}
-		switch way := follow(server, example, robots); {
-		case way.reached && way.answerer != "":
-			w.Message, w.Handler = answered, way.answerer
-		case !way.reached && way.own:
-			continue // the site has its own robots.txt, and a policy for a part of its paths
-		case !way.reached:
-			w.Message = noRoute
-		case !onlyRobots && !slices.ContainsFunc(pages, passes):
-			w.Message = noPages
-		default:
-			continue
+		for _, path := range paths {
+			if passes && len(of) == 1 {
+				break
+			}
+			page := follow(server, example, strings.ReplaceAll(path, "*", "x"))
+			if passes = passes || len(page.policies) > 0; page.isTwice() {
+				warn(twice, page.policies[0].Place, "")
+			}
 		}
-		all = append(all, w)
+		switch {
+		case way.isTwice():
+			warn(twice, way.policies[0].Place, "")
+		case way.executed:
+			warn(executed, way.policies[0].Place, "")
+		case len(way.policies) > 0 && way.policies[0].sure && way.answerer != "" && way.own:
+			warn(after, way.policies[0].Place, "")
+		}
+		of = slices.DeleteFunc(of, func(p placed) bool { return !p.Robots })
+		switch {
+		case len(of) == 0:
+		case way.late:
+			warn(answered, of[0].Place, way.answerer)
+		case len(way.policies) == 0 && way.own: // the site has its own robots.txt, and a policy for a part of its paths
+		case len(way.policies) == 0:
+			warn(noRoute, of[0].Place, "")
+		case !passes:
+			warn(noPages, of[0].Place, "")
+		}
 	}
 	return all
 }
 
-func hostsOf(policies []found) (hosts []string) {
-	for _, f := range policies {
-		if !slices.Contains(hosts, f.host) && !strings.Contains(f.host, "{") {
-			hosts = append(hosts, f.host)
+func (w *walk) isTwice() bool {
+	return len(w.policies) > 1 && slices.ContainsFunc(w.policies, func(r reached) bool { return r.sure })
+}
+
+func hostsOf(policies []placed) (hosts []string) {
+	for _, p := range policies {
+		for _, host := range p.hosts {
+			if !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
+			}
 		}
 	}
 	return hosts

@@ -95,21 +95,18 @@ type Warning struct {
 
 // Check returns warnings about the routes of all servers, sorted by server name. It does not examine error routes.
 func Check(app *caddyhttp.App) []Warning {
-	names := slices.Sorted(maps.Keys(app.Servers))
 	var warnings []Warning
-	for _, name := range names {
-		w := &walker{}
-		w.routes(app.Servers[name].Routes, nil)
-		warnings = append(warnings, w.warnings()...)
-		policies := slices.DeleteFunc(slices.Clone(w.found), func(f found) bool { return f.kind != policyHandler })
-		warnings = append(warnings, unreached(app.Servers[name], policies)...)
-		believes, trusts := believesClients(app.Servers[name]), trustsProxies(app.Servers[name])
-		for _, f := range policies {
-			if f.Verifies && believes {
-				warnings = append(warnings, Warning{Message: forged, Hosts: []string{f.host}, Directive: f.Place})
+	for _, name := range slices.Sorted(maps.Keys(app.Servers)) {
+		server := app.Servers[name]
+		policies := policiesIn(server.Routes, placed{hosts: []string{""}})
+		warnings = append(warnings, onTheWay(server, policies)...)
+		believes, trusts := believesClients(server), trustsProxies(server)
+		for _, p := range policies {
+			if p.Verifies && believes {
+				warnings = append(warnings, Warning{Message: forged, Hosts: p.hosts, Directive: p.Place})
 			}
-			if f.Decides && !trusts {
-				warnings = append(warnings, Warning{Message: nobody, Hosts: []string{f.host}, Directive: f.Place})
+			if p.Decides && !trusts {
+				warnings = append(warnings, Warning{Message: nobody, Hosts: p.hosts, Directive: p.Place})
 			}
 		}
 	}
@@ -123,42 +120,15 @@ func merged(all []Warning) (some []Warning) {
 		})
 		if i < 0 {
 			some = append(some, w)
-		} else if !slices.Contains(some[i].Hosts, w.Hosts[0]) {
-			some[i].Hosts = append(some[i].Hosts, w.Hosts...)
+			continue
+		}
+		for _, host := range w.Hosts {
+			if !slices.Contains(some[i].Hosts, host) {
+				some[i].Hosts = append(slices.Clip(some[i].Hosts), host)
+			}
 		}
 	}
 	return some
-}
-
-// step is a route on the way to a handler.
-type step struct {
-	list          *caddyhttp.Route // the first route of its list, which identifies the list
-	index         int
-	group         string
-	unconditional bool
-	terminal      bool
-	takesRobots   bool     // its path matcher names /robots.txt
-	hosts         []string // the hosts that its matchers name
-}
-
-// found is a relevant handler, with the routes that lead to it.
-type found struct {
-	path        []step
-	kind        kind
-	host        string // that the innermost matcher names, "" for every host
-	Description        // set for robots_policy
-}
-
-type kind uint8
-
-const (
-	robotsRoute      kind = iota // a route for /robots.txt with another handler
-	policyHandler                // robots_policy
-	templatesHandler             // templates, which executes what the handlers after it write
-)
-
-type walker struct {
-	found []found // in the order in which requests reach them
 }
 
 // Described is implemented by robots_policy handlers.
@@ -172,61 +142,58 @@ type Description struct {
 	Decides  bool   // decides for another server, which must be a trusted proxy
 }
 
-func (w *walker) routes(list caddyhttp.RouteList, above []step) {
+// placed is a robots_policy handler, and what the matchers on the way to it name.
+type placed struct {
+	Description
+	hosts       []string // the hosts that the innermost matcher names, or "" for every host
+	paths       []string // examples of the paths
+	takesRobots bool     // a path matcher names /robots.txt
+}
+
+// policiesIn returns the handlers robots_policy in routes, which are within the matchers that around names.
+func policiesIn(list caddyhttp.RouteList, around placed) (all []placed) {
 	for i := range list {
 		r := &list[i]
-		at := step{&list[0], i, r.Group, len(r.MatcherSets) == 0, r.Terminal, namesRobots(r.MatcherSets), hostsNamed(r.MatcherSets)}
-		path := append(slices.Clip(above), at)
+		at := around
+		at.takesRobots = at.takesRobots || namesRobots(r.MatcherSets)
+		at.paths = append(slices.Clip(at.paths), named[caddyhttp.MatchPath](r.MatcherSets)...)
+		if hosts := named[caddyhttp.MatchHost](r.MatcherSets); len(hosts) > 0 {
+			at.hosts = hosts
+		}
 		for _, h := range r.Handlers {
-			w.handler(h, path)
-		}
-		if at.takesRobots && !holdsPolicy(r.Handlers) && answers(r.Handlers) {
-			w.found = append(w.found, found{path: path, kind: robotsRoute})
-		}
-	}
-}
-
-func (w *walker) handler(h caddyhttp.MiddlewareHandler, path []step) {
-	switch moduleOf(h) {
-	case module:
-		description := Description{Robots: true}
-		if d, ok := h.(Described); ok {
-			description = d.Describe()
-		}
-		for _, host := range innermostHosts(path) {
-			w.found = append(w.found, found{path, policyHandler, host, description})
-		}
-	case templates:
-		w.found = append(w.found, found{path: path, kind: templatesHandler})
-	}
-	if s, ok := h.(*caddyhttp.Subroute); ok {
-		w.routes(s.Routes, path)
-	}
-}
-
-// innermostHosts returns the hosts of the last route that names hosts, or "" for all hosts.
-func innermostHosts(path []step) []string {
-	for _, s := range slices.Backward(path) {
-		if len(s.hosts) > 0 {
-			return s.hosts
-		}
-	}
-	return []string{""}
-}
-
-// hostsNamed returns the hosts that matchers name.
-func hostsNamed(sets caddyhttp.MatcherSets) (hosts []string) {
-	for _, set := range sets {
-		for _, m := range set {
-			switch m := m.(type) {
-			case caddyhttp.MatchHost:
-				hosts = append(hosts, m...)
-			case *caddyhttp.MatchHost:
-				hosts = append(hosts, *m...)
+			if moduleOf(h) == module {
+				found := at
+				found.Description = describe(h)
+				all = append(all, found)
+			}
+			if s, ok := h.(*caddyhttp.Subroute); ok {
+				all = append(all, policiesIn(s.Routes, at)...)
 			}
 		}
 	}
-	return hosts
+	return all
+}
+
+func describe(h caddyhttp.MiddlewareHandler) Description {
+	if d, ok := h.(Described); ok {
+		return d.Describe()
+	}
+	return Description{Robots: true}
+}
+
+// named returns what the matchers of one type name, such as their hosts or paths.
+func named[T ~[]string](sets caddyhttp.MatcherSets) (all []string) {
+	for _, set := range sets {
+		for _, m := range set {
+			switch m := m.(type) {
+			case T:
+				all = append(all, m...)
+			case *T:
+				all = append(all, *m...)
+			}
+		}
+	}
+	return all
 }
 
 func moduleOf(h caddyhttp.MiddlewareHandler) caddy.ModuleID {
@@ -244,64 +211,11 @@ func holdsPolicy(handlers []caddyhttp.MiddlewareHandler) bool {
 	})
 }
 
-// answering are handlers that answer every request.
-var answering = []caddy.ModuleID{"http.handlers.static_response", "http.handlers.file_server", "http.handlers.reverse_proxy", "http.handlers.error"}
-
-// answers reports whether handlers, or those in their subroutes, answer requests.
-func answers(handlers []caddyhttp.MiddlewareHandler) bool {
-	return slices.ContainsFunc(handlers, func(h caddyhttp.MiddlewareHandler) bool {
-		if s, ok := h.(*caddyhttp.Subroute); ok {
-			return slices.ContainsFunc(s.Routes, func(r caddyhttp.Route) bool { return answers(r.Handlers) })
-		}
-		return slices.Contains(answering, moduleOf(h))
-	})
-}
-
 // namesRobots reports whether matchers match hardly any path except /robots.txt.
 func namesRobots(sets caddyhttp.MatcherSets) bool {
-	return slices.ContainsFunc(sets, func(set caddyhttp.MatcherSet) bool {
-		return slices.ContainsFunc(set, func(m any) bool {
-			var paths caddyhttp.MatchPath
-			switch m := m.(type) {
-			case caddyhttp.MatchPath:
-				paths = m
-			case *caddyhttp.MatchPath:
-				paths = *m
-			}
-			return slices.ContainsFunc(paths, func(p string) bool {
-				return strings.EqualFold(strings.TrimSuffix(p, "*"), robots) || strings.EqualFold(p, "/robots*")
-			})
-		})
+	return slices.ContainsFunc(named[caddyhttp.MatchPath](sets), func(p string) bool {
+		return strings.EqualFold(strings.TrimSuffix(p, "*"), robots) || strings.EqualFold(p, "/robots*")
 	})
-}
-
-// warnings checks each pair of handlers that the same request can reach.
-func (w *walker) warnings() (all []Warning) {
-	for i, first := range w.found {
-		for _, second := range w.found[i+1:] {
-			a, b, exclusive := diverge(first.path, second.path)
-			of, message := first, ""
-			switch {
-			case second.kind == templatesHandler:
-			case first.kind == templatesHandler:
-				if of = second; second.kind == policyHandler && !exclusive && unconditional(a) {
-					message = executed
-				}
-			case first.kind == policyHandler && second.kind == policyHandler:
-				if first.host == second.host && !exclusive && (unconditional(a) || unconditional(b)) {
-					message = twice
-				}
-			case first.kind == policyHandler:
-				if unconditional(a) && unconditional(b[:len(b)-1]) {
-					message = after
-				}
-			}
-			if message != "" {
-				all = append(all, Warning{Message: message, Hosts: []string{of.host}, Directive: of.Place})
-			}
-		}
-	}
-	return all
 }
 
 // believesClients reports whether a server reads the client's address from the left of X-Forwarded-For, where the
@@ -323,21 +237,3 @@ const (
 	executed = "templates comes before robots_policy, so {{…}} in a comment or address of robots.txt would be executed as a template; put robots_policy before templates"
 	after    = "robots_policy answers /robots.txt before another route for it, which is never used; remove that route, or set robots_txt to merge or off"
 )
-
-// diverge returns the steps of two paths after they part. exclusive reports whether a request that takes the first
-// path cannot take the second. This is so after a terminal route, and in a group, of which only one route is taken.
-func diverge(a, b []step) (restA, restB []step, exclusive bool) {
-	n := 0
-	for n < len(a) && n < len(b) && a[n].list == b[n].list && a[n].index == b[n].index {
-		n++
-	}
-	restA, restB = a[n:], b[n:]
-	if len(restA) > 0 && len(restB) > 0 && restA[0].list == restB[0].list {
-		exclusive = restA[0].terminal || restA[0].group != "" && restA[0].group == restB[0].group
-	}
-	return restA, restB, exclusive
-}
-
-func unconditional(path []step) bool {
-	return !slices.ContainsFunc(path, func(s step) bool { return !s.unconditional })
-}
