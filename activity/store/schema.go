@@ -14,7 +14,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// schemaVersion is PRAGMA user_version: the format of the database and of the journals next to it. Others are
+// schemaVersion is PRAGMA user_version: the format of the database. Others are
 // not opened.
 const schemaVersion = 8
 
