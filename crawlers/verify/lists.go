@@ -85,6 +85,7 @@ type Lists struct {
 
 	fetching *semaphore.Weighted
 	watching sync.WaitGroup
+	reports  sync.Mutex // held while one is made
 
 	mu     sync.Mutex      // protects the fields below and those of sources
 	count  int             // number of sources

@@ -110,6 +110,8 @@ func (l *Lists) take(f fetched) (wait time.Duration) {
 	if l.options.Report != nil {
 		status := f.list.ListStatus
 		status.Fresh = f.list.isFresh(now)
+		l.reports.Lock()
+		defer l.reports.Unlock()
 		l.options.Report(status)
 	}
 	return max(f.wait, wait)
