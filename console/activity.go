@@ -25,9 +25,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -224,60 +224,34 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&a.Directory) {
 		return d.Err("activity takes one argument, a directory")
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		name, value := d.Val(), ""
-		if name == "fleet_database" {
-			a.ClickHouse = new(ClickHouse)
-			if err := a.ClickHouse.unmarshal(d); err != nil {
-				return err
+	const duration = "a duration of 1h or more, such as 90d"
+	return block.Read(d, block.Number("rows_per_hour", &a.RowsPerHour, 1, math.MaxInt32, "a number of 1 or more"),
+		block.Duration("hours", &a.Hours, time.Hour, duration), block.Duration("days", &a.Days, time.Hour, duration),
+		block.Value("max_size", "a size", func(value string) string {
+			size, err := humanize.ParseBytes(value)
+			if err != nil || size < 1<<20 || size > 1<<50 {
+				return "a size of 1MiB or more, such as 512MiB"
 			}
-			continue
-		}
-		if !slices.Contains(activityOptions, name) {
-			return d.Errf("unrecognized option '%s': must be %s", name, english.List(activityOptions, "or"))
-		}
-		if !d.AllArgs(&value) {
-			return d.Errf("%s takes one argument", name)
-		}
-		if must := a.set(name, value); must != "" {
-			return d.Errf("invalid %s %q: must be %s", name, value, must)
-		}
-	}
-	return nil
-}
-
-var activityOptions = []string{"rows_per_hour", "hours", "days", "max_size", "max_search_loss", "accept_gap", "fleet_database", "name"}
-
-// set sets an option, or says what its value must be.
-func (a *Activity) set(name, value string) (must string) {
-	number, err := strconv.ParseInt(value, 10, 64)
-	duration, err2 := caddy.ParseDuration(value)
-	size, err3 := humanize.ParseBytes(value)
-	switch {
-	case name == "name":
-		a.Node = value
-	case name == "rows_per_hour" && (err != nil || number < 1 || number > math.MaxInt32):
-		return "a number of 1 or more"
-	case name == "rows_per_hour":
-		a.RowsPerHour = int(number)
-	case (name == "hours" || name == "days") && (err2 != nil || duration < time.Hour):
-		return "a duration of 1h or more, such as 90d"
-	case name == "hours":
-		a.Hours = caddy.Duration(duration)
-	case name == "days":
-		a.Days = caddy.Duration(duration)
-	case name == "max_size" && (err3 != nil || size < 1<<20 || size > 1<<50):
-		return "a size of 1MiB or more, such as 512MiB"
-	case name == "max_size":
-		a.MaxBytes = int64(size)
-	case name == "accept_gap":
-		a.AcceptGaps = append(a.AcceptGaps, value)
-	case name == "max_search_loss" && (err != nil || number < 0):
-		return "a number of requests, such as 0"
-	default:
-		a.MaxSearchLoss = &number
-	}
-	return ""
+			a.MaxBytes = int64(size)
+			return ""
+		}),
+		block.Value("max_search_loss", "a number", func(value string) string {
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || n < 0 {
+				return "a number of requests, such as 0"
+			}
+			a.MaxSearchLoss = &n
+			return ""
+		}),
+		block.Value("accept_gap", "the name of a gap", func(value string) string {
+			a.AcceptGaps = append(a.AcceptGaps, value)
+			return ""
+		}),
+		block.Nested("fleet_database", func(d *caddyfile.Dispenser) error {
+			a.ClickHouse = new(ClickHouse)
+			return a.ClickHouse.unmarshal(d)
+		}),
+		block.Text("name", "the name of this server", &a.Node))
 }
 
 // Record implements activity.Recorder.

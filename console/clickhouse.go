@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 )
 
 // ClickHouse is the database in which the servers of a fleet add up what they have stored,
@@ -72,25 +73,9 @@ func (c *ClickHouse) unmarshal(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&c.URL) {
 		return d.Err("fleet_database takes one argument, the address of its HTTP interface with the database as the path")
 	}
-	texts := map[string]*string{"user": &c.User, "password_file": &c.PasswordFile, "console_user": &c.ConsoleUser, "console_password_file": &c.ConsolePasswordFile}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		name, value := d.Val(), ""
-		switch {
-		case texts[name] == nil && name != "every":
-			return d.Errf("unrecognized option '%s' of fleet_database: must be user, password_file, console_user, console_password_file or every", name)
-		case !d.AllArgs(&value):
-			return d.Errf("%s takes one argument", name)
-		case name != "every":
-			*texts[name] = value
-			continue
-		}
-		every, err := caddy.ParseDuration(value)
-		if err != nil || every < time.Second {
-			return d.Errf("invalid every %q: must be a duration of 1s or more, such as 30s", value)
-		}
-		c.Every = caddy.Duration(every)
-	}
-	return nil
+	return block.Read(d, block.Text("user", "a name", &c.User), block.Text("password_file", "a file", &c.PasswordFile),
+		block.Text("console_user", "a name", &c.ConsoleUser), block.Text("console_password_file", "a file", &c.ConsolePasswordFile),
+		block.Duration("every", &c.Every, time.Second, "a duration of 1s or more, such as 30s"))
 }
 
 // fleet returns the database to which this server sends its totals.

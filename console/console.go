@@ -9,13 +9,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // subcommands
@@ -129,39 +129,21 @@ func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.Err("console takes one argument, an address such as localhost:2020, and a block")
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		name, value := d.Val(), ""
-		switch {
-		case name == "roles":
-			if c.Roles == nil {
-				c.Roles = map[string][]string{}
-			}
+	return block.Read(d, block.Text("title", "a text", &c.Title), block.Flag("write", &c.Write), block.Text("user", "a placeholder", &c.User),
+		block.Nested("roles", func(d *caddyfile.Dispenser) error {
 			for nesting := d.Nesting(); d.NextBlock(nesting); {
+				if c.Roles == nil {
+					c.Roles = map[string][]string{}
+				}
 				role := d.Val()
 				c.Roles[role] = append(c.Roles[role], d.RemainingArgs()...)
 			}
-			if len(c.Roles) == 0 {
+			if c.Roles == nil {
 				return d.Err("roles takes a block with viewer, editor and publisher")
 			}
-		case name == "write":
-			if c.Write = true; d.NextArg() {
-				return d.Err("write takes no arguments")
-			}
-		case !slices.Contains([]string{"title", "user", "approval"}, name):
-			return d.Errf("unrecognized option '%s': must be title, write, user, roles or approval", name)
-		case !d.AllArgs(&value):
-			return d.Errf("%s takes one argument", name)
-		case name == "title":
-			c.Title = value
-		case name == "user":
-			c.User = value
-		case len(value) != 1 || value < "1" || value > "9":
-			return d.Err("approval takes the number of people who must approve a version, from 1 to 9")
-		default:
-			c.Approval = int(value[0] - '0')
-		}
-	}
-	return nil
+			return nil
+		}),
+		block.Number("approval", &c.Approval, 1, 9, "the number of people who must approve a version, from 1 to 9"))
 }
 
 var (

@@ -3,10 +3,6 @@
 package store
 
 import (
-	"cmp"
-	"slices"
-	"strings"
-
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
 
@@ -89,8 +85,7 @@ type sums struct {
 	lost  map[int64]int64 // requests that were not recorded, by the hour
 }
 
-// newSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the fewest requests are summed
-// up under [OtherPath], until limit rows are left; rows of verified search crawlers last.
+// newSums returns empty sums. When they have as many rows, further paths are summed up under [OtherPath].
 func newSums(limit int) *sums {
 	return &sums{limit: limit, rows: map[sumKey]*Counts{}, reads: map[readKey]*times{}, lost: map[int64]int64{}}
 }
@@ -111,19 +106,29 @@ func (s *sums) addVisit(v *activity.Request) {
 func (s *sums) add(k sumKey, c Counts) {
 	row := s.rows[k]
 	if row == nil {
-		if s.paths >= 2*s.limit {
-			s.trim()
+		switch {
+		case k.Path == OtherPath:
+		case s.paths >= s.limitOf(&k):
+			k.Path = OtherPath
+		default:
+			s.paths++
 		}
 		k = k.clone()
 		if row = s.rows[k]; row == nil {
 			row = new(Counts)
 			s.rows[k] = row
-			if k.Path != OtherPath {
-				s.paths++
-			}
 		}
 	}
 	row.add(c)
+}
+
+// limitOf is the number of rows at which a new path has no row of its own. A quarter of the rows is for verified search
+// crawlers, so that a client that asks for many paths cannot hide the requests of search engines.
+func (s *sums) limitOf(k *sumKey) int {
+	if k.Kind == "search" && k.Identity == string(activity.Verified) {
+		return 2 * s.limit
+	}
+	return s.limit * 3 / 2
 }
 
 // maxReads bounds the reads of robots.txt that wait for the database.
@@ -153,40 +158,5 @@ func (s *sums) addAll(other *sums) {
 	}
 	for hour, n := range other.lost {
 		s.lost[hour] += n
-	}
-}
-
-type row struct {
-	sumKey
-	Counts
-}
-
-// foldOrder is 0 for rows of verified search crawlers and 1 for the others, which are folded
-// before them. A client that asks for many paths cannot hide the requests of search engines.
-func (k *sumKey) foldOrder() int {
-	if k.Kind == "search" && k.Identity == string(activity.Verified) {
-		return 0
-	}
-	return 1
-}
-
-// trim leaves limit rows, those of verified search crawlers first and then those that have the most requests, and
-// sums up the others without their paths. A path that is requested often survives, as each trim takes from it at most
-// what the smallest of the remaining rows has.
-func (s *sums) trim() {
-	all := make([]row, 0, len(s.rows))
-	for k, c := range s.rows {
-		if k.Path != OtherPath {
-			all = append(all, row{k, *c})
-		}
-	}
-	slices.SortFunc(all, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.foldOrder(), b.foldOrder()), cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Path, b.Path))
-	})
-	s.paths = min(s.limit, len(all))
-	for _, r := range all[s.paths:] {
-		delete(s.rows, r.sumKey)
-		r.Path = OtherPath
-		s.add(r.sumKey, r.Counts)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
 
@@ -78,14 +80,17 @@ type ListStatus struct {
 type Lists struct {
 	options ListOptions
 	sources sync.Map      // *source by URL
-	added   chan struct{} // wakes the refresher
 	version atomic.Uint64 // counts changes of any list
 	index   addressIndex
 
-	mu     sync.Mutex // protects the fields below and the references of sources
-	count  int        // number of sources
+	fetching *semaphore.Weighted
+	watching sync.WaitGroup
+	reports  sync.Mutex // held while one is made
+
+	mu     sync.Mutex      // protects the fields below and those of sources
+	count  int             // number of sources
+	ctx    context.Context // nil while nothing is refreshed
 	cancel context.CancelFunc
-	done   chan struct{}
 }
 
 type source struct {
@@ -95,11 +100,10 @@ type source struct {
 	// Protected by Lists.mu.
 	references  int
 	maxPrefixes int
+	stop        context.CancelFunc // nil while the list is not refreshed
 
-	// Used only by the refresher.
-	due    time.Time
-	busy   bool // a fetch is in progress
-	fails  int  // number of failed fetches in a row
+	// Used only by the goroutine that refreshes the list.
+	fails  int // number of failed fetches in a row
 	shrunk *shrunken
 }
 
@@ -125,7 +129,7 @@ func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	l := &Lists{options: options, added: make(chan struct{}, 1)}
+	l := &Lists{options: options, fetching: semaphore.NewWeighted(maxFetches)}
 	_ = l.Acquire(urls, maxPrefixes)
 	return l
 }
@@ -149,24 +153,22 @@ func (l *Lists) Acquire(urls []string, limit int) error {
 	for _, url := range urls {
 		s := l.source(url)
 		if s == nil {
-			s = &source{url: url, due: l.options.Now()}
+			s = &source{url: url}
 			first := delivered(url)
 			if first == nil {
 				first = &list{ListStatus: ListStatus{URL: url}}
 			}
 			s.current.Store(first)
 			l.sources.Store(url, s)
-			l.count++
+			if l.count++; l.ctx != nil {
+				l.watch(s, 0)
+			}
 		}
 		s.references++
 		s.maxPrefixes = max(s.maxPrefixes, min(limit, maxPrefixes))
 	}
 	if missing > 0 {
 		l.version.Add(1)
-		select {
-		case l.added <- struct{}{}:
-		default:
-		}
 	}
 	return nil
 }
@@ -181,6 +183,9 @@ func (l *Lists) Release(urls []string) {
 			continue
 		}
 		if s.references--; s.references == 0 {
+			if s.stop != nil {
+				s.stop()
+			}
 			l.sources.Delete(url)
 			l.count--
 			l.version.Add(1)
@@ -216,25 +221,22 @@ func (l *Lists) Start() {
 	if l.cancel != nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	l.cancel, l.done = cancel, make(chan struct{})
-	go func(done chan struct{}) {
-		defer close(done)
-		l.refresh(ctx)
-	}(l.done)
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	for i, s := range l.all() {
+		l.watch(s, firstWait+time.Duration(i)*between)
+	}
 }
 
 // Stop ends refreshing and waits for fetches in progress. The lists keep their content. Start may be called again.
 func (l *Lists) Stop() {
 	l.mu.Lock()
-	cancel, done := l.cancel, l.done
-	l.cancel = nil
+	cancel := l.cancel
+	l.ctx, l.cancel = nil, nil
 	l.mu.Unlock()
-	if cancel == nil {
-		return
+	if cancel != nil {
+		cancel()
+		l.watching.Wait()
 	}
-	cancel()
-	<-done
 }
 
 // Status returns the state of each list, ordered by URL.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
@@ -35,13 +34,6 @@ const (
 	maxFetches = 8
 )
 
-// refresher decides when to fetch each list, and stores the results. Each fetch runs in its own goroutine.
-type refresher struct {
-	lists   *Lists
-	results chan fetched // has room for all concurrent fetches
-	running int
-}
-
 // fetched is the result of a fetch: a list or an error.
 type fetched struct {
 	source   *source
@@ -51,42 +43,29 @@ type fetched struct {
 	err      error
 }
 
-// refresh fetches each list when it is due, until ctx is done and all fetches have ended.
-func (l *Lists) refresh(ctx context.Context) {
-	r := &refresher{lists: l, results: make(chan fetched, maxFetches)}
-	for i, s := range l.all() {
-		s.busy, s.due = false, l.options.Now().Add(firstWait+time.Duration(i)*between)
-	}
-	var fetches sync.WaitGroup
-	defer fetches.Wait()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		var due <-chan time.Time
-		next := r.next()
-		if next != nil {
-			timer.Reset(max(0, next.due.Sub(l.options.Now())))
-			due = timer.C
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.added:
-		case <-due:
-			if l.source(next.url) != next {
-				continue // released
+// watch fetches a list after wait, and again whenever that is due, until the lists are stopped or the source is released.
+// l.mu is held.
+func (l *Lists) watch(s *source, wait time.Duration) {
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(l.ctx)
+	l.watching.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
 			}
-			next.busy = true
-			r.running++
-			limit := l.limitOf(next)
-			fetches.Go(func() { r.results <- l.request(ctx, next, limit) })
-		case f := <-r.results:
+			if l.fetching.Acquire(ctx, 1) != nil {
+				return
+			}
+			f := l.request(ctx, s, l.limitOf(s))
+			l.fetching.Release(1)
 			if ctx.Err() != nil {
 				return
 			}
-			r.take(f)
+			wait = l.take(f)
 		}
-	}
+	})
 }
 
 func (l *Lists) limitOf(s *source) int {
@@ -95,28 +74,13 @@ func (l *Lists) limitOf(s *source) int {
 	return s.maxPrefixes
 }
 
-// next returns the source whose fetch is due first. It returns nil if another fetch must end first.
-func (r *refresher) next() *source {
-	if r.running == maxFetches {
-		return nil
-	}
-	var next *source
-	for _, v := range r.lists.sources.Range {
-		if s := v.(*source); !s.busy && (next == nil || s.due.Before(next.due)) {
-			next = s
-		}
-	}
-	return next
-}
-
-// take stores the result of a fetch and schedules the next fetch. After a failure it keeps the old list and records
-// the error.
-func (r *refresher) take(f fetched) {
-	l, s := r.lists, f.source
-	s.busy = false
-	r.running--
+// take stores the result of a fetch, and returns the time until the next one. After a failure it keeps the old list and
+// records the error.
+func (l *Lists) take(f fetched) (wait time.Duration) {
+	s := f.source
 	old := s.current.Load()
-	now, wait := l.options.Now(), interval
+	now := l.options.Now()
+	wait = interval
 	doubt := ""
 	switch {
 	case f.err != nil:
@@ -142,13 +106,15 @@ func (r *refresher) take(f fetched) {
 	} else {
 		s.fails = 0
 	}
-	s.due = now.Add(max(f.wait, wait))
 	l.set(s, f.list)
 	if l.options.Report != nil {
 		status := f.list.ListStatus
 		status.Fresh = f.list.isFresh(now)
+		l.reports.Lock()
+		defer l.reports.Unlock()
 		l.options.Report(status)
 	}
+	return max(f.wait, wait)
 }
 
 // request fetches a list of at most limit prefixes. A panic caused by a response becomes an error, because in this

@@ -18,6 +18,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/robotspolicy/caddy-robots-policy/handler"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 )
 
@@ -113,27 +114,7 @@ func (f *Fleet) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.Err("fleet takes one argument, the name of this server")
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		switch name := d.Val(); name {
-		case "interval":
-			value := ""
-			if !d.AllArgs(&value) {
-				return d.Err("interval takes one argument")
-			}
-			interval, err := caddy.ParseDuration(value)
-			if err != nil || interval < time.Second {
-				return d.Errf("invalid interval %q: must be a duration of 1s or more, such as 20s", value)
-			}
-			f.Interval = caddy.Duration(interval)
-		case "shared_limits":
-			if f.SharedLimits = true; d.NextArg() {
-				return d.Err("shared_limits takes no arguments")
-			}
-		default:
-			return d.Errf("unrecognized option '%s' of fleet: must be interval or shared_limits", name)
-		}
-	}
-	return nil
+	return block.Read(d, block.Duration("interval", &f.Interval, time.Second, "a duration of 1s or more, such as 20s"), block.Flag("shared_limits", &f.SharedLimits))
 }
 
 var (

@@ -6,9 +6,9 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +19,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -170,34 +171,8 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&e.Directory) {
 		return d.Err("evidence takes one argument, a directory")
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		var value string
-		switch name := d.Val(); name {
-		case "key":
-			if !d.AllArgs(&e.Key) {
-				return d.Err("key takes one argument, a file")
-			}
-		case "timestamps":
-			if !d.AllArgs(&e.Timestamps) {
-				return d.Err("timestamps takes one argument, the address of an authority")
-			}
-		case "copy":
-			if !d.AllArgs(&e.Copy) {
-				return d.Err("copy takes one argument, a key in Caddy's storage")
-			}
-		case "days":
-			var err error
-			if !d.AllArgs(&value) {
-				return d.Err("days takes one argument, a number")
-			}
-			if e.Days, err = strconv.Atoi(value); err != nil || e.Days < 1 {
-				return d.Errf("invalid days %q: must be a number of 1 or more", value)
-			}
-		default:
-			return d.Errf("unrecognized option '%s': must be key, timestamps, copy or days", name)
-		}
-	}
-	return nil
+	return block.Read(d, block.Text("key", "a file", &e.Key), block.Text("timestamps", "the address of an authority", &e.Timestamps),
+		block.Text("copy", "a key in Caddy's storage", &e.Copy), block.Number("days", &e.Days, 1, math.MaxInt32, "a number of 1 or more"))
 }
 
 func (e *Evidence) Record(v activity.Request) {

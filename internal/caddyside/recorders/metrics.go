@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/labels"
 )
 
@@ -174,20 +176,7 @@ func (m *Metrics) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 		}
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		var value string
-		var err error
-		if name := d.Val(); name != "series" {
-			return d.Errf("unrecognized option '%s': must be series", name)
-		}
-		if !d.AllArgs(&value) {
-			return d.Err("series takes one argument, a number")
-		}
-		if m.Series, err = strconv.Atoi(value); err != nil || m.Series < 1 {
-			return d.Errf("invalid series %q: must be a number such as 20000", value)
-		}
-	}
-	return nil
+	return block.Read(d, block.Number("series", &m.Series, 1, math.MaxInt32, "a number such as 20000"))
 }
 
 func (m *Metrics) Record(v activity.Request) {
