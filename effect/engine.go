@@ -59,7 +59,7 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for _, r := range p.Spec().Rules {
-		for pattern := range r.OfPages {
+		for pattern := range r.PagePatterns {
 			entries = append(entries, pathpattern.Entry[struct{}]{Pattern: pattern})
 		}
 	}

@@ -114,7 +114,7 @@ func BenchmarkCompileHostile(b *testing.B) {
 	}
 }
 
-// Of tens of thousands of patterns that cross, every permission is respected.
+// Every permission among tens of thousands of crossing patterns is respected.
 func TestManyCrossingPatterns(t *testing.T) {
 	t.Parallel()
 	p := policy.Compile(hostileShapes["40,000 patterns with wildcards, allowed and disallowed to two audiences"]())
