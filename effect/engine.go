@@ -35,12 +35,9 @@ type Engine struct {
 func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine { return newEngine(p, catalog, nil) }
 
 // Over returns the engine of the same policy with a site's own robots.txt below it, see [robotstxt.File.Below].
-func (e *Engine) Over(below *robotstxt.File) (*Engine, error) {
-	b, err := below.Below(e.Policy.WithoutFallback())
-	if err != nil {
-		return nil, err
-	}
-	return newEngine(b.Policy, e.catalog, b.File), nil
+func (e *Engine) Over(below *robotstxt.File) *Engine {
+	b := below.Below(e.Policy.WithoutFallback())
+	return newEngine(b.Policy, e.catalog, b.File)
 }
 
 func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.File) *Engine {
@@ -62,7 +59,7 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for _, r := range p.Spec().Rules {
-		for pattern := range r.OfPages {
+		for pattern := range r.PagePatterns {
 			entries = append(entries, pathpattern.Entry[struct{}]{Pattern: pattern})
 		}
 	}

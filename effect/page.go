@@ -9,9 +9,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// OfPage yields the questions for headers and meta tags about a target, without the purposes that a client names,
+// PageQueriesAt yields the questions for headers and meta tags about a target, without the purposes that a client names,
 // because they address everyone. About a long target, it yields questions about any path.
-func (p Projection) OfPage(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
+func (p Projection) PageQueriesAt(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
 	q.Purposes = nil
 	if !t.Long {
 		return p.Queries(t, q)
@@ -26,9 +26,9 @@ func (p Projection) OfPage(t PolicyTarget, q policy.Query) iter.Seq2[Reader, pol
 	}
 }
 
-// PageQueries yields the questions of OfPage about the query's host and path.
+// PageQueries yields the questions of PageQueriesAt for the query's host and path.
 func (p Projection) PageQueries(q policy.Query) iter.Seq2[Reader, policy.Query] {
-	return p.OfPage(p.TargetOf(q.Host, q.Path), q)
+	return p.PageQueriesAt(p.TargetOf(q.Host, q.Path), q)
 }
 
 // Sources returns the reasons for what headers and elements say to the query's crawler, by its name and to everyone.

@@ -59,7 +59,7 @@ type block struct {
 }
 
 // place assigns the rules of each audience to blocks by host, then builds the blocks.
-func (c *compiler) place() *TooLargeError {
+func (c *compiler) place() {
 	var all []*cell
 	c.p.atomsOn = make([][]*atom, max(1, len(c.p.hosts.ranks)))
 	at := func(m *atom, host int32, b *blockSource) {
@@ -74,9 +74,6 @@ func (c *compiler) place() *TooLargeError {
 		cl.rules = append(cl.rules, b.rules...)
 	}
 	for _, b := range c.order {
-		if c.work -= cellWork * len(b.audiences) * max(1, len(b.hosts)); c.work < 0 {
-			return tooManyCells(c.p.spec.Rules[b.rules[0]].Pos)
-		}
 		for _, a := range b.audiences {
 			m := c.atom(a)
 			if len(b.hosts) == 0 {
@@ -92,11 +89,6 @@ func (c *compiler) place() *TooLargeError {
 		cl.blocks = c.build(cl.sources)
 		cl.sources = nil
 	}
-	return nil
-}
-
-func tooManyCells(at Pos) *TooLargeError {
-	return &TooLargeError{at, "the rules up to this one name too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each"}
 }
 
 // build makes the blocks of a cell. Sources with the same condition are joined until the budget for copies is used

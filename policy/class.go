@@ -188,7 +188,7 @@ func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
 		if !slices.ContainsFunc(r.For, func(a Audience) bool { return a.Tier() < TierEveryone }) {
 			continue
 		}
-		for pattern := range r.OfPages {
+		for pattern := range r.PagePatterns {
 			entries = append(entries, pathpattern.Entry[[]int32]{Pattern: pattern, Value: []int32{int32(i)}})
 		}
 	}

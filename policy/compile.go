@@ -5,7 +5,6 @@ package policy
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,45 +12,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// TooLargeError reports that compiling a policy takes more work than Compile allows, and the place where it
-// stopped.
-type TooLargeError struct {
-	Pos  Pos
-	What string // the cause, and what to do
-}
-
-func (e *TooLargeError) Error() string { return e.What }
-
 const (
-	// compileWork is the limit of work for compiling a policy, in units of about a nanosecond.
-	compileWork = 400_000_000
-	cellWork    = 380 // for each pair of an audience and a host that has rules
 	// joinFactor limits the statements that joining blocks may copy, as a multiple of the policy's statements.
 	joinFactor = 4
 	joinSpare  = 1 << 16
 )
 
-// Compile builds the policy that spec states, which must not be changed afterwards. Its only error is a [TooLargeError]:
-// the reader of the policy file checks everything else.
-func Compile(spec *Spec) (*Policy, error) {
-	p, over := compile(spec, compileWork)
-	if over != nil {
-		return nil, over
-	}
-	return p, nil
-}
-
-// CompileAccepted compiles a policy that was served before. Its work is not limited. It fails only if the rules
-// name more crawlers than can be numbered.
-func CompileAccepted(spec *Spec) (*Policy, error) {
-	p, over := compile(spec, math.MaxInt)
-	if over != nil {
-		return nil, over
-	}
-	return p, nil
-}
-
-func compile(spec *Spec, work int) (*Policy, *TooLargeError) {
+// Compile builds the policy that spec states, which must not be changed afterwards.
+func Compile(spec *Spec) *Policy {
 	table := spec.Table
 	if table == nil || !table.lists(spec.Crawlers) {
 		table = NewCrawlerTable(spec.Crawlers)
@@ -61,17 +29,12 @@ func compile(spec *Spec, work int) (*Policy, *TooLargeError) {
 		atoms:  map[Audience]*atom{},
 		blocks: map[string]*blockSource{},
 		joined: map[string]*block{},
-		work:   work,
 	}
 	c.group()
 	c.p.hosts.link(c.p.ruleHosts)
-	if over := c.place(); over != nil {
-		return nil, over
-	}
-	if over := c.crawlers(); over != nil {
-		return nil, over
-	}
-	return c.p, nil
+	c.place()
+	c.crawlers()
+	return c.p
 }
 
 type compiler struct {
@@ -81,7 +44,6 @@ type compiler struct {
 	order  []*blockSource
 	joined map[string]*block // by the blocks that were joined
 	copies int               // statements that joining may still copy
-	work   int               // left for compiling
 }
 
 // group sorts the rules by audience, host and condition.
@@ -202,7 +164,7 @@ func (p *Policy) Folded() *Policy {
 	if !changed {
 		return p
 	}
-	folded, _ := compile(&spec, math.MaxInt)
+	folded := Compile(&spec)
 	folded.statements, folded.ruleOf, folded.limits = p.statements, p.ruleOf, p.limits
 	return folded
 }

@@ -14,15 +14,12 @@ func TestNoCrawlDelay(t *testing.T) {
 	token := func(name string) []policy.Audience {
 		return []policy.Audience{{Kind: policy.ForToken, Name: name}}
 	}
-	p, err := policy.Compile(&policy.Spec{Rules: []policy.Rule{
+	p := policy.Compile(&policy.Spec{Rules: []policy.Rule{
 		{For: []policy.Audience{{}}, CrawlDelay: 10 * time.Second},
 		{For: token("Bingbot"), NoCrawlDelay: true},
 		{For: token("Slurp"), NoCrawlDelay: true},
 		{For: token("Slurp"), CrawlDelay: 2 * time.Second},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, want := range map[string]time.Duration{"": 10 * time.Second, "Bingbot": 0, "Slurp": 2 * time.Second} {
 		var got time.Duration
 		r := p.CrawlDelay(policy.Query{Crawler: p.Crawler(name)})

@@ -17,10 +17,7 @@ func TestCrawlerTableIsShared(t *testing.T) {
 		for _, token := range tokens {
 			audiences = append(audiences, Audience{ForToken, token})
 		}
-		p, err := Compile(&Spec{Crawlers: table.Crawlers(), Table: table, Rules: []Rule{{For: audiences}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := Compile(&Spec{Crawlers: table.Crawlers(), Table: table, Rules: []Rule{{For: audiences}}})
 		return p
 	}
 	a, b, own := compile("OneBot"), compile("onebot-image"), compile("NewBot", "newbot", "OneBot")

@@ -12,7 +12,7 @@ import (
 // A policy decides about one crawler, path and usage at a time. A path disallowed for everyone
 // stays disallowed, unless a rule that names the crawler allows it.
 func ExamplePolicy_Decide() {
-	p, err := policy.Compile(&policy.Spec{
+	p := policy.Compile(&policy.Spec{
 		Crawlers: []policy.Crawler{{Token: "Googlebot"}, {Token: "GPTBot"}},
 		Rules: []policy.Rule{
 			{
@@ -27,10 +27,6 @@ func ExamplePolicy_Decide() {
 			},
 		},
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	for _, token := range []string{"Googlebot", "GPTBot"} {
 		d := p.Decide(policy.Query{Crawler: p.Crawler(token), Path: "/members/help", Usage: policy.Crawl})
 		fmt.Printf("%s: %v by %q\n", token, d.Verdict, d.Rule.Name)

@@ -6,20 +6,17 @@ import "slices"
 
 // WithFallback returns a policy that applies rules from the site's own robots.txt to the paths for which p does not
 // state whether a crawler may crawl. These rules are for all hosts, state only crawling and crawl-delays, and are
-// never enforced. The crawlers of p keep their numbers. The error is a [TooLargeError].
-func (p *Policy) WithFallback(rules []Rule) (*Policy, error) {
+// never enforced. The crawlers of p keep their numbers.
+func (p *Policy) WithFallback(rules []Rule) *Policy {
 	spec := *p.spec
 	spec.Table = p.table
 	spec.Rules = slices.Concat(p.spec.Rules, rules)
 	for i := range rules {
 		spec.Rules[len(p.spec.Rules)+i].Fallback = true
 	}
-	with, err := Compile(&spec)
-	if err != nil {
-		return nil, err
-	}
+	with := Compile(&spec)
 	with.above = p.WithoutFallback()
-	return with, nil
+	return with
 }
 
 // WithoutFallback returns the policy without the rules of WithFallback.

@@ -28,10 +28,7 @@ func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
 		below.Crawlers = spec.Crawlers
 		above := compile(t, spec)
 		alone := compile(t, &policy.Spec{Crawlers: spec.Crawlers, Rules: slices.Clone(below.Rules)})
-		with, err := above.WithFallback(below.Rules)
-		if err != nil {
-			t.Fatal(err)
-		}
+		with := above.WithFallback(below.Rules)
 		for range 60 {
 			asked := question(r)
 			if r.IntN(2) == 0 {

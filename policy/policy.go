@@ -23,7 +23,7 @@ type Policy struct {
 	own        []Crawler // crawlers that only rules name; their numbers follow the table's
 	ownByToken map[string]CrawlerID
 	families   []CrawlerID   // see Family
-	reachOf    []uint16      // of each crawler, in reaches; small, because a server may have thousands of policies
+	reachOf    []int32       // of each crawler, in reaches
 	reaches    [][]reach     // the audiences of rules that name a crawler, the closest first
 	crawlersOf [][]CrawlerID // for each of reaches with a narrower audience than everyone
 	atomsOn    [][]*atom     // the audiences of rules that name a host, by the number of the host

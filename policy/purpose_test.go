@@ -19,13 +19,10 @@ func TestUsagePurposes(t *testing.T) {
 		"*-news$": {"old-news": true, "old-newsletter": false},
 		"n*w*s":   {"news": true, "nows": true, "newsx": false, "ns": false},
 	} {
-		p, err := policy.Compile(&policy.Spec{Rules: []policy.Rule{{
+		p := policy.Compile(&policy.Spec{Rules: []policy.Rule{{
 			For: []policy.Audience{{}}, UsagePurposes: []string{pattern},
 			Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.All}},
 		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		for purpose, closed := range want {
 			if d := p.Decide(policy.Query{Path: "/x", Purposes: []string{purpose}}); (d.Verdict == policy.Disallowed) != closed {
 				t.Errorf("%s, %s: %v", pattern, purpose, d.Verdict)

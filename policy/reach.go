@@ -3,7 +3,6 @@
 package policy
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ func (a *atom) setCell(host int32, c *cell) {
 }
 
 // crawlers adds the crawlers that only rules name, and links each to its audiences.
-func (c *compiler) crawlers() *TooLargeError {
+func (c *compiler) crawlers() {
 	p := c.p
 	for i := range p.spec.Rules {
 		for _, a := range p.spec.Rules[i].For {
@@ -59,7 +58,7 @@ func (c *compiler) crawlers() *TooLargeError {
 	if len(p.own) > 0 {
 		p.families = p.familiesOf()
 	}
-	p.reachOf = make([]uint16, p.numCrawlers())
+	p.reachOf = make([]int32, p.numCrawlers())
 	var buf []reach
 	at := map[reachKey]int32{}
 	for id := range p.reachOf {
@@ -80,20 +79,16 @@ func (c *compiler) crawlers() *TooLargeError {
 		if ok {
 			at[key] = n
 		}
-		p.reachOf[id] = uint16(n)
+		p.reachOf[id] = n
 		if len(buf) > 0 && buf[0].tier < TierEveryone {
 			p.crawlersOf[n] = append(p.crawlersOf[n], CrawlerID(id))
 		}
-	}
-	if len(p.reaches) > math.MaxUint16 {
-		return tooManyCells(p.spec.Rules[0].Pos)
 	}
 	for a, m := range c.atoms {
 		if a.Kind == ForPurpose {
 			p.purposes[a.Name] = m
 		}
 	}
-	return nil
 }
 
 // reachKey holds the audiences of a crawler with few audiences, to find crawlers with the same ones.

@@ -263,8 +263,8 @@ func (r *Rule) Patterns(yield func(pathpattern.Pattern) bool) {
 	}
 }
 
-// OfPages yields the patterns of everything that headers and meta tags can show, with their places.
-func (r *Rule) OfPages(yield func(pathpattern.Pattern, Pos) bool) {
+// PagePatterns yields the patterns of everything that headers and meta tags can show, with their places.
+func (r *Rule) PagePatterns(yield func(pathpattern.Pattern, Pos) bool) {
 	for i := range r.Statements {
 		if s := &r.Statements[i]; s.Usage != Crawl && !yield(s.Pattern, s.Pos) {
 			return

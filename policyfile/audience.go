@@ -93,17 +93,9 @@ func kindNames() []string { return plainTexts(crawlers.Categories()) }
 // categoryNames returns the words that may follow "category:".
 func categoryNames() []string { return append(kindNames(), string(crawlers.CategoryAI)) }
 
-const maxTokens = 25_000
-
 // token checks a name that must be the product token of a crawler.
 func (p *parser) token(n *yaml.Node, text string) bool {
 	if _, ok := p.catalog.Lookup(text); !ok && !p.otherToken(n, text) {
-		return false
-	}
-	if p.tokens[strings.ToLower(text)] = true; len(p.tokens) > maxTokens {
-		if len(p.tokens) == maxTokens+1 {
-			p.report(posOf(n), "too-many-rules", "", "a policy file can name up to %d crawlers", maxTokens)
-		}
 		return false
 	}
 	p.checkToken(n, text)

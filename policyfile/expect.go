@@ -16,9 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
-
-const maxExpectations = 20_000
 
 // expectForm matches a test: AGENT may | may not USAGE PLACE.
 var expectForm = regexp.MustCompile(`^(?:(?i:(verified|unverified)) +)?(.+?) +may( +not)? +([^ ]+) +([^ ]+)$`)
@@ -34,13 +33,6 @@ const expectExample = "such as: Googlebot may crawl /news/"
 
 func readExpect(p *parser, n *yaml.Node, _ *policy.Spec) {
 	p.texts(n, "a test", func(n *yaml.Node, text string) {
-		if len(p.spec.Expect) == maxExpectations {
-			if !p.full {
-				p.report(posOf(n), "too-many-rules", "", "a policy file can have up to %d tests", maxExpectations)
-			}
-			p.full = true
-			return
-		}
 		if e, ok := p.expectation(n, strings.TrimSpace(text)); ok {
 			p.spec.Expect = append(p.spec.Expect, e)
 		}
@@ -265,13 +257,10 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 // results.
 func hostsOf(p *policy.Policy) []string {
 	hosts, seen := []string{""}, map[int]bool{0: true}
-	rules := p.Spec().Rules
-	for i := range rules {
-		for _, h := range rules[i].Hosts {
-			if key := p.HostKey(h.Example()); !seen[key] {
-				seen[key] = true
-				hosts = append(hosts, h.Example())
-			}
+	for _, h := range robotsserve.Hosts(p) {
+		if key := p.HostKey(h.Example()); !seen[key] {
+			seen[key] = true
+			hosts = append(hosts, h.Example())
 		}
 	}
 	return hosts

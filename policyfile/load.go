@@ -11,7 +11,7 @@ package policyfile
 
 import (
 	"cmp"
-	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -74,7 +74,6 @@ func newParser(name string) *parser {
 		usages:     map[string]*localUsage{},
 		intended:   map[string][]string{},
 		ruleTokens: map[string]bool{},
-		tokens:     map[string]bool{},
 	}
 }
 
@@ -86,22 +85,14 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 		p.base, _ = crawlers.Default() // the built-in catalog is valid
 	}
 	p.read(root)
+	p.checkScopes(o.Accepted)
 	if p.errors > 0 {
 		return nil
 	}
-	compiled, ok := p.compile(o.Accepted)
-	if !ok {
-		return nil
-	}
-	engine := effect.New(compiled, p.catalog)
+	engine := effect.New(policy.Compile(p.spec), p.catalog)
 	p.lint(engine, o.Now)
 	if o.Below != nil {
-		over, err := engine.Over(o.Below)
-		if err != nil {
-			p.report(policy.Pos{}, "too-many-rules", "", "the policy cannot be merged with the site's robots.txt: %v", err)
-			return nil
-		}
-		engine = over
+		engine = engine.Over(o.Below)
 	}
 	p.checkExpectations(engine, o)
 	if p.errors > 0 {
@@ -110,22 +101,29 @@ func (p *parser) load(root *yaml.Node, o Options) *File {
 	return &File{Name: p.file, Spec: p.spec, Policy: engine.Policy, Catalog: p.catalog, Effect: engine, lines: p.lines}
 }
 
-// compile compiles the rules. If they take too much work, that is an error or, for a text that was accepted before,
-// a warning.
-func (p *parser) compile(accepted bool) (*policy.Policy, bool) {
-	compiled, err := policy.Compile(p.spec)
-	over, ok := errors.AsType[*policy.TooLargeError](err)
-	switch {
-	case !ok:
-		return compiled, true
-	case accepted:
-		if compiled, err = policy.CompileAccepted(p.spec); err == nil {
-			p.report(over.Pos, "more-than-allowed", "", "%s; this policy is served because it was accepted before", over.What)
-			return compiled, true
+// maxScopes limits the pairs of an audience and a host that rules name, each of which takes memory.
+const maxScopes = 1_000_000
+
+// checkScopes reports rules that name too many pairs. It is an error or, for a text that was accepted before, a
+// warning.
+func (p *parser) checkScopes(accepted bool) {
+	code, more := "too-many-rules", ""
+	if accepted {
+		code, more = "more-than-allowed", "; this policy is served because it was accepted before"
+	}
+	seen, pairs := map[string]bool{}, 0
+	for i := range p.spec.Rules {
+		r := &p.spec.Rules[i]
+		key := fmt.Sprint(r.For, r.Hosts)
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		if pairs += len(r.For) * max(1, len(r.Hosts)); pairs > maxScopes {
+			p.report(r.Pos, code, "", "the rules up to this one name too many combinations of crawlers and hosts; use categories of crawlers and wildcards for hosts instead of listing each%s", more)
+			return
 		}
 	}
-	p.report(over.Pos, "too-many-rules", "", "%s", over.What)
-	return nil, false
 }
 
 func (p *parser) lint(engine *effect.Engine, now time.Time) {

@@ -129,7 +129,7 @@ func NewNames() *Names {
 
 // Check reports whether a name can be used under for, and whether it must then be listed under crawlers.
 func (ns *Names) Check(name string) (valid, listed bool) {
-	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, tokens: map[string]bool{}, base: ns.catalog, catalog: ns.catalog, names: ns.known}
+	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, base: ns.catalog, catalog: ns.catalog, names: ns.known}
 	if policy.ParseAudience(name).Kind != policy.ForToken {
 		return false, false
 	}

@@ -31,7 +31,6 @@ type parser struct {
 	misspellings     []misspelling
 	intended         map[string][]string // safety checks waived for crawlers, by token in lower case
 	ruleTokens       map[string]bool     // names under for, in lower case
-	tokens           map[string]bool     // tokens in rules, in lower case; at most maxTokens
 	statements       int                 // number in all rules; at most maxStatements
 	enforcementAt    policy.Pos          // place of the mode
 	rslAt, licenseAt policy.Pos

@@ -304,7 +304,7 @@ func (f *File) ShownText(now time.Time, most int) string {
 		if len(r.Hosts) > 0 {
 			q.Host = r.Hosts[0].Example()
 		}
-		for pattern := range r.OfPages {
+		for pattern := range r.PagePatterns {
 			q.Path = pattern.Example()
 			where := pattern.String()
 			if q.Host != "" {

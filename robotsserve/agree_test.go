@@ -29,10 +29,7 @@ var tokens = append(slices.Clone(policytest.Tokens[:len(policytest.Tokens)-1]), 
 
 func compile(t testing.TB, spec *policy.Spec) *policy.Policy {
 	t.Helper()
-	p, err := policy.Compile(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := policy.Compile(spec)
 	return p
 }
 

@@ -15,14 +15,10 @@ import (
 // A Server has the robots.txt of every host, rendered and compressed when the policy
 // loads. A crawler that has read it revalidates it by its entity tag.
 func ExampleServer() {
-	p, err := policy.Compile(&policy.Spec{Rules: []policy.Rule{{
+	p := policy.Compile(&policy.Spec{Rules: []policy.Rule{{
 		For:        []policy.Audience{policy.ParseAudience("everyone")},
 		Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/admin/")}},
 	}}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	file, _ := robotsserve.Render(p, "www.example.com", robotsserve.Options{})
 	s := robotsserve.NewServer(p, robotsserve.ServeOptions{})
 	for _, tag := range []string{"", file.ETag} {

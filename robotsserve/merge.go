@@ -19,9 +19,6 @@ import (
 // are left out. With a problem that is an error the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	l, d, problems, notes := drawMerged(p, host, other)
-	if d == nil {
-		return nil, problems, notes
-	}
 	o.Below = other
 	v, more := d.vary(p, host, o)
 	f, problems := d.file(l.p, v, append(problems, more...))
@@ -34,21 +31,15 @@ const (
 )
 
 // drawMerged draws a policy with another file below. Crawlers whose group has no room, or would take too long, are
-// disallowed everything. The drawing is nil if the policy and the file cannot be compiled together.
+// disallowed everything.
 func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout, d *drawing, problems []policy.Problem, notes []robotstxt.Note) {
-	below, err := other.Below(p)
-	if err == nil {
+	below := other.Below(p)
+	l = newLayout(below.Policy)
+	d, problems = l.fit(host, below.File)
+	if !below.Closed && !d.fits(l.p, problems) {
+		below = other.BelowClosed(p)
 		l = newLayout(below.Policy)
 		d, problems = l.fit(host, below.File)
-	}
-	if err == nil && !below.Closed && !d.fits(l.p, problems) {
-		if below, err = other.BelowClosed(p); err == nil {
-			l = newLayout(below.Policy)
-			d, problems = l.fit(host, below.File)
-		}
-	}
-	if err != nil {
-		return nil, nil, []policy.Problem{policy.NewProblem(policy.Error, "not-merged", policy.Pos{}, "%v", err)}, nil
 	}
 	if below.Closed {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},

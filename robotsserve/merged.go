@@ -175,9 +175,6 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	}()
 	var d *drawing
 	_, d, problems, notes = drawMerged(s.p, site.host, a.Other)
-	if d == nil {
-		return nil
-	}
 	if n := d.least(s.p); n > robotstxt.MaxSize {
 		problems = append(problems, tooLarge(s.p, n))
 	}

@@ -35,12 +35,9 @@ func say(allow bool, u policy.Usage, pattern string, qualifiers ...string) polic
 
 func compile(t *testing.T, rules ...policy.Rule) *policy.Policy {
 	t.Helper()
-	p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentUsage: policy.On}, Crawlers: []policy.Crawler{
+	p := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentUsage: policy.On}, Crawlers: []policy.Crawler{
 		{Token: "BotA"}, {Token: "BotA-Extended", RobotsOnly: true, Category: "ai-training"}, {Token: "BotB", Category: "ai-training"},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return p
 }
 
@@ -128,10 +125,7 @@ func TestPreferences(t *testing.T) {
 // A header states preferences only in the fields that are to be published, as in robots.txt.
 func TestPreferencesAreSwitchedOff(t *testing.T) {
 	rules := []policy.Rule{{Statements: []policy.Statement{say(false, policy.TrainAI, "/")}, For: []policy.Audience{everyone}}}
-	p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentSignal: policy.On}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentSignal: policy.On}})
 	got, _ := robotstag.Preferences(p, policy.Query{Path: "/"})
 	v, _ := robotstag.Build(nil, robotstag.Usage{Verdicts: got, Publish: &p.Spec().Publish}, june)
 	if v.Preferences[0] != nil || !slices.Equal(v.Preferences[1], []string{"ai-train=no"}) {
@@ -147,10 +141,7 @@ func TestNoAI(t *testing.T) {
 	}
 	for path, want := range map[string][]string{"/": {"bota: noindex"}, "/art/": {"noai, noimageai", "bota: noindex"}} {
 		for _, on := range []policy.Switch{policy.On, policy.Off} {
-			p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{NoAI: on}, Crawlers: []policy.Crawler{{Token: "BotA"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{NoAI: on}, Crawlers: []policy.Crawler{{Token: "BotA"}}})
 			members, _ := robotstag.Members(p, policy.Query{Path: path, Now: june})
 			v, _ := robotstag.Build(members, robotstag.Usage{}, june)
 			if on == policy.Off {

@@ -19,23 +19,20 @@ type Below struct {
 
 // Below puts the file below a policy: where the policy does not state whether a crawler may crawl a path, the group of the
 // file that the crawler obeys decides (see [policy.Policy.WithFallback]). The lines are read as Import reads them, so that
-// nothing opens that the file disallows. The error is a [policy.TooLargeError].
-func (f *File) Below(p *policy.Policy) (*Below, error) {
-	if f.crawlWeight() <= maxImported {
-		rules, read := f.fallback(p)
-		if with, err := p.WithFallback(rules); err == nil {
-			return &Below{Policy: with, File: read}, nil
-		}
+// nothing opens that the file disallows.
+func (f *File) Below(p *policy.Policy) *Below {
+	if f.crawlWeight() > maxImported {
+		return f.BelowClosed(p)
 	}
-	return f.BelowClosed(p)
+	rules, read := f.fallback(p)
+	return &Below{Policy: p.WithFallback(rules), File: read}
 }
 
 // BelowClosed is Below for a shorter file in which no group opens anything.
-func (f *File) BelowClosed(p *policy.Policy) (*Below, error) {
+func (f *File) BelowClosed(p *policy.Policy) *Below {
 	closing, left := f.closing()
 	rules, read := closing.fallback(p)
-	with, err := p.WithFallback(rules)
-	return &Below{Policy: with, File: read, Closed: true, Left: left}, err
+	return &Below{Policy: p.WithFallback(rules), File: read, Closed: true, Left: left}
 }
 
 // fallback returns rules that let each crawler crawl the paths that the file allows. They are for the crawlers of a

@@ -24,18 +24,12 @@ func TestOtherLinesAreKept(t *testing.T) {
 	if !slices.Equal(im.Spec.Publish.Lines, want) {
 		t.Errorf("imported %q, want %q", im.Spec.Publish.Lines, want)
 	}
-	p, err := policy.Compile(im.Spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := policy.Compile(im.Spec)
 	rendered, _ := robotsserve.Render(p, "", robotsserve.Options{})
 	if end := "\n\n" + strings.Join(want, "\n") + "\n"; !strings.HasSuffix(string(rendered.Body), end) {
 		t.Errorf("rendered\n%s", rendered.Body)
 	}
-	nothing, err := policy.Compile(&policy.Spec{Publish: policy.Publish{Lines: []string{"Clean-param: ours", want[1]}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing := policy.Compile(&policy.Spec{Publish: policy.Publish{Lines: []string{"Clean-param: ours", want[1]}}})
 	merged, _, notes := robotsserve.Merge(nothing, "", robotstxt.Parse([]byte(file)), robotsserve.Options{})
 	if end := "\n\nClean-param: ours\n" + want[1] + "\n# from the robots.txt of the site\n" + want[0] + "\n" + want[2] + "\n"; !strings.HasSuffix(string(merged.Body), end) {
 		t.Errorf("merged\n%s", merged.Body)

@@ -114,10 +114,7 @@ func newSpelled(t *testing.T, names *policyfile.Names, name, body string) *spell
 	s := &spelled{name: name, original: body, p: file.Policy, notes: im.Notes}
 	s.f, s.problems = robotsserve.Render(file.Policy, "", robotsserve.Options{})
 	s.published = string(s.f.Body)
-	nothing, err := policy.Compile(&policy.Spec{Crawlers: names.Crawlers()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nothing := policy.Compile(&policy.Spec{Crawlers: names.Crawlers()})
 	merged, problems, _ := robotsserve.Merge(nothing, "", robotstxt.Parse([]byte(body)), robotsserve.Options{})
 	s.merged, s.problems = string(merged.Body), append(s.problems, problems...)
 	var x imported

@@ -60,7 +60,7 @@ func (s *Site) samples() (all []sample) {
 		}
 	}
 	for _, r := range s.File.Spec.Rules {
-		for p, pos := range r.OfPages {
+		for p, pos := range r.PagePatterns {
 			if !slices.Contains(patterns, p) && len(patterns) < maxSamples {
 				patterns, places = append(patterns, p), append(places, pos)
 				add(p, pos)

@@ -93,7 +93,7 @@ func newPages(p effect.Projection, tokens map[string]struct{}, registers *regist
 func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
 	var entries []pathpattern.Entry[uint32]
 	for _, r := range p.Spec().Rules {
-		for pattern := range r.OfPages {
+		for pattern := range r.PagePatterns {
 			entries = append(entries, pathpattern.Entry[uint32]{Pattern: pattern, Value: uint32(len(entries))})
 		}
 	}
@@ -255,7 +255,7 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 	pg := &Page{}
 	var all []robotstag.Member
 	usage, lift := ps.usage(), ^robotsrule.Lift(0)
-	for p, q := range ps.OfPage(t, q) {
+	for p, q := range ps.PageQueriesAt(t, q) {
 		said, until := members(tailored, p.Policy, q)
 		all = append(all, said...)
 		if !tailored {

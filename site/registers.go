@@ -112,7 +112,7 @@ func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 
 // everyone returns what everyone is told about a target.
 func (r *registers) everyone(t effect.PolicyTarget) (all rights.Verdicts) {
-	for p, q := range r.OfPage(t, policy.Query{}) {
+	for p, q := range r.PageQueriesAt(t, policy.Query{}) {
 		one := rights.ForEveryone(p.Policy, q).Verdicts()
 		if p.AnyCase {
 			one = one.Restrictions()

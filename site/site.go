@@ -73,14 +73,11 @@ func newSite(f *policyfile.File) *Site {
 
 // Over returns the site with its own robots.txt below the policy: the file decides about crawling where the policy does
 // not. Such a site answers questions; the policy alone is what a server enforces.
-func (s *Site) Over(below *robotstxt.File) (*Site, error) {
-	engine, err := s.Engine.Over(below)
-	if err != nil {
-		return nil, err
-	}
+func (s *Site) Over(below *robotstxt.File) *Site {
+	engine := s.Engine.Over(below)
 	f := *s.File
 	f.Policy, f.Effect = engine.Policy, engine
-	return newSite(&f), nil
+	return newSite(&f)
 }
 
 // Below finds the robots.txt that a host has itself, as a server with "robots_txt merge" fetched it last: nil if it has
@@ -96,10 +93,7 @@ func (s *Site) OverOf(below Below, host string) (*Site, bool) {
 	if last := s.lastOver.Load(); last != nil && last.sum == f.Sum {
 		return last.Site, true
 	}
-	over, err := s.Over(f)
-	if err != nil {
-		return s, false
-	}
+	over := s.Over(f)
 	s.lastOver.Store(&overFile{over, f.Sum})
 	return over, true
 }

@@ -56,7 +56,7 @@ func (w *worker) of(host string) *worker {
 	return over
 }
 
-// with returns the worker over a file, nil if the file is too large.
+// with returns the worker over a file.
 func (w *worker) with(file *robotstxt.File) *worker {
 	o := *w.options
 	o.Below = nil
@@ -64,11 +64,7 @@ func (w *worker) with(file *robotstxt.File) *worker {
 		if *s == nil {
 			continue
 		}
-		over, err := (*s).Over(file)
-		if err != nil {
-			return nil
-		}
-		*s = over
+		*s = (*s).Over(file)
 	}
 	over := newWorker(&o)
 	over.tally, over.queue = w.tally, w.queue

@@ -76,9 +76,7 @@ func diffCommand() *cobra.Command {
 				}
 				writeNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
 				if below != nil && in.Robots == nil {
-					if err := in.Over(below); err != nil {
-						return failure{fmt.Errorf("%s cannot be merged with %s: %w", in.Name, merge, err)}
-					}
+					in.Over(below)
 				}
 				inputs[i] = in
 			}

@@ -64,32 +64,14 @@ func over(old, now *site.Site, o Options) *Diff {
 	d := Sites(old, now, o)
 	for _, file := range files {
 		o.Hosts = of[file.Sum]
-		with := overFile(old, now, file, o)
-		if with == nil { // a file that is too large
-			unread = append(unread, o.Hosts...)
-			with = Sites(old, now, o)
-		}
-		d.join(with)
+		d.join(Sites(old.Over(file), now.Over(file), o))
 	}
 	for _, h := range unread {
 		o.Hosts = []policy.Host{h}
-		d.Losses.unread(h, overFile(old, now, closed, o))
+		d.Losses.unread(h, Sites(old.Over(closed), now.Over(closed), o))
 	}
 	d.sort()
 	return d
-}
-
-// overFile compares the policies over a file, nil if it is too large.
-func overFile(old, now *site.Site, file *robotstxt.File, o Options) *Diff {
-	was, err := old.Over(file)
-	if err != nil {
-		return nil
-	}
-	is, err := now.Over(file)
-	if err != nil {
-		return nil
-	}
-	return Sites(was, is, o)
 }
 
 // join adds what changes on other hosts.

@@ -377,30 +377,6 @@ func (l *Losses) OnHosts(crawler string) bool {
 	return !l.Complete || slices.ContainsFunc(l.Found, func(f Found) bool { return f.Host != "" && strings.EqualFold(f.Crawler, crawler) })
 }
 
-// Unrequested lists crawlers that only robots.txt names and that lose what no other crawler of their operators does.
-func (l *Losses) Unrequested() (tokens []string) {
-	type page struct {
-		operator string
-		host     policy.Host
-		path     pathpattern.Pattern
-	}
-	info := func(f *Found) policy.Crawler { return l.policy.Policy.CrawlerInfo(l.policy.Policy.Crawler(f.Crawler)) }
-	requested := map[page]bool{}
-	for i := range l.Found {
-		f := &l.Found[i]
-		if c := info(f); !c.RobotsOnly {
-			requested[page{c.Operator, f.Host, f.Path}] = true
-		}
-	}
-	for i := range l.Found {
-		f := &l.Found[i]
-		if c := info(f); c.RobotsOnly && !requested[page{c.Operator, f.Host, f.Path}] && !slices.Contains(tokens, f.Crawler) {
-			tokens = append(tokens, f.Crawler)
-		}
-	}
-	return tokens
-}
-
 func (l *Losses) anyOf(crawler, host string, fits func(pathpattern.Pattern) bool) bool {
 	host = policy.NormalizeHost(host)
 	return !l.Complete || slices.ContainsFunc(l.Found, func(f Found) bool {

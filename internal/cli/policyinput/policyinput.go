@@ -37,12 +37,9 @@ type Input struct {
 }
 
 // Over puts a site's own robots.txt below the policy.
-func (in *Input) Over(below *robotstxt.File) error {
-	over, err := in.Site.Over(below)
-	if err == nil {
-		in.Site, in.Policy = over, over.Policy
-	}
-	return err
+func (in *Input) Over(below *robotstxt.File) {
+	in.Site = in.Site.Over(below)
+	in.Policy = in.Site.Policy
 }
 
 // ErrInvalid is wrapped by errors about what was read, rather than about reading it.
