@@ -115,10 +115,7 @@ func open(a *Activity, o *optional.Opening, before error) (s openStore, err erro
 		cancel()
 		return s, err
 	}
-	if s.reader, err = store.OpenReader(ctx, a.directory); err != nil {
-		cancel()
-		return s, errors.Join(err, s.Store.Close())
-	}
+	s.reader = s.Store.Reader()
 	var checking sync.Mutex
 	s.check = func() {
 		if !checking.TryLock() {
@@ -146,7 +143,7 @@ func doubtStore() {
 func (s openStore) Close() error {
 	s.cancel()
 	defer s.sending.Remove()
-	return errors.Join(s.reader.Close(), s.Store.Close())
+	return s.Store.Close()
 }
 
 // Provision checks the settings.

@@ -55,16 +55,6 @@ func (x *Control) isFor(token string) bool {
 		slices.ContainsFunc(x.Crawlers, func(name string) bool { return strings.EqualFold(name, token) })
 }
 
-// Aged returns the controls that were last checked more than the given number of days before now.
-func Aged(controls []Control, now time.Time, days int) (old []Control) {
-	for _, x := range controls {
-		if at, err := time.Parse(time.DateOnly, x.AsOf); err != nil || now.Sub(at) > time.Duration(days)*24*time.Hour {
-			old = append(old, x)
-		}
-	}
-	return old
-}
-
 // control reads one row of controls.
 func (p *fileParser) control(key, value *yaml.Node) {
 	x := Control{AsOf: p.asOf}

@@ -44,7 +44,7 @@ func (a *answer) spans(rolled int64) []span {
 	hours, days := pathHourTable, pathDayTable
 	if !a.query.paths() {
 		hours, days = hourTable, dayTable
-		rolled = a.to // days is written with every merge
+		rolled = a.to // every write adds to days
 	}
 	firstDay, lastDay := (a.from+23)/24, min(a.to/24, rolled+1)
 	if a.query.has(ByHour) || firstDay >= lastDay {

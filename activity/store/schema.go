@@ -14,8 +14,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// schemaVersion is PRAGMA user_version: the format of the database. Others are
-// not opened.
+// schemaVersion is PRAGMA user_version: the format of the database. Others are not opened.
 const schemaVersion = 8
 
 // table is one of the four tables of totals. Its rows name their texts by the number that strings gives them. The

@@ -127,6 +127,9 @@ func (s *Store) Missed(n int64) { s.missed.Add(n) }
 // Dropped returns the number of requests that found the queue full.
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 
+// Reader returns a reader of the store, which Close ends.
+func (s *Store) Reader() *Reader { return &Reader{s.dir, s.sender.db} }
+
 // Close writes what is in memory, and closes the files.
 func (s *Store) Close() error {
 	s.queue.Close()

@@ -219,7 +219,7 @@ func tick(t *testing.T, s *Store) {
 	}
 }
 
-// valuesOf returns the values by which a row can be chosen.
+// valuesOf returns the values that choose a row.
 func valuesOf(k *sumKey) Values {
 	return Values{ByHost: k.Host, ByCrawler: k.Crawler, ByKind: k.Kind, ByIdentity: k.Identity, ByDecision: k.Decision, ByRule: k.Rule, ByPolicy: k.Policy, ByPath: k.Path}
 }

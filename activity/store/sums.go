@@ -122,7 +122,7 @@ func (s *sums) add(k sumKey, c Counts) {
 	row.add(c)
 }
 
-// limitOf is the number of rows at which a new path has no row of its own. A quarter of the rows is for verified search
+// limitOf returns the number of rows beyond which new paths are summed up. A quarter of the rows is for verified search
 // crawlers, so that a client that asks for many paths cannot hide the requests of search engines.
 func (s *sums) limitOf(k *sumKey) int {
 	if k.Kind == "search" && k.Identity == string(activity.Verified) {

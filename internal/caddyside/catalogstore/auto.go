@@ -30,10 +30,7 @@ func (w *Watcher) update(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
+	text := textOf(err)
 	last.mu.Lock()
 	news := text != last.status.Rejected
 	last.status.Fetched, last.status.Rejected = time.Now().UTC(), text

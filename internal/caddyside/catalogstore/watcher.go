@@ -37,11 +37,6 @@ type Watcher struct {
 	updating sync.Mutex
 
 	checking sync.Mutex
-	seen     bool   // the storage was read
-	data     []byte // the catalog read last, or nil if there is none
-	invalid  error  // why data is not used, or nil
-	good     bool   // current was read from the storage without an error
-	current  *crawlers.Catalog
 }
 
 // started holds the watchers of all configurations that have started and not stopped. There are two while one
@@ -180,20 +175,23 @@ func (w *Watcher) check(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	var c *crawlers.Catalog
 	if err == nil {
-		if !w.seen || !bytes.Equal(data, w.data) {
-			w.seen, w.data = true, data
-			var c *crawlers.Catalog
-			if c, w.invalid = stored(data); w.invalid == nil {
-				w.current, w.good = c, true
-			}
-		}
-		err = w.invalid
+		c, err = stored(data)
 	}
-	w.report(err)
-	if w.good {
-		w.install(ctx)
+	last.mu.Lock()
+	last.status.Checked, last.status.Error = time.Now().UTC(), textOf(err)
+	last.mu.Unlock()
+	if w.state.Report(err); err == nil {
+		w.install(ctx, c)
 	}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // stored returns the catalog in a storage, or the embedded catalog if that is newer or the storage has none.
@@ -208,47 +206,34 @@ func stored(data []byte) (c *crawlers.Catalog, err error) {
 	return c, err
 }
 
-// parsed caches the last catalog that was read, so that a configuration and the next one share it.
+// parsed is the result for the data that was read last. A configuration and the next one share it.
 var parsed struct {
 	mu      sync.Mutex
 	data    []byte
 	catalog *crawlers.Catalog
+	err     error
 }
 
 func parseOnce(data []byte) (*crawlers.Catalog, error) {
 	parsed.mu.Lock()
 	defer parsed.mu.Unlock()
-	if parsed.catalog != nil && bytes.Equal(parsed.data, data) {
-		return parsed.catalog, nil
+	if parsed.data == nil || !bytes.Equal(parsed.data, data) {
+		parsed.data = data
+		parsed.catalog, parsed.err = crawlers.Parse(SourceStorage, data)
 	}
-	c, err := crawlers.Parse(SourceStorage, data)
-	if err == nil {
-		parsed.data, parsed.catalog = data, c
-	}
-	return c, err
+	return parsed.catalog, parsed.err
 }
 
-// install puts the current catalog into use.
-func (w *Watcher) install(ctx context.Context) {
-	if used, _ := crawlers.Default(); used != w.current {
-		crawlers.Install(w.current)
+// install puts a catalog into use.
+func (w *Watcher) install(ctx context.Context, c *crawlers.Catalog) {
+	if used, _ := crawlers.Default(); used != c {
+		crawlers.Install(c)
 		identity.RenewLists()
 		s := CurrentStatus()
 		w.logger.Info("using another catalog of crawlers",
 			zap.String("as_of", s.AsOf), zap.String("source", s.Source), zap.Int("crawlers", s.Crawlers))
 	}
 	policies.Pool.Recompile(ctx)
-}
-
-func (w *Watcher) report(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	last.mu.Lock()
-	last.status.Checked, last.status.Error = time.Now().UTC(), text
-	last.mu.Unlock()
-	w.state.Report(err)
 }
 
 // Collector exports the state of the catalog. It is the same for every configuration.
