@@ -67,9 +67,9 @@ func Spell(p Pattern, written string) Spellings {
 
 // Written returns the text of a pattern if its octets are spelled differently from the pattern, else "".
 func Written(p Pattern, text string) string {
-	text = EncodeBeyondASCII(collapsed(text, "*"))
+	text = EncodeBeyondASCII(text)
 	if text[0] == '*' && p.text[0] == '/' {
-		text = "/" + text
+		text = rooted(text)
 	}
 	if text == p.text {
 		return ""
