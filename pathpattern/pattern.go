@@ -97,14 +97,18 @@ func (p Pattern) Len() int {
 	return len(p.text)
 }
 
+// maxInside bounds the "*" that Longer adds before other text. Some crawlers match by regular expressions, whose time
+// grows with each of them.
+const maxInside = 2
+
 // Longer returns the pattern with n more "*", which change only its length: at the end, or next to another one if the
-// pattern ends with "$". It returns p if there is none.
+// pattern ends with "$". It returns p if there is no place for them.
 func (p Pattern) Longer(n int) Pattern {
 	at := len(p.text)
 	if p.Anchored() {
 		at = strings.LastIndexByte(p.text, '*')
 	}
-	if at < 0 {
+	if at < 0 || p.Anchored() && n > maxInside {
 		return p
 	}
 	return Pattern{p.text[:at] + strings.Repeat("*", n) + p.text[at:]}

@@ -227,9 +227,9 @@ func (g *grouping) countSpellings(lines []*line) {
 		if !l.closes() || l.spelled.Octets == 0 {
 			continue
 		}
-		if l.spelled.Decoded == "" {
+		if strings.Contains(l.spelled.Upper, "%2A") {
 			h := policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
-				"crawlers that do not decode paths may fetch what %q disallows: with a plain * it would disallow the whole site to others; disallow a longer path", l.pattern)
+				"crawlers that compare URLs as they come may fetch what %q disallows if a URL has a plain *: in robots.txt it would match any text. To prevent that, disallow a shorter path, before the *", l.pattern)
 			if !slices.Contains(g.problems, h) {
 				g.problems = append(g.problems, h)
 			}

@@ -142,13 +142,16 @@ func (m *lining) faults(cells []solve.Cell[*line]) int {
 
 // shed takes the needless "*" from lines that win and lose without them, too.
 func (m *lining) shed(cells []solve.Cell[*line]) {
-	for i := range cells {
-		l := cells[i].Value
-		if l.starred > 0 && m.budget.Spend(len(cells)) && !slices.ContainsFunc(cells, func(c solve.Cell[*line]) bool {
-			o := c.Value
-			return o.high >= l.pattern.Len() && o.low <= l.high && !o.same(l) && o.pattern.Overlaps(l.pattern)
-		}) {
-			cells[i].Value = newLine(l.pattern, l.verdicts, m.all[l.pattern])
+	for again := true; again; {
+		again = false
+		for i := range cells {
+			l := cells[i].Value
+			if l.starred > 0 && m.budget.Spend(len(cells)) && !slices.ContainsFunc(cells, func(c solve.Cell[*line]) bool {
+				o := c.Value
+				return o.high >= l.pattern.Len() && o.low <= l.high && !o.same(l) && o.pattern.Overlaps(l.pattern)
+			}) {
+				cells[i].Value, again = newLine(l.pattern, l.verdicts, m.all[l.pattern]), true
+			}
 		}
 	}
 }
