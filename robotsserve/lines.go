@@ -148,7 +148,8 @@ func (m *lining) shed(cells []solve.Cell[*line]) {
 			l := cells[i].Value
 			if l.starred > 0 && m.budget.Spend(len(cells)) && !slices.ContainsFunc(cells, func(c solve.Cell[*line]) bool {
 				o := c.Value
-				return o.high >= l.pattern.Len() && o.low <= l.high && !o.same(l) && o.pattern.Overlaps(l.pattern)
+				against := o.opens() && l.closes() || o.closes() && l.opens()
+				return against && o.high >= l.pattern.Len() && o.low <= l.high && o.pattern.Overlaps(l.pattern)
 			}) {
 				cells[i].Value, again = newLine(l.pattern, l.verdicts, m.all[l.pattern]), true
 			}
