@@ -9,13 +9,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// winsAsWritten and winsInPolicy compare rules (RFC 9309 section 2.2.2) by the lengths of Google's parser and of
-// policies. The patterns of policies are in normal form: they have a "/" before a "*" at the start, and no needless "%".
-func winsAsWritten(a, b Rule) bool { return a.Size > b.Size || a.Size == b.Size && a.Allow }
-
+// winsInPolicy reports whether a wins over b in a policy (RFC 9309 section 2.2.2). A policy compares the lengths of
+// patterns in normal form: they have a "/" before a "*" at the start, and no needless "%". Google's parser compares Size.
 func winsInPolicy(a, b Rule) bool { return a.Pattern.Len() >= b.lengthToLose(a.Allow) }
 
-// lengthToLose returns the length from which an Allow, or a Disallow, wins over the rule in a policy.
+// lengthToLose returns the shortest length of an Allow, or of a Disallow, that wins over the rule in a policy.
 func (r *Rule) lengthToLose(toAllow bool) int {
 	if toAllow {
 		return r.Pattern.Len()
