@@ -11,16 +11,18 @@ import (
 // filler stands for what a "*" matches. No path in normal form has it.
 const filler = "\x00"
 
-// core returns a pattern's text without "$", with the "*" that it implies at the end, and whether it is anchored.
+// core returns a pattern's text without "$" and needless "*", with the "*" that it implies at the end, and whether it is
+// anchored.
 func (p Pattern) core() (text string, anchored bool) {
+	text = collapsed(p.text, "*")
 	if p.Anchored() {
-		text = p.text[:len(p.text)-1]
+		text = text[:len(text)-1]
 		return text, !strings.HasSuffix(text, "*")
 	}
-	if strings.HasSuffix(p.text, "*") {
-		return p.text, false
+	if strings.HasSuffix(text, "*") {
+		return text, false
 	}
-	return p.text + "*", false
+	return text + "*", false
 }
 
 // sample returns a path, with fillers, that a pattern matches exactly if it covers p.
@@ -65,7 +67,7 @@ func (p Pattern) covers(q Pattern, sample string) bool {
 		return false
 	}
 	// "*/x" also matches what "/x" matches.
-	return q.text[0] != '*' || p.Match(Pattern{q.text[1:]}.sample())
+	return q.text[0] != '*' || p.Match(q.Rooted()[0].sample())
 }
 
 // Overlaps reports whether p and q both match some path. Paths start with "/".
@@ -119,11 +121,11 @@ func compatible(a, b string, within func(s, part string) bool) bool {
 	return within(a, b) || within(b, a)
 }
 
-// Plain returns the pattern without a "*" at its end. It matches the same paths: "/a*" and "/a*$" become "/a".
+// Plain returns the pattern without needless "*". It matches the same paths: "/a*" and "/a*$" become "/a".
 func (p Pattern) Plain() Pattern {
 	text, anchored := p.core()
 	if anchored {
-		return p
+		return Pattern{text + "$"}
 	}
 	text = strings.TrimRight(text, "*")
 	if text == "" {
@@ -138,7 +140,7 @@ func (p Pattern) Rooted() []Pattern {
 	if p.text[0] != '*' {
 		return []Pattern{p}
 	}
-	return []Pattern{{p.text[1:]}, {"/" + p.text}}
+	return []Pattern{{strings.TrimLeft(p.text, "*")}, {"/" + p.text}}
 }
 
 // maxStates limits the product of the patterns' lengths in Intersect.
@@ -274,7 +276,7 @@ func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 	work := Work(math.MaxInt)
 	if p.text[0] == '*' {
 		also = map[*V]bool{}
-		x.matches(Pattern{p.text[1:]}.sample(), &work, func(v *V) { also[v] = true })
+		x.matches(p.Rooted()[0].sample(), &work, func(v *V) { also[v] = true })
 	}
 	x.matches(p.sample(), &work, func(v *V) {
 		if also == nil || also[v] {

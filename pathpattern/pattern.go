@@ -26,9 +26,9 @@ var (
 )
 
 // Parse puts s into the normal form of AppendNormalPath, in which "*" anywhere and "$" at the end are special (RFC
-// 9309 section 2.2.3). Runs of "*" are one. "*.gif" becomes "/*.gif", which matches the same; "*/x" stays, because
-// no single pattern with "/" does. A "*" at the end stays, because readers count its length. After a "?", or a "*"
-// and a "=", comes the query, in which %2F and %3F are spellings of "/" and "?".
+// 9309 section 2.2.3). "*.gif" becomes "/*.gif", which matches the same, and so does "**.gif"; "*/x" stays, because
+// no single pattern with "/" does. Other needless "*" stay, because readers count them in the pattern's length. After
+// a "?", or a "*" and a "=", comes the query, in which %2F and %3F are spellings of "/" and "?".
 //
 // The errors are written for the author of a policy.
 func Parse(s string) (Pattern, error) {
@@ -50,25 +50,30 @@ func Parse(s string) (Pattern, error) {
 	if len(s) > 1 && s[len(s)-1] == '$' {
 		body, anchored = s[:len(s)-1], true
 	}
-	b := make([]byte, 1, len(s)+8)
-	b[0] = '/'
+	if !strings.HasPrefix(strings.TrimLeft(body, "*"), "/") {
+		body = rooted(body)
+	}
+	b := make([]byte, 0, len(s)+8)
 	at := inPath
 	for i, part := range strings.Split(body, "*") {
 		if i > 0 {
 			at = max(at, inEither)
-			if b[len(b)-1] != '*' {
-				b = append(b, '*')
-			}
+			b = append(b, '*')
 		}
 		b, at = appendNormal(b, part, at)
-	}
-	if body[0] == '/' || len(b) > 2 && b[2] == '/' {
-		b = b[1:]
 	}
 	if anchored {
 		b = append(b, '$')
 	}
 	return Pattern{text: string(b)}, nil
+}
+
+// rooted replaces the first of several "*" at the start of a text with "/", or adds a "/" to a single one.
+func rooted(text string) string {
+	if strings.HasPrefix(text, "**") {
+		text = text[1:]
+	}
+	return "/" + text
 }
 
 // MustParse parses a pattern that is known to be valid. It panics on an error.
@@ -92,6 +97,23 @@ func (p Pattern) Len() int {
 	return len(p.text)
 }
 
+// maxInside bounds the "*" that Longer adds before other text. Some crawlers match by regular expressions, whose time
+// grows with each of them.
+const maxInside = 2
+
+// Longer returns the pattern with n more "*", which change only its length: at the end, or next to another one if the
+// pattern ends with "$". It returns p if there is no place for them.
+func (p Pattern) Longer(n int) Pattern {
+	at := len(p.text)
+	if p.Anchored() {
+		at = strings.LastIndexByte(p.text, '*')
+	}
+	if at < 0 || p.Anchored() && n > maxInside {
+		return p
+	}
+	return Pattern{p.text[:at] + strings.Repeat("*", n) + p.text[at:]}
+}
+
 // IsZero reports whether p is not a pattern.
 func (p Pattern) IsZero() bool { return p.text == "" }
 
@@ -102,7 +124,7 @@ func (p Pattern) Anchored() bool { return len(p.text) > 1 && p.text[len(p.text)-
 func (p Pattern) Wild() bool { return strings.IndexByte(p.text, '*') >= 0 }
 
 // IsAll reports whether the pattern matches every path.
-func (p Pattern) IsAll() bool { return p.text == "/" || p.text == "/*" || p.text == "/*$" }
+func (p Pattern) IsAll() bool { return p.Plain() == All }
 
 // literal returns the text before the first special character.
 func (p Pattern) literal() string {

@@ -37,7 +37,9 @@ func TestParse_RFC9309_2_2_2_NormalForm(t *testing.T) {
 		{"/*.gif$", "/*.gif$"},
 		{"*.gif$", "/*.gif$"},
 		{"*/print", "*/print"},
-		{"/a**b", "/a*b"},
+		{"/a**b", "/a**b"},
+		{"**b", "/*b"},
+		{"**/b", "**/b"},
 		{"/a*", "/a*"},
 		{"*", "/*"},
 		{"**", "/*"},
@@ -231,5 +233,16 @@ func BenchmarkMatchHostile(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A longer pattern matches the same paths.
+func TestLonger(t *testing.T) {
+	for text, want := range map[string]string{"/a": "/a**", "/a*b": "/a*b**", "/a*b$": "/a***b$", "*/b$": "***/b$", "/a$": "/a$"} {
+		p := MustParse(text)
+		got := p.Longer(2)
+		if got.String() != want || MustParse(want) != got || !got.Covers(p) || !p.Covers(got) || got.Plain() != p.Plain() {
+			t.Errorf("%s: %s, want %s", p, got, want)
+		}
 	}
 }

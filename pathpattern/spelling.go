@@ -12,7 +12,7 @@ import (
 // plain, or encoded in upper or in lower case.
 type Spellings struct {
 	Written              string // as its author wrote it, but for bytes beyond ASCII, which are encoded
-	Decoded              string // "" where that would match the whole site: "/%2A"
+	Decoded              string // but for "*", which matches any text if it is plain
 	Upper, Lower, Normal string
 	Octets               int // that are reserved; together they have 3 to the power of Octets spellings
 }
@@ -45,7 +45,12 @@ func Spell(p Pattern, written string) Spellings {
 		switch reserved := isReserved(c, escaped, at); {
 		case reserved:
 			s.Octets++
-			decoded, upper, lower = append(decoded, c), appendEscape(upper, c, upperHex), appendEscape(lower, c, lowerHex)
+			if c == '*' { // plain, it would match any text
+				decoded = appendEscape(decoded, c, upperHex)
+			} else {
+				decoded = append(decoded, c)
+			}
+			upper, lower = appendEscape(upper, c, upperHex), appendEscape(lower, c, lowerHex)
 			at = at.after(c)
 		case classes[c] == plain || classes[c] == separator && !escaped:
 			decoded, upper, lower = append(decoded, c), append(upper, c), append(lower, c)
@@ -54,11 +59,14 @@ func Spell(p Pattern, written string) Spellings {
 			decoded, upper, lower = appendEscape(decoded, c, upperHex), appendEscape(upper, c, upperHex), appendEscape(lower, c, lowerHex)
 		}
 	}
-	end := ""
-	if anchored {
-		end = "$"
+	end, endDecoded := "", ""
+	switch {
+	case anchored:
+		end, endDecoded = "$", "$"
+	case len(decoded) > 0 && decoded[len(decoded)-1] == '$':
+		endDecoded = "*" // or the "$" would be special
 	}
-	s.Decoded, s.Upper, s.Lower = decodedText(string(decoded), end), trimmed(string(upper)+end), trimmed(string(lower)+end)
+	s.Decoded, s.Upper, s.Lower = trimmed(string(decoded)+endDecoded), trimmed(string(upper)+end), trimmed(string(lower)+end)
 	if s.Octets == 0 {
 		s.Decoded, s.Upper, s.Lower = s.Normal, s.Normal, s.Normal
 	}
@@ -67,9 +75,9 @@ func Spell(p Pattern, written string) Spellings {
 
 // Written returns the text of a pattern if its octets are spelled differently from the pattern, else "".
 func Written(p Pattern, text string) string {
-	text = EncodeBeyondASCII(collapsed(text, "*"))
+	text = EncodeBeyondASCII(text)
 	if text[0] == '*' && p.text[0] == '/' {
-		text = "/" + text
+		text = rooted(text)
 	}
 	if text == p.text {
 		return ""
@@ -83,7 +91,7 @@ const maxSpellings = 4
 // Prohibition lists the texts of a prohibition, the author's own spelling first.
 func (s *Spellings) Prohibition() (texts []string) {
 	for _, text := range []string{s.Written, s.Decoded, s.Upper, s.Lower, s.Normal} {
-		if text != "" && len(texts) < maxSpellings && !slices.Contains(texts, text) {
+		if len(texts) < maxSpellings && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -138,22 +146,6 @@ func isReserved(c byte, escaped bool, at place) bool {
 
 func isAlphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-}
-
-// decodedText completes a pattern with plain octets: a literal "*" is any text then, and a "$" at the end is special
-// (RFC 9309 section 2.2.3).
-func decodedText(text, end string) string {
-	switch {
-	case strings.HasSuffix(text, "$") && end == "":
-		end = "*"
-	case strings.HasSuffix(text, "*"):
-		end = ""
-	}
-	text = collapsed(text+end, "*")
-	if p, err := Parse(text); err != nil || p.IsAll() {
-		return ""
-	}
-	return text
 }
 
 // trimmed is a text without runs of "*", and without a "*" at its end.

@@ -17,6 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
+var stars = regexp.MustCompile(`\*+`)
+
 // checkLayout holds a file to the rules that keep every parser tried from
 // misreading it.
 func checkLayout(t *testing.T, file []byte) {
@@ -72,7 +74,8 @@ func checkLayout(t *testing.T, file []byte) {
 			case key == "User-Agent-Purpose" && (state == "agents" || state == "purposes") && value != "*":
 				state = "purposes"
 			case (key == "Allow" || key == "Disallow") && state != "" && strings.HasPrefix(value, "/"), strings.TrimSpace(line) == allowAll && (state == "agents" || state == "purposes"):
-				if short := strings.TrimRight(value, "*"); strings.Contains(short, "**") || strings.HasSuffix(value, "*$") || short != value && !needsStars(block, key, short, value) {
+				short := strings.TrimRight(stars.ReplaceAllString(value, "*"), "*")
+				if strings.HasSuffix(value, "*$") || short != value && !needsStars(block, key, short, value) {
 					t.Fatalf("%q is padded in\n%s", line, text)
 				}
 				state = "rules"
@@ -91,7 +94,7 @@ func checkLayout(t *testing.T, file []byte) {
 	}
 }
 
-// needsStars reports whether a line of a group may have "*" at its end. It may if a line of the other kind is as long as
+// needsStars reports whether a line of a group may have needless "*". It may if a line of the other kind is as long as
 // this line with some of the stars. After "$", one star says that the "$" is not the end of the pattern.
 func needsStars(group, key, short, long string) bool {
 	if long == short+"*" && strings.HasSuffix(short, "$") {

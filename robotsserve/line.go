@@ -21,7 +21,7 @@ type line struct {
 	disallows []string // texts after Disallow
 	low, high int      // lengths of the shortest and the longest of them, to readers that decode it as well
 	guard     bool     // against Google's parser: see guards
-	starred   int      // "*" at the end of the texts, to make them longer
+	starred   int      // bytes that the pattern needs more to win; see star
 }
 
 // newLine returns the line of a pattern, with the texts in which statements write it. An Allow has only the texts of the
@@ -63,23 +63,23 @@ func (l *line) measure(n int) {
 	}
 }
 
-// star makes a line longer by "*" at the end, which match nothing that it does not. Readers that know no "*" need a line
-// without them, too.
+// star makes texts longer that are shorter than the pattern with n more bytes. It adds "*" that change nothing else, if
+// the pattern has a place for them. Readers that know no "*" need a line without them, too.
 func (l *line) star(n int) {
-	if n <= 0 || l.pattern.Anchored() {
+	if n <= 0 || l.pattern.Longer(n) == l.pattern {
 		return
 	}
-	plain, stars := [2][]string{l.allows, l.disallows}, strings.Repeat("*", n)
+	plain := [2][]string{l.allows, l.disallows}
+	l.starred = n
 	for i, texts := range []*[]string{&l.allows, &l.disallows} {
 		*texts = nil
 		for _, t := range plain[i] {
-			*texts = append(*texts, t+stars)
+			*texts = append(*texts, pathpattern.Raw(t).Longer(l.padded(t)-len(t)).String())
 		}
 	}
-	l.starred = n
 	l.measure(l.len())
 	if l.pattern.IsPlain() {
-		l.allows, l.disallows = append(plain[0], l.allows...), append(plain[1], l.disallows...)
+		l.allows, l.disallows = appendNew(plain[0], l.allows...), appendNew(plain[1], l.disallows...)
 	}
 }
 
@@ -140,6 +140,14 @@ func (l *line) alike(m *line) bool {
 	})
 }
 
+// padded returns the length of a text as star pads it.
+func (l *line) padded(text string) int {
+	if l.starred == 0 {
+		return len(text)
+	}
+	return max(len(text), l.len())
+}
+
 func (l *line) len() int { return l.pattern.Len() + l.starred }
 
 // beats reports whether l wins over m where both match: a Disallow over an Allow for every reader, an Allow for those who
@@ -155,12 +163,12 @@ func (l *line) beats(m *line) bool {
 	}
 	return !slices.ContainsFunc(m.allows, func(text string) bool {
 		if a := m.spelled; a.Octets > 0 { // to others the Allow only matches URLs in its own spelling
-			if pathpattern.Raw(text).Overlaps(pathpattern.Raw(l.spelled.Written)) && len(l.spelled.Written)+l.starred <= len(text) {
+			if pathpattern.Raw(text).Overlaps(pathpattern.Raw(l.spelled.Written)) && l.padded(l.spelled.Written) <= len(text) {
 				return true
 			}
 			a.Written = text
 			if same := l.spelled.Like(&a); same != "" {
-				return len(same)+l.starred <= len(text)
+				return l.padded(same) <= len(text)
 			}
 		}
 		return l.low <= len(text)
@@ -219,9 +227,9 @@ func (g *grouping) countSpellings(lines []*line) {
 		if !l.closes() || l.spelled.Octets == 0 {
 			continue
 		}
-		if l.spelled.Decoded == "" {
+		if strings.Contains(l.spelled.Upper, "%2A") {
 			h := policy.NewProblem(policy.Hint, "other-spelling", l.deciding(true).pos(),
-				"crawlers that do not decode paths may fetch what %q disallows: with a plain * it would disallow the whole site to others; disallow a longer path", l.pattern)
+				"crawlers that compare URLs as they come may fetch what %q disallows if a URL has a plain *: in robots.txt it would match any text. To prevent that, disallow a shorter path, before the *", l.pattern)
 			if !slices.Contains(g.problems, h) {
 				g.problems = append(g.problems, h)
 			}

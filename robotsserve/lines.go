@@ -105,10 +105,10 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 		patterns = m.active()
 	}
 	cells, ok := m.guarded(patterns)
-	if len(m.dropped)+len(m.losses) > 0 {
+	if faults := m.faults(cells); faults > 0 {
 		starred := m
 		starred.starred, starred.lines, starred.losses, starred.dropped, starred.left = true, map[pathpattern.Pattern]*line{}, nil, nil, nil
-		if better, fine := starred.guarded(patterns); fine && len(starred.dropped)+len(starred.losses) < len(m.dropped)+len(m.losses) {
+		if better, fine := starred.guarded(patterns); fine && starred.faults(better) < faults {
 			m, cells, ok = starred, better, fine
 			m.shed(cells)
 		}
@@ -124,15 +124,35 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 	return lines, m.losses
 }
 
-// shed takes the "*" at the end from lines that win and lose without them, too.
-func (m *lining) shed(cells []solve.Cell[*line]) {
+// faults counts what a solution loses: lines, and each Disallow with a spelling that is longer than an Allow that should
+// win over it.
+func (m *lining) faults(cells []solve.Cell[*line]) int {
+	n := len(m.dropped) + len(m.losses)
 	for i := range cells {
-		l := cells[i].Value
-		if l.starred > 0 && m.budget.Spend(len(cells)) && !slices.ContainsFunc(cells, func(c solve.Cell[*line]) bool {
-			o := c.Value
-			return o.high >= l.pattern.Len() && o.low <= l.high && !o.same(l) && o.pattern.Overlaps(l.pattern)
+		d := cells[i].Value
+		if d.closes() && d.high > d.len() && m.budget.Spend(len(cells)) && slices.ContainsFunc(cells, func(c solve.Cell[*line]) bool {
+			a := c.Value
+			return a.opens() && a.len() >= d.len() && a.len() < d.high && a.pattern.Overlaps(d.pattern)
 		}) {
-			cells[i].Value = newLine(l.pattern, l.verdicts, m.all[l.pattern])
+			n++
+		}
+	}
+	return n
+}
+
+// shed takes the needless "*" from lines that win and lose without them, too.
+func (m *lining) shed(cells []solve.Cell[*line]) {
+	for again := true; again; {
+		again = false
+		for i := range cells {
+			l := cells[i].Value
+			if l.starred > 0 && m.budget.Spend(len(cells)) && !slices.ContainsFunc(cells, func(c solve.Cell[*line]) bool {
+				o := c.Value
+				against := o.opens() && l.closes() || o.closes() && l.opens()
+				return against && o.high >= l.pattern.Len() && o.low <= l.high && o.pattern.Overlaps(l.pattern)
+			}) {
+				cells[i].Value, again = newLine(l.pattern, l.verdicts, m.all[l.pattern]), true
+			}
 		}
 	}
 }

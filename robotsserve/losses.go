@@ -71,8 +71,8 @@ func (m *lining) loseClosed(lines []*line) {
 }
 
 // loseSpellings notes where readers that compare URLs as they are sent find more disallowed than the policy does. They
-// do so for other spellings of an Allow or of the paths that it opens. They also match a Disallow with a plain "*" for
-// an octet, or with a "$" that some read as the end wherever it is.
+// do so for other spellings of an Allow or of the paths that it opens. Some also match a Disallow up to a plain "$",
+// which they read as the end wherever it is.
 func (m *lining) loseSpellings(lines []*line) {
 	var opens solve.Set
 	for i, l := range lines {
@@ -95,16 +95,8 @@ func (m *lining) loseSpellings(lines []*line) {
 		if d.spelled.Octets == 0 {
 			continue
 		}
-		normal, decoded := d.pattern.String(), d.spelled.Decoded
-		var wider []string
-		if decoded != "" && strings.Contains(normal, "%2A") {
-			wider = append(wider, decoded)
-		}
-		if to := strings.IndexByte(decoded, '$'); to >= 0 && strings.Contains(normal, "%24") {
-			wider = append(wider, decoded[:to+1])
-		}
-		for _, text := range wider {
-			if p, err := pathpattern.Parse(text); err == nil {
+		if to := strings.IndexByte(d.spelled.Decoded, '$'); to >= 0 && strings.Contains(d.pattern.String(), "%24") {
+			if p, err := pathpattern.Parse(d.spelled.Decoded[:to+1]); err == nil {
 				m.lose(d.deciding(true), p, true)
 			}
 		}

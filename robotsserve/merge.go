@@ -49,7 +49,7 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
 			"the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long. Everything is disallowed for %d of its crawlers; shorten it, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
 	}
-	return l, d, problems, below.File.LeftOut(l.speaks)
+	return l, d, problems, below.Notes()
 }
 
 // fit draws a policy with another file below, in as much room as there is.

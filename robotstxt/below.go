@@ -28,6 +28,9 @@ func (f *File) Below(p *policy.Policy) *Below {
 	return &Below{Policy: p.WithFallback(rules), File: read}
 }
 
+// Notes returns notes on the lines of the file that the policy does not take over, or reads differently.
+func (b *Below) Notes() []Note { return b.File.LeftOut(StatedBy(b.Policy)) }
+
 // BelowClosed is Below for a shorter file in which no group opens anything.
 func (f *File) BelowClosed(p *policy.Policy) *Below {
 	closing, left := f.closing()

@@ -37,6 +37,14 @@ func TestImportKeepsLengths(t *testing.T) {
 			"Disallow: /a/b\nDisallow: */b/\nDisallow: *?q=\nAllow: /**/b\nDisallow: /a%3Ab\n",
 			[]string{"/a/b", "/x/b", "/b?q="},
 		},
+		"a pattern that ends with $": {
+			"Disallow: *a$\nAllow: /a*\nAllow: /a/b\nAllow: */a*/\nDisallow: /a/*b$\n",
+			[]string{"/a", "/axa", "/xa", "/a/b", "/x/a/", "/a/xb", "/x/a/a"},
+		},
+		"a spelling that is longer than the normal form": {
+			"Disallow: /%7Ea\nAllow: *.pdf\nAllow: /*?\n",
+			[]string{"/%7Ea", "/%7Ea?x", "/%7Ea.pdf", "/%7Ea?x.pdf", "/b?x"},
+		},
 		"a pattern that also matches at the root": {
 			"Allow: */b/\nDisallow: /a/b\nDisallow: *b/a\nDisallow: /b/\n",
 			[]string{"/b/a", "/b/xb/a", "/xb/a", "/a/b/", "/b/", "/a/b/a", "/x/b/a"},

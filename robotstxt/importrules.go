@@ -123,7 +123,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	for _, left := range respelled {
 		im.f.note(left.number, respelledNote, "Allow: "+left.text())
 	}
-	for _, line := range im.settle(balance(im.beginnings(beaten(decisive)))) {
+	for _, line := range im.lengthen(im.beginnings(decisive)) {
 		opens = opens && (line.Allow || !line.Pattern.IsAll())
 		s := crawl(line.Allow, line.Pattern, line.number)
 		s.Written = line.Written

@@ -44,9 +44,6 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if below != nil {
-				writeNotes(cmd.ErrOrStderr(), merge, below.Notes())
-			}
 			methods, err := configuredMethods(config, adapter)
 			if err != nil {
 				return err
@@ -73,6 +70,13 @@ func checkCommand() *cobra.Command {
 				s, ds := site.LoadWith(raw.Name, raw.Data, policyfile.Options{Below: below})
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
 				all.add(fileName(name), s, ds)
+				if below != nil && s != nil {
+					b, err := below.Below(s.Policy.WithoutFallback())
+					if err != nil {
+						return err
+					}
+					writeNotes(cmd.ErrOrStderr(), merge, b.Notes())
+				}
 				err = writeCheck(out, fileName(name), s, ds, long)
 				if s != nil && err == nil {
 					lacks := lacksOf(s, methods)

@@ -15,6 +15,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 	own := write("own.txt", "User-agent: *\nDisallow: /cart/\n\nUser-agent: Bingbot\nDisallow: /slow/\nCrawl-delay: 5\n")
 	search := write("search.yaml", "version: 1\nrules:\n  - for: category:search\n    allow: {crawl: /}\n  - for: GPTBot\n    disallow: {crawl: /}\n")
 	silent := write("silent.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n")
+	crossing := write("crossing.txt", "User-agent: *\nDisallow: *a$\nAllow: /a$\nDisallow: /b:c\n")
 	tested := write("tested.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\nexpect:\n  - Googlebot may not crawl /cart/\n  - Bingbot may crawl /cart/\n")
 	for name, c := range map[string]struct {
 		command []string
@@ -28,6 +29,8 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		"diff, nothing":           {[]string{"diff", "--merge", own, silent, silent}, false, "Nothing changes."},
 		"check, alone":            {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
 		"check, with the file":    {[]string{"check", "--merge", own, tested}, false, "2 tests passed"},
+		"check, lengths":          {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:3: in the policy, \"/*a$\" of line 2 also disallows"},
+		"check, spellings":        {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:4: the path \"/b:c\" can be written in several ways"},
 		"explain, the file":       {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:5, rule \"User-agent: Bingbot\", disallows crawl of /slow/"},
 		"explain, a crawl-delay":  {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:6, rule \"User-agent: Bingbot\", asks for a crawl-delay of 5s"},
 		"explain, not enforced":   {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "Blocking: the request passes."},

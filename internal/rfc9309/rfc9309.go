@@ -127,13 +127,14 @@ var keys = map[string]string{
 }
 
 const (
-	space   = " \t\v\f\x00"
+	space   = " \t\v\f"
 	maxLine = 2083*8 - 1 // bytes that Google's parser reads of a line
 )
 
 // cut splits a line into its key and its value. The key is "" if the line is not about crawling.
 func cut(line string) (key, value string) {
 	line = line[:min(len(line), maxLine)]
+	line, _, _ = strings.Cut(line, "\x00") // which ends a line for that parser
 	line, _, _ = strings.Cut(line, "#")
 	line = strings.Trim(line, space)
 	key, value, found := strings.Cut(line, ":")

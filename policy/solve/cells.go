@@ -157,13 +157,23 @@ func (s *solver[V]) cross(i, j int) {
 		same := s.Same(m.Value, c.Value)
 		switch {
 		case s.alike(m.Value, c.Value):
-		case !same && !s.beats(&m, &c), !same && at == 0 && s.added == 0:
-			s.unsaid(i, &m)
+		case !same && (!s.beats(&m, &c) || at == 0 && s.added == 0):
+			if !s.outranked(&c, &m) {
+				s.unsaid(i, &m)
+			}
 		case at == 0 && (!same || p.Len() > c.Pattern.Len()) && s.added > 0:
 			s.added--
 			s.add(p, m.Value)
 		}
 	}
+}
+
+// outranked reports whether a given pattern wins over c for the paths of m, with the value of m.
+func (s *solver[V]) outranked(c, m *Cell[V]) bool {
+	return slices.ContainsFunc(s.given.Covering(m.Pattern), func(k int) bool {
+		w := &s.cells[k]
+		return !s.gone[k] && s.Same(w.Value, m.Value) && s.beats(w, c)
+	})
 }
 
 func (s *solver[V]) unsaid(i int, m *Cell[V]) {
