@@ -71,11 +71,7 @@ func checkCommand() *cobra.Command {
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
 				all.add(fileName(name), s, ds)
 				if below != nil && s != nil {
-					b, err := below.Below(s.Policy.WithoutFallback())
-					if err != nil {
-						return err
-					}
-					writeNotes(cmd.ErrOrStderr(), merge, b.Notes())
+					writeNotes(cmd.ErrOrStderr(), merge, below.Below(s.Policy.WithoutFallback()).Notes())
 				}
 				err = writeCheck(out, fileName(name), s, ds, long)
 				if s != nil && err == nil {
