@@ -81,6 +81,10 @@ func (g *grouping) agree(all []purpose) {
 		}
 		return slices.ContainsFunc(all, func(p purpose) bool { return says(&p) != says(&all[0]) })
 	}
+	var refused map[string][]string
+	if below := g.obeyedBelow(&all[0].class); below != nil && g.speaks.Preferences {
+		refused = below.Disallowed()
+	}
 	var names, strict, longest []string
 	any := false
 	for _, ch := range channels.Groups() {
@@ -97,7 +101,7 @@ func (g *grouping) agree(all []purpose) {
 		strict = append(strict, f.Field)
 		for i := range all {
 			if differs {
-				all[i].makeStrict(f, rights.NewClient(g.p, &all[i].class, g.host, all[i].key()))
+				all[i].makeStrict(f, rights.NewClient(g.p, &all[i].class, g.host, all[i].key()), refused)
 			}
 		}
 	}
@@ -109,19 +113,33 @@ func (g *grouping) agree(all []purpose) {
 		english.List(names, "and"), all[0].name, english.List(strict, "and"), english.List(longest, "and"))
 }
 
-// makeStrict replaces the lines of a channel by one for every path.
-func (p *purpose) makeStrict(f *channels.Group, c *rights.Client) {
-	isOfChannel := func(l Line) bool { return l.key == f.Field }
-	at := slices.IndexFunc(p.lines, isOfChannel)
-	if at < 0 {
+// makeStrict replaces the lines of a channel by one for every path. It also has the usages that a merged file disallows.
+func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[string][]string) {
+	var others, strict []Line
+	var first *Line
+	at := 0
+	for i := range p.lines {
+		switch l := &p.lines[i]; {
+		case l.key != f.Field:
+			others = append(others, *l)
+		case first == nil || first.Rule == nil && l.Rule != nil:
+			first, at = l, len(others)
+		}
+	}
+	if first == nil {
 		return
 	}
-	one := p.lines[at]
-	p.lines = slices.DeleteFunc(p.lines, isOfChannel)
-	if strict := f.StrictLine(c); strict != "" {
-		one.Text, one.pattern = policy.NewLine(f.Field, pathpattern.All, strict).Text, pathpattern.All
-		p.lines = slices.Insert(p.lines, at, one)
+	if value := f.StrictLine(c); value != "" {
+		one := *first
+		one.Text, one.pattern = policy.NewLine(f.Field, pathpattern.All, value).Text, pathpattern.All
+		strict = append(strict, one)
 	}
+	for _, l := range refuse(strict, refused) {
+		if l.key == f.Field {
+			strict = append(strict, l)
+		}
+	}
+	p.lines = slices.Insert(others, at, strict...)
 }
 
 // addPurposes adds the lines of purposes after the User-agent lines of a group: most readers do not know them.
