@@ -86,15 +86,15 @@ func (im *importer) settle(rules []Rule) []Rule {
 			switch {
 			case s.resolve(w, l):
 				if !s.closed.IsZero() {
-					im.f.note(loser.number, "%q also allows paths that another Allow line allows; in the policy, such paths stay disallowed by line %d where they match %s",
+					im.f.note(loser.number, "%q also allows paths that another Allow line allows; in the policy, such paths stay disallowed by line %d if they match %s",
 						"Allow: "+loser.text(), winner.number, s.closed)
 				}
 			case winner.Allow:
 				im.f.note(winner.number, "in the policy, %q of line %d also disallows the paths that both lines match: "+
-					"it is longer than this line there, and not in robots.txt", loser.text(), loser.number)
+					"in a policy this path is longer than the path of this line, but in robots.txt it is not", loser.text(), loser.number)
 			default:
 				drop[l] = true
-				im.f.note(loser.number, "%q is left out, because lengths in the policy differ from those here. It would also allow paths that %q of line %d disallows; "+
+				im.f.note(loser.number, "%q is left out, because a policy compares the lengths of paths differently. The line would also allow paths that %q of line %d disallows; "+
 					"in the policy, add an allow entry for the paths that you mean", "Allow: "+loser.text(), "Disallow: "+winner.text(), winner.number)
 			}
 			if s.pairs > maxPairs {
@@ -117,7 +117,7 @@ func (im *importer) settle(rules []Rule) []Rule {
 
 // withoutAllows leaves out the Allow lines of a group that cannot be compared.
 func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
-	im.f.note(line, "the Allow lines of this group are left out, because its lines are too many to find those that overlap this one. "+
+	im.f.note(line, "the Allow lines of this group are left out, because the group has too many lines to find overlaps with this line. "+
 		"Write shorter groups, or write the policy by hand")
 	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Allow })
 }

@@ -48,8 +48,8 @@ type mergeResult struct {
 	err      error
 }
 
-// Open opens or creates the store in a directory, and merges what a process that was killed left in its journals. It
-// fails if another process writes to the directory, and with [ErrDamaged] if a file is not what was written.
+// Open opens or creates the store in a directory, and merges the journals that a killed process has left. It fails if
+// another process writes to the directory. The error is [ErrDamaged] if a file is damaged.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o.setDefaults()
 	if err := checkWritable(dir); err != nil {
@@ -150,7 +150,7 @@ func (s *Store) rotate() error {
 	return nil
 }
 
-// Configure changes the bounds of rows, bytes and days.
+// Configure changes the limits of rows, bytes and days.
 func (s *Store) Configure(o Options) {
 	o.setDefaults()
 	c := *s.options()
@@ -166,13 +166,13 @@ func (s *Store) Record(v activity.Request) {
 	}
 }
 
-// Missed says that requests were lost before they came here.
+// Missed records that requests were lost before they reached the store.
 func (s *Store) Missed(n int64) { s.missed.Add(n) }
 
 // Dropped returns the number of requests that found the queue full.
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 
-// Close writes what is in memory, and closes the files.
+// Close writes the totals in memory to the files, and closes the files.
 func (s *Store) Close() error {
 	s.queue.Close()
 	ctx := context.Background()

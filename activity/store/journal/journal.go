@@ -77,7 +77,8 @@ func Create(dir string, seq int64) (*Journal, error) {
 // New returns a journal that writes to an empty file.
 func New(f File) *Journal { return &Journal{file: f} }
 
-// Append writes sums as a batch. After an error, such as of a full disk, the file has the batches from before.
+// Append writes sums as a batch. After an error, for example because the disk is full, the file still has the earlier
+// batches.
 func (j *Journal) Append(s *Sums) error {
 	body, err := s.encode(make([]byte, 8))
 	if err != nil {
