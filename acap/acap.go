@@ -131,7 +131,7 @@ func Fold(p pathpattern.Pattern) pathpattern.Pattern {
 	return pathpattern.MustParse(lower)
 }
 
-// FoldPath returns the form of a path with which folded patterns are matched.
+// FoldPath returns the form of a path for matching with folded patterns.
 func FoldPath(path string) string {
 	return pathpattern.NormalizePath(strings.ToLower(pathpattern.NormalizePath(path)))
 }

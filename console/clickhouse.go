@@ -17,8 +17,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// ClickHouse is the database to which the servers of a fleet send their totals, and from which the console of each
-// server reads. `caddy robots-policy activity-schema` creates its tables.
+// ClickHouse is the database of a fleet. The servers send their totals there, and the console of each server reads
+// it. `caddy robots-policy activity-schema` creates its tables.
 type ClickHouse struct {
 	// The address of its HTTP interface with the database as the path, such as
 	// `https://clickhouse.example.net:8443/robots`.

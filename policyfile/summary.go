@@ -226,7 +226,7 @@ type Closed struct {
 	Asked   []int `json:"asked_by_lines,omitempty"`
 }
 
-// Closed returns a text about the paths that rules disallow, and about the rules that are enforced.
+// Closed returns a text about the paths that rules disallow, and about the enforced rules.
 func (f *File) Closed() (c Closed) {
 	add := func(list *[]string, s *policy.Statement) {
 		if text := s.Pattern.String(); !s.Pattern.IsAll() && !slices.Contains(*list, text) {

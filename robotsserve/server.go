@@ -103,7 +103,7 @@ func NewServer(p *policy.Policy, o ServeOptions) *Server {
 }
 
 // Hosts lists the hosts that rules name, in the order of the policy, followed by "" for all other hosts. Each of them
-// may have a different robots.txt. A wildcard stands for the hosts below it that are not listed.
+// may have a different robots.txt. A wildcard stands for all other hosts below it.
 func Hosts(p *policy.Policy) []policy.Host {
 	var hosts []policy.Host
 	seen := map[policy.Host]bool{}

@@ -39,7 +39,7 @@ func (im *importer) records(f *acap.File) {
 	}
 	im.noteProhibited(f)
 	if len(f.Records) > 0 {
-		im.f.note(0, "if several paths match, ACAP uses the narrowest path and ignores letter case, but a policy uses the longest path and distinguishes letter case; compare the robots.txt that the command render prints")
+		im.f.note(0, "if several paths match, ACAP uses the narrowest and ignores letter case. A policy uses the longest and distinguishes letter case; compare the robots.txt that the command render prints")
 	}
 	im.permitted = im.withoutRecord(f)
 	im.repeat()

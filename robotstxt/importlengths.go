@@ -91,7 +91,7 @@ func (im *importer) settle(rules []Rule) []Rule {
 				}
 			case winner.Allow:
 				im.f.note(winner.number, "in the policy, %q of line %d also disallows the paths that both lines match: "+
-					"in a policy this path is longer than the path of this line, but in robots.txt it is not", loser.text(), loser.number)
+					"there it is longer than this line's path, but not in robots.txt", loser.text(), loser.number)
 			default:
 				drop[l] = true
 				im.f.note(loser.number, "%q is left out, because a policy compares the lengths of paths differently. The line would also allow paths that %q of line %d disallows; "+

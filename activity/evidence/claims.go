@@ -53,7 +53,7 @@ func (c *Check) Whole() claim.Claim {
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }
 
-// Unread returns the claim Whole for a log that was not read.
+// Unread returns the claim Whole for an unread log.
 func (*Check) Unread() claim.Claim { return claim.Judge(whole, wholeSubject{}) }
 
 // Mark is the position of the last line of a log, as a signature or a time stamp records it.

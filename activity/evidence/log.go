@@ -211,7 +211,7 @@ func (l *Log) quote(e *Event) {
 	}
 }
 
-// Configure changes the key, the authority, and the number of days after which files are deleted.
+// Configure changes the key, the authority, and how many days files are stored.
 func (l *Log) Configure(o Options) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -97,7 +97,7 @@ you give the URL of a site, the command reads the robots.txt of the site.
 
 A robots.txt is read in the same way as by Google's crawlers, and converted to a policy.
 To check the conversion, an independent reader of robots.txt also answers questions about
-both files: about each crawler and path that one of them names, and about similar paths.
+both files. The questions are about each crawler and path that one of them names, and similar paths.
 
 With --catalog, the command shows how another catalog of crawlers changes the decisions
 of a policy.

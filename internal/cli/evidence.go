@@ -76,8 +76,8 @@ robots_policy). It lists the versions in force with their documents, the crawler
 read them, and how these were verified. It also lists violations: requests for paths
 that are disallowed by the robots.txt that the crawler had read before.
 
-If you name several logs, such as the logs of a fleet's servers, each log is checked
-separately, and the events of all logs are in the order of time.
+If you name several logs, such as the logs of a fleet, the command checks each of
+them separately, and sorts the events of all logs by time.
 
 The command first checks the log in the same way as verify-evidence. The exit code is 1 if the log was
 changed, and 2 if it cannot be read.`

@@ -94,7 +94,7 @@ func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
 func (l *linter) timeLimits() {
 	l.eachQualified(func(_ int, s *policy.Statement) {
 		if limit := s.Qualifiers.TimeLimit; limit.Passed(l.Now) {
-			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the allow entry ended on %s, and %s has been disallowed since; choose a later date, or, if the usage should stay disallowed, write it under disallow without time-limit", limit.Last.Format("2 January 2006"), s.Usage))
+			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the allow entry ended on %s, and %s has been disallowed since; choose a later date, or write it under disallow without time-limit", limit.Last.Format("2 January 2006"), s.Usage))
 		}
 	})
 }

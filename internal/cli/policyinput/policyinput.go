@@ -23,7 +23,7 @@ import (
 // maxRead is enough of a file to say how large one is that is too large.
 const maxRead = 64 << 20
 
-// Input is a policy or a robots.txt that was read.
+// Input is a policy or a robots.txt, after it was read.
 type Input struct {
 	Name   string // the file, or the URL after redirects
 	Policy *policy.Policy

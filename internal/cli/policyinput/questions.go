@@ -29,8 +29,8 @@ type Questions struct {
 	searches map[string]bool // the crawlers that are search engines'
 }
 
-// AskBoth asks an independent reader questions about the robots.txt of two inputs. For a policy, this is the
-// robots.txt that is rendered for a host.
+// AskBoth asks an independent reader questions about the robots.txt of two inputs. For a policy, this is the rendered
+// robots.txt of a host.
 func AskBoth(old, now *Input, host string) *Questions {
 	known, searches := map[string]rfc9309.Crawler{}, map[string]bool{rfc9309.Other: true} // search engines are among those
 	var all []rfc9309.Crawler
@@ -109,7 +109,7 @@ func (q *Questions) Same() claim.Claim {
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }
 
-// Sentence returns the number of different answers, and the parts that were not compared, as a sentence.
+// Sentence returns the number of different answers, and the parts that could not be compared, as a sentence.
 func (q *Questions) Sentence() string {
 	c := q.Same()
 	return strings.TrimSuffix(c.Text()+"; "+c.Missing(), "; ")
