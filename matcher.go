@@ -196,11 +196,11 @@ func (m *MatchCrawler) Cleanup() error {
 	return nil
 }
 
-// MatchWithError reports whether a client to match sent the request. If the User-Agent names several crawlers, the
-// request counts as sent by each of them.
+// MatchWithError reports whether the request comes from a crawler of the matcher. If the User-Agent names several
+// crawlers, the request matches if any of them does.
 func (m *MatchCrawler) MatchWithError(r *http.Request) (bool, error) { return m.Match(r), nil }
 
-// Match reports whether a client to match sent the request.
+// Match reports whether the request comes from a crawler of the matcher.
 func (m *MatchCrawler) Match(r *http.Request) bool {
 	var buf [4]int
 	var clientBuf [4]identity.Client[int]

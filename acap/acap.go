@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acap reads the ACAP 1.0 records of a robots.txt and answers as a crawler that conforms to them would. It is
-// for tests of what is rendered, and for importing files.
+// Package acap reads the ACAP 1.0 records of a robots.txt and answers like a crawler that conforms to ACAP. It is
+// used to test the records that other packages write, and to import files.
 package acap
 
 import (
@@ -33,7 +33,7 @@ type Set struct {
 	line   int
 }
 
-// Usage is a locally defined usage: one with qualifiers (section 2.7.1), or several (2.7.2).
+// Usage is a locally defined usage: one usage with qualifiers (section 2.7.1), or several usages (2.7.2).
 type Usage struct {
 	Name  string
 	Parts []Part
@@ -48,7 +48,7 @@ type Part struct {
 	Local      string // the Usage that the part was named by, if any
 }
 
-// Record is addressed to some crawlers, or with "*" to any (section 2.3).
+// Record is a record for some crawlers, or for any crawler if it names "*" (section 2.3).
 type Record struct {
 	Line                 int // of its first field
 	Crawlers             []string
@@ -64,7 +64,7 @@ type SubRecord struct {
 	Fields   []Field
 }
 
-// All returns the fields of a record and of its sub-records, with the purposes of these.
+// All returns the fields of a record and of its sub-records, with the purposes of the sub-records.
 func (r *Record) All() iter.Seq2[*Field, []string] {
 	return func(yield func(*Field, []string) bool) {
 		for _, s := range append([]SubRecord{{Fields: r.Fields}}, r.Subs...) {
@@ -103,7 +103,7 @@ type Request struct {
 	Action, Path string // take-down or re-crawl, and one resource
 }
 
-// Problem is a line that violates section 3. It is left out, unless it is a prohibition with something superfluous.
+// Problem is a line that violates section 3. The line is ignored, unless it is a prohibition with superfluous parts.
 type Problem struct {
 	Line    int
 	Message string
@@ -121,7 +121,7 @@ func fold(pattern string) (pathpattern.Pattern, bool) {
 	return Fold(p), true
 }
 
-// Fold is a pattern without case (section 2.8).
+// Fold returns a pattern without letter case (section 2.8).
 func Fold(p pathpattern.Pattern) pathpattern.Pattern {
 	lower := strings.ToLower(p.String())
 	if lower == p.String() {
@@ -131,12 +131,12 @@ func Fold(p pathpattern.Pattern) pathpattern.Pattern {
 	return pathpattern.MustParse(lower)
 }
 
-// FoldPath is the path that folded patterns are matched with.
+// FoldPath returns the form of a path for matching with folded patterns.
 func FoldPath(path string) string {
 	return pathpattern.NormalizePath(strings.ToLower(pathpattern.NormalizePath(path)))
 }
 
-// Scope says which of two patterns has the narrower scope.
+// Scope is the result of comparing the scopes of two patterns.
 type Scope int8
 
 // The answers of Compare. Undetermined is also the answer for equal patterns.

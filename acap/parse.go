@@ -23,8 +23,8 @@ const (
 	maxPatterns = 10000 // of a set
 )
 
-// Parse reads the ACAP fields of a robots.txt by section 3. It takes lines that end in CR, LF or both,
-// surplus white space, and fields in any case, and skips conventional fields.
+// Parse reads the ACAP fields of a robots.txt by section 3. It accepts lines that end in CR, LF or both, superfluous
+// white space, and field names in any letter case. It skips conventional fields.
 func Parse(text []byte) *File {
 	p := parser{f: &File{}, sets: map[string]*Set{}, usages: map[string]*Usage{}}
 	text = Decode(text)
@@ -391,7 +391,8 @@ func (p *parser) set(words []string) {
 	p.f.Sets = append(p.f.Sets, s)
 }
 
-// Decode returns a file in UTF-8, from UTF-16 if a byte order mark says so, without the mark.
+// Decode returns the text of a file in UTF-8, without a byte order mark. If the mark says that the file is in UTF-16,
+// Decode converts it.
 func Decode(data []byte) []byte {
 	var order binary.ByteOrder
 	switch {

@@ -14,14 +14,14 @@ import (
 // VersionComment is the first line of a file that has records (section 2.9.3).
 const VersionComment = "##ACAP version=1.0"
 
-// Line is a line of the records with where in the policy it comes from.
+// Line is a line of the records, with the place in the policy that it comes from.
 type Line = policy.Line
 
 // maxReports bounds the problems reported of one statement: each names another one it conflicts with.
 const maxReports = 3
 
-// Published reports whether a policy has records: in full mode always, in automatic mode if only they
-// can carry something.
+// Published reports whether a policy has records. In full mode it always has. In automatic mode it has records if no
+// other channel can express a part of the policy.
 func Published(p *policy.Policy) bool {
 	spec := p.Spec()
 	if spec.Publish.ACAP != policy.Auto {
@@ -35,7 +35,7 @@ func Published(p *policy.Policy) bool {
 	})
 }
 
-// Write returns the ACAP 1.0 records of a host for the end of robots.txt, nil where none are published.
+// Write returns the ACAP 1.0 records of a host for the end of robots.txt, or nil if none are published.
 //
 // In automatic mode they carry what the groups of RFC 9309 cannot say. Crawl is among it if it has to be:
 // ACAP-disallow-other prohibits what is not permitted explicitly (section 2.5.6), and a rule for usage

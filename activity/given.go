@@ -60,7 +60,7 @@ func (g *Given) find(to *Recorders) *GivenTo {
 	return nil
 }
 
-// Publish gives the recorders the publication, unless they have it.
+// Publish passes the publication to the recorders, unless they already have it.
 func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 	if g := to.Generation(); p.generation.Load() != g && p.generation.Swap(g) != g {
 		p.mu.Lock()
@@ -74,7 +74,7 @@ func (p *GivenTo) Publish(to *Recorders, publication *Publication) {
 // clients can make up hosts.
 const maxRobots = 10_000
 
-// Robots reports whether a robots.txt has to be given to the recorders: its host and version.
+// Robots reports whether the robots.txt of a host, in this version, must still be passed to the recorders.
 func (p *GivenTo) Robots(robots string, day int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

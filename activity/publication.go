@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publication is a version of a policy with every document that follows from it, under one
-// program and one catalog of crawlers.
+// Publication is a version of a policy with all documents that one release of the program makes from it with one
+// crawler catalog.
 type Publication struct {
 	ID string `json:"id"` // the SHA-256 of what follows, but for Number and Time
 	// Number is the name that people use: the version of the policy and, after a dot, the

@@ -48,7 +48,7 @@ type addedRecorder struct {
 // Generation changes when a recorder is added or removed.
 func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
 
-// Changed says that a recorder begins to work, and has to get what was published again.
+// Changed reports that a recorder has begun to work, so that everything published must be passed to it again.
 func (rs *Recorders) Changed() { rs.changes.Add(1) }
 
 // Add adds a recorder, by whose name its dropped requests are counted. The function

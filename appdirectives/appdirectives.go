@@ -17,8 +17,8 @@ import (
 // Field is the name of the lines.
 const Field = "App-Directives"
 
-// Lines returns the lines of a class of crawlers that name a purpose, or "". The line with the longest path replaces
-// shorter ones, so each carries the directives of every application.
+// Lines returns the lines of a class of crawlers that name a purpose, or "". For readers, the line with the longest
+// path replaces the others, so each line has the directives of every application.
 func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []policy.Problem) {
 	var patterns []pathpattern.Pattern
 	var first policy.Pos

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit examines a website from outside, in the way in which crawlers see it. It fetches robots.txt and a
+// Package audit examines a website from outside, like a crawler. It fetches robots.txt and a
 // few pages from the public address, and shows what each channel tells a crawler. It reports contradictions between
 // the channels, and between them and a policy.
 //

@@ -171,8 +171,7 @@ func (a *Activity) Provision(caddy.Context) error {
 	return errors.Join(r.Check(context.Background()), r.Close())
 }
 
-// Start opens the store in the background, or changes its bounds if the configuration
-// before has it open.
+// Start opens the store in the background. If the previous configuration has opened it, Start only changes its limits.
 func (a *Activity) Start() error {
 	a.store = stores.Join(a.directory, a)
 	return nil
@@ -190,13 +189,13 @@ func (a *Activity) options(o *optional.Opening) store.Options {
 			}
 		},
 		Shrinking: func(size, limit int64) {
-			caddy.Log().Named("robots_policy.activity").Warn("the activity database is full: the oldest totals with paths are deleted; max_size sets how large it may become",
+			caddy.Log().Named("robots_policy.activity").Warn("the activity database is full, so the oldest totals with paths are deleted; the option max_size sets its largest size",
 				zap.Int64("size", size), zap.Int64("max_size", limit))
 		},
 	}
 }
 
-// Cleanup closes the store if no other configuration has it.
+// Cleanup closes the store if no other configuration uses it.
 func (a *Activity) Cleanup() error {
 	if a.store == nil {
 		return nil
@@ -382,7 +381,7 @@ func (a *Activity) publish(p *activity.Publication, record func(context.Context,
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := record(ctx, s.Store); err != nil {
-		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("version", p.Label()), zap.Error(err))
+		caddy.Log().Named("robots_policy.activity").Error("storing the published version failed", zap.String("version", p.Label()), zap.Error(err))
 	}
 }
 

@@ -63,7 +63,7 @@ func ask(v *view) (*page, error) {
 	host := v.MainHost()
 	d.Names = v.names()
 	if v.Running == nil {
-		d.Problem = "No policy is loaded, so there is nothing to ask."
+		d.Problem = "No policy is loaded, so no question can be answered."
 		return p, nil
 	}
 	if d.Agent == "" && d.URL == "" {
@@ -117,7 +117,7 @@ func (v *view) askLead(host string) string {
 			closed = append(closed, o.Name)
 		}
 	}
-	text := fmt.Sprintf("The front page of %s is allowed for %d of the %d crawlers that are asked about most", host, open, open+unknown+len(closed))
+	text := fmt.Sprintf("The front page of %s is allowed for %d of %d well-known crawlers", host, open, open+unknown+len(closed))
 	if len(closed) > 0 {
 		text += ", and disallowed for " + english.List(closed, "and")
 	}
@@ -182,9 +182,9 @@ func (v *view) explain(q site.Question) *answered {
 	case a.MayCrawl:
 		a.Verdict, a.Headline = "allowed", "Yes, it may."
 	case a.Open:
-		a.Verdict, a.Headline = "disallowed", "No, but it is served: crawlers learn the rules from it."
+		a.Verdict, a.Headline = "disallowed", "No, but the file is served, because crawlers learn the rules from it."
 	default:
-		a.Verdict, a.Headline = "disallowed", "No, it is disallowed. But the server does not block it."
+		a.Verdict, a.Headline = "disallowed", "No, the policy disallows it. But the server does not block the request."
 	}
 	stated := map[string]bool{}
 	for _, u := range a.Usages {

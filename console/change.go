@@ -143,9 +143,9 @@ func change(v *view) (*page, error) {
 func (d *changeData) lead() string {
 	switch {
 	case d.First != nil && d.Draft == nil:
-		return "There is no policy yet. Answer the questions to see the robots.txt that results."
+		return "There is no policy yet. Answer the questions to see the resulting robots.txt."
 	case d.Draft == nil:
-		return "No change is drafted. Try one on your own traffic before it goes live."
+		return "There is no draft. Try a change on your own traffic before it goes live."
 	}
 	n := 0
 	for _, c := range d.Changes {
@@ -318,7 +318,7 @@ func changesInWords(d *compare.Diff) (all []changeLine) {
 	rank := map[string]int{"search": -3, "loss": -2, "gain": -1}
 	slices.SortStableFunc(all, func(a, b changeLine) int { return rank[a.Effect] - rank[b.Effect] })
 	if d.Empty() && !d.RobotsTxt && d.Complete {
-		return []changeLine{{"", "no decision changes: both texts decide the same for every crawler and usage, on every host and path that they name"}}
+		return []changeLine{{"", "no decision changes: both texts give the same decisions for every crawler and usage, on every host and path that they name"}}
 	}
 	for _, text := range d.Words()[len(d.Changes):] {
 		all = append(all, changeLine{"", text})

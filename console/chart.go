@@ -58,7 +58,7 @@ var parts = []struct {
 // newChart draws the bars of the period. Each leads to the page for its days.
 func (v *view) newChart(what string, buckets []bucket) *chart {
 	s := v.steps()
-	c := &chart{Label: fmt.Sprintf("%s %s by decision, %s. Each bar leads to its days, and the same is in the table below.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
+	c := &chart{Label: fmt.Sprintf("%s %s by decision, %s. Each bar is a link to its days. The table below has the same numbers.", what, "every "+s.unit, v.Period()), Rows: buckets, Of: v.Period()}
 	c.Note = "Requests every " + s.unit + ", UTC."
 	if _, to := v.span(); to.After(v.Now) {
 		c.Note += " The last bar is incomplete, because its time is not over."

@@ -24,8 +24,8 @@ type alarmSubject struct {
 
 var noAlarm = claim.Register("no-alarm", func(s alarmSubject) claim.Finding {
 	f := claim.Finding{
-		Text:     "No alert and no warning: what was checked is below",
-		Unjudged: "No alert and no warning in what could be seen, which is not all",
+		Text:     "No alert and no warning. The checks are listed below",
+		Unjudged: "No alert and no warning in the available data, which is incomplete",
 	}
 	if len(s.Notices) == 0 {
 		return f
@@ -71,7 +71,7 @@ var noneBlocked = claim.Register("none-blocked-unmeant", func(s blockedSubject) 
 	all, _ := s.Requests.Get()
 	return claim.Finding{
 		Fails:    len(all.unmeant) > 0,
-		Text:     plural(all.requests, "request", "requests") + " of verified search engines in the last 24 hours: none was blocked except where a rule says that this is intended",
+		Text:     plural(all.requests, "request", "requests") + " of verified search engines in the last 24 hours. None was blocked, except by rules with “intended”",
 		Unjudged: "Whether verified search engines were blocked in the last 24 hours cannot be judged",
 		Matters:  func(claim.Gap) bool { return all.blocks || !s.Requests.WasRead() },
 	}

@@ -30,7 +30,7 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 	s := startCaddyWith(t, testPolicy, t.TempDir())
 	recorded(t, s, activity.Request{Time: time.Now(), Host: "www.example.com", Path: "/", Crawler: "Googlebot", Category: "search", Identity: activity.Verified, Decision: activity.Allowed})
 	whole := lacking{runningStore(""), nil}
-	if body, err := pageWith(t, s, whole, "", nil); err != nil || !strings.Contains(body, "No alert and no warning: what was checked is below.") || !strings.Contains(body, "none was blocked except where a rule says") {
+	if body, err := pageWith(t, s, whole, "", nil); err != nil || !strings.Contains(body, "No alert and no warning. The checks are listed below.") || !strings.Contains(body, "None was blocked, except by rules") {
 		t.Fatalf("without a gap: %v, %s", err, body)
 	}
 	for _, g := range []claim.Gap{
@@ -40,7 +40,7 @@ func TestNothingReassuresAboveAGap(t *testing.T) {
 		{Name: store.GapClocksApart, What: "the clock of the server node-7 is wrong", Close: "set its clock"},
 	} {
 		store := lacking{runningStore(""), []claim.Gap{g}}
-		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that is known to read robots.txt has read the newest, each by its own identity.</p>", "ask?agent=GPTBot&url=/news/": "GPTBot did not ask for this page", "crawler?name=GPTBot": "did not come"} {
+		for page, not := range map[string]string{"": "No alert and no warning|v-verified\">1 request of verified search engines|No request is missing", "health": "No request is missing", "published": "Every crawler that reads robots.txt has read the newest version.</p>", "ask?agent=GPTBot&url=/news/": "GPTBot did not ask for this page", "crawler?name=GPTBot": "did not come"} {
 			body, err := pageWith(t, s, store, page, nil)
 			if err != nil || !strings.Contains(strings.ToLower(body), strings.ToLower(g.What)) && page != "published" {
 				t.Errorf("%s: %v: nothing about %q in %s", page, err, g.What, body)
@@ -125,11 +125,11 @@ rules:
 		}
 	}
 	recorded(t, s, blocked("/staging/a"), blocked("/staging/b"), blocked("/staging/b"))
-	if body := get(t, s, "").Body.String(); strings.Contains(body, "is being blocked") || !strings.Contains(body, "none was blocked except where a rule says") {
+	if body := get(t, s, "").Body.String(); strings.Contains(body, "is being blocked") || !strings.Contains(body, "None was blocked, except by rules") {
 		t.Errorf("what is intended: %s", body)
 	}
 	recorded(t, s, blocked("/shop/a"), blocked("/shop/b"))
-	if body := get(t, s, "").Body.String(); !strings.Contains(body, "In the last 24 hours 2 requests of verified Googlebot were blocked") || strings.Contains(body, "none was blocked except") {
+	if body := get(t, s, "").Body.String(); !strings.Contains(body, "In the last 24 hours 2 requests of verified Googlebot were blocked") || strings.Contains(body, "None was blocked, except") {
 		t.Errorf("what is not intended: %s", body)
 	}
 }
@@ -143,7 +143,7 @@ func TestSentAll(t *testing.T) {
 	}{
 		{store.Node{Every: 30 * time.Second, Heard: time.Second}, claim.Holds, "yes"},
 		{store.Node{Every: 30 * time.Second, Heard: time.Second, Behind: time.Hour}, claim.Fails, "up to 60 minutes ago"},
-		{store.Node{Every: 30 * time.Second, Heard: time.Hour}, claim.CannotBeJudged, "not known: it is silent"},
+		{store.Node{Every: 30 * time.Second, Heard: time.Hour}, claim.CannotBeJudged, "not known, because the server is silent"},
 	} {
 		if got := (fleetNode{c.node}).Sent(); got.Outcome() != c.want || got.Text() != c.says {
 			t.Errorf("%+v: %v: %s", c.node, got.Outcome(), got.Text())

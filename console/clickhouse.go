@@ -18,9 +18,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/block"
 )
 
-// ClickHouse is the database in which the servers of a fleet add up what they have stored,
-// and that the pages of each of them read. `caddy robots-policy activity-schema` creates its
-// tables.
+// ClickHouse is the database of a fleet. The servers send their totals there, and the console of each server reads
+// it. `caddy robots-policy activity-schema` creates its tables.
 type ClickHouse struct {
 	// The address of its HTTP interface with the database as the path, such as
 	// `https://clickhouse.example.net:8443/robots`.
@@ -133,7 +132,7 @@ func (a *Activity) Claims(ctx context.Context) []claim.Claim {
 // fleetNode is a server of the fleet on the page Health.
 type fleetNode struct{ store.Node }
 
-// HeardAgo is the time since it last sent something.
+// HeardAgo returns the time since the server last sent rows.
 func (n fleetNode) HeardAgo() string { return lag(max(n.Heard, time.Minute)) + " ago" }
 
 // sentSubject is the subject of [sentAll].
@@ -145,7 +144,7 @@ type sentSubject struct {
 // sentAll is the claim that a server of the fleet has sent all of its requests.
 var sentAll = claim.Register("sent-all", func(s sentSubject) claim.Finding {
 	behind, _ := s.Behind.Get()
-	f := claim.Finding{Text: "yes", Unjudged: "not known: it is silent", Fails: behind >= 2*time.Minute}
+	f := claim.Finding{Text: "yes", Unjudged: "not known, because the server is silent", Fails: behind >= 2*time.Minute}
 	if f.Fails {
 		f.Text = "up to " + lag(s.Ago) + " ago"
 	}

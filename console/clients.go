@@ -157,7 +157,7 @@ func verifiedBy(f crawlers.Verification) string {
 		ways = append(ways, "signature")
 	}
 	if len(ways) == 0 {
-		return "nothing to check it by"
+		return "no way to check it"
 	}
 	return "by " + english.List(ways, "or")
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package console adds to a build of Caddy the store of what crawlers do, the pages that
-// show it, and the subcommands that open the store. It is a package of its own because it
-// links SQLite, which a plain plugin does not need.
+// Package console adds to a build of Caddy the store of what crawlers do, the pages that show it, and the subcommands
+// that open the store. It is a separate package because it links SQLite, which a plugin without the console does not
+// need.
 package console
 
 import (
@@ -23,8 +23,8 @@ import (
 
 func init() { caddy.RegisterModule(new(Console)) }
 
-// Console is the option `console` of the global option `robots_policy`: where the pages
-// are, and what they may do beyond showing this server's own policies and store.
+// Console is the option `console` of the global option `robots_policy`. It sets the address of the pages, and the
+// things that people may do there besides reading.
 type Console struct {
 	// Where the pages are, an address of this machine or a unix socket, such as
 	// `unix//run/caddy/console.sock|0600`, or `off`.
@@ -72,7 +72,7 @@ func currentOptions() *Console {
 // user returns the placeholder whose value is the name of the person who uses the console on a site.
 func (c *Console) user() string { return cmp.Or(c.User, defaultUser) }
 
-// Provision checks the options; Start puts them into force.
+// Provision checks the options. They take effect with Start.
 func (c *Console) Provision(ctx caddy.Context) error {
 	c.ctx, c.logger = ctx, ctx.Logger()
 	for name, people := range c.Roles {
@@ -80,14 +80,14 @@ func (c *Console) Provision(ctx caddy.Context) error {
 		case roles[name] == stranger:
 			return fmt.Errorf("unrecognized role %q: must be viewer, editor or publisher", name)
 		case roles[name] > viewer && !c.Write:
-			return fmt.Errorf("the role %s needs the option write, without which nothing can be changed", name)
+			return fmt.Errorf("the role %s needs the option write, because without it the console is read-only", name)
 		case len(people) == 0:
-			return fmt.Errorf("the role %s has no names: add names as the sign-in gives them, or *", name)
+			return fmt.Errorf("the role %s has no names; add the names of people, as the sign-in gives them, or *", name)
 		}
 	}
 	// With text next to a placeholder, the name would not be empty for people who are not signed in.
 	if u := c.user(); len(u) < 3 || u[0] != '{' || strings.IndexByte(u, '}') != len(u)-1 || strings.Contains(u[1:], "{") {
-		return fmt.Errorf("invalid user %q: must be one placeholder and nothing else, such as %s", c.User, defaultUser)
+		return fmt.Errorf("invalid user %q: must be a single placeholder, such as %s", c.User, defaultUser)
 	}
 	if c.Approval < 0 || c.Approval > 9 {
 		return errors.New("invalid approval: must be the number of people who must approve a version, from 1 to 9")
@@ -100,7 +100,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Cleanup takes the options out of force.
+// Cleanup ends the effect of the options.
 func (c *Console) Cleanup() error {
 	options.Remove(c)
 	policies.Approvals.Remove(&c.Approval)

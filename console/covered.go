@@ -32,7 +32,7 @@ func (v *view) shown(c claim.Coverage) claim.Coverage {
 		case store.GapNotRecorded:
 			g.What += " (of all hosts)"
 		case store.GapSilentServer:
-			g.What = "a server is silent, so its last requests are missing"
+			g.What = "a server is silent, so its latest requests are missing"
 		case store.GapUnsentRows:
 			g.What = "a server has not sent all of its requests"
 		case store.GapClocksApart:
@@ -42,7 +42,7 @@ func (v *view) shown(c claim.Coverage) claim.Coverage {
 	return c
 }
 
-// Unseen says how much of the period is not in the numbers.
+// Unseen returns a text about the part of the period that is missing in the numbers.
 func (v *view) Unseen() string {
 	from, to := v.span()
 	text := v.missing(from, to)
@@ -72,7 +72,7 @@ func (v *view) coverageNotices() (all []notice) {
 		return []notice{{Screen: "health", Heading: "It is not known whether all requests were recorded", Text: sentence(firstLine(err.Error())), Actions: see}}
 	}
 	for _, g := range c.Gaps {
-		all = append(all, notice{Screen: "health", Since: g.From, Heading: strings.TrimSuffix(sentence(g.What), "."), Text: sentence("until then, the totals lack requests or have them at wrong times; the site itself was not slowed. What to do: " + g.Close), Actions: see})
+		all = append(all, notice{Screen: "health", Since: g.From, Heading: strings.TrimSuffix(sentence(g.What), "."), Text: sentence("until then, some requests are missing in the totals, or have wrong times. The site itself was not slower. What to do: " + g.Close), Actions: see})
 	}
 	return all
 }

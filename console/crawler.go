@@ -59,7 +59,7 @@ type violationDay struct {
 func crawlerPage(v *view) (*page, error) {
 	name := v.Param("name")
 	if name == "" || v.store == nil {
-		return nil, failed(http.StatusNotFound, "name a crawler that has come, as the page Who came does")
+		return nil, failed(http.StatusNotFound, "no crawler is named; choose one on the page Who came")
 	}
 	rows, err := v.totals(v.traffic(name, ""))
 	if err != nil {
@@ -107,7 +107,7 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	in := " " + v.inPeriod()
 	switch {
 	case d.Impostor() && d.All > 0:
-		return plural(d.All, "request", "requests") + in + " under a name that is not theirs."
+		return plural(d.All, "request", "requests") + in + " under a false name."
 	case d.All == 0:
 		return v.mayWords(d.Name) + sentences(v.judgeAsked(askedSubject{Name: d.Label(), Site: true}, nil))
 	}
@@ -117,9 +117,9 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	}
 	switch {
 	case d.Identity == activity.Verified:
-		text += "; it is who it says"
+		text += "; its identity is proven"
 	case !d.IsUnknown():
-		text += "; who it is was not proven"
+		text += "; its identity is not proven"
 	}
 	if d.IsUnknown() {
 		return text + "."

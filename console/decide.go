@@ -48,7 +48,7 @@ func (v *view) decideIn(d *changeData) {
 		switch edit.Action(what) {
 		case edit.Slow:
 			if place != "" && place != "/" {
-				c.Problems = append(c.Problems, "a limit is for the whole site, not for "+shorten(place)+": leave “Where” empty, or choose Block for a section")
+				c.Problems = append(c.Problems, "a rate limit is for the whole site, not for "+shorten(place)+": leave “Where” empty, or choose Block for a section")
 				return
 			}
 			c.Much = cmp.Or(c.Much, "60/m")
@@ -67,7 +67,7 @@ func (v *view) decideIn(d *changeData) {
 		r, err := edit.Apply(d.File, d.Text, choice, v.Now)
 		d.put("", "not for all of "+c.Who, r, err)
 		if len(c.Problems) == 0 && d.Text == before {
-			c.Problems = append(c.Problems, "the draft decides so already")
+			c.Problems = append(c.Problems, "the draft already has this decision")
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (d *changeData) put(what, who string, r *edit.Result, err error) {
 	}
 }
 
-// DecideLink opens a draft with one decision; "" where the text may not be shown.
+// DecideLink returns the link that opens a draft with one decision, or "" if the policy's text may not be shown.
 func (v *view) DecideLink(do, who, place, on string) string {
 	if !v.showsText() || who == "" {
 		return ""

@@ -48,8 +48,8 @@ type draft struct {
 
 var (
 	errTooLong  = fmt.Errorf("the draft is longer than %d KiB", maxDraft>>10)
-	errPanicked = errors.New("checking this draft failed by an error of the program, which the log of the server describes: undo the last change, and report it")
-	errTooSlow  = errors.New("checking the draft takes too long: make it shorter, with categories of crawlers and wildcards for hosts")
+	errPanicked = errors.New("checking this draft failed because of an error in the program; undo your last change, and report the error, which is in the log of the server")
+	errTooSlow  = errors.New("checking the draft takes too long; shorten it with categories of crawlers and wildcards for hosts")
 )
 
 // checkDraft checks a text under limits of time and length.
@@ -60,7 +60,7 @@ func checkDraft(ctx context.Context, name, text string, returns source.Return) (
 	wait, stop := context.WithTimeout(ctx, draftTimeout)
 	defer stop()
 	if checking.Acquire(wait, 1) != nil {
-		return nil, failed(http.StatusServiceUnavailable, "other drafts are being checked: try again in a few seconds")
+		return nil, failed(http.StatusServiceUnavailable, "other drafts are being checked; try again in a few seconds")
 	}
 	type result struct {
 		*draft

@@ -37,7 +37,7 @@ const (
 func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	if !evidenceReaders.TryAcquire(1) {
 		w.Header().Set("Retry-After", "60")
-		http.Error(w, "Evidence is being downloaded by several readers. Try again in a minute.", http.StatusServiceUnavailable)
+		http.Error(w, "Several people are downloading evidence now. Try again in a minute.", http.StatusServiceUnavailable)
 		return
 	}
 	defer evidenceReaders.Release(1)
@@ -52,7 +52,7 @@ func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	b := &bundle{view: v, Crawler: v.Param("name")}
 	switch {
 	case log == nil:
-		s.fail(w, r, failed(http.StatusNotFound, "this server keeps no evidence: add the option evidence to robots_policy"))
+		s.fail(w, r, failed(http.StatusNotFound, "this server has no evidence log; add the option evidence to robots_policy"))
 		return
 	case b.Crawler == "":
 		s.fail(w, r, failed(http.StatusBadRequest, "name a crawler"))
@@ -73,7 +73,7 @@ func (s *server) evidenceFile(w http.ResponseWriter, r *http.Request) {
 	}
 	b.out = zip.NewWriter(impatient{w})
 	if err := b.write(); err != nil { // the archive has no end, so it does not look whole
-		s.logger.Error("a download of evidence is not whole", zap.Error(err))
+		s.logger.Error("a download of evidence is incomplete", zap.Error(err))
 		return
 	}
 	_ = b.out.Close() // the reader has gone
@@ -135,10 +135,10 @@ func (b *bundle) readme() string {
 	}
 	text += "To check it, run in this folder:\n\n  caddy robots-policy verify-evidence ."
 	if b.key == nil {
-		return text + "\n\nNothing in it is signed.\n"
+		return text + "\n\nThe log is not signed.\n"
 	}
 	public, _ := b.key.Public().(ed25519.PublicKey)
-	return text + " --key evidence.pub\n\nThe fingerprint of the key is " + evidence.Fingerprint(base64.StdEncoding.EncodeToString(public)) + ". Compare it with one that you know from another place.\n"
+	return text + " --key evidence.pub\n\nThe fingerprint of the key is " + evidence.Fingerprint(base64.StdEncoding.EncodeToString(public)) + ". Compare it with a copy of the fingerprint that you got from another place.\n"
 }
 
 // report writes the report for people about a host, or all of them.

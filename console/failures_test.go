@@ -118,7 +118,7 @@ func TestPagesOfAStoreThatFails(t *testing.T) {
 		{"ask?agent=GPTBot&url=/news/", nil, "The stored requests could not be read", "did not ask for"},
 		{"who-may?crawler=GPTBot&section=www.example.com/", nil, "GPTBot", "in this section"},
 		{"change", draft, "The stored traffic cannot be read: the disk is gone", "would be newly blocked or allowed"},
-		{"change", draft, "The stored traffic cannot be read (the disk is gone), so the two policies were compared", "replayed"},
+		{"change", draft, "The stored traffic cannot be read (the disk is gone), so only the two policies were compared", "replayed"},
 		{"health", nil, "Health", "None is stored"},
 	} {
 		body, err := pageWith(t, s, broken{}, c.path, c.form)

@@ -48,7 +48,7 @@ func TestForms(t *testing.T) {
 		},
 		{
 			name: "a limit of a section", form: map[string]string{"do": "decide", "who": "AhrefsBot", "choose": "slow", "place": "/news/", "much": "10/m"},
-			says: "A limit is for the whole site, not for /news/",
+			says: "A rate limit is for the whole site, not for /news/",
 		},
 		{
 			name: "set the length of snippets", form: map[string]string{"do": "decide", "who": "everyone", "choose": "snippet", "place": "/news/", "much": "80"},

@@ -107,10 +107,10 @@ func (d *healthData) lead(v *view) string {
 	}
 	text := plural(loaded, "policy is", "policies are") + " loaded. "
 	if folders > 0 {
-		text += "The file of a host is loaded when the host is first asked for. "
+		text += "The file of a host is loaded at the first request for that host. "
 	}
 	if v.may != nil {
-		return text + "Recorders, lists and storage serve all sites of this server, so that only the console of the server shows them."
+		return text + "Recorders, lists and storage are shared by all sites of this server, so only the console of the server shows them."
 	}
 	text += sentence(v.recorded().Text()) + " "
 	status := identity.CurrentStatus()

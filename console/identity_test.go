@@ -93,8 +93,8 @@ func TestClaimsAreOfOneIdentity(t *testing.T) {
 	}
 	recorded(t, s, all...)
 	for page, c := range map[string]struct{ has, hasNot string }{
-		"crawler?name=Googlebot":                     {"It came 42 times|it is who it says. It obeyed every robots.txt that it had read|8 requests</a>", "violations,|8 times"},
-		"crawler?name=Googlebot&identity=unverified": {"who it is was not proven|7 violations", "it is who it says|obeyed"},
+		"crawler?name=Googlebot":                     {"It came 42 times|its identity is proven. It obeyed every robots.txt that it had read|8 requests</a>", "violations,|8 times"},
+		"crawler?name=Googlebot&identity=unverified": {"its identity is not proven|7 violations", "its identity is proven|obeyed"},
 		"crawler?name=AhrefsBot":                     {"23 violations, 17 of them blocked", "all blocked|obeyed"},
 		"crawler?name=GPTBot&identity=impostor":      {"39 requests", "obeyed"},
 		"ask?agent=Googlebot&url=https://www.example.com/a": {

@@ -60,13 +60,12 @@ func parseListen(text string) (caddy.NetworkAddress, error) {
 		return a, fmt.Errorf("invalid console address %q: must be a host and a port such as %s", text, defaultListen)
 	}
 	if ip, err := netip.ParseAddr(a.Host); a.Host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return a, fmt.Errorf("invalid console address %q: must be of this machine, such as %s; to let others in, use the directive robots_policy_console in a site, behind basic_auth or forward_auth", text, defaultListen)
+		return a, fmt.Errorf("invalid console address %q: must be an address of this machine, such as %s; for other people, use the directive robots_policy_console in a site, behind basic_auth or forward_auth", text, defaultListen)
 	}
 	return a, nil
 }
 
-// Start puts the options into force and listens. A port that is taken costs the console,
-// not the sites.
+// Start makes the options take effect, and listens. If the port is in use, the console does not work, but the sites do.
 func (c *Console) Start() error {
 	options.Add(c)
 	policies.Approvals.Add(&c.Approval)
@@ -83,7 +82,7 @@ func (c *Console) listen(o *optional.Opening, _ error) (*listener, error) {
 	}
 	if a.IsUnixNetwork() { // Caddy deletes what is there
 		if f, err := os.Lstat(a.Host); err == nil && f.Mode().Type() != os.ModeSocket {
-			return nil, fmt.Errorf("the console cannot listen on %s, which is not a socket: choose another name, or delete the file", a.Host)
+			return nil, fmt.Errorf("the console cannot listen on %s, because the file exists and is not a socket; choose another name, or delete the file", a.Host)
 		}
 	}
 	ln, err := a.Listen(c.ctx, 0, net.ListenConfig{})
@@ -119,7 +118,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	switch {
 	case !l.allows(strings.ToLower(r.Host)):
-		http.Error(w, "The console is at another name: use localhost.", http.StatusForbidden)
+		http.Error(w, "The console does not answer under this host name. Use localhost.", http.StatusForbidden)
 	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 		http.Error(w, "Pages of other sites cannot use the console.", http.StatusForbidden)
 	case path.Dir(r.URL.Path) != "/" && path.Clean(r.URL.Path) != "/":
@@ -129,7 +128,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Close ends the listening. Streams end with the context of the configuration.
+// Close stops listening. Open streams end with the context of the configuration.
 func (l *listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

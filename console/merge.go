@@ -42,14 +42,14 @@ func (v *view) overtake(d *changeData) {
 	}
 	text, clashes, ok := textdiff.Merge(d.baseText, d.Text, theirs, v.r.PostFormValue)
 	if !ok {
-		d.Problem = "The texts are too long to put the changes together. Start again from the version in force."
+		d.Problem = "The texts are too long to combine the changes. Start again from the version in force."
 		return
 	}
 	if slices.ContainsFunc(clashes, func(c textdiff.Clash) bool { return c.Choice == "" }) {
 		o.Clashes = clashes
 		return
 	}
-	d.Text, d.Moved = text, "Your change now stands on "+o.Onto+"."
+	d.Text, d.Moved = text, "Your change is now based on "+o.Onto+"."
 	if d.Overtaken = nil; d.Base == d.Live {
 		d.SavedID = d.Saved.ID()
 		d.Continues = d.SavedID

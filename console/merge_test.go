@@ -55,7 +55,7 @@ func TestTwoEditors(t *testing.T) {
 			mine["clash1"] = "mine"
 			_, body = send(edda, mine, "onto")
 		}
-		if !strings.Contains(body, "Your change now stands on version 2") || !strings.Contains(body, c.want) || fields(body)["base"] != sumOf(theirs) {
+		if !strings.Contains(body, "Your change is now based on version 2") || !strings.Contains(body, c.want) || fields(body)["base"] != sumOf(theirs) {
 			t.Errorf("%s: %s", c.name, body)
 		}
 		if c.name == "apart" && !strings.Contains(body, "crawl: [/admin/, /x/]") {
@@ -85,7 +85,7 @@ func TestTwoEditors(t *testing.T) {
 	if status != http.StatusConflict || !strings.Contains(body, "Another draft was saved in the meantime, by edda: “mine”") {
 		t.Fatalf("saved over a draft that was not seen: %d %s", status, body)
 	}
-	if _, body = send(paul, other, "onto"); !strings.Contains(body, "Your change now stands on that draft") || !strings.Contains(body, "# of Edda") {
+	if _, body = send(paul, other, "onto"); !strings.Contains(body, "Your change is now based on that draft") || !strings.Contains(body, "# of Edda") {
 		t.Fatal(body)
 	}
 	other["draft"], other["text"] = fields(body)["draft"], strings.Replace(theirs, "crawl: /admin/", "crawl: [/admin/, /y/]", 1)+"# of Edda\n"

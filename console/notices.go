@@ -88,15 +88,15 @@ func (v *view) policyNotices() (all []notice) {
 				name = ""
 			}
 			all = append(all, notice{
-				Screen: "health", Heading: "There is no policy yet", Text: "Nothing was ever accepted from its source, " + cmp.Or(name, "a file or a key") + ", so robots_policy does nothing there: no robots.txt, no header, no block.",
+				Screen: "health", Heading: "There is no policy yet", Text: "No policy was ever loaded from its source, " + cmp.Or(name, "a file or a key") + ", so robots_policy has no effect there: no robots.txt, no headers, no blocks.",
 				Actions: []action{{"Answer a few questions", v.Link("change", "policy", name)}},
 			})
 		}
 	}
 	for _, d := range policies.Pool.Unavailable() {
-		text := "Until it can be, robots.txt is answered with 503, which tells crawlers to come back later; no page is changed, and no crawler is blocked."
+		text := "Until the policy can be read, requests for robots.txt get a 503, which tells crawlers to come back later. Pages are not changed, and no crawler is blocked."
 		if v.may == nil { // a site's pages show no storage
-			text = d.Name + " has given no policy since the start. " + text + " The reason: " + firstLine(d.Problem())
+			text = d.Name + " has not delivered a policy since the start. " + text + " The reason: " + firstLine(d.Problem())
 		}
 		all = append(all, notice{
 			Alert: true, Screen: "health", Heading: "The policy cannot be read", Text: text,
@@ -106,7 +106,7 @@ func (v *view) policyNotices() (all []notice) {
 	if len(documents) == 0 && len(hosts) == 0 && len(all) == 0 {
 		return []notice{{
 			Alert: true, Screen: "health", Heading: "No policy is loaded",
-			Text: "No site of this server uses the directive robots_policy, so crawlers see no robots.txt of yours. Add it to a site in the Caddyfile and reload Caddy.",
+			Text: "No site of this server uses the directive robots_policy, so Caddy does not publish a robots.txt. Add the directive to a site in the Caddyfile and reload Caddy.",
 		}}
 	}
 	for _, d := range documents {
@@ -115,12 +115,12 @@ func (v *view) policyNotices() (all []notice) {
 			continue
 		}
 		if s.UndoCost != "" {
-			text := "Its losses stay listed until the next version is published."
+			text := "The losses are listed until the next version is published."
 			if v.showsText() {
 				text = sentence(s.UndoCost)
 			}
 			all = append(all, notice{
-				Alert: true, Screen: "published", Since: *s.UndoCostSince, Heading: "The undo that is in force has a cost", Text: text,
+				Alert: true, Screen: "published", Since: *s.UndoCostSince, Heading: "Search engines lose pages through the undo", Text: text,
 				Actions: []action{{"See the versions", v.Link("published")}},
 			})
 		}
@@ -140,14 +140,14 @@ func (v *view) policyNotices() (all []notice) {
 		all = append(all, notice{
 			Alert: true, Screen: "change", Heading: "A test of the policy no longer passes",
 			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` fails now, for example because a time limit has passed.",
-			Actions: []action{{"See which in a draft", v.Link("change")}},
+			Actions: []action{{"See the failing test in a draft", v.Link("change")}},
 		})
 	}
 	for _, h := range hosts {
 		if s := h.Status(); v.may == nil && s.Broken > 0 {
 			all = append(all, notice{
 				Screen: "health", Heading: plural(s.Broken, "host has", "hosts have") + " a policy file with an error",
-				Text: "Their last good versions stay in use. The log of Caddy says what is wrong.",
+				Text: "The last good versions of these files stay in use. Caddy's log describes the errors.",
 			})
 		}
 	}
@@ -193,7 +193,7 @@ func (v *view) searchNotices() (all []notice) {
 		name, host, rule := r.Values[store.ByCrawler], r.Values[store.ByHost], r.Values[store.ByRule]
 		all = append(all, notice{
 			Alert: true, Screen: "", Heading: name + ", a search engine, is being blocked",
-			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were blocked, most on %s, by the rule “%s”. Pages that it cannot fetch leave its index.",
+			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were blocked, most on %s, by the rule “%s”. It will remove pages that it cannot fetch from its index.",
 				plural(lost[name], "request", "requests"), name, shorten(host), shorten(rule)),
 			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+host+v.samplePath(name, host))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
 		})
@@ -232,7 +232,7 @@ func (v *view) lackNotices() (all []notice) {
 		reasons = append(reasons, sentence(text))
 	}
 	if reasons != nil {
-		all = append(all, notice{Screen: "health", Heading: "The policy demands a proof that this server cannot have", Text: strings.Join(reasons, " "), Actions: see})
+		all = append(all, notice{Screen: "health", Heading: "The policy demands a proof of identity that this server cannot get", Text: strings.Join(reasons, " "), Actions: see})
 	}
 	return all
 }
@@ -251,18 +251,18 @@ func (v *view) listNotices() (all []notice) {
 	if len(stale) > 0 {
 		effect := "no crawler is blocked because of it"
 		if v.Running != nil && slices.ContainsFunc(v.Running.Spec().Rules, func(r policy.Rule) bool { return r.Identity == policy.DemandVerified }) {
-			effect = "a crawler that only such a list can verify soon counts as unverified, which rules with “identity: verified” keep out"
+			effect = "crawlers that only such a list can verify are soon unverified, and rules with “identity: verified” then keep them out"
 		}
 		all = append(all, notice{
 			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and " + effect + ": " + english.Some(stale, 2) + ". With verify lists in robots_policy they are fetched every day; if it is there, see whether this server reaches these addresses.",
+			Text:    "The last good ones stay in use, and " + effect + ": " + english.Some(stale, 2) + ". With verify lists in robots_policy, they are fetched every day. If the option is set, check whether this server can reach these addresses.",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
 		})
 	}
 	if s.DNS != nil && s.DNS.Error != "" {
 		all = append(all, notice{
 			Screen: "health", Since: timeOf(s.DNS.ErrorSince), Heading: "Crawlers cannot be verified by DNS at the moment",
-			Text: "The last lookup failed: " + s.DNS.Error + ". They count as unverified, and are not taken for impostors.",
+			Text: "The last lookup failed: " + s.DNS.Error + ". Crawlers are unverified until then, but not treated as impostors.",
 		})
 	}
 	return all
@@ -270,12 +270,12 @@ func (v *view) listNotices() (all []notice) {
 
 // withoutPart describes the functions that are missing while an optional part does not work.
 var withoutPart = map[string][2]string{
-	"activity":        {"Requests cannot be stored at the moment", ", but these pages miss what happens now"},
-	"evidence":        {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
+	"activity":        {"Requests cannot be stored at the moment", ", but requests that come now are missing on these pages"},
+	"evidence":        {"Evidence cannot be written at the moment", ", but requests that come now are missing in the evidence log"},
 	"clickhouse":      {"This server's records do not reach the fleet database", ", and sends it when it can"},
-	"fleet":           {"The servers of the fleet cannot tell each other what crawlers have read", ", but what crawlers do against a robots.txt that they read from another server may not count"},
-	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the catalog from before"},
-	"catalog_release": {"The released catalog of crawlers is not taken", ", with the catalog from before"},
+	"fleet":           {"The servers of the fleet cannot tell each other what crawlers have read", ", but violations of a robots.txt that a crawler read from another server may not be recognized"},
+	"catalog":         {"The catalog of crawlers in the storage is not in use", ", with the previous catalog"},
+	"catalog_release": {"The newest released catalog of crawlers is not used", ", with the previous catalog"},
 	"console":         {"The console cannot listen at its address", ""},
 }
 
@@ -284,8 +284,8 @@ var evidenceTroubles = map[string]string{
 	evidence.WriteFailed: "it could not be written for a while",
 	evidence.ClockBack:   "the server's clock went back",
 	evidence.FileChanged: "another program changed its file",
-	evidence.NotSigned:   "what an earlier run wrote is not as it was signed, or not signed",
-	evidence.Killed:      "the server was killed and its last second may be missing",
+	evidence.NotSigned:   "lines of an earlier run were changed after they were signed, or are not signed",
+	evidence.Killed:      "the server was killed, and events of its last second may be missing",
 	evidence.Damaged:     "a damaged file was put aside",
 	evidence.NotStamped:  "the time-stamping authority could not be asked",
 }
@@ -319,8 +319,8 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Screen: "health", Heading: "The recorder " + name + " has missed " + plural(dropped, "request", "requests"),
-			Text:    "They came faster than they could be written, while the recorder did not work, or over a crawler's share of the evidence log. The site itself was not slowed. The log of Caddy says why.",
-			Actions: []action{{"See which recorder missed how many", v.Link("health", "#", "rec")}},
+			Text:    "These requests came faster than they could be written, or while the recorder did not work, or after a crawler's quota in the evidence log was used up. The site itself was not slower. Caddy's log gives the reason.",
+			Actions: []action{{"See how many each recorder missed", v.Link("health", "#", "rec")}},
 		})
 	})
 	if e := recorders.RunningEvidence(); e != nil {
@@ -335,15 +335,15 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		if len(what) > 0 {
 			all = append(all, notice{
-				Alert: true, Screen: "health", Since: last, Heading: "The evidence log has gaps or was disturbed",
-				Text: sentence(english.List(what, "and")) + " The log says when and what, and whether anything is missing: caddy robots-policy verify-evidence lists it.",
+				Alert: true, Screen: "health", Since: last, Heading: "The evidence log has gaps or errors",
+				Text: sentence(english.List(what, "and")) + " The command caddy robots-policy verify-evidence shows the time and kind of each error, and whether lines are missing.",
 			})
 		}
 	}
 	if missing := fleet.Missing(); len(missing) > 0 {
 		all = append(all, notice{
 			Screen: "health", Heading: plural(len(missing), "server of the fleet has", "servers of the fleet have") + " stopped writing",
-			Text:    "The readings of " + english.Some(missing, 3) + " are as they were then: violations of a robots.txt that crawlers read there since may not count. Start it, or see why it does not reach the storage.",
+			Text:    "The readings of " + english.Some(missing, 3) + " are from that time. If a crawler has read robots.txt there since, violations may not be recognized. Start the server, or find out why it does not reach the storage.",
 			Actions: []action{{"See the recorders", v.Link("health", "#", "rec")}},
 		})
 	}
@@ -354,7 +354,7 @@ func (v *view) recorderNotices() (all []notice) {
 		}
 		all = append(all, notice{
 			Alert: true, Screen: "health", Since: f.Since, Heading: heading,
-			Text: "The sites are served as before" + lost + ", and it is tried again. The reason: " + firstLine(f.Err.Error()),
+			Text: "The sites are served as before" + lost + ", and Caddy tries again. The reason: " + firstLine(f.Err.Error()),
 		})
 	}
 	return all
@@ -387,9 +387,9 @@ func (v *view) absenceNotices() (all []notice) {
 		if fell(c) {
 			all = append(all, notice{
 				Screen: "who-came", Heading: c.Name + ", a search engine, has stopped coming",
-				Text: fmt.Sprintf("It came every day, %s times on %s, and not at all today. The policy may have disallowed the site for it, or a CDN or firewall before this server turns it away.",
+				Text: fmt.Sprintf("It came every day (%s times on %s), but not today. Perhaps the policy disallows the site for it, or a CDN or firewall in front of this server blocks it.",
 					english.Number(c.Days[0]), q.From.Format("2 January")),
-				Actions: []action{{"Its requests", v.Link("crawler", "name", c.Name)}, {"Ask what it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}},
+				Actions: []action{{"Its requests", v.Link("crawler", "name", c.Name)}, {"See the response that it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}},
 			})
 		}
 	}

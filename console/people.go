@@ -74,9 +74,9 @@ func (s *server) who(r *http.Request, o *Console) person {
 func (v *view) lacks(r role) string {
 	switch {
 	case !v.options.Write:
-		return "Changing the policy from here is switched off. It is switched on by console { write } in the global options of the Caddyfile."
+		return "You cannot change the policy here. To allow changes, write console { write } in the global options of the Caddyfile."
 	case v.person.Name == "":
-		return "It is not known who you are, so these pages are for reading: put basic_auth or forward_auth before robots_policy_console."
+		return "These pages are read-only, because you are not signed in. To have a sign-in, put basic_auth or forward_auth before robots_policy_console."
 	case v.person.role >= r:
 		return ""
 	}
@@ -84,10 +84,11 @@ func (v *view) lacks(r role) string {
 	if people := v.options.Roles[map[role]string{editor: "editor", publisher: "publisher"}[r]]; len(people) > 0 {
 		need += ", such as " + english.Some(people, 2)
 	}
-	return fmt.Sprintf("You are signed in as %s. This takes %s: the option console { roles } of the Caddyfile says who may.", shorten(v.person.Name), need)
+	return fmt.Sprintf("You are signed in as %s. Only %s may do this. The option console { roles } of the Caddyfile sets the roles.", shorten(v.person.Name), need)
 }
 
-// SignedIn says on each page of a site who looks at it, and that it is for reading if it is.
+// SignedIn returns the text on each page of a site that names the signed-in person, and says if the pages are
+// read-only.
 func (v *view) SignedIn() string {
 	switch {
 	case v.local:
@@ -128,7 +129,7 @@ func (v *view) mayWrite(r role, version string) error {
 	}
 	sent := []byte(v.r.PostFormValue("token"))
 	if !hmac.Equal(sent, []byte(token(v.Now, version, v.person.Name))) && !hmac.Equal(sent, []byte(token(v.Now.Add(-tokenPeriod), version, v.person.Name))) {
-		return failed(http.StatusForbidden, "This page is too old. Check the draft again, then send it.")
+		return failed(http.StatusForbidden, "This page is out of date. Check the draft again, then send it.")
 	}
 	return nil
 }

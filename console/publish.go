@@ -45,14 +45,14 @@ func (v *view) publishBox(d *changeData) publishBox {
 		d.searchLoss(&b, add)
 	}
 	if d.Draft.site != nil && v.may != nil {
-		add(v.staysInside(v.Running.Site, d.Draft.site), "Changes nothing outside "+english.Some(v.may, 3), outsideWords(v.may))
+		add(v.staysInside(v.Running.Site, d.Draft.site), "Does not change other hosts than "+english.Some(v.may, 3), outsideWords(v.may))
 	}
 	add(d.Base == d.Live, "Still based on the version in force", "Another version was published in the meantime. Apply the change to that version.")
 	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
 	if n := v.options.Approval; n > 1 && b.ReadOnly == "" {
 		others := d.behind(v)
 		good := "Approved by " + english.List(shortenAll(others), "and")
-		add(len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must approve it: save the draft, and let them approve or publish it.")
+		add(len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must approve it. Save the draft, so that they can approve or publish it.")
 	}
 	if b.ReadOnly == "" {
 		add(b.MayPublish == "", "You may publish", b.MayPublish)
@@ -72,10 +72,10 @@ func (d *changeData) searchLoss(b *publishBox, add func(passes bool, good, bad s
 		}
 		add(true, "Search-loss limit: "+text, "")
 	case d.Returns == source.Undo:
-		add(true, "An undo, which the search-loss limit does not stop: "+text, "")
+		add(true, "An undo (the search-loss limit does not apply): "+text, "")
 	case d.Returns == source.Earlier:
 		b.Losers = d.losers()
-		add(false, "", "Search-loss limit: "+text+". To go back to this version in spite of this, accept the losses below")
+		add(false, "", "Search-loss limit: "+text+". To go back to this version anyway, accept the losses below")
 	default:
 		add(false, "", "Search-loss limit: "+text)
 	}
@@ -107,9 +107,9 @@ func (d *changeData) judgeKeeps(v *view) claim.Claim {
 func (v *view) readOnly(d *changeData) string {
 	switch {
 	case d.Hidden:
-		return "The policy has rules for other hosts, so it is changed where these are shown, too. Download the file."
+		return "The policy also has rules for other hosts, so you cannot publish it here. Download the file."
 	case v.Running.document == nil || !v.Running.document.Writable():
-		return "The policy is read from a file, which the console does not write. Download the draft and put it there; the server loads it automatically."
+		return "The policy is a file, and the console does not write files. Download the draft and replace the file with it. The server loads it automatically."
 	}
 	return v.lacks(editor)
 }
@@ -121,7 +121,7 @@ func outsideWords(may []string) string {
 
 // readySubject is the subject of [ready].
 type readySubject struct {
-	Keeps claim.Claim `gap:"search-keeps" what:"it was not asked what search engines lose"`
+	Keeps claim.Claim `gap:"search-keeps" what:"the losses of search engines were not computed"`
 	Unmet string      // a condition for publishing that is not met
 }
 
@@ -147,7 +147,7 @@ type headline struct {
 	Lines       []string
 }
 
-// Headline is for the template.
+// Headline returns the headline for the template.
 func (d *changeData) Headline() headline {
 	switch wrong := d.Draft.Errors > 0 && (d.Returns != source.Undo || d.Draft.Errors > d.Draft.Failing); {
 	case wrong:

@@ -72,7 +72,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	undo := get(t, s, "change?back=v2&from="+sumOf(closing)).Body.String()
-	for _, want := range []string{"Ready to undo", "An undo, which the search-loss limit does not stop: Search engines lose", ">Undo the undo: back to v2</button>", "The version in force is an undo itself."} {
+	for _, want := range []string{"Ready to undo", "An undo (the search-loss limit does not apply): Search engines lose", ">Undo the undo: back to v2</button>", "The version in force is itself an undo."} {
 		if !strings.Contains(undo, want) {
 			t.Errorf("no %q in %s", want, undo)
 		}
@@ -80,7 +80,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 	if code, body := publish(closing, ""); code != http.StatusSeeOther {
 		t.Errorf("undo: status %d: %s", code, body)
 	}
-	if body := get(t, s, "").Body.String(); !strings.Contains(body, "The undo that is in force has a cost") {
+	if body := get(t, s, "").Body.String(); !strings.Contains(body, "Search engines lose pages through the undo") {
 		t.Error("no alert")
 	}
 	for _, text := range []string{testPolicy, testPolicy + "# more\n"} {
@@ -88,7 +88,7 @@ func TestUndoAndEarlierVersions(t *testing.T) {
 			t.Fatalf("status %d: %s", code, body)
 		}
 	}
-	if body := get(t, s, "").Body.String(); strings.Contains(body, "The undo that is in force has a cost") {
+	if body := get(t, s, "").Body.String(); strings.Contains(body, "Search engines lose pages through the undo") {
 		t.Error("the alert stays")
 	}
 	code, body := publish(closing, "")
@@ -234,7 +234,7 @@ func TestDraftThatPanics(t *testing.T) {
 		}
 		return newDraft(name, text, returns)
 	}
-	if d, err := checkDraft(t.Context(), "x.yaml", "boom", source.NeverServed); d != nil || err == nil || !strings.Contains(err.Error(), "error of the program") {
+	if d, err := checkDraft(t.Context(), "x.yaml", "boom", source.NeverServed); d != nil || err == nil || !strings.Contains(err.Error(), "because of an error in the program") {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if d, err := checkDraft(t.Context(), "x.yaml", testPolicy, source.NeverServed); err != nil || !d.ok() {

@@ -206,7 +206,7 @@ func (v *view) auditNotices() (all []notice) {
 			if i := slices.IndexFunc(a.Found.Findings, func(f audit.Finding) bool { return f.Severity == audit.Error }); i >= 0 {
 				text += " " + sentence(a.Found.Findings[i].Message)
 			}
-			all = append(all, notice{Alert: true, Screen: "published", Since: a.Since, Heading: "Crawlers see something else than your policy says on " + a.URL, Text: text, Actions: see})
+			all = append(all, notice{Alert: true, Screen: "published", Since: a.Since, Heading: "Responses to crawlers differ from your policy on " + a.URL, Text: text, Actions: see})
 		}
 	}
 	return all

@@ -23,8 +23,8 @@ type readersSubject struct {
 var hasRead = claim.Register("has-read", func(s readersSubject) claim.Finding {
 	behind, _ := s.Behind.Get()
 	f := claim.Finding{
-		Text:     "Every crawler that is known to read robots.txt has read the newest, each by its own identity",
-		Unjudged: "Of " + plural(s.Readers, "crawler that reads robots.txt", "crawlers that read robots.txt") + ", all have read the newest as far as this is known",
+		Text:     "Every crawler that reads robots.txt has read the newest version",
+		Unjudged: "Of " + plural(s.Readers, "crawler that reads robots.txt", "crawlers that read robots.txt") + ", all have read the newest version, as far as this is known",
 	}
 	if behind > 0 {
 		f.Fails, f.Text = true, plural(behind, "crawler has", "crawlers have")+" not read it yet"+map[bool]string{true: ", as far as this is known"}[s.Lacking]

@@ -93,11 +93,11 @@ var crossOrigin = http.NewCrossOriginProtection()
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	if crossOrigin.Check(r) != nil {
-		http.Error(w, "This form was sent by a page of another site. Open the console and send it from there.", http.StatusForbidden)
+		http.Error(w, "This form was sent from a page of another site. Open the console and send the form there.", http.StatusForbidden)
 		return
 	}
 	if s.who(r, currentOptions()).role == stranger {
-		http.Error(w, "You may not see these pages. The option console { roles } of the Caddyfile says who may.", http.StatusForbidden)
+		http.Error(w, "You do not have a role for these pages. The option console { roles } of the Caddyfile sets the roles.", http.StatusForbidden)
 		return
 	}
 	_, name := path.Split(r.URL.Path)
@@ -247,7 +247,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		doubtStore()
 	}
 	if errors.Is(err, context.DeadlineExceeded) && status == http.StatusInternalServerError {
-		status, err = http.StatusServiceUnavailable, errors.New("this takes too long: choose a shorter period, one host or no path")
+		status, err = http.StatusServiceUnavailable, errors.New("the answer takes too long; choose a shorter period, one host or no path")
 	}
 	w.Header().Del("Content-Disposition") // of a download
 	text := []byte(err.Error())

@@ -90,7 +90,7 @@ func (v *view) outside(s *site.Site) string {
 
 // signs records an action and its author.
 func (v *view) signs(action, text string, by source.Signed) {
-	v.logger.Warn("the policy was worked on in the console", zap.String("action", action), zap.String("policy", v.Running.Name),
+	v.logger.Warn("the policy was changed in the console", zap.String("action", action), zap.String("policy", v.Running.Name),
 		zap.String("sha256", hashOf(text)), zap.String("by", by.By), zap.Strings("with", by.Approved), zap.String("note", by.Note), zap.String("from", v.r.RemoteAddr))
 	if e := recorders.RunningEvidence(); e != nil {
 		e.Sign(action, strings.Join(append([]string{by.By}, by.Approved...), ", "), by.Note, v.Running.Name, hashOf(text))
@@ -121,9 +121,9 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	case do == "discard":
 		next, action = nil, actDiscard
 	case do == "approve" && (d.Saved == nil || d.Saved.Text != d.Text || d.SavedID != d.Saved.ID()):
-		return nil, failed(http.StatusConflict, "Not approved: this is not the draft that is saved now. Open that one.")
+		return nil, failed(http.StatusConflict, "Not approved, because another draft has been saved since. Open the draft that is saved now.")
 	case do == "approve" && !d.mayApprove(v):
-		return nil, failed(http.StatusForbidden, "Not approved: people who saved or already approved a draft cannot approve it.")
+		return nil, failed(http.StatusForbidden, "Not approved, because you saved this draft, or have already approved it.")
 	case do == "approve":
 		approved := *d.Saved
 		approved.Approved = append(slices.Clone(approved.Approved), v.person.Name)
@@ -132,7 +132,7 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	err := v.Running.document.SaveDraft(v.ctx, d.SavedID, next)
 	switch {
 	case errors.Is(err, source.ErrOvertaken):
-		return nil, failed(http.StatusConflict, "Not done: another person worked on the draft in the meantime.")
+		return nil, failed(http.StatusConflict, "Not done, because another person changed the draft in the meantime.")
 	case err != nil:
 		return nil, failed(http.StatusServiceUnavailable, "Not done: %w", err)
 	}
@@ -182,7 +182,7 @@ func (v *view) publish(d *changeData) (*page, error) {
 	})
 	switch {
 	case errors.Is(err, source.ErrOvertaken):
-		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare, and check again.")
+		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare it with your draft, and check the draft again.")
 	case errors.Is(err, source.ErrStorage):
 		v.logger.Error("publishing from the console failed", zap.String("policy", v.Running.Name), zap.Error(err))
 		return nil, failed(http.StatusServiceUnavailable, "Not published: %w. Try again; the page Published shows which version is in force.", err)

@@ -32,7 +32,7 @@ func errNoStore() error {
 	if a := runningActivity(); a != nil {
 		return a.errNotOpen()
 	}
-	return errors.New("this server keeps no totals of requests: add the option activity to robots_policy")
+	return errors.New("this server does not store totals of requests; add the option activity to robots_policy")
 }
 
 const (

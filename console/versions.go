@@ -128,7 +128,7 @@ func versionText(w http.ResponseWriter, v *view) error {
 	switch kind, id := v.Param("kind"), v.Param("id"); kind {
 	case "policy":
 		if !v.showsText() {
-			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites: see it in the console of the server")
+			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites, so only the console of the server shows it")
 		}
 		found, ok, err := v.versionOf(id)
 		if err != nil {

@@ -112,7 +112,7 @@ func (v *view) span() (from, to time.Time) {
 	return since(v.Now, v.Days), v.Now.Truncate(time.Hour).Add(time.Hour)
 }
 
-// HistoryError says that who published what could not be read.
+// HistoryError returns a message if the history of published versions could not be read.
 func (v *view) HistoryError() string {
 	if v.standingError == nil {
 		return ""
@@ -307,7 +307,7 @@ func (v *view) Hosts() []string {
 // Periods are the periods that can be chosen.
 func (v *view) Periods() []int { return periods }
 
-// MainHost is the host that answers are about where none was chosen.
+// MainHost returns the host that answers are about if no host was chosen.
 func (v *view) MainHost() string {
 	if v.Host != "" {
 		return v.Host

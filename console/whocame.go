@@ -207,7 +207,7 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// CanBeNamed reports whether the client has a name of its own, other than "(other)".
+// CanBeNamed reports whether the client has a name that a policy could use, so not "(other)".
 func (c *client) CanBeNamed() bool { return !strings.HasPrefix(c.Name, "(") }
 
 // naming is the text to write about the chosen unlisted client, or about the first.

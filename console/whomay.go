@@ -116,11 +116,11 @@ func (d *whoMayData) lead() string {
 			none++
 		}
 	}
-	text := fmt.Sprintf("Of %s here, %d may %s every section, %d none, and %d some. ", plural(d.Shown, "crawler", "crawlers"), all, d.Usage, none, d.Shown-all-none-unknown)
+	text := fmt.Sprintf("The grid has %s. %d of them may %s every section, %d no section, and %d some sections. ", plural(d.Shown, "crawler", "crawlers"), all, d.Usage, none, d.Shown-all-none-unknown)
 	if unknown > 0 {
 		text += "For " + plural(unknown, "crawler", "crawlers") + " it cannot be judged, because the site's own robots.txt is not known yet: request /robots.txt of the host once. "
 	}
-	return text + "A cell opens the rule behind it."
+	return text + "Choose a cell to see the rule behind it."
 }
 
 // addRow evaluates a row of the grid, and opens its cell if it was chosen.

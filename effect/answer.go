@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// Answer holds whether a crawler may use a page, by the rules and by the effect of every channel.
+// Answer says whether a crawler may use a page, according to the rules and to the effect of every channel.
 type Answer struct {
 	Disallowed bool
 	Decision   policy.Decision    // of the rules, or of those by which the server blocks the request

@@ -141,7 +141,7 @@ func (rec *recording) WriteHeader(status int) {
 	rec.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts the bytes sent.
+// Write writes to the underlying writer, and counts the bytes sent.
 func (rec *recording) Write(b []byte) (int, error) {
 	n, err := rec.ResponseWriter.Write(b)
 	rec.bytes += int64(n)

@@ -81,12 +81,12 @@ func TestUndoCommand(t *testing.T) {
 		says       string
 		closed     bool
 	}{
-		{"a new text", closedPolicy + "# new\n", []string{"--yes"}, 3, "no server has confirmed it: the server at " + s.admin + " did not load it: Search engines lose 20 requests", false},
+		{"a new text", closedPolicy + "# new\n", []string{"--yes"}, 3, "no server has confirmed the version: the server at " + s.admin + " did not load the version: Search engines lose 20 requests", false},
 		{"undo of what is not loaded", "", []string{"--undo"}, 0, "loaded by the server", false},
 		{"undo", "", []string{"--undo"}, 0, "loaded by the server", true},
 		{"a second undo", "", []string{"--undo"}, 1, "not published; to return to the text that was undone, give --yes", true},
 		{"that is meant", "", []string{"--undo", "--yes"}, 0, "loaded by the server", false},
-		{"an older version", "", []string{"--version", "1"}, 0, "This is an undo, which is not stopped", true},
+		{"an older version", "", []string{"--version", "1"}, 0, "This is an undo, so it is published", true},
 	} {
 		if step.text != "" {
 			s.write("new.yaml", step.text)
@@ -125,7 +125,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	s.write("new.yaml", disallowing("/b"))
 	file := filepath.Join(s.dir, "new.yaml")
 	place := filepath.Join(s.dir, "other", "site", "policy.yaml")
-	written := "written to " + place + " (sha256 " + source.SumOf(disallowing("/b"))[:12] + "); no server has confirmed it: "
+	written := "written to " + place + " (sha256 " + source.SumOf(disallowing("/b"))[:12] + "), but no server has confirmed the version: "
 	if out, code := s.publishes("storage", "--dry-run", filepath.Join(s.dir, "policy.yaml")); code != 0 || !strings.Contains(out, "already holds this policy") || strings.Contains(out, "published as") {
 		t.Errorf("exit %d: %s", code, out)
 	}
@@ -141,10 +141,10 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	}
 	socket := filepath.Join(s.dir, "admin.sock")
 	for _, c := range []struct{ config, address, says string }{
-		{"admin off", "", "no server could be asked, because of admin off; the log of the server says \"policy reloaded\""},
-		{"", freeAddr(t), "if its admin API is elsewhere, give --address, such as localhost:2019 or unix//run/caddy/admin.sock"},
-		{"", "unix/" + socket, "run this as a user that may use the socket"},
-		{"admin unix/" + socket, "", "run this as a user that may use the socket"},
+		{"admin off", "", "no server could be asked, because the configuration has admin off; the log of the server says \"policy reloaded\""},
+		{"", freeAddr(t), "if the admin API of the server has another address, add --address, such as localhost:2019 or unix//run/caddy/admin.sock"},
+		{"", "unix/" + socket, "run the command as a user that may use the socket"},
+		{"admin unix/" + socket, "", "run the command as a user that may use the socket"},
 	} {
 		s.write("publish.caddyfile", "{\n"+c.config+"\nstorage file_system "+filepath.Join(s.dir, "other")+"\n}\n")
 		args := []string{"robots-policy", "publish", file, "--yes", "--to", storedPolicy, "--config", filepath.Join(s.dir, "publish.caddyfile"), "--adapter", "caddyfile"}
@@ -156,7 +156,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 		}
 	}
 	s.write("remote.json", `{"admin": {"listen": "`+freeAddr(t)+`", "remote": {}}, "storage": {"module": "file_system", "root": "`+filepath.Join(s.dir, "other")+`"}}`)
-	if out, code := caddyExits(t, "robots-policy", "publish", file, "--yes", "--to", storedPolicy, "--config", filepath.Join(s.dir, "remote.json")); code != 3 || !strings.Contains(out, "remote admin needs a certificate of the client, which this command does not send: run this on the server") {
+	if out, code := caddyExits(t, "robots-policy", "publish", file, "--yes", "--to", storedPolicy, "--config", filepath.Join(s.dir, "remote.json")); code != 3 || !strings.Contains(out, "remote admin needs a client certificate, which this command does not send; run the command on the server") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	// The key of another policy.
@@ -243,7 +243,7 @@ func TestPublishWaitsForTheFleet(t *testing.T) {
 	s.write("new.yaml", next)
 	file := filepath.Join(s.dir, "new.yaml")
 	other("", time.Now())
-	if out, code := s.publishes("storage", file, "--yes"); code != 3 || !strings.Contains(out, "not every server has confirmed it") || !strings.Contains(out, "loaded by a\n") || !strings.Contains(out, "not loaded yet by b") {
+	if out, code := s.publishes("storage", file, "--yes"); code != 3 || !strings.Contains(out, "not every server has confirmed the version") || !strings.Contains(out, "loaded by a\n") || !strings.Contains(out, "not loaded yet by b") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	other("", time.Now().Add(-time.Hour))

@@ -260,7 +260,7 @@ func TestHistoryCommand(t *testing.T) {
 		}
 		return out
 	}
-	if out := command(1, "history", key); !strings.Contains(out, "has no history: nothing was published at "+filepath.Join(s.dir, "storage", "k", "p.yaml")) {
+	if out := command(1, "history", key); !strings.Contains(out, "has no history, because no version was published at "+filepath.Join(s.dir, "storage", "k", "p.yaml")) {
 		t.Error(out)
 	}
 	for _, path := range []string{"/a", "/b", "/c"} {

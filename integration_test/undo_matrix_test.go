@@ -340,7 +340,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 		before = source.SumOf(matrixTexts["older"])
 	}
 	said, code := caddyExits(m.t, "robots-policy", "publish", "--undo", "--to", name, "--address", m.admin)
-	if code != 1 || !strings.Contains(said, "is not in Caddy's storage: put back the text that was served directly before (sha256 "+before[:12]+"), and the server loads it without asking max_search_loss") {
+	if code != 1 || !strings.Contains(said, "is not in Caddy's storage. Put back the text that was served directly before (sha256 "+before[:12]+"); max_search_loss does not apply to it") {
 		m.t.Errorf("exit %d: %s", code, said)
 	}
 	// There is nothing to publish through the admin API or from pages, so that approval and hosts are of the source.
@@ -356,7 +356,7 @@ func (m *matrixServer) elsewhere(unlimited bool) {
 		if now := m.serves(); name != now {
 			out := m.ofOthers(name)
 			m.result(name, false, out)
-			m.says(out.body, "The policy is read from a file")
+			m.says(out.body, "The policy is a file")
 		}
 	}
 }

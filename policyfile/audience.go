@@ -55,7 +55,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		if !crawlers.Category(strings.ToLower(a.Name)).Valid() {
 			unknown, near := "unknown category "+quote(a.Name), Nearest(a.Name, categoryNames())
 			if tokens := productWords[squash(a.Name)]; tokens != nil {
-				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "it is not a category; name the crawlers that you mean, such as "+english.List(tokens, "or"))
+				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "there is no such category; name the crawlers that you mean, such as "+english.List(tokens, "or"))
 			} else if audience, what := p.known().group(a.Name); audience != "" && near == "" {
 				p.reportAdvice(posOf(n), "unknown-category", audience, unknown, what)
 			} else {
@@ -70,7 +70,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		}
 		if !p.known().operator(a.Name) {
 			near := prefixed("operator:", Nearest(a.Name, p.catalog.Operators()))
-			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this has no effect; name its crawlers, or list them under crawlers", quote(a.Name))
+			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so the rule has no effect; name the operator's crawlers, or list them under crawlers", quote(a.Name))
 		}
 	case policy.ForPurpose:
 		if !policy.IsPurpose(a.Name) {
@@ -141,7 +141,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if c, ok := p.catalog.Lookup(text); ok {
 		if first, _, spaced := strings.Cut(c.Token, " "); spaced {
-			p.report(posOf(n), "name-with-space", "", "RFC 9309 allows no spaces in a crawler's name: strict readers read %s instead of %s, although the crawler itself does not; if that matters, enforce the rule", quote(first), quote(c.Token))
+			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself reads this group, but strict readers read the name as %s instead of %s; if that matters, enforce the rule", quote(first), quote(c.Token))
 		}
 		return
 	}
@@ -163,7 +163,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		if short := crawlers.ReadAs(text); short != "" {
 			reads = quote(short)
 		}
-		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name. Strict readers, such as Google's, read %s instead of %s; if that matters, enforce the rule", reads, quote(text))
+		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name. Strict readers, such as Google's parser, read %s instead of %s; if that matters, enforce the rule", reads, quote(text))
 	}
 }
 
@@ -202,7 +202,7 @@ func (p *parser) misspelled() {
 		}
 		code, effect := "misspelled-crawler", ""
 		if mode == policy.ModeBlock && m.rule >= 0 {
-			code, effect = "misspelled-crawler-enforced", ", so this rule would block no crawler"
+			code, effect = "misspelled-crawler-enforced", ", so this rule would not block any crawler"
 		}
 		p.report(posOf(m.n), code, m.near, "no crawler called %s is known%s; if it exists, list it under crawlers", quote(m.text), effect)
 	}

@@ -12,16 +12,16 @@ func TestClosedText(t *testing.T) {
 		{"nothing closed", "rules:\n  - for: everyone\n    allow: {crawl: /}\n", ""},
 		{
 			"sections", "rules:\n  - for: everyone\n    disallow: {crawl: [/premium/, /archive/]}\n",
-			"  may not crawl:     /premium/, for everyone\n                     /archive/, for everyone\n  blocked:           nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n",
+			"  may not crawl:     /premium/, for everyone\n                     /archive/, for everyone\n  blocked:           nobody; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n",
 		},
 		{
 			"not indexed", "rules:\n  - for: everyone\n    disallow: {index: [/, /drafts/]}\n    intended: true\n",
 			"  may not index:     /drafts/, for everyone\n",
 		},
-		{"to some", "rules:\n  - for: category:archive\n    disallow: {crawl: /x/}\n", "  may not crawl:     /x/, for archive (all 34)\n  blocked:           nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
+		{"to some", "rules:\n  - for: category:archive\n    disallow: {crawl: /x/}\n", "  may not crawl:     /x/, for archive (all 34)\n  blocked:           nobody; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
 		{
 			"to most", "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n  - for: GPTBot\n    allow: {crawl: /x/}\n",
-			"  may not crawl:     /x/, for everyone except ai-training (1 of 30: GPTBot)\n  blocked:           nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n",
+			"  may not crawl:     /x/, for everyone except ai-training (1 of 30: GPTBot)\n  blocked:           nobody; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n",
 		},
 		{
 			"blocked", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n",
@@ -41,11 +41,11 @@ func TestClosedText(t *testing.T) {
 		},
 		{
 			"impostors", "enforcement: {impostors: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
-			"  blocked:           only impostors; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n",
+			"  blocked:           only impostors; robots.txt only asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n",
 		},
 		{
 			"dry run", "enforcement: log\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
-			"  blocked:           nobody yet; the log says who would be. To answer 403, change \"log\" to \"block\"\n",
+			"  blocked:           nobody yet; the log says which ones would be. To answer 403, change \"log\" to \"block\"\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

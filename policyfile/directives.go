@@ -22,9 +22,9 @@ type directive struct {
 }
 
 var (
-	pathsKey = key("paths", "a path, the name of a set, or a list of them; without it all paths", oneOrMore(pathShape),
+	pathsKey = key("paths", "a path, the name of a set, or a list of them; the default is all paths", oneOrMore(pathShape),
 		func(p *parser, n *yaml.Node, d *directive) { d.paths = p.resources(n, "paths") }, nil)
-	tagFields = fields[*directive]{pathsKey, directivesKey("rules", "rules as search engines document them, such as max-image-preview:large, notranslate")}
+	tagFields = fields[*directive]{pathsKey, directivesKey("rules", "rules that search engines document, such as max-image-preview:large and notranslate")}
 	appFields = fields[*directive]{pathsKey, directivesKey("directives", "application names with directives, such as examplesearch;widgets=?0")}
 )
 
@@ -121,7 +121,7 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 		}
 	}
 	if len(rules) > 0 {
-		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then other channels can say it, too, and a rule for fewer crawlers can allow it", english.List(usages, "and"), english.List(rules, "and"))
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s. Then other channels can also publish this, and a rule for fewer crawlers can allow the usage", english.List(usages, "and"), english.List(rules, "and"))
 	}
 }
 
@@ -156,7 +156,7 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 		return nil, p.refuse(n, "bad-app-directive", "", format, args...)
 	}
 	if strings.Contains(n.Value, "#") {
-		return bad(`"#" starts a comment in robots.txt, so the rest would be lost; find out whether the application accepts another spelling`)
+		return bad(`"#" starts a comment in robots.txt, so crawlers would not read the rest; find out whether the application accepts another spelling`)
 	}
 	list, err := httpsfv.UnmarshalList([]string{n.Value})
 	if err != nil || len(list) == 0 {

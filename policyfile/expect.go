@@ -353,17 +353,17 @@ func (f *failure) why() (why, more string) {
 	d := f.answer.Decision
 	switch s := d.Statement; {
 	case f.answer.Untold:
-		return fmt.Sprintf("because it does not read robots.txt, and line %d is not enforced", s.Pos.Line), `; name it under for, write "enforce: block" in that rule, or change the test`
+		return fmt.Sprintf("because the crawler does not read this group of robots.txt, and line %d is not enforced", s.Pos.Line), `; name the crawler under for, write "enforce: block" in that rule, or change the test`
 	case f.answer.Tag != nil:
 		return fmt.Sprintf("because the robots-tag in line %d says %q", f.answer.Tag.Pos.Line, f.answer.Tag.Rule), change
 	case s != nil && f.answer.AnyCase:
-		return fmt.Sprintf("by line %d, because the server ignores letter case", s.Pos.Line), change
+		return fmt.Sprintf("because of line %d, and because the server ignores letter case", s.Pos.Line), change
 	case s != nil && d.Expired:
-		return fmt.Sprintf("by line %d, whose time limit has passed", s.Pos.Line), change
+		return fmt.Sprintf("because of line %d, whose time limit has passed", s.Pos.Line), change
 	case s != nil:
-		return fmt.Sprintf("by line %d", s.Pos.Line), change
+		return fmt.Sprintf("because of line %d", s.Pos.Line), change
 	case d.Verdict == policy.Allowed:
 		return "because robots.txt can always be fetched", "; change the test"
 	}
-	return "because no rule disallows it", "; write a rule that says so, or change the test"
+	return "because no rule disallows this", "; write a rule that disallows it, or change the test"
 }

@@ -242,7 +242,7 @@ var usageAbout = map[policy.Usage]string{
 	policy.PresentOldCopy:      "show an older copy",
 	policy.PresentSnippet:      "show a piece of the text",
 	policy.PresentThumbnail:    "show a small image of the page",
-	policy.PresentOldSnippet:   "show a piece of an older copy's text",
+	policy.PresentOldSnippet:   "show a piece of the text of an older copy",
 	policy.PresentOldThumbnail: "show a small image of an older copy",
 	policy.PresentLink:         "show a link to the page",
 	policy.Other:               "every usage except crawl that no rule mentions",
@@ -262,7 +262,7 @@ func Schema() []byte {
 		"allowed":    oneOrMore(shape{"anyOf": []any{pathShape, mapShape(entryFields)}}),
 		"disallowed": oneOrMore(shape{"anyOf": []any{pathShape, mapShape(entryFields[:1])}}),
 	}
-	s["description"] = "Which crawler may do what with which part of a site."
+	s["description"] = "The rules for what each crawler may do with each part of a site."
 	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		panic("policyfile: the schema cannot be written: " + err.Error()) // only strings, numbers, lists and maps

@@ -139,14 +139,14 @@ sitemaps: /sitemap.xml`,
     hosts: staging.example.com
     disallow: {crawl: [/, /members/]}
     intended: true`,
-		"disallowed-on-host", `This allows nothing on staging.example.com, which is disallowed for everyone there (line 7). To allow it, write this in a rule with "hosts: staging.example.com"`,
+		"disallowed-on-host", `This does not allow anything on staging.example.com, because it is disallowed for everyone there (line 7). To allow it, write this in a rule with "hosts: staging.example.com"`,
 		"    allow: {crawl: [/, /members/]}", "    hosts: staging.example.com\n    allow: {crawl: [/, /members/]}", "search https://staging.example.com",
 	},
 	{
 		"hide one host", `
   - for: everyone
     disallow: {index: /}`,
-		"site-not-indexed", "name the hosts that it is meant for under hosts", "disallow: {index: /}", "hosts: staging.example.com\n    disallow: {index: /}", "all *",
+		"site-not-indexed", "write the hosts that you mean under hosts", "disallow: {index: /}", "hosts: staging.example.com\n    disallow: {index: /}", "all *",
 	},
 	{
 		"a date that has passed, and a later one", `
@@ -158,7 +158,7 @@ sitemaps: /sitemap.xml`,
 		"a date that has passed for good", `
   - for: everyone
     allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}`,
-		"time-limit-passed", "write this under disallow, without time-limit", "allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}", "disallow: {index: /drafts/}", "",
+		"time-limit-passed", "write it under disallow without time-limit", "allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}", "disallow: {index: /drafts/}", "",
 	},
 	{
 		"publish a reference", `
@@ -224,7 +224,7 @@ publish: {acap: off}`,
     disallow: {crawl: /}
   - for: everyone
     disallow: {index: /x/}`,
-		"dual-use-crawler", `add "train-ai: /" to what is disallowed for everyone`, "{index: /x/}", "{index: /x/, train-ai: /}", "",
+		"dual-use-crawler", `disallow "train-ai: /" for everyone`, "{index: /x/}", "{index: /x/, train-ai: /}", "",
 	},
 	{
 		"a purpose", `

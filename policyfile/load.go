@@ -155,7 +155,7 @@ const formatVersion = "1"
 // fileFields are the keys of the file in the order of parsing. Names come before the rules that use them.
 var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
-	textKey("catalog", "the date of the crawler catalog that the policy was written for. While the policy is in force, catalog auto installs no other catalog",
+	textKey("catalog", "the date of the crawler catalog that the policy was written for. While the policy is in force, catalog auto does not install a catalog of another date",
 		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), (*parser).pin, func(spec *policy.Spec) *string { return &spec.Catalog }),
 	key("sitemaps", "the sitemaps of the site: an address or a list of addresses for all hosts, or a map of hosts to addresses, with \"*\" for all others. An address that starts with / is completed by each host's name",
 		shape{"anyOf": []any{sitemapsShape, namedShape("addresses by host", hostKeyShape, sitemapsShape)}}, readSitemaps, printSitemaps),
@@ -163,9 +163,9 @@ var fileFields = fields[*policy.Spec]{
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
 	key("usages", "names for usages with qualifiers, and for several usages together; only allow entries may use these names",
 		usagesShape, readUsages, printUsages),
-	key("crawlers", "crawlers that the built-in catalog does not know, or knows differently, by product token",
+	key("crawlers", "crawlers that are not in the built-in catalog, or whose data there should be changed; each key is a product token",
 		namedShape("the crawler", tokenShape, rowShape()), readCrawlers, printCrawlers),
-	key("rules", "who may do what with which paths",
+	key("rules", "the rules: what each crawler may do with which paths",
 		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules, printRules),
 	key("enforcement", "what the server does about a request that the rules disallow: off, log or block, or a map with the details",
 		shape{"anyOf": []any{modeShape, mapShape(enforcementFields)}}, readEnforcement, printEnforcement),
@@ -218,7 +218,7 @@ func (p *parser) signers() {
 				continue
 			}
 			if r.Identity != policy.DemandAny {
-				p.report(p.sources[i].Audiences[j], "bad-audience", "", "the signature of %s is always checked, so its rule cannot have identity; put it in another rule", quote(a.Name))
+				p.report(p.sources[i].Audiences[j], "bad-audience", "", "the signature of %s is always checked, so this rule cannot have the key identity; put signed:HOST in a separate rule", quote(a.Name))
 			}
 			if row := p.catalog.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
 				if rows = append(rows, row); len(rows) == maxSigners+1 {
@@ -303,7 +303,7 @@ func (p *parser) pin(n *yaml.Node, _, text string) bool {
 		return p.refuse(n, "bad-value", "", "invalid catalog %s: must be a date such as 2026-11-24", quote(text))
 	}
 	if text != p.base.AsOf() {
-		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use is not the one of %s, so names and categories may have other meanings. Compare them with "diff --catalog", and write the date that "crawlers" prints`, text)
+		p.report(posOf(n), "another-catalog", "", `the crawler catalog in use does not have the date %s, so names and categories may have other meanings. Compare the catalogs with "diff --catalog", and write the date that "crawlers" prints`, text)
 	}
 	return true
 }

@@ -60,7 +60,7 @@ func (k *nameIndex) group(name string) (audience, what string) {
 	case ok:
 		return "category:" + string(kind), "crawlers of this category are called category:" + string(kind)
 	case word == "badbots" || word == "scrapers" || word == "spam":
-		return "[category:ai-training, category:seo]", "there is no list of bad crawlers; name those that you do not want, or their categories"
+		return "[category:ai-training, category:seo]", "there is no list of bad crawlers; name the crawlers that you do not want, or their categories"
 	}
 	for _, kind := range crawlers.Categories() {
 		if word == squash(string(kind)) {

@@ -177,7 +177,7 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	}
 	if n.Style == 0 && strings.IndexAny(n.Value, typographic) == 0 {
 		bare := strings.Trim(n.Value, typographic)
-		return "", p.refuse(n, "needs-quotes", "", "YAML takes curly quotation marks as part of the text; type straight ones: %s", quote(bare))
+		return "", p.refuse(n, "needs-quotes", "", "in YAML, curly quotation marks are part of the text; type straight quotation marks: %s", quote(bare))
 	}
 	return n.Value, true
 }

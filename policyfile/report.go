@@ -149,7 +149,7 @@ var codeTable = []Code{
 	{UnknownCrawler, policy.Warning, "An unknown crawler"},
 	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
 	{"name-with-space", policy.Hint, "A token with a space"},
-	{"has-a-usage", policy.Warning, "There is a usage for this"},
+	{"has-a-usage", policy.Warning, "A rule for which there is a usage"},
 	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},
 	{"unused-name", policy.Warning, "A name that is not used"},
 }

@@ -82,7 +82,7 @@ var usageTokenFields = func() fields[*policy.Publish] {
 var rightsFields = fields[*policy.Rights]{
 	textKey("copyright", "the name of the rightsholder", textShape("a name", ""), nil,
 		func(r *policy.Rights) *string { return &r.Copyright }),
-	textKey("contact", "where to ask for a license: an address of the web or mailto:NAME@EXAMPLE.COM",
+	textKey("contact", "the address for license requests: a web address or mailto:NAME@EXAMPLE.COM",
 		textShape("an address that starts with https:// or mailto:", `^(https?://|mailto:)`), (*parser).contact,
 		func(r *policy.Rights) *string { return &r.Contact }),
 	textKey("terms", "the address of a page with the terms", webShape, (*parser).webAddress,
@@ -118,17 +118,17 @@ var offerFields = fields[*policy.Offer]{
 			word, _ := p.choice(n, "usage", usageTokenFields.names()...)
 			o.Usage, _ = policy.ParseUsage(word)
 		}, func(w *printer, o *policy.Offer) { w.text("usage", o.Usage.String()) }).must(),
-	key("payment", "what must be paid for: purchase, subscription, training, crawl, use or contribution",
+	key("payment", "the kind of payment: purchase, subscription, training, crawl, use or contribution",
 		choiceShape(policy.OfferPayments()...), readPayment,
 		func(w *printer, o *policy.Offer) { w.text("payment", o.Payment) }).must(),
-	textKey("url", "where the license can be obtained", webShape, (*parser).webAddress,
+	textKey("url", "the address where a crawler's operator can get the license", webShape, (*parser).webAddress,
 		func(o *policy.Offer) *string { return &o.URL }).must(),
 	textKey("amount", "a price, such as 0.015",
 		shape{"anyOf": []any{shape{"type": "number", "minimum": 0}, textShape("a decimal number", priceNumber.String())}}, (*parser).price,
 		func(o *policy.Offer) *string { return &o.Amount }),
 	textKey("currency", "the currency of the amount, such as EUR", textShape("a code of ISO 4217", currencyCode.String()), (*parser).currency,
 		func(o *policy.Offer) *string { return &o.Currency }),
-	key("users", "which users the offer is for; everyone if missing", oneOrMore(choiceShape(policy.OfferUsers()...)),
+	key("users", "the users that the offer is for; the default is everyone", oneOrMore(choiceShape(policy.OfferUsers()...)),
 		func(p *parser, n *yaml.Node, o *policy.Offer) {
 			p.eachItem(n, "users", func(item *yaml.Node) {
 				if word, ok := p.choice(item, "a user", policy.OfferUsers()...); ok && !slices.Contains(o.Users, word) {
@@ -187,7 +187,7 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 func (p *parser) checkRights() {
 	publish := &p.spec.Publish
 	if publish.RSL != "" && publish.License != "" {
-		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license made from the rules, but license names another one, and readers use only one of them; delete one of these lines", p.rslAt.Line)
+		p.report(p.licenseAt, "contradiction", "", "rsl (line %d) publishes a license that is made from the rules, but the key license names another license. Readers use only one of them; delete one of these lines", p.rslAt.Line)
 	}
 	seen := map[string]bool{}
 	for i, token := range publish.UsageTokens {

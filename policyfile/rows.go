@@ -22,7 +22,7 @@ type crawlerRow struct {
 var rowFields = fields[*crawlerRow]{
 	textKey("operator", "who runs the crawler", textShape("a name", ""), nil,
 		func(r *crawlerRow) *string { return &r.Operator }),
-	key("category", "the crawler's category: why it fetches pages", choiceShape(kindNames()...),
+	key("category", "the crawler's category: the purpose for which it fetches pages", choiceShape(kindNames()...),
 		func(p *parser, n *yaml.Node, r *crawlerRow) {
 			word, _ := p.choice(n, "category", kindNames()...)
 			r.Category = crawlers.Category(word)
@@ -33,7 +33,7 @@ var rowFields = fields[*crawlerRow]{
 			word, _ := p.choice(n, "results", string(crawlers.ResultsWeb), string(crawlers.ResultsAI))
 			r.Results = crawlers.Results(word)
 		}, func(w *printer, r *crawlerRow) { w.text("results", string(r.Results)) }),
-	textKey("user-agent", "what identifies the crawler in the User-Agent header, if it is not the product token",
+	textKey("user-agent", "the words that identify the crawler in the User-Agent header, if they differ from the product token",
 		textShape("a part of the User-Agent", ""), nil, func(r *crawlerRow) *string { return &r.UserAgent }),
 	listKey("follows", "the crawlers whose groups in robots.txt the crawler follows if no group names it", tokenShape,
 		func(r *crawlerRow) *[]string { return &r.Follows }),
@@ -43,7 +43,7 @@ var rowFields = fields[*crawlerRow]{
 		func(r *crawlerRow) **bool { return &r.ReadsMeta }),
 	listKey("purposes", "the purposes that the crawler declares", textShape("a purpose", `^[A-Za-z0-9_-]+$`),
 		func(r *crawlerRow) *[]string { return &r.Purposes }),
-	boolKey("robots-only", "true for a token that is used only in robots.txt and in no User-Agent",
+	boolKey("robots-only", "true for a token that is used only in robots.txt, and never in a User-Agent",
 		func(r *crawlerRow) **bool { return &r.RobotsOnly }),
 	listKey("address-lists", "the web addresses of the operator's lists of the crawler's IP addresses",
 		textShape("an https URL", "^https://"), func(r *crawlerRow) *[]string { return &r.AddressLists }),

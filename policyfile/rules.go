@@ -26,7 +26,7 @@ type ruleReader struct {
 }
 
 var ruleFields = fields[*ruleReader]{
-	textKey("name", "what explain, logs and comments call the rule", textShape("a short name", ""), (*parser).ruleName,
+	textKey("name", "the name of the rule in the output of explain, in logs and in comments", textShape("a short name", ""), (*parser).ruleName,
 		func(r *ruleReader) *string { return &r.rule.Name }),
 	key("for", `the crawlers that the rule applies to: everyone, everyone-else, the name of a crawler, category:NAME, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
 		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),
@@ -50,14 +50,14 @@ var ruleFields = fields[*ruleReader]{
 	key("crawl-delay", "the seconds between two requests of the crawler; none removes the delay of a more general rule",
 		shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}},
 		readCrawlDelay, printCrawlDelay),
-	key("limit", "how many requests the crawler may make in each second, minute, hour or day, such as 60/m, and how many at once. The value none removes the limit of a more general rule",
+	key("limit", "the number of requests that the crawler may make in each second, minute, hour or day, such as 60/m, and the number at once. The value none removes the limit of a more general rule",
 		limitShape, readLimit, printLimit),
-	key("enforce", "what the server does about requests that this rule disallows; the default is enforcement",
+	key("enforce", "what the server does with requests that this rule disallows; the default is the setting enforcement",
 		modeShape, readEnforce,
 		func(w *printer, r *ruleReader) {
 			w.plainIf(r.rule.Enforce != policy.ModeUnset, "enforce", r.rule.Enforce.String())
 		}),
-	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; true if there is only one",
+	key("intended", "the safety checks that this rule may fail, such as [blocks-search]; write true if it is only one",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
 	subMap("requests", "requests to the crawler (ACAP 1.0, which calls this part not ready); published only with action-requests: on",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
@@ -285,8 +285,8 @@ var limitUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h':
 var (
 	rateShape   = textShape("requests in each second (s), minute (m), hour (h) or day (d), such as 60/m", limitPattern)
 	limitFields = fields[*policy.Limit]{
-		key("rate", "how many requests in each second, minute, hour or day, such as 60/m", rateShape, readRate, nil).must(),
-		key("burst", "how many requests at once after a pause; the default is the number in rate",
+		key("rate", "the number of requests in each second, minute, hour or day, such as 60/m", rateShape, readRate, nil).must(),
+		key("burst", "the number of requests that may come at once after a pause; the default is the number in rate",
 			shape{"type": "integer", "minimum": 1, "maximum": maxBurst}, func(p *parser, n *yaml.Node, l *policy.Limit) {
 				l.Burst = int(p.count(n, "burst", maxBurst, fmt.Sprintf("a number of requests from 1 to %d", maxBurst)))
 			}, nil),

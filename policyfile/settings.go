@@ -23,7 +23,7 @@ const (
 var statuses = []string{"401", "402", "403", "404", "410", "429", "451"}
 
 var enforcementFields = fields[*policy.Enforcement]{
-	key("mode", "off, log (log what would be blocked) or block (block it)", modeShape,
+	key("mode", "off, log (only log requests that would be blocked) or block", modeShape,
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			e.Mode, p.enforcementAt = p.mode(n, "mode"), posOf(n)
 		}, func(w *printer, e *policy.Enforcement) { w.plain("mode", e.Mode.String()) }),
@@ -34,7 +34,7 @@ var enforcementFields = fields[*policy.Enforcement]{
 		}, func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Status != defaultStatus, "status", strconv.Itoa(e.Status))
 		}),
-	key("impostors", "what the server does about impostors, which claim to be a known crawler but are not; the default is off", modeShape,
+	key("impostors", "what the server does with impostors, which are clients with a false crawler name; the default is off", modeShape,
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) { e.Impostors = p.mode(n, "impostors") },
 		func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.Impostors > policy.ModeOff, "impostors", e.Impostors.String())
@@ -47,7 +47,7 @@ var enforcementFields = fields[*policy.Enforcement]{
 		}, func(w *printer, e *policy.Enforcement) {
 			w.plainIf(e.RetryAfter > 0, "retry-after", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
 		}),
-	key("action", "close drops the connection instead of answering", choiceShape("close"),
+	key("action", "close closes the connection without a response", choiceShape("close"),
 		func(p *parser, n *yaml.Node, e *policy.Enforcement) { _, e.Close = p.choice(n, "action", "close") },
 		func(w *printer, e *policy.Enforcement) { w.plainIf(e.Close, "action", "close") }),
 }
@@ -71,7 +71,7 @@ func readEnforcement(p *parser, n *yaml.Node, spec *policy.Spec) {
 	}
 	for _, name := range []string{"status", "message", "retry-after"} {
 		if part := child(n, name); part != nil {
-			p.report(posOf(part), "bad-value", "", `"action: close" drops the connection without an answer, so this could not be sent; delete one of the two`)
+			p.report(posOf(part), "bad-value", "", `"action: close" closes the connection without a response, so this key has no effect; delete one of the two`)
 			return
 		}
 	}
@@ -110,7 +110,7 @@ var publishFields = fields[*policy.Publish]{
 			word, _ := p.choice(n, "groups", "short", "all")
 			b.AllGroups = word == "all"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.AllGroups, "groups", "all") }),
-	key("preamble", "your own text for a comment at the start of robots.txt, such as a reservation of rights. Write one text for all hosts, or a map of hosts to texts, with \"*\" for all others",
+	key("preamble", "a text for a comment at the start of robots.txt, such as a reservation of rights. Write one text for all hosts, or a map of hosts to texts, with \"*\" for all others",
 		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", hostKeyShape, textShape("lines of text", ""))}},
 		readPreamble, printPreamble),
 	key("lines", "other lines of robots.txt that are not in a group: Clean-param, which Yandex reads, and Host",
@@ -124,10 +124,10 @@ var publishFields = fields[*policy.Publish]{
 		func(w *printer, b *policy.Publish) {
 			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 		}),
-	key("controls", "the operators' own controls against AI, such as the token Google-Extended, and noarchive for Bingbot. The default, auto, sends a control only where every usage that it takes away is disallowed. A map from crawlers or tokens to rules sends each rule where train-ai or ai-use is disallowed; the value off sends none",
+	key("controls", "the controls that operators offer against AI, such as the token Google-Extended, and noarchive for Bingbot. With auto (the default), Caddy sends a control only where every usage that it takes away is disallowed. A map from crawlers or tokens to rules sends each rule where train-ai or ai-use is disallowed. The value off sends no control",
 		shape{"anyOf": []any{choiceShape(controlWords...), namedShape("controls by crawler or token", textShape("a crawler or token with such a control", ""), textShape("the rule, or off", ""))}},
 		readControls, printControls),
-	subMap("usage-tokens", "names of groups in robots.txt that address a usage instead of a crawler", usageTokenFields,
+	subMap("usage-tokens", "tokens for groups in robots.txt that are about a usage instead of a crawler", usageTokenFields,
 		func(b *policy.Publish) *policy.Publish { return b }),
 	switchKey("noai", "the words noai and noimageai in headers and meta tags, where train-ai is disallowed for everyone",
 		func(b *policy.Publish) *policy.Switch { return &b.NoAI }, "on", "off"),

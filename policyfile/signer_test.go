@@ -52,7 +52,7 @@ expect: signed:stranger.example may not crawl /x/
 		many += "      - signed:h" + strings.Repeat("x", i) + ".example\n"
 	}
 	for text, says := range map[string]string{
-		"version: 1\nrules:\n  - for: signed:own.example\n    identity: verified\n    allow: {crawl: /x/}\n": "put it in another rule",
+		"version: 1\nrules:\n  - for: signed:own.example\n    identity: verified\n    allow: {crawl: /x/}\n": "put signed:HOST in a separate rule",
 		"version: 1\nrules:\n  - for: signed:https://own.example\n    allow: {crawl: /x/}\n":                 "is not a host",
 		"version: 1\nrules:\n  - for: signed:own.example/keys\n    allow: {crawl: /x/}\n":                    "is not a host",
 		"version: 1\nrules:\n  - for: signed:*.example\n    allow: {crawl: /x/}\n":                           "is not a host",

@@ -133,7 +133,7 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
-		bad(n, "yaml-alias", `YAML takes a value that starts with "*" for an alias; put quotes around it: %s`, quote("*"+n.Value)) // aliases are not expanded, because they could become very large
+		bad(n, "yaml-alias", `in YAML, a value that starts with "*" is an alias; put quotes around it: %s`, quote("*"+n.Value)) // aliases are not expanded, because they could become very large
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k, v := n.Content[i], n.Content[i+1]

@@ -121,7 +121,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 			p.report(first, "bad-qualifier", "", "a disallow entry cannot have qualifiers; instead, allow %s with the opposite qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
 			return
 		case local != "":
-			p.report(first, "bad-qualifier", "", "%s has its own qualifiers and takes no others; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
+			p.report(first, "bad-qualifier", "", "%s already has qualifiers, so it cannot have others here; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
 			return
 		}
 		parts = []policy.UsagePart{{Usage: parts[0].Usage, Qualifiers: p.qualifiers(parts[0].Usage, e.qualifiers)}}
@@ -145,7 +145,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.UsagePart, local string, ok bool) {
 	if u, ok := policy.ParseUsage(key.Value); ok {
 		if allow && u == policy.Other {
-			return nil, "", p.refuse(key, "bad-usage", "", `"other" means every usage that no rule mentions, and can only be disallowed; name the usages that are allowed`)
+			return nil, "", p.refuse(key, "bad-usage", "", `"other" means every usage that no rule mentions, and can only be disallowed; name the usages that you want to allow`)
 		}
 		return []policy.UsagePart{{Usage: u}}, "", true
 	}
@@ -317,7 +317,7 @@ const maxPattern = 2048
 // pattern parses a path. If setsToo is true, it also accepts the name of a set.
 func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
 	if len(text) > maxPattern {
-		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which stands for everything below", maxPattern, len(text))
+		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which matches everything below it", maxPattern, len(text))
 	}
 	if severalPaths.MatchString(text) && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
 		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", `this looks like several paths; write each on its own line after a hyphen and a space: "- /a". If it is one path, put it in quotation marks`)

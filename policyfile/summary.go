@@ -139,7 +139,7 @@ func SummaryText(all []HostSummary, brief bool) string {
 		}
 		hosts := english.Some(s.Hosts, 3)
 		if s.More > 0 {
-			hosts += fmt.Sprintf(" (and %d more hosts, which are not summed up)", s.More)
+			hosts += fmt.Sprintf(" (and %d more hosts, which are not shown)", s.More)
 		}
 		may, mayNot := s.Crawl.texts(brief)
 		fmt.Fprintf(&b, "%s:\n", hosts)
@@ -226,7 +226,7 @@ type Closed struct {
 	Asked   []int `json:"asked_by_lines,omitempty"`
 }
 
-// Closed says which paths rules close, and which rules are enforced.
+// Closed returns a text about the paths that rules disallow, and about the enforced rules.
 func (f *File) Closed() (c Closed) {
 	add := func(list *[]string, s *policy.Statement) {
 		if text := s.Pattern.String(); !s.Pattern.IsAll() && !slices.Contains(*list, text) {
@@ -268,7 +268,7 @@ func (f *File) Closed() (c Closed) {
 	return c
 }
 
-// ClosedText is Closed as check prints it, with a few paths, or "".
+// ClosedText returns Closed in the form in which check prints it, with a few paths, or "".
 func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
 	x := newEvaluator(f.Effect, now)
@@ -389,9 +389,9 @@ func (c *Closed) refused(e policy.Enforcement) string {
 	case len(c.Blocked) > 0:
 		return fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(c.Blocked))
 	case len(c.Logged) > 0:
-		return who + ` yet; the log says who would be. To answer 403, change "log" to "block"`
+		return who + ` yet; the log says which ones would be. To answer 403, change "log" to "block"`
 	case len(c.Asked) > 0:
-		return who + `; robots.txt asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
+		return who + `; robots.txt only asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
 	}
 	return ""
 }

@@ -39,7 +39,7 @@ func (p *parser) syntax(data string, err error) {
 	message := explain(err)
 	if message == misaligned && line >= 1 && line <= len(p.lines) {
 		if strings.HasPrefix(strings.TrimSpace(p.lines[line-1]), "- ") {
-			message = "this entry does not line up with the entries above it; give all hyphens of one list the same number of spaces before them"
+			message = "this entry does not line up with the entries above it; write the same number of spaces before all hyphens of a list"
 		}
 	}
 	p.report(policy.Pos{Line: line, Column: column}, "yaml-syntax", "", "%s", message)
@@ -112,7 +112,7 @@ var explanations = []struct{ part, message string }{
 	{"unexpected document indicator", unclosed},
 	{"',' or ']'", `a list in brackets needs commas between its values and "]" at the end`},
 	{"',' or '}'", `keys in braces need commas between them and "}" at the end`},
-	{"mapping values are not allowed", "this line is indented further than the line above it that it belongs with; give keys that belong together the same number of spaces"},
+	{"mapping values are not allowed", "this line is indented further than the line above it that it belongs with; write the same number of spaces before keys that belong together"},
 	{"could not find expected ':'", `this line is neither "key: value" nor "- value"; write a colon and a space after the key`},
 	{"did not find expected key", misaligned},
 	{"'-' indicator", misaligned},
@@ -123,7 +123,7 @@ var explanations = []struct{ part, message string }{
 
 const (
 	unclosed   = "this quotation mark is not closed; put another one at the end of the value"
-	misaligned = "this line does not fit the lines above it; give keys that belong together the same number of spaces"
+	misaligned = "this line does not line up with the lines above it; write the same number of spaces before keys that belong together"
 )
 
 func explain(err error) string {

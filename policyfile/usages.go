@@ -205,7 +205,7 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) *policy.Quali
 		if err := qs.SetQualifier(u, t.name, t.value); err != nil {
 			day, isDay := strings.CutPrefix(t.value, "until-")
 			if _, invalid := time.Parse(time.DateOnly, day); isDay && dateForm.MatchString(day) && invalid != nil && t.name == policy.QualifierTimeLimit {
-				p.report(posOf(t.node), "bad-qualifier", "", "there is no such day as %s; write the last day on which it is allowed as until-YYYY-MM-DD", day)
+				p.report(posOf(t.node), "bad-qualifier", "", "the day %s does not exist; write the last day on which the usage is allowed, as until-YYYY-MM-DD", day)
 				continue
 			}
 			near := ""

@@ -182,7 +182,7 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 		case exceptWords[word]:
 			return "to allow a crawler, write another rule: " + ownRule(namesIn(value))
 		case word == "priority" || word == "order" || word == "weight":
-			return "delete it, because the more specific rule decides, whatever the order of rules is"
+			return "delete it, because the order of rules does not matter: the more specific rule decides"
 		}
 		return cmp.Or(writeInstead(ruleLine(key.Value, value), ""), writeInstead(p.settingLine(key.Value, value), " outside the rules"))
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotsserve renders a policy as the robots.txt of a host, and serves it. The file means to every reader
-// what the policy means: crawl as groups of RFC 9309, with the lines of other channels in and after the groups.
+// Package robotsserve renders a policy as the robots.txt of a host, and serves it. The file has the same meaning for
+// every reader as the policy. It expresses crawl in groups of RFC 9309, with the lines of other channels in and after
+// the groups.
 package robotsserve
 
 import (
@@ -49,7 +50,8 @@ type File struct {
 	drawn  *drawing
 }
 
-// Loss is a place where the file is stricter than the policy, because the longest match cannot say the same.
+// Loss is a place where the file is stricter than the policy, because a format in which the longest match decides
+// cannot express the policy.
 type Loss struct {
 	Crawlers []string            // product tokens; "*" is everyone who is not named
 	Purpose  string              // whose group it is instead, in lower case
@@ -64,8 +66,8 @@ type Loss struct {
 	combined bool                // the group of another purpose disallows the paths, and crawlers of both combine the two
 }
 
-// Render renders the robots.txt of a policy for a host, which may have a port. A policy with a
-// problem that is an error must not be published: readers would not read all of the file.
+// Render renders the robots.txt of a policy for a host, which may have a port. If a problem is an error, the policy
+// must not be published, because readers would not read the whole file.
 func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) {
 	return newLayout(p).render(host, o)
 }

@@ -42,8 +42,8 @@ type Answer struct {
 	Scheme string // the scheme of this answer, instead of the one in Options, if it is not ""
 }
 
-// CacheControl is the value of Cache-Control for a robots.txt that may be cached for so long, up to
-// MaxMaxAge; below a second it is no-cache.
+// CacheControl returns the value of Cache-Control for a robots.txt that may be cached for this time, which is at most
+// MaxMaxAge. For less than a second it returns no-cache.
 func CacheControl(maxAge time.Duration) string {
 	seconds := int64(min(maxAge, MaxMaxAge) / time.Second)
 	if seconds <= 0 {
@@ -55,8 +55,8 @@ func CacheControl(maxAge time.Duration) string {
 // Server serves the robots.txt of every host of a policy, to every client. A client without a file
 // may treat everything as allowed (RFC 9309 section 2.3.1.3).
 //
-// Made-up hosts cost no memory: the file is rendered once for all hosts for which the same rules
-// hold, and the sitemaps are filled in with each answer.
+// Requests for made-up hosts do not take memory, because the file is rendered once for all hosts with the same rules.
+// The sitemaps are added to each answer.
 type Server struct {
 	p            *policy.Policy
 	o            ServeOptions
@@ -86,7 +86,8 @@ func (s *site) draw(srv *Server, l *layout) {
 	})
 }
 
-// NewServer returns a server of a policy. It serves whatever Render renders: look at the problems that Check returns first.
+// NewServer returns a server for a policy. It serves the result of Render even if that has problems, so call Check
+// first.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	s := &Server{p: p, o: o, varies: varies(p), hosts: map[int]*site{}}
 	if o.MaxAge == 0 {
@@ -101,8 +102,8 @@ func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	return s
 }
 
-// Hosts lists the hosts that rules name, in the order of the policy, and last "" for all others: a
-// policy has as many different robots.txt. A wildcard stands for the hosts below it that are not listed.
+// Hosts lists the hosts that rules name, in the order of the policy, followed by "" for all other hosts. Each of them
+// may have a different robots.txt. A wildcard stands for all other hosts below it.
 func Hosts(p *policy.Policy) []policy.Host {
 	var hosts []policy.Host
 	seen := map[policy.Host]bool{}
@@ -205,8 +206,8 @@ const methodResponse = "robots.txt answers GET and HEAD only\n"
 // HEAD, with ranges and conditions (RFC 9110), and other methods with 405.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.Serve(w, r, Answer{}) }
 
-// Serve is ServeHTTP with an Answer, and reports whether another file was merged into what was sent. settled is false
-// if a.Other has not been merged yet: the next answer will differ.
+// Serve is like ServeHTTP, with an Answer. It reports whether another file was merged into the response. settled is
+// false if a.Other has not been merged yet, so that the next response will differ.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (merged, settled bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header()["Allow"] = []string{"GET, HEAD"}

@@ -58,7 +58,7 @@ func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 	}
 	im.dropGroups(func(g *Group) bool {
 		return slices.ContainsFunc(p.Spec().Publish.UsageTokens[:], func(token string) bool { return strings.EqualFold(token, g.Name) })
-	}, "the group %q is left out: the policy publishes this name for a usage; state it in the policy")
+	}, "the group %q is left out, because the policy publishes this name for a usage; write the rule in the policy")
 	im.joinCutNames()
 	im.groups()
 	return im.spec.Rules, &own
@@ -104,7 +104,7 @@ func (im *importer) joinCutNames() {
 			adopted = append(adopted, own)
 		}
 		return true
-	}, "Google's parser reads %q as the name of a crawler in the catalog, so this group is left out; that crawler gets its Disallow lines")
+	}, "Google's parser reads %q as the name of a crawler in the catalog, so this group is left out; its Disallow lines apply to that crawler")
 	im.f.Groups = append(im.f.Groups, adopted...)
 }
 

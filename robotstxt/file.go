@@ -234,7 +234,7 @@ func impliedSpellings(rules []Rule) (left []Rule) {
 	return left
 }
 
-const respelledNote = "%q is left out: it spells the path of another Disallow line of this group differently, but a policy treats both spellings as one path"
+const respelledNote = "%q is left out, because it is another spelling of the path of a Disallow line in this group, and a policy treats both spellings as one path"
 
 const maxDelay = 24 * time.Hour
 

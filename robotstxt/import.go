@@ -36,8 +36,8 @@ type Imported struct {
 // The errors of Import.
 var (
 	ErrPage     = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
-	ErrEmpty    = errors.New("it has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
-	ErrTooLarge = errors.New("it has too many lines, names and patterns to find a policy with the same meaning; shorten it, or write the policy by hand")
+	ErrEmpty    = errors.New("the file has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
+	ErrTooLarge = errors.New("the file has too many lines, names and patterns to find a policy with the same meaning; shorten it, or write the policy by hand")
 )
 
 // maxImported bounds the memory and time of an import: this many plain lines, or fewer of other kinds. The largest known
@@ -234,8 +234,8 @@ func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
 				continue
 			}
 			said[r.number] = true
-			note(r.number, "the path %q can be written in several ways, such as : and %%3A. robots.txt lists up to four of them, and the server treats "+
-				"them all as the same path. Some readers of the original treat the line as one path", r.text())
+			note(r.number, "the path %q has several spellings, for example with : and with %%3A. The new robots.txt lists up to four of them, and the server treats "+
+				"all of them as the same path. Some readers of your robots.txt compare only the spelling that is written there", r.text())
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (f *File) preamble() (text string, first int) {
 	if len(text) > maxPreamble {
 		text = text[:maxPreamble]
 		text = text[:strings.LastIndexByte(text, '\n')+1]
-		f.note(0, "the comments at the start come to more than %d KiB; the rest of them is left out", maxPreamble>>10)
+		f.note(0, "the comments at the start are longer than %d KiB together; the rest of them is left out", maxPreamble>>10)
 	}
 	return strings.TrimRight(text, "\n"), first
 }
@@ -290,7 +290,7 @@ func (im *importer) preamble() {
 		}
 	}
 	if aboutRights.MatchString(text) {
-		im.f.note(line, "the file's comments mention rights. They are published as publish: {preamble: …}, which few programs read. "+
+		im.f.note(line, "the comments of the file mention rights. They become the preamble (publish: {preamble: …}), which few programs read. "+
 			"To reserve rights for programs, disallow train-ai and ai-use and set publish: {tdmrep: on}")
 	}
 }

@@ -125,7 +125,7 @@ func TestImportDirectives(t *testing.T) {
 					if d := file.Policy.AppDirective(q, app); d != nil && d.Text != app {
 						got = d.Text
 					}
-					if got != want && !strings.Contains(fmt.Sprint(im.Notes), "put them together") {
+					if got != want && !strings.Contains(fmt.Sprint(im.Notes), "so combine them") {
 						t.Fatalf("%s on %s to %s: %q in the file, %q imported\n%s%s%v", name, path, app, want, got, b.String(), policyfile.Print(im.Spec), im.Notes)
 					}
 				}

@@ -39,7 +39,7 @@ func (im *importer) records(f *acap.File) {
 	}
 	im.noteProhibited(f)
 	if len(f.Records) > 0 {
-		im.f.note(0, "where several paths match, ACAP applies the narrowest and ignores case, while a policy applies the longest and distinguishes case: compare what it renders")
+		im.f.note(0, "if several paths match, ACAP uses the narrowest and ignores letter case. A policy uses the longest and distinguishes letter case; compare the robots.txt that the command render prints")
 	}
 	im.permitted = im.withoutRecord(f)
 	im.repeat()
@@ -98,7 +98,7 @@ func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 	r := policy.Rule{For: audience}
 	for _, q := range rec.Requests {
 		if strings.ContainsAny(q.Path, "?#") {
-			im.f.note(q.Line, "the request to %s %q is left out: a policy cannot request an action for a path with a query", q.Action, q.Path)
+			im.f.note(q.Line, "the request to %s %q is left out, because a policy cannot request an action for a path with a query", q.Action, q.Path)
 			continue
 		}
 		r.Requests = append(r.Requests, policy.ActionRequest{Pos: position(q.Line), Action: q.Action, Path: pathpattern.NormalizePath(q.Path)})
@@ -120,7 +120,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxName || !im.name(c):
-			im.misnamed(rec.Line, c, "what this record says to it is left out")
+			im.misnamed(rec.Line, c, "the parts of this record for it are left out")
 			continue
 		}
 		if !slices.ContainsFunc(all, same(a)) {
@@ -154,7 +154,7 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 				case part.Usage != policy.Crawl:
 					im.field(&r, f, part, p)
 					if part.Usage == policy.Other && prohibits(f) && !im.permitsCrawl(&r, p) {
-						im.f.note(f.Line, "%q prohibits all usages that no field permits, so crawling too (section 2.5.6)", "ACAP-disallow-other: "+text)
+						im.f.note(f.Line, "%q prohibits all usages that no field permits, including crawling (section 2.5.6)", "ACAP-disallow-other: "+text)
 						im.field(&crawls, f, acap.Part{Usage: policy.Crawl}, p)
 					}
 				case !im.closedToOthers(r.For, f, p):
@@ -246,7 +246,7 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 		for _, against := range fd.Patterns {
 			p, ok := acapPattern(against)
 			if p = acap.Fold(p); ok && p.Overlaps(own) && own.Len() >= p.Len() && acap.Compare(own, p) != acap.First {
-				im.f.note(f.Line, "%q is left out: ACAP does not call it narrower than %q of line %d, which disallows it (section 2.4.5)", pattern, against, fd.Line)
+				im.f.note(f.Line, "%q is left out, because in ACAP it is not narrower than %q of line %d, which disallows it (section 2.4.5)", pattern, against, fd.Line)
 				return true
 			}
 		}
@@ -289,7 +289,7 @@ func (im *importer) noteProhibited(f *acap.File) {
 		for j := range f.Records[i].Fields {
 			fd := &f.Records[i].Fields[j]
 			if slices.Contains(f.Records[i].Crawlers, "*") && prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, open) {
-				im.f.note(fd.Line, "in the policy, the crawling prohibited by ACAP records is disallowed for all crawlers; in this file, crawlers without ACAP do not read these records")
+				im.f.note(fd.Line, "in the policy, paths that ACAP records prohibit are disallowed for all crawlers; in this file, crawlers without ACAP ignore these records")
 				return
 			}
 		}
@@ -312,7 +312,7 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 		for _, r := range g.rules {
 			opened := slices.ContainsFunc(g.rules, func(a Rule) bool { return a.Allow && a.Pattern.Covers(p) && a.Size >= r.Size })
 			if !r.Allow && r.Pattern.Overlaps(p) && r.Size <= p.Len() && !opened {
-				im.f.note(f.Line, "this line allows %q for crawlers that know ACAP (section 2.9.2), and line %d disallows it for all others; the policy keeps it disallowed", p, r.number)
+				im.f.note(f.Line, "this line allows %q for crawlers that know ACAP (section 2.9.2), but line %d disallows it for all others; in the policy it stays disallowed", p, r.number)
 				return true
 			}
 		}
@@ -330,7 +330,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		s.Local = ""
 	}
 	if s.Usage == policy.Other && s.Allow {
-		im.f.note(f.Line, "an allow entry of other has no meaning; it is left out")
+		im.f.note(f.Line, "an allow entry for the usage other has no meaning, so it is left out")
 		return
 	}
 	i := slices.IndexFunc(r.Statements, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })
@@ -340,7 +340,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 	case r.Statements[i].Allow && !s.Allow:
 		r.Statements[i] = s
 	case r.Statements[i].Allow == s.Allow && !slices.Equal(r.Statements[i].Qualifiers.Strings(), s.Qualifiers.Strings()):
-		im.f.note(f.Line, "another line permits the same with other qualifiers; this one is left out")
+		im.f.note(f.Line, "another line permits the same usage with other qualifiers, so this line is left out")
 	}
 }
 

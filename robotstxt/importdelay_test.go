@@ -88,7 +88,7 @@ func TestImportReportsShorterDelays(t *testing.T) {
 	}
 	lines := map[int]bool{}
 	for _, n := range im.Notes {
-		if strings.Contains(n.Message, "has a longer one in line") {
+		if strings.Contains(n.Message, "has a longer delay for it") {
 			lines[n.Line] = true
 		}
 	}

@@ -85,7 +85,7 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 		}
 		for _, s := range losers {
 			if s.left = !winsInPolicy(r.Rule, s.read); s.left {
-				im.f.note(s.number, "%q is left out, because lengths in the policy differ from those here. It would also allow paths that %q of line %d disallows; "+
+				im.f.note(s.number, "%q is left out, because a policy compares the lengths of paths differently. The line would also allow paths that %q of line %d disallows; "+
 					"in the policy, add an allow entry for the paths that you mean", "Allow: "+s.read.text(), "Disallow: "+r.read.text(), r.number)
 			} else {
 				s.Rule, lost = s.read, append(lost, s)
@@ -96,7 +96,7 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 		if !r.left && !slices.ContainsFunc(all, func(a *measured) bool {
 			return a.Allow && !a.left && winsInPolicy(a.Rule, r.over.Rule) && a.Pattern.Covers(r.Pattern)
 		}) {
-			im.f.note(r.number, "in the policy, %q of line %d also disallows the paths that both lines match: it is longer than this line there, and not in robots.txt",
+			im.f.note(r.number, "in the policy, %q of line %d also disallows the paths that both lines match: there it is longer than this line's path, but not in robots.txt",
 				r.over.read.text(), r.over.number)
 		}
 	}
@@ -145,7 +145,7 @@ func (r Rule) longer(n int) (Rule, bool) {
 
 // withoutAllows leaves out the Allow lines of a group that cannot be compared.
 func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
-	im.f.note(line, "the Allow lines of this group are left out, because its lines are too many to find those that overlap this one. "+
+	im.f.note(line, "the Allow lines of this group are left out, because the group has too many lines to find overlaps with this line. "+
 		"Write shorter groups, or write the policy by hand")
 	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Allow })
 }

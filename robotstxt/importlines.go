@@ -37,7 +37,7 @@ func (im *importer) license() {
 		default:
 			im.spec.Publish.License = l.value
 			if inGroups[l.number] {
-				im.f.note(l.number, "this license is for one group of crawlers, and the policy publishes it for everyone")
+				im.f.note(l.number, "this license is for one group of crawlers, but the policy publishes it for everyone")
 			}
 		}
 	}
@@ -116,11 +116,11 @@ func (im *importer) extension(r *policy.Rule, l line) {
 		pattern = p
 	}
 	if pattern != pathpattern.All && l.key != "app-directives" {
-		im.f.note(l.number, "in robots.txt the longest path replaces shorter ones; in the policy, the lines of shorter paths apply in addition to %q", l.key+": "+l.value)
+		im.f.note(l.number, "in robots.txt, the line with the longest path replaces the others; in the policy, the lines with shorter paths apply in addition to %q", l.key+": "+l.value)
 	}
 	switch l.key {
 	case "request-rate", "visit-time":
-		im.f.note(l.number, "%q is left out: a policy file has no key for it", l.key+": "+l.value)
+		im.f.note(l.number, "%q is left out, because a policy file has no key for it", l.key+": "+l.value)
 	case "app-directives":
 		im.directives(r, l, pattern, value)
 	case "content-usage":
@@ -151,7 +151,7 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 		if slices.ContainsFunc(r.AppDirectives, func(d policy.AppDirective) bool {
 			return d.App == string(app) && d.Pattern == pattern && d.Text != text
 		}) {
-			im.f.note(l.number, "%q has directives for %s that another member for the same path has too; a policy has the first, so put them together", value, app)
+			im.f.note(l.number, "%q has directives for %s, but another member for the same path has some, too; the policy only has the first, so combine them", value, app)
 		}
 		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: position(l.number), Pattern: pattern, App: string(app), Text: text})
 	}
@@ -176,7 +176,7 @@ func replaceDirectives(r *policy.Rule) {
 func (im *importer) preferences() {
 	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}}
 	for _, l := range im.f.top {
-		im.f.note(l.number, "%q is above the first User-agent line; it is taken as a preference for all crawlers", l.key+": "+l.value)
+		im.f.note(l.number, "%q is above the first User-agent line; it becomes a preference for all crawlers", l.key+": "+l.value)
 		im.extension(&r, l)
 	}
 	if r.Pos = firstPos(&r); len(r.Statements) > 0 {
@@ -198,12 +198,12 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 		item, _ := m.(httpsfv.Item)
 		u, ok := policy.ParseUsage(name)
 		if earlier := earlierLabels[name]; earlier != 0 {
-			im.f.note(l.number, "%q of an earlier draft is read as %s, as it is called today", name, earlier)
+			im.f.note(l.number, "%q comes from an earlier draft; it is read as %s, its present name", name, earlier)
 			u, ok = earlier, true
 		}
 		says, _ := item.Value.(httpsfv.Token)
 		if !ok || !u.IsRight() || says != "y" && says != "n" {
-			im.f.note(l.number, "%q of %q is not a known preference; it is left out", name, value)
+			im.f.note(l.number, "%q in %q is not a known preference; it is left out", name, value)
 			continue
 		}
 		im.spec.Publish.ContentUsage = policy.On
@@ -256,7 +256,7 @@ func (im *importer) usageGroups() {
 		if strings.EqualFold(g.Name, trainingToken) {
 			im.usageGroup(g, policy.TrainAI)
 		} else {
-			im.f.note(g.number, "the group %q is not for a crawler, but for a usage that a policy does not know; it is left out", g.Name)
+			im.f.note(g.number, "the group %q is for a usage that a policy does not know, and not for a crawler; it is left out", g.Name)
 		}
 		return true
 	})

@@ -111,7 +111,7 @@ func (im *importer) ignoringStar(star *Group) {
 	if r.For == nil || r.Statements == nil && !r.NoCrawlDelay {
 		return
 	}
-	im.comments[len(im.spec.Rules)] = "These crawlers are documented to ignore the group of *, and the robots.txt does not name them."
+	im.comments[len(im.spec.Rules)] = "These crawlers are documented to ignore the group of *, and this robots.txt does not name them."
 	im.spec.Rules = append(im.spec.Rules, r)
 }
 
@@ -203,7 +203,7 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 	if p.Len() <= maxPath {
 		return false
 	}
-	im.f.note(line, "a path in a policy file may have %d bytes, and this one has %d; it is left out", maxPath, p.Len())
+	im.f.note(line, "a path in a policy file can have up to %d bytes, and this one has %d; it is left out", maxPath, p.Len())
 	return true
 }
 
@@ -229,7 +229,7 @@ func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Patte
 	if p.Len() <= maxPath {
 		return p
 	}
-	im.f.note(line, "a path in a policy file may have %d bytes, and this one has %d; the policy disallows its beginning", maxPath, p.Len())
+	im.f.note(line, "a path in a policy file can have up to %d bytes, and this one has %d; the policy disallows the beginning of the path", maxPath, p.Len())
 	text := p.String()[:maxPath]
 	if i := strings.LastIndexByte(text, '%'); i > maxPath-3 {
 		text = text[:i]
@@ -246,7 +246,7 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	for _, l := range star.lines {
 		if !has[l.key] {
 			has[l.key] = true
-			im.f.note(l.number, "a crawler with its own group does not read this line; in the policy it applies to %s too", audience[0])
+			im.f.note(l.number, "a crawler with its own group does not read this line, but in the policy the line also applies to %s", audience[0])
 		}
 	}
 }
@@ -296,7 +296,7 @@ func (im *importer) purpose(g, star *Group) {
 			s.Written = d.Written
 			open = append(open, s)
 		case g.rules[own].Pattern != d.Pattern && !g.rules[own].Allow && !g.rules[own].Pattern.Covers(d.Pattern):
-			im.f.note(d.number, "in the policy this line also applies to clients that name the purpose %s, unless their own group covers it", name)
+			im.f.note(d.number, "in the policy, this line also applies to clients that name the purpose %s, unless their own group says something about the path", name)
 		}
 	}
 	if open == nil {

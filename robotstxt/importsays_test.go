@@ -62,13 +62,13 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"what a Disallow closes stays disallowed for those who do not know ACAP", "ACAP 2.9.2",
 			"##ACAP version=1.0\nUser-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
 			[]ask{{"", "", "/a/x", false}},
-			"the policy keeps it disallowed",
+			"in the policy it stays disallowed",
 		},
 		{
 			"letters in upper and lower case", "ACAP 2.8",
 			"##ACAP version=1.0\nACAP-crawler: *\nACAP-disallow-index: /News/\n",
 			nil,
-			"ignores case",
+			"ignores letter case",
 		},
 		{
 			"records count although conventional ones are to be ignored", "ACAP 2.9.1",
@@ -98,7 +98,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 				{"", "", "/x/", false},
 				{"", "", "/b", true},
 			},
-			"is disallowed for all crawlers",
+			"are disallowed for all crawlers",
 		},
 		{
 			"of crawlers with one group, a record is for one", "ACAP 2.3.1",
@@ -179,7 +179,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"preferences of a group that has none of its own", "RFC 9309 section 2.2.1",
 			"User-agent: *\nContent-Usage: train-ai=n\nDisallow: /a/\n\nUser-agent: GPTBot\nDisallow: /b/\n",
 			[]ask{{"GPTBot", "", "/a/x", true}, {"GPTBot", "", "/b/x", false}},
-			"in the policy it applies to GPTBot too",
+			"in the policy the line also applies to GPTBot",
 		},
 	} {
 		t.Run(c.name+", "+c.section, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestImportOfDirectivesWithPaths(t *testing.T) {
 				t.Errorf("%s: %+v: %q", from, c, got)
 			}
 		}
-		if from == "the file" && (len(im.Notes) != 1 || !strings.Contains(im.Notes[0].Message, "put them together")) {
+		if from == "the file" && (len(im.Notes) != 1 || !strings.Contains(im.Notes[0].Message, "so combine them")) {
 			t.Errorf("%+v", im.Notes)
 		}
 		data = render(t, p, "").Body

@@ -51,13 +51,13 @@ func (l line) merged(stated Stated) (text, why string) {
 	text = key + ": " + l.value
 	switch {
 	case key == "":
-		return "", "state it in the policy"
+		return "", "write it in the policy"
 	case l.key == "app-directives" && stated.Directives:
-		return "", "the policy states app-directives, and where a line of them has a longer path it would replace the policy's"
+		return "", "the policy has app-directives, and a line with a longer path would replace them"
 	case l.isPreferences() && stated.Preferences:
-		return "", "the policy states preferences about AI or search, which a line with a longer path would replace; only lines without a path that disallow are taken over"
+		return "", "the policy states preferences about AI or search, which a line with a longer path would replace; only lines that disallow without a path are copied"
 	case !printable(l.value) || len(text) > maxLine:
-		return "", "it is not text, or is longer than crawlers read"
+		return "", "the line is not text, or is longer than crawlers read"
 	}
 	return text, ""
 }
@@ -149,7 +149,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...), Cause: format})
 	}
 	for _, l := range f.top {
-		add(l.number, "%q is above the first User-agent line, so crawlers do not read it: state it in the policy", l.key+": "+l.value)
+		add(l.number, "%q is above the first User-agent line, so crawlers do not read it; write it in the policy", l.key+": "+l.value)
 	}
 	for _, g := range f.Groups {
 		for _, l := range g.lines {
@@ -173,13 +173,13 @@ func (f *File) LeftOut(stated Stated) []Note {
 	}
 	f.noteSpellings(add)
 	for _, g := range f.purposes {
-		add(g.number, "the group of the purpose %q is left out: state it in the policy", g.Name)
+		add(g.number, "the group of the purpose %q is left out; write its rules in the policy", g.Name)
 	}
 	if f.acap > 0 {
-		add(0, "ACAP records are left out: state them in the policy")
+		add(0, "ACAP records are left out; write their rules in the policy")
 	}
 	for _, l := range f.licenses {
-		add(l.number, "the license %q is left out: state it in the policy", l.value)
+		add(l.number, "the license %q is left out; name it in the policy", l.value)
 	}
 	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
 	return slices.Compact(notes) // a line of several crawlers is one

@@ -49,7 +49,7 @@ func read(data []byte, isName func(name string) bool) *File {
 	text := strings.ReplaceAll(string(decoded), "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")
 	if cut {
-		f.note(1+strings.Count(text, "\n"), "the file is over 500 KiB; crawlers do not read this line and what follows, and it is left out")
+		f.note(1+strings.Count(text, "\n"), "the file is larger than 500 KiB; crawlers do not read this line and the following lines, so they are left out")
 	}
 	if f.page = strings.HasPrefix(strings.TrimLeft(text, " \t\n"), "<"); f.page {
 		f.note(1, "this is a web page, not a robots.txt")
@@ -112,7 +112,7 @@ func (r *reader) agent(key, value string) {
 	if !r.naming {
 		r.groups, r.naming, r.shut = nil, true, false
 	} else if r.between && len(r.groups) > 0 {
-		r.note("no Allow or Disallow is between this line and those for %s, so by RFC 9309 the next lines apply to them too. If that is wrong, "+
+		r.note("there is no Allow or Disallow between this line and the lines for %s, so by RFC 9309 the next lines also apply to these crawlers. If that is wrong, "+
 			"write \"Allow: /\" before this line", r.groups[len(r.groups)-1].Name)
 	}
 	r.between = false
@@ -171,7 +171,7 @@ func (r *reader) delay(g *Group, value string) {
 	} else {
 		line = had.delayLine
 	}
-	r.file.note(line, "the crawl-delay of %s here is left out, because it has a longer one in line %d", g.Name, g.delayLine)
+	r.file.note(line, "the crawl-delay of %s here is left out, because line %d has a longer delay for it", g.Name, g.delayLine)
 }
 
 func (r *reader) comment() {
@@ -257,7 +257,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	known := keyOf(key)
 	if !ok || known == "" {
 		if !r.file.page {
-			r.note(cmp.Or(unknownKeys[key], "%q is left out: no crawler is known to read such lines"), text)
+			r.note(cmp.Or(unknownKeys[key], "%q is left out, because no crawler is known to read such lines"), text)
 		}
 		return "", "", false
 	}
@@ -272,7 +272,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 
 // unknownKeys say why a line is left out, and what to write instead.
 var unknownKeys = map[string]string{
-	"noindex": "%q is left out: search engines no longer read Noindex in robots.txt. To keep pages out of their results, " +
+	"noindex": "%q is left out, because search engines no longer read Noindex in robots.txt. To keep pages out of their results, " +
 		"disallow index in the policy file, and let crawlers fetch the pages",
 }
 
@@ -343,7 +343,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 			"other crawlers may apply it to the whole site; it is left out", value)
 		return nil
 	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c == 0x7f }):
-		r.wrong("%q has a space, which no address has, so it never matches; "+
+		r.wrong("%q never matches, because an address cannot have a space; "+
 			"it is left out. Write each path on its own line, and a space as %%20", value)
 		return nil
 	case noBreak(value) != value:

@@ -99,7 +99,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		tags := strings.Count(s.pages.elements(members, nil, 0).HTML(), "<meta")
 		if tags > maxElements || len(members) > maxNames {
 			problems = append(problems, policy.NewProblem(policy.Warning, "many-meta-tags", sm.pos,
-				"this puts %s into every page like %s, and %d names into its headers, one for each crawler. "+
+				"this adds %s to every page like %s, and rules for %d crawlers to its headers. "+
 					`Write it in a rule with "for: everyone" if it may apply to all, name only the crawlers that matter, or %s`,
 				english.Count(tags, "meta tag"), sm.path, len(members), tailored))
 		}
@@ -107,7 +107,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		for _, p := range ps {
 			if p.Kind == robotstag.TooLong {
 				problems = append(problems, policy.NewProblem(policy.Error, "header-too-large", sm.pos,
-					"the %s header for %s is longer than the %d bytes that readers must look at. "+
+					"the %s header for %s is longer than the %d bytes that a reader has to accept. "+
 						`Name fewer crawlers, write it in a rule with "for: everyone", or `+tailored,
 					p.Field, sm.path, robotstag.Limit))
 			}
@@ -196,7 +196,7 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
 		}
 		report(policy.NewProblem(policy.Hint, "rights-stricter", d.Statement.Pos,
-			"%s under publish cannot address single crawlers, so anything disallowed for one crawler is disallowed for all there. This line about %s is for %q%s; if that is too strict, write it for everyone, or switch them off",
+			"%s under publish cannot address single crawlers, so anything disallowed for one crawler is disallowed for all there. This line about %s is for %q%s; if that is too strict, write the rule for everyone, or switch these documents off",
 			on, d.Statement.Usage, s.RuleName(d.Rule), more))
 	}
 	cells, exact := view.Cells()
@@ -212,5 +212,5 @@ func (s *Site) checkView(view *rights.View, on string, report func(policy.Proble
 		}
 	}
 	report(policy.NewProblem(policy.Warning, "rights-crossed", pos,
-		"the paths for train-ai, ai-use and search cross in too many ways for %s under publish. There, a usage that is disallowed for any path is disallowed for every path; use paths without * and $", on))
+		"the paths for train-ai, ai-use and search overlap in too many ways for %s under publish. So a usage that is disallowed for any path is disallowed for every path there; use paths without * and $", on))
 }

@@ -191,7 +191,7 @@ func ControlsText(all []ControlState) string {
 	}
 	const patterns = 3
 	var b strings.Builder
-	b.WriteString("operators' own controls against AI, and what is sent:\n")
+	b.WriteString("the controls that operators offer against AI, and which of them are sent:\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  USAGE\tOPERATOR\tSENT\tWHERE\tALSO TAKES AWAY\tTO BE DONE BY HAND")
 	or := func(text, none string) string {

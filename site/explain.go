@@ -135,7 +135,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	robots := s.explainRobots(query)
 	if e.AnyCase {
-		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers distinguish letter case (RFC 9309 section 2.2.2)")
+		robots.Differs = append(robots.Differs, "robots.txt cannot express this, because its readers distinguish letter case (RFC 9309 section 2.2.2)")
 	}
 	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, &target, clients)}
 	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {
@@ -229,9 +229,9 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	info, how := s.Policy.CrawlerInfo(decides), "recognized by its User-Agent"
 	switch {
 	case info.RobotsOnly && info.ReadsMeta:
-		how = "a token of robots.txt, headers and meta tags, which no request carries"
+		how = "a token for robots.txt, headers and meta tags, which no client sends"
 	case info.RobotsOnly:
-		how = "a token that is used in robots.txt only"
+		how = "a token that is used only in robots.txt"
 	case s.Policy.Crawler(e.Agent) != 0:
 		how = "looked up by name"
 	}
@@ -331,15 +331,15 @@ func (s *Site) reason(d policy.Decision) Reason {
 func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {
-		c.Summary = "the request passes: only crawlers that are recognized are ever blocked"
+		c.Summary = "the request passes, because only recognized crawlers are ever blocked"
 		return c
 	}
 	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
-		c.Summary = "no request carries this token"
+		c.Summary = "no client sends this token"
 		return c
 	}
 	if s.Open(s.Read(t)) {
-		c.Summary = "the request passes: this is always allowed, as crawlers learn the rules from it"
+		c.Summary = "the request passes, because this file is always allowed: crawlers learn the rules from it"
 		return c
 	}
 	v := s.EdgeOf(t, q)
@@ -358,7 +358,7 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	case policy.ModeBlock:
 		c.Summary = fmt.Sprintf("the request is blocked with %d %s", status, http.StatusText(status))
 		if s.File.Spec.Enforcement.Close {
-			c.Summary = "the connection is dropped"
+			c.Summary = "the connection is closed without a response"
 		}
 	case policy.ModeLog:
 		c.Summary = "the request passes, and the log says that it would be blocked (enforce: log)"
@@ -366,7 +366,7 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 			c.Summary = "the request passes, and the log says that it would be blocked (impostors: log)"
 		}
 	case policy.ModeOff, policy.ModeUnset:
-		c.Summary = "the request passes, though the policy disallows it: enforce is off for this rule"
+		c.Summary = "the request passes although the policy disallows it, because enforce is off for this rule"
 		c.Differs = []string{"robots.txt asks the crawler to stay away, and nothing enforces it"}
 	}
 	return c

@@ -95,7 +95,7 @@ rules:
 		{"Googlebot", nil, false, []string{passes, refused, refused}, `policy.yaml:12, rule "the real one", for identity verified, allows crawl of /members/`},
 		{"Googlebot", verified, true, []string{passes, refused, refused}, "by address lists and reverse DNS; here it is verified: it showed its papers"},
 		{"GPTBot", nil, false, []string{refused, refused, refused}, "by address lists; here it makes no difference"},
-		{"Bytespider", nil, false, []string{refused}, "publishes nothing to verify it by"},
+		{"Bytespider", nil, false, []string{refused}, "does not publish a way to verify it"},
 		{"Google-Extended", nil, false, nil, ""},
 		{"Firefox/143.0", nil, false, nil, ""},
 	} {
@@ -125,10 +125,10 @@ func TestExplainDespite(t *testing.T) {
 	for _, c := range []struct{ disallow, closed, allow, open, path, why string }{
 		{"everyone", "/members/", "category:search", "/", "/members/", "/ also covers paths outside /members/"},
 		{"everyone", `"/*.pdf$"`, "Googlebot", "/reports/", "/reports/a.pdf", "/reports/ also covers paths outside /*.pdf$"},
-		{"operator:Google", "/", "category:search", "/news/", "/news/", "of category:search and operator:Google neither is narrower than the other"},
+		{"operator:Google", "/", "category:search", "/news/", "/news/", "neither category:search nor operator:Google is narrower than the other"},
 		{"Googlebot", "/", "everyone", "/news/", "/news/", "line 4 is for fewer crawlers (Googlebot)"},
 		{"everyone\n    hosts: www.example.com", "/", "Googlebot", "/news/", "/news/", "line 5 is for fewer hosts"},
-		{"everyone", "/news/", "everyone-else", "/news/today/", "/news/today/", "a rule for everyone-else allows nothing that is disallowed for everyone"},
+		{"everyone", "/news/", "everyone-else", "/news/today/", "/news/today/", "a rule for everyone-else cannot allow a path that is disallowed for everyone"},
 		{"everyone", "/news/", "everyone", "/", "/news/", "the pattern of line 4 is longer"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestExplainDespite(t *testing.T) {
 			if err := e.WriteText(&text); err != nil {
 				t.Fatal(err)
 			}
-			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "this does not allow it, as "+c.why) {
+			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "this does not allow it, because "+c.why) {
 				t.Errorf("%+v\n%s", e.Despite, text.String())
 			}
 			if !strings.Contains(e.Expect, "Googlebot may not crawl ") || !strings.HasSuffix(e.Expect, c.path) {

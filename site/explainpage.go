@@ -41,13 +41,13 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 		}
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
-		c.Summary = "no page is fetched under this token, so these do not reach it"
+		c.Summary = "no crawler fetches pages with this token, so headers do not reach it"
 		return c
 	}
 	sent := s.restrictions(q)
 	switch {
 	case len(c.Sends) == 0:
-		c.Summary = "the policy adds none"
+		c.Summary = "the policy does not add any"
 	case sent.IsEmpty() && slices.ContainsFunc(page.Declared, func(d Declared) bool { return d.Published && d.Restricts() }):
 		c.Summary = "no robots rule in them restricts this crawler"
 	case sent.IsEmpty() && stated(h) != "":
@@ -72,7 +72,7 @@ func (s *Site) addLifted(c *Channel, q policy.Query) {
 	for u, rules := range robotstag.Lifts(pg.Values.Lift) {
 		q.Usage = u
 		reason := s.reason(s.Policy.Decide(q))
-		reason.Says += ", which lifts the site's own " + rules
+		reason.Says += ", which removes the site's own " + rules
 		c.add(reason)
 	}
 }
@@ -115,8 +115,8 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 		own = own.Union(rules)
 	}
 	if extra := sent.Beyond(own); !extra.IsEmpty() {
-		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler. Rules for everyone apply to it too, "+
-			"because neither headers nor meta tags can exempt one crawler (the setting headers tailored can)", extra.String()))
+		differs = append(differs, fmt.Sprintf("in the policy, %q does not apply to this crawler. But rules for everyone reach it, too, "+
+			"because headers and meta tags cannot exempt one crawler (headers tailored can)", extra.String()))
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 && s.preferencesPublished() {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
@@ -134,7 +134,7 @@ func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []str
 		q.Usage = u
 		d := s.Policy.Decide(q)
 		for _, lost := range robotstag.Lost(u, d) {
-			differs = append(differs, fmt.Sprintf("%s of %s cannot be said in a header or a meta tag (%s)", lost, u, s.Place(d.Statement.Pos)))
+			differs = append(differs, fmt.Sprintf("headers and meta tags cannot express the %s of %s (%s)", lost, u, s.Place(d.Statement.Pos)))
 		}
 	}
 	return differs
@@ -149,7 +149,7 @@ func (s *Site) reasons(sources []robotstag.Source) []Reason {
 		}
 		reason := s.reason(src.Decision)
 		if src.Control {
-			reason.Says += ", so its operator's own control is sent: " + src.Rules.String()
+			reason.Says += ", so the control of its operator is sent: " + src.Rules.String()
 		}
 		c.add(reason)
 	}
@@ -163,9 +163,9 @@ func (c *Channel) add(r Reason) {
 }
 
 func (s *Site) explainPage(q policy.Query) Channel {
-	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(s.Sources(q))}
+	c := Channel{Name: ChannelPage, Summary: "an HTML page is not changed", Reasons: s.reasons(s.Sources(q))}
 	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
-		c.Summary, c.Reasons = "no page is fetched under this token", nil
+		c.Summary, c.Reasons = "no crawler fetches pages with this token", nil
 		return c
 	}
 	for element := range strings.SplitAfterSeq(s.Page(q.Host, q.Path, q.Now).Elements.HTML(), ">") {

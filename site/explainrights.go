@@ -67,7 +67,7 @@ func writeRights(b *strings.Builder, all []Register) {
 	if len(all) == 0 {
 		return
 	}
-	b.WriteString("\nRights, for everyone who reads:\n")
+	b.WriteString("\nRights documents and signals, for all readers:\n")
 	for _, r := range all {
 		fmt.Fprintf(b, "  %-15s %s\n%18sby %s; read by: %s\n", r.Name, r.Says, "", r.Document, r.Readers)
 	}

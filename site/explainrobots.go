@@ -22,7 +22,7 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	q.Usage = policy.Crawl
 	read := s.Robots.Explain(q)
 	if read.Agent == "" {
-		c.Summary = "it does not reach this crawler, which ignores the group of *, and no group names it; headers and blocking do"
+		c.Summary = "robots.txt does not reach this crawler, because the crawler ignores the group of *, and no group names it; headers and blocking reach it"
 		s.explainRecords(&c, q)
 		return c
 	}
@@ -65,19 +65,19 @@ func leavesOpen(read robotsserve.Explanation) bool {
 	return read.LeftOut && (len(read.Lines) == 0 || !strings.HasPrefix(read.Lines[0].Text, "Disallow: "))
 }
 
-const leftOut = "robots.txt does not name this crawler, because few sites see it and its rule has enforce: block. Only the block keeps it from this page; publish: {groups: all} names it"
+const leftOut = "robots.txt does not name this crawler, because it is rare and its rule has enforce: block. Only the block keeps the crawler from this page. To name it in robots.txt, write publish: {groups: all}"
 
 // spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,
 // where it has no text, by none.
 func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
-	const who = "a crawler that compares URLs as they come, as Google's parser does, "
+	const who = "a crawler that compares URLs as they are written, such as Google's parser, "
 	switch {
 	case !disallowed:
-		return who + fmt.Sprintf("may not fetch it, by %q: robots.txt has an Allow only as it is written in the policy; the server treats all spellings as the same path", l.Text)
+		return who + fmt.Sprintf("may not fetch the page, because of %q: robots.txt has an Allow only in the policy's spelling, but the server treats all spellings alike", l.Text)
 	case l.Text == "":
-		return who + "may fetch it, because no line has this spelling. A path has up to four spellings in robots.txt; the server treats all spellings as the same path"
+		return who + "may fetch the page, because no line has this spelling. robots.txt has up to four spellings of a path, but the server treats all spellings as the same path"
 	}
-	return who + fmt.Sprintf("may fetch it, by %q: robots.txt has up to four spellings of each path, and not this one; the server treats all spellings as the same path", l.Text)
+	return who + fmt.Sprintf("may fetch the page, because of %q: robots.txt has up to four spellings of each path, but not this one; the server treats all spellings alike", l.Text)
 }
 
 func agentLine(agent string) string {
@@ -100,19 +100,19 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 		return "" // a line of a control token is about train-ai, and names its rule
 	case info.Signer:
 		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt cannot name this client, "+
-			"which is known by its signature alone; %s", d.Verdict, s.byEdge(d))
+			"which is recognized only by its signature; %s", d.Verdict, s.byEdge(d))
 	case info.NoToken && agent == "*":
 		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt does not name this crawler. "+
 			"Its token %q is not a valid product token (RFC 9309 section 2.2.1), and no operator documents that it works there; %s", d.Verdict, info.Token, s.byEdge(d))
 	case same(verified):
 		return fmt.Sprintf("for a client that is not verified, crawling is %s: "+
-			"robots.txt cannot ask for an identity and addresses every client of that name", d.Verdict)
+			"robots.txt cannot ask for an identity, and addresses every client with that name", d.Verdict)
 	case names != nil && same(purposeless):
 		return fmt.Sprintf("for a client that names a purpose (%s), crawling is %s: "+
-			"robots.txt can say so only to crawlers without a group of their own", strings.Join(names, ", "), d.Verdict)
+			"robots.txt can say this only to crawlers that it does not name", strings.Join(names, ", "), d.Verdict)
 	}
-	return fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here. "+
-		"Its readers only compare the lengths of patterns, so it says the stricter of the two", d.Verdict)
+	return fmt.Sprintf("the policy decides that crawling is %s, but robots.txt cannot express this here. "+
+		"Its readers only compare the lengths of patterns, so robots.txt has the stricter rule", d.Verdict)
 }
 
 // byEdge says whether the server closes what robots.txt leaves open.
@@ -157,5 +157,5 @@ func (s *Site) explainRecords(c *Channel, q policy.Query) {
 // disobeys quotes the documents of operators who do not follow robots.txt.
 var disobeys = map[crawlers.Honors]string{
 	crawlers.HonorsNo:            "it is known not to follow robots.txt",
-	crawlers.HonorsUserTriggered: "its operator says that it fetches what a person asks for, whatever robots.txt says",
+	crawlers.HonorsUserTriggered: "its operator says that it fetches the pages that a person asks for, whatever robots.txt says",
 }

@@ -21,7 +21,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	}
 	for i := range e.Despite {
 		d := &e.Despite[i]
-		fmt.Fprintf(&b, "  although %s: this does not allow it, as %s\n", &d.Reason, d.Why)
+		fmt.Fprintf(&b, "although %s; but this does not allow it, because %s\n", &d.Reason, d.Why)
 	}
 	for _, c := range e.Channels {
 		fmt.Fprintf(&b, "\n%s: %s.\n", c.title(), c.Summary)
@@ -153,11 +153,11 @@ func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 	case policy.WiderAudience:
 		return fmt.Sprintf("line %s is for fewer crawlers (%s)", line(d), d.AudienceName())
 	case policy.OtherGroup:
-		return fmt.Sprintf("of %s and %s neither is narrower than the other", a.AudienceName(), d.AudienceName())
+		return fmt.Sprintf("neither %s nor %s is narrower than the other", a.AudienceName(), d.AudienceName())
 	case policy.NotWithinAI:
-		return fmt.Sprintf("line %s is for category:ai, and only a crawler's name or one of its four categories makes an exception from it", line(d))
+		return fmt.Sprintf("line %s is for category:ai, and only a rule for a crawler's name or for one of its four categories makes an exception from it", line(d))
 	case policy.ElseOnly:
-		return "a rule for everyone-else allows nothing that is disallowed for everyone"
+		return "a rule for everyone-else cannot allow a path that is disallowed for everyone"
 	case policy.Shorter:
 		return fmt.Sprintf("the pattern of line %s is longer", line(d))
 	case policy.NotWithin:

@@ -40,17 +40,17 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 		}
 		says := fmt.Sprintf("limits %s to %v, up to %d at once", whose, l, l.Burst)
 		if l.Delay {
-			says = fmt.Sprintf("limits %s to one in %v, as crawl-delay is enforced, up to %d at once", whose, l.Per, l.Burst)
+			says = fmt.Sprintf("limits %s to one in %v, because crawl-delay is enforced, and to %d at once", whose, l.Per, l.Burst)
 		}
 		c.add(Reason{Place: s.Place(l.Pos), Rule: s.RuleName(l.Rule), Says: says})
 		switch {
 		case l.Mode == policy.ModeBlock && blocking > 0:
-			c.Summary = "the request passes, unless it is over one of these limits: then it is answered with 429 Too Many Requests"
+			c.Summary = "the request passes, unless it exceeds one of these limits. Then the answer is 429 Too Many Requests"
 		case l.Mode == policy.ModeBlock:
-			c.Summary = fmt.Sprintf("the request passes, unless %s makes more than %v: then it is answered with 429 Too Many Requests", who, l)
+			c.Summary = fmt.Sprintf("the request passes, unless %s makes more than %v. Then the answer is 429 Too Many Requests", who, l)
 			blocking++
 		case c.Summary == passes:
-			c.Summary = "the request passes, and the log says when it is over the limit (enforce: log)"
+			c.Summary = "the request passes, and the log says if it exceeds the limit (enforce: log)"
 		}
 	}
 }

@@ -24,7 +24,7 @@ var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
 		readAs = ", which servers may read as " + e.ReadAs
 	}
 	if e.AnyCase {
-		readAs += ", because Caddy's path matchers and many applications disregard letter case"
+		readAs += ", because Caddy's path matchers and many applications ignore letter case"
 	}
 	switch {
 	case e.MayCrawl && e.Blocked():
@@ -38,7 +38,7 @@ var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
 	case e.Crawler == nil:
 		f.Text = "Crawlers that the policy does not name may not crawl " + e.URL + readAs + ". A client that is not recognized is not blocked"
 	case e.Open:
-		f.Text = "It is asked not to crawl " + e.URL + ", but is not blocked there: crawlers learn the rules from it"
+		f.Text = "It is asked not to crawl " + e.URL + ", but it is not blocked there, because crawlers learn the rules from this file"
 	default:
 		f.Text = "It may not crawl " + e.URL + readAs
 	}

@@ -65,7 +65,7 @@ rules:
 	if err := e.WriteText(&out); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); strings.Count(text, "which lifts the site's own noindex and unavailable_after") != 2 {
+	if text := out.String(); strings.Count(text, "which removes the site's own noindex and unavailable_after") != 2 {
 		t.Errorf("explain does not say what is lifted:\n%s", text)
 	}
 }

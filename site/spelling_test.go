@@ -27,9 +27,9 @@ rules:
 		{"/collections/x%2by", "Disallow: /collections/*%2b", ""},
 		{"/collections/x+y", "Disallow: /collections/*+", ""},
 		{"/a+b%3Ac", "Disallow: /a+b%3Ac", ""},
-		{"/a%2Bb:c", "Disallow: /a+b%3Ac", "may fetch it, because no line has this spelling"},
+		{"/a%2Bb:c", "Disallow: /a+b%3Ac", "may fetch the page, because no line has this spelling"},
 		{"/shop/%2B/", "Allow: /shop/%2B/", ""},
-		{"/shop/+/", "Allow: /shop/%2B/", `may not fetch it, by "Disallow: /shop/"`},
+		{"/shop/+/", "Allow: /shop/%2B/", `may not fetch the page, because of "Disallow: /shop/"`},
 	} {
 		u, err := url.Parse("https://www.example.com" + c.path)
 		if err != nil {

@@ -43,7 +43,7 @@ func (r *Result) Coverage() claim.Coverage {
 	return c
 }
 
-// Gap is a fact about requests that the logs lack.
+// Gap describes requests or facts that are missing in the logs.
 type Gap struct {
 	Name string `json:"-"` // the name that users accept the gap by
 	File string `json:"file"`

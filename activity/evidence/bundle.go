@@ -84,7 +84,7 @@ func bundleDay(dir, name string, create func(name string) (io.Writer, error)) er
 // ExcerptName is the name of the file of an excerpt. Its signature is a file next to it.
 const ExcerptName = "excerpt.jsonl"
 
-// Excerpt is the first line of an excerpt: what it has of a log.
+// Excerpt is the first line of an excerpt. It describes the excerpt's part of the log.
 type Excerpt struct {
 	Crawler string   `json:"crawler"`
 	Hosts   []string `json:"hosts"`
@@ -96,7 +96,7 @@ type excerptLine struct {
 	Excerpt *Excerpt `json:"excerpt"`
 }
 
-// WriteExcerpt writes those lines of a log that fit, unchanged, and returns their signature; nil without a key.
+// WriteExcerpt writes the selected lines of a log, unchanged, and returns their signature, or nil if there is no key.
 func WriteExcerpt(w io.Writer, dir string, head Excerpt, key ed25519.PrivateKey, fits func(*Event) bool) (signature []byte, err error) {
 	if err := readLines(dir, func(_ string, _ []byte, e *Event, _ string) error {
 		if head.Log = e.Seq; fits(e) {

@@ -37,7 +37,8 @@ var whole = claim.Register("evidence-whole", func(s wholeSubject) claim.Finding 
 	return f
 })
 
-// Whole is the claim that a log is whole and signed. It says nothing about lines after the last one: see [Check.Reaches].
+// Whole is the claim that a log is whole and signed. It does not say whether lines are missing at the end; see
+// [Check.Reaches].
 func (c *Check) Whole() claim.Claim {
 	var covered claim.Coverage
 	for _, g := range c.Gaps {
@@ -52,16 +53,16 @@ func (c *Check) Whole() claim.Claim {
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
 }
 
-// Unread is the same claim about an unread log.
+// Unread returns the claim Whole for an unread log.
 func (*Check) Unread() claim.Claim { return claim.Judge(whole, wholeSubject{}) }
 
-// Mark is the end of a log, as a signature or a time stamp has it.
+// Mark is the position of the last line of a log, as a signature or a time stamp records it.
 type Mark struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"` // of the line
 }
 
-// ReadMark reads a copy of a signature or of time stamps of a log: the last line that it names.
+// ReadMark reads a copy of a log's signature or time stamps, and returns the last line that it names.
 func ReadMark(name string) (last Mark, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -73,7 +74,7 @@ func ReadMark(name string) (last Mark, err error) {
 // End returns the mark of the last line.
 func (c *Check) End() Mark { return Mark{c.Seq, c.Hash} }
 
-// ParseMark is ReadMark for the content of a file, or of a key in a storage.
+// ParseMark is like ReadMark, but takes the content of the file, or of a key in a storage.
 func ParseMark(name string, content []byte) (last Mark, err error) {
 	for d := json.NewDecoder(bytes.NewReader(content)); ; {
 		var m Mark

@@ -86,8 +86,8 @@ const (
 	maxTexts    = 512     // robots.txt in which lines are looked up
 )
 
-// Open opens or creates a log. It goes on with the chain where it ended; a last line that was cut by a crash is
-// removed. It fails if another process writes to the directory.
+// Open opens or creates a log. It continues the chain of an existing log. If a crash has cut the last line, Open
+// removes that line. It fails if another process writes to the directory.
 func Open(dir string, o Options) (*Log, error) {
 	o.Days = cmp.Or(o.Days, defaultDays)
 	o.quotas = cmp.Or(o.quotas, &defaultQuotas)
@@ -164,7 +164,7 @@ func (l *Log) Record(v activity.Request) {
 	}
 }
 
-// Omit takes over what was left out while the log was not open.
+// Omit adds the number of events that were left out while the log was not open.
 func (l *Log) Omit(o *Omissions) {
 	if o.some.Load() {
 		l.omitted.merge(o)
@@ -174,7 +174,7 @@ func (l *Log) Omit(o *Omissions) {
 // Dropped returns the number of events that were left out.
 func (l *Log) Dropped() uint64 { return l.omitted.Total() + l.refused.Load() }
 
-// Troubles says when something went wrong last since the log was opened, by reason.
+// Troubles returns the time of the last error since the log was opened, by reason.
 func (l *Log) Troubles() map[string]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,7 +211,7 @@ func (l *Log) quote(e *Event) {
 	}
 }
 
-// Configure changes the key, the authority, and after how many days files are deleted.
+// Configure changes the key, the authority, and how many days files are stored.
 func (l *Log) Configure(o Options) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,8 +19,8 @@ type inForce struct {
 // textID tells the texts of publications apart.
 func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
 
-// Publish implements [activity.Publisher]: unless the publication is in force already, it is
-// recorded, before the requests that come later.
+// Publish implements [activity.Publisher]. It records a publication before any later requests, unless the publication
+// is already in force.
 func (l *Log) Publish(p *activity.Publication) {
 	l.offer(ofPublication(p, p.Time), len(p.Text))
 }

@@ -80,7 +80,7 @@ type Reader struct {
 	Robots   string            `json:"robots"`             // the version
 }
 
-// Reading says that a crawler read a version of a robots.txt.
+// Reading records that a crawler read a version of a robots.txt.
 type Reading struct {
 	Reader
 	Published []string  `json:"published"` // what was in force: v3, v3.1

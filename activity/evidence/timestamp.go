@@ -24,7 +24,7 @@ import (
 	"github.com/smallstep/pkcs7"
 )
 
-// Timestamp is a line of the file next to a day's file. It holds a token that an authority  by(RFC 3161) confirms
+// Timestamp is a line of the file next to a day's file. It holds a token of an authority (RFC 3161). The token confirms
 // that an event, and with it all earlier ones, existed at a time.
 type Timestamp struct {
 	Seq   uint64 `json:"seq"`

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Checked is a log of several, with its check and the answer to a question, nil if there is none.
+// Checked is one of several logs, with its check, and with the answer to a question, or nil if no question was asked.
 type Checked struct {
 	Dir    string
 	Answer *Answer

@@ -35,7 +35,7 @@ type Check struct {
 	Problems  []string  // say where the log is not what was written; empty if it is whole
 }
 
-// Stamped says that an event, and all before, were there at a time.
+// Stamped records that an event and all earlier events existed at a time.
 type Stamped struct {
 	Seq       uint64
 	Time      time.Time
@@ -45,7 +45,7 @@ type Stamped struct {
 // errLine is a line that is not an event.
 var errLine = errors.New("is not an event")
 
-// Read calls each with every event of a log, in order, with the hash of its line and the file it is in.
+// Read calls each for every event of a log, in order, with the hash of the event's line and the name of its file.
 func Read(dir string, each func(file string, e *Event, hash string) error) error {
 	return readLines(dir, func(file string, _ []byte, e *Event, hash string) error { return each(file, e, hash) })
 }

@@ -26,7 +26,7 @@ type KeepsSubject struct {
 	Accepted []string                 // search engines whose losses are accepted
 }
 
-// SearchKeeps is the claim that search engines lose nothing that no rule says is intended.
+// SearchKeeps is the claim that search engines lose nothing, except by rules that say that this is intended.
 //
 // With traffic, a search engine loses what it requested; of what it did not request, only nearly a whole host counts,
 // and exceeds every limit. For a first policy too, only nearly a whole host counts.
@@ -139,7 +139,7 @@ func (s *SearchLoss) details() (lines []string) {
 		case c.Site:
 			line += ", because the new policy no longer allows it"
 		default:
-			line += fmt.Sprintf("; if it is meant to be so, write %q into the rule", c.Loss.Intended())
+			line += fmt.Sprintf("; if this is intended, write %q into the rule", c.Loss.Intended())
 		}
 		lines = append(lines, line)
 	}

@@ -139,13 +139,14 @@ func (s *SearchLoss) Who() string {
 	if more := len(who) - 5; more > 0 {
 		who = append(who[:5], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("%s; if it is meant to be so, write \"%s\" into the rule", strings.Join(who, "; "), all.Intended())
+	return fmt.Sprintf("%s; if this is intended, write \"%s\" into the rule", strings.Join(who, "; "), all.Intended())
 }
 
 // Stored is [Options.Stored].
 type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error)
 
-// OfPolicies leaves out rows of a store that other policies decided; without versions, none.
+// OfPolicies selects the rows of a store that policies of these versions decided. Without versions, it selects all
+// rows.
 func OfPolicies(stored Stored, versions []string) Stored {
 	wanted := map[string]bool{}
 	for _, v := range versions {
@@ -154,7 +155,7 @@ func OfPolicies(stored Stored, versions []string) Stored {
 	return Where(stored, func(v activity.Totals) bool { return len(wanted) == 0 || wanted[v.Policy] })
 }
 
-// Where leaves out rows of a store that do not fit.
+// Where selects rows of a store. All other rows are left out.
 func Where(stored Stored, fits func(activity.Totals) bool) Stored {
 	return func(ctx context.Context, from, to time.Time, each func(activity.Totals) error) (claim.Coverage, error) {
 		return stored(ctx, from, to, func(v activity.Totals) error {

@@ -21,7 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Options say what to replay.
+// Options configure a replay.
 type Options struct {
 	New   *site.Site
 	Old   *site.Site // nil: nothing was blocked

@@ -69,7 +69,7 @@ type VerdictCount struct {
 	Crawlers int64             `json:"crawlers"` // how many different ones
 }
 
-// CrawlerCount counts requests of a crawler, by what is known of who sent them.
+// CrawlerCount counts requests of a crawler, by the identity of the client.
 type CrawlerCount struct {
 	Crawler        string      `json:"crawler"`
 	Category       string      `json:"category"`

@@ -26,7 +26,7 @@ type unrecorded map[int64]int64
 
 const selectUnrecorded = "SELECT hour, requests FROM not_recorded"
 
-// Coverage says what the database lacks between two times.
+// Coverage describes the data that is missing in the database between two times.
 func (r *Reader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
 	lost := unrecorded{}
 	first, end := hoursOf(from, to)
@@ -39,7 +39,7 @@ func (r *Reader) Coverage(ctx context.Context, from, to time.Time) (claim.Covera
 	return coverageOf(from, to, 0, lost), err
 }
 
-// Coverage says what the fleet's database lacks between two times, and which servers it has.
+// Coverage describes the data that is missing in the fleet's database between two times, and lists its servers.
 func (r *FleetReader) Coverage(ctx context.Context, from, to time.Time) (claim.Coverage, error) {
 	lost := unrecorded{}
 	first, end := hoursOf(from, to)

@@ -17,7 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
-// ErrDamaged reports that a database does not have its written contents. [PutAside] makes room for a new one.
+// ErrDamaged means that the contents of a database were damaged. [PutAside] makes room for a new one.
 var ErrDamaged = errors.New("the database is damaged")
 
 const lockName = "lock.db"

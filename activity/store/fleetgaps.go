@@ -23,7 +23,7 @@ const maxClockSkew = 2 * time.Minute
 // forgottenAfter is the time after which a silent server is not reported any more.
 const forgottenAfter = 30 * 24 * time.Hour
 
-// Silent reports whether the server should have been heard again since, and did not say that it ends.
+// Silent reports whether the server has sent nothing for too long, although it did not announce that it stops.
 func (n *Node) Silent() bool { return !n.Ended && n.Heard > n.Every+max(n.Every/2, 15*time.Second) }
 
 // SentUntil returns how long ago the fleet had everything from the server; known is false for a silent server.

@@ -191,8 +191,8 @@ func (r *FleetReader) part(q *Query, s span, and string) string {
 	return text
 }
 
-// EachRow is [Reader.EachRow] for a fleet: for each day of each database, by the hour if
-// those have as many requests as the day.
+// EachRow is like [Reader.EachRow] for a fleet. For each day of each database it uses the hourly rows if they have as
+// many requests as the daily rows.
 func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Totals) error) (claim.Coverage, error) {
 	pathless := int64(0)
 	first, end := hoursOf(from, to)

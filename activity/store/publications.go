@@ -77,7 +77,7 @@ func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, 
 	return all, err
 }
 
-// Documents lists what crawlers got, the newest first.
+// Documents lists the documents that crawlers got, the newest first.
 func (r *Reader) Documents(ctx context.Context) ([]Document, error) {
 	return list(ctx, r.db, func(d *Document) []any {
 		return []any{&d.Publication, &d.Host, &d.Version, (*seconds)(&d.First), &d.Text}
@@ -146,8 +146,9 @@ func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 		"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text") // not in the order of all texts
 }
 
-// Delete removes all rows of a crawler or of a host, or of the one at the other if both are given, and the texts that
-// nothing names any more. Nothing of them remains in the files, and the database shrinks.
+// Delete removes all rows of a crawler or of a host. If both are given, it removes the rows of the crawler on the
+// host. It also removes texts that no row refers to any more. The deleted data does not remain in the files, and the
+// database becomes smaller.
 func (s *Store) Delete(ctx context.Context, crawler, host string) error {
 	if err := within(ctx, s.db, func(tx *sql.Tx) error {
 		for _, table := range []string{"hours", "days", "path_hours", "path_days", "reads"} {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Reader answers questions about a store, also while another process writes to it. It is safe for concurrent use.
+// Reader answers questions about a store, even while another process writes to it. It is safe for concurrent use.
 type Reader struct {
 	dir string
 	db  *sql.DB
@@ -112,7 +112,7 @@ func (q *Query) timed() bool {
 	return slices.ContainsFunc(q.By, func(d Dimension) bool { return d.hours() > 0 })
 }
 
-// Key is equal for queries with the same answer.
+// Key returns a key that is equal for queries with the same answer.
 func (q *Query) Key() string {
 	only := make([]string, 0, len(q.Only))
 	for d, values := range q.Only {

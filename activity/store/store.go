@@ -44,8 +44,8 @@ type written struct {
 	err   error
 }
 
-// Open opens or creates the store in a directory. It fails if another process writes to the directory, and with
-// [ErrDamaged] if a file is not what was written.
+// Open opens or creates the store in a directory. It fails if another process writes to the directory. The error is
+// [ErrDamaged] if a file is damaged.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o.setDefaults()
 	if err := checkWritable(dir); err != nil {
@@ -105,7 +105,7 @@ func (s *Store) noteClosed(ctx context.Context) error {
 	return setMeta(ctx, s.db, metaOpen, 1)
 }
 
-// Configure changes the bounds of rows, bytes and days.
+// Configure changes the limits of rows, bytes and days.
 func (s *Store) Configure(o Options) {
 	o.setDefaults()
 	c := *s.options()
@@ -121,7 +121,7 @@ func (s *Store) Record(v activity.Request) {
 	}
 }
 
-// Missed says that requests were lost before they came here.
+// Missed records that requests were lost before they reached the store.
 func (s *Store) Missed(n int64) { s.missed.Add(n) }
 
 // Dropped returns the number of requests that found the queue full.
@@ -130,7 +130,7 @@ func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 // Reader returns a reader of the store, which Close ends.
 func (s *Store) Reader() *Reader { return &Reader{s.dir, s.sender.db} }
 
-// Close writes what is in memory, and closes the files.
+// Close writes the totals in memory to the files, and closes the files.
 func (s *Store) Close() error {
 	s.queue.Close()
 	ctx := context.Background()

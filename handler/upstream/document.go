@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Document is a site's own document of a channel. It keeps what it was last merged with.
+// Document is a site's own document of a channel. It caches the result of the last merge.
 type Document struct {
 	Notes []string // what is unusual about it, or why it cannot be read
 
@@ -20,7 +20,7 @@ type Document struct {
 	noted  bool                                  // Notes
 }
 
-// KindOf returns the kind of a channel's document that sites have, too.
+// KindOf returns the Kind for the document of a channel, which a site may also serve itself.
 func KindOf(f *channels.File) Kind[Document] {
 	return Kind[Document]{
 		Name: f.Name, Path: f.Site.Path, Accept: f.Site.Type,

@@ -241,7 +241,7 @@ func (x *exam) explainedPage(q question, e *explanation) {
 // refusedBy reads explain's text about blocking, and returns "" if there is none, "close", or the status.
 func refusedBy(e *explanation) string {
 	summary := e.channel(site.ChannelEdge).Summary
-	if strings.Contains(summary, "connection is dropped") {
+	if strings.Contains(summary, "connection is closed without a response") {
 		return "close"
 	}
 	rest, ok := strings.CutPrefix(summary, "the request is blocked with ")

@@ -137,10 +137,10 @@ func TestPeople(t *testing.T) {
 
 	y.signIn("mallory")
 	y.Visit(pages)
-	y.sees("You may not see these pages.")
+	y.sees("You do not have a role for these pages.")
 	y.signIn("")
 	y.Visit(n.site + "/open/change")
-	y.sees("You may not see these pages.") // no person is signed in, and no role is for everyone
+	y.sees("You do not have a role for these pages.") // no person is signed in, and no role is for everyone
 
 	y.signIn("vera")
 	y.Visit(pages + "change?who=SemrushBot&choose=block")
@@ -221,7 +221,7 @@ func TestTwoEditorsInABrowser(t *testing.T) {
 	y.sees("Since this draft was begun, version 2 was published, by localhost: “Slower”")
 	y.looks("two-editors")
 	y.presses(button("onto"))
-	y.sees("Your change now stands on version 2.")
+	y.sees("Your change is now based on version 2.")
 	y.looks("two-editors-onto")
 	y.presses(button("publish"))
 	text, err := os.ReadFile(n.policy)

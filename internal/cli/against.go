@@ -30,7 +30,7 @@ func readList(data []byte, field string) (all []string, err error) {
 		}
 	} else if yaml.Unmarshal(data, &list) != nil || !isList(list) {
 		if field != "" {
-			return nil, fmt.Errorf("has no field %s: it is neither JSON nor YAML, so each line is a User-Agent; leave --field out", field)
+			return nil, fmt.Errorf("has no field %s, because the list is neither JSON nor YAML: each line is a User-Agent; leave --field out", field)
 		}
 		for line := range strings.Lines(string(data)) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {

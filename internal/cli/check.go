@@ -28,7 +28,7 @@ import (
 func checkCommand() *cobra.Command {
 	var asJSON, strict, long bool
 	var against, field, merge, config, adapter string
-	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and says who may come in",
+	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and shows what crawlers may do",
 		between(1, math.MaxInt, "at least one FILE, or -", func(cmd *cobra.Command, args []string) error {
 			var names []string
 			if against != "" {
@@ -102,12 +102,12 @@ func checkCommand() *cobra.Command {
 			}
 			return nil
 		}))
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and who may come in, as JSON")
-	cmd.Flags().BoolVar(&long, "explain", false, "list the crawlers that may crawl for all hosts, categories and paths")
-	cmd.Flags().StringVar(&against, "against", "", "say what the policy does with the crawlers of the list in this `FILE`: JSON, YAML, or one User-Agent a line")
-	cmd.Flags().StringVar(&field, "field", "", "where entries of that list are objects, the field with the User-Agents or names, such as instances.accepted")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and what crawlers may do, as JSON")
+	cmd.Flags().BoolVar(&long, "explain", false, "list what crawlers may do for all hosts, categories and paths, without abbreviations")
+	cmd.Flags().StringVar(&against, "against", "", "show what the policy does with the crawlers of the list in this `FILE`: JSON, YAML, or one User-Agent a line")
+	cmd.Flags().StringVar(&field, "field", "", "if the entries of that list are objects: the field with the User-Agents or names, such as instances.accepted")
 	mergeFlag(cmd, &merge)
-	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: say what the policy demands and the server cannot prove, by its option verify")
+	cmd.Flags().StringVar(&config, "config", "", "a Caddyfile: warn if the policy demands a proof of identity that the option verify of this server cannot give")
 	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use for --config")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
@@ -174,7 +174,7 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 		closed += policyfile.SummaryRow("AI search:", english.Some(names, 3)+" may not crawl, so their answers do not show the pages")
 	}
 	if names := openUnclassified(s.File); len(names) > 0 {
-		closed += policyfile.SummaryRow("no category:", english.Some(names, 3)+" remain allowed, because nothing published says what they are for; list them with \"caddy robots-policy crawlers none\"")
+		closed += policyfile.SummaryRow("no category:", english.Some(names, 3)+" remain allowed, because no source states their purpose; list them with \"caddy robots-policy crawlers none\"")
 	}
 	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed
@@ -259,8 +259,8 @@ func renderCommand() *cobra.Command {
 			return err
 		}))
 	cmd.Flags().StringVar(&other, "merge", "", "merge with the site's own robots.txt in this `FILE`, as \"robots_txt merge\" does")
-	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` of addresses, as clients use it: http or https")
-	cmd.Flags().StringVar(&host, "host", "", "the host to render for (default: a host that no rule names)")
+	cmd.Flags().StringVar(&scheme, "scheme", "https", "the `SCHEME` for addresses in robots.txt: http or https")
+	cmd.Flags().StringVar(&host, "host", "", "the host whose robots.txt is printed (default: a host that no rule names)")
 	return cmd
 }
 

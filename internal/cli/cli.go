@@ -63,14 +63,14 @@ func init() {
 		Usage: "<command> ...",
 		Short: "Checks and explains policy files of robots_policy",
 		Long: `
-Works on policy files of the robots_policy directive, without a running server.
+These commands work on policy files of the robots_policy directive. Caddy need not run.
 
 To undo an edit, put the earlier file back. For a policy in Caddy's storage, "publish --undo"
-brings back the previous version, and "history" lists the versions. Upgrade: run
-"check" with the new program before you restart Caddy.
+brings back the previous version, and "history" lists the versions. Before an upgrade, run
+"check" with the new program.
 
-The exit code is 0 on success, 1 if the policy file has an error, and 2 if the
-command cannot be carried out as given. "publish" has 3 for what no server has confirmed.`,
+The exit code is 0 on success, 1 if the policy file has an error, and 2 if the command
+cannot be carried out as given. "publish" exits with 3 if no server has confirmed the version.`,
 		CobraFunc: func(parent *cobra.Command) {
 			rejectUnknown(parent)
 			parent.AddCommand(Commands()...)

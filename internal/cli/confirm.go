@@ -71,9 +71,9 @@ type publishedSubject struct {
 
 // published is the claim that servers have loaded a new version.
 var published = claim.Register("published", func(s publishedSubject) claim.Finding {
-	f := claim.Finding{Text: "published as " + s.Name + ", in " + s.Place, Unjudged: "written to " + s.Place + "; not every server has confirmed it"}
+	f := claim.Finding{Text: "published as " + s.Name + ", in " + s.Place, Unjudged: "written to " + s.Place + "; not every server has confirmed the version"}
 	if !s.hasLoaded() {
-		f.Unjudged = fmt.Sprintf("written to %s; no server has confirmed it: %v", s.Place, s.Here)
+		f.Unjudged = fmt.Sprintf("written to %s, but no server has confirmed the version: %v", s.Place, s.Here)
 	}
 	return f
 })
@@ -105,7 +105,7 @@ func (c *confirmation) addressOf(s *storage) string {
 // server waits until the server at the address has loaded a version, and returns why it has not.
 func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) error {
 	if a := s.config.Admin; a != nil && a.Disabled && c.address == "" {
-		return fmt.Errorf("%w, because of admin off; the log of the server says \"policy reloaded\" when it has loaded it", errNoAnswer)
+		return fmt.Errorf("%w, because the configuration has admin off; the log of the server says \"policy reloaded\" when it has loaded it", errNoAnswer)
 	}
 	address, name := c.addressOf(s), source.StoragePrefix+key
 	path := "/robots_policy/reload?policy=" + url.QueryEscape(name)
@@ -118,7 +118,7 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		case status.SHA256 == sum && (status.Error == "" || reloaded): // otherwise the server has not noticed that its text is back
 			return nil
 		case reloaded && status.Error != "":
-			return fmt.Errorf("the server at %s did not load it: %s", address, status.Error)
+			return fmt.Errorf("the server at %s did not load the version: %s", address, status.Error)
 		case !reloaded && status.Reload != "off": // make the server read the storage now
 			_, _ = adminRequest(ctx, address, http.MethodPost, path) // the status has the result
 			reloaded = true
@@ -127,9 +127,9 @@ func (c *confirmation) server(ctx context.Context, s *storage, key, sum string) 
 		select {
 		case <-ctx.Done():
 			if status.Reload == "off" {
-				return fmt.Errorf("the server at %s has reload off: it loads the version at the next caddy reload --force", address)
+				return fmt.Errorf("the server at %s has reload off, so it loads the version at the next caddy reload --force", address)
 			}
-			return fmt.Errorf("the server at %s serves another version (sha256 %.12s): it reads another storage, or cannot read this one", address, status.SHA256)
+			return fmt.Errorf("the server at %s serves another version (sha256 %.12s). Either it reads another storage, or it cannot read this storage", address, status.SHA256)
 		case <-time.After(askEvery):
 		}
 	}
@@ -140,12 +140,12 @@ func (s *storage) unreachable(address string, err error) error {
 	if _, ok := errors.AsType[notUsedError](err); ok {
 		return fmt.Errorf("the server at %s: %w", address, err)
 	}
-	hint := "if its admin API is elsewhere, give --address, such as localhost:2019 or unix//run/caddy/admin.sock"
+	hint := "if the admin API of the server has another address, add --address, such as localhost:2019 or unix//run/caddy/admin.sock"
 	switch {
 	case strings.HasPrefix(address, "unix/"):
-		hint = "run this as a user that may use the socket"
+		hint = "run the command as a user that may use the socket"
 	case s.config.Admin != nil && s.config.Admin.Remote != nil:
-		hint = "remote admin needs a certificate of the client, which this command does not send: run this on the server"
+		hint = "remote admin needs a client certificate, which this command does not send; run the command on the server"
 	}
 	return fmt.Errorf("%w at %s (%w); %s", errNoAnswer, address, err, hint)
 }
@@ -183,7 +183,7 @@ func statusAt(ctx context.Context, address, name string) (*policyStatus, error) 
 			return &policyStatus{Policy: name, Error: w.Error}, nil
 		}
 	}
-	return nil, notUsedError{fmt.Errorf("no site uses the policy %s; there are: %s", name, cmp.Or(english.List(names, "and"), "none"))}
+	return nil, notUsedError{fmt.Errorf("no site uses the policy %s; the policies in use are: %s", name, cmp.Or(english.List(names, "and"), "none"))}
 }
 
 // adminRequest sends a request to the admin API, and gives up when ctx ends.
@@ -207,7 +207,7 @@ func adminRequest(ctx context.Context, address, method, path string) ([]byte, er
 	case a := <-answers:
 		return a.data, a.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("it does not answer: %w", ctx.Err())
+		return nil, fmt.Errorf("the server does not answer: %w", ctx.Err())
 	}
 }
 

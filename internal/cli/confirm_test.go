@@ -32,7 +32,7 @@ func TestSilentServers(t *testing.T) {
 // "Published" means that servers have loaded a version, not that one of them has not, or that none answers.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
-	rejected := errors.New("the server did not load it")
+	rejected := errors.New("the server did not load the version")
 	for _, c := range []struct {
 		name    string
 		subject publishedSubject
@@ -40,10 +40,10 @@ func TestConfirmation(t *testing.T) {
 		says    string
 	}{
 		{"the server has loaded it", publishedSubject{}, claim.Holds, "published as "},
-		{"another one has not", publishedSubject{Missing: []string{"web-2"}}, claim.CannotBeJudged, "not every server has confirmed it"},
-		{"no answer", publishedSubject{Here: errNoAnswer}, claim.CannotBeJudged, "no server has confirmed it: no server could be asked"},
+		{"another one has not", publishedSubject{Missing: []string{"web-2"}}, claim.CannotBeJudged, "not every server has confirmed the version"},
+		{"no answer", publishedSubject{Here: errNoAnswer}, claim.CannotBeJudged, "no server has confirmed the version: no server could be asked"},
 		{"no answer here, but another one", publishedSubject{Here: errNoAnswer, Loaded: []string{"web-2"}}, claim.Holds, "published as "},
-		{"rejected", publishedSubject{Here: rejected, Loaded: []string{"web-2"}}, claim.CannotBeJudged, "did not load it"},
+		{"rejected", publishedSubject{Here: rejected, Loaded: []string{"web-2"}}, claim.CannotBeJudged, "did not load the version"},
 	} {
 		if got := c.subject.judge(); got.Outcome() != c.want || !strings.Contains(got.Text(), c.says) {
 			t.Errorf("%s: %v: %s", c.name, got.Outcome(), got.Text())

@@ -20,7 +20,7 @@ import (
 func crawlersCommand() *cobra.Command {
 	var asJSON bool
 	var of storageOf
-	cmd := Command("crawlers [NAME|CATEGORY]", "Lists the crawlers that policies can name, or describes one",
+	cmd := Command("crawlers [NAME|CATEGORY]", "Lists the crawlers that a policy can name, or describes one crawler",
 		between(0, 1, "[NAME|CATEGORY]", func(cmd *cobra.Command, args []string) error {
 			known, source, err := catalogOf(of)
 			if err != nil {
@@ -125,11 +125,11 @@ func (d described) verifiedBy() (by []string) {
 
 // honors maps an operator's statement about robots.txt to words.
 var honors = map[crawlers.Honors]string{
-	crawlers.HonorsYes:           "followed, says its operator",
+	crawlers.HonorsYes:           "obeyed, according to its operator",
 	crawlers.HonorsNo:            "not followed",
-	crawlers.HonorsPartly:        "followed in part or in some cases",
-	crawlers.HonorsUserTriggered: "not applied, says its operator, because users request each fetch",
-	crawlers.HonorsUnknown:       "unknown: its operator says nothing",
+	crawlers.HonorsPartly:        "obeyed in part or in some cases",
+	crawlers.HonorsUserTriggered: "not obeyed, according to its operator, because users request each fetch",
+	crawlers.HonorsUnknown:       "unknown: the operator does not say",
 }
 
 // audiences lists how a rule can name the crawler.
@@ -170,7 +170,7 @@ func (d described) write(out io.Writer) error {
 		line("also", string(k))
 	}
 	if d.RobotsOnly {
-		line("requests", "none: it is a token for robots.txt only and cannot be blocked")
+		line("requests", "none: this token is only for robots.txt, and cannot be blocked")
 	} else {
 		line("recognized by", d.UserAgents...)
 	}

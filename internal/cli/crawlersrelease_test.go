@@ -92,7 +92,7 @@ func TestCheckUnclassified(t *testing.T) {
 		cmd.SetOut(&out)
 		cmd.SetIn(strings.NewReader("version: 1\nrules:\n" + text))
 		cmd.SetArgs([]string{"-"})
-		if err := cmd.Execute(); err != nil || strings.Contains(out.String(), "GoogleOther, 007ac9 Crawler and 161 more remain allowed, because nothing published says what they are for") != want {
+		if err := cmd.Execute(); err != nil || strings.Contains(out.String(), "GoogleOther, 007ac9 Crawler and 161 more remain allowed, because no source states their purpose") != want {
 			t.Errorf("%s: %v\n%s", text, err, out.String())
 		}
 	}

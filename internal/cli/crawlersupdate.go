@@ -23,7 +23,7 @@ import (
 func crawlersUpdateCommand() *cobra.Command {
 	var of storageOf
 	var dryRun, allowLoss bool
-	cmd := Command("update FILE|URL", "Checks a catalog of crawlers and writes it to Caddy's storage, for every server that uses the storage",
+	cmd := Command("update FILE|URL", "Checks a crawler catalog, and writes it to Caddy's storage for all servers that use the storage",
 		exactly(1, "FILE|URL", func(cmd *cobra.Command, args []string) error {
 			next, data, err := parseCatalog(cmd, args[0])
 			if err != nil {
@@ -47,7 +47,7 @@ func crawlersUpdateCommand() *cobra.Command {
 			out := cmd.OutOrStdout()
 			before, from, err := catalogstore.InUse(ctx, storage)
 			if err != nil { // the stored catalog is damaged, and the update repairs it
-				_, _ = fmt.Fprintf(out, "The new catalog was not compared with the one in use: %v\n", err)
+				_, _ = fmt.Fprintf(out, "The new catalog was not compared with the catalog in use: %v\n", err)
 				if before, err = crawlers.Embedded(); err != nil {
 					return err
 				}
@@ -66,19 +66,19 @@ func crawlersUpdateCommand() *cobra.Command {
 			if err := catalogstore.Store(ctx, storage, data); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(out, "written to %s; servers with this storage use it within a minute, matchers after the next reload of Caddy\n", storage.place(source.Catalog))
+			_, err = fmt.Fprintf(out, "written to %s; servers with this storage use the catalog within a minute, and matchers use it after the next reload of Caddy\n", storage.place(source.Catalog))
 			return err
 		}))
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check and compare")
-	cmd.Flags().BoolVar(&allowLoss, "allow-loss", false, "write a catalog that is older, has fewer search crawlers or is much smaller than the one in use")
+	cmd.Flags().BoolVar(&allowLoss, "allow-loss", false, "write the catalog even if it is older, has fewer search crawlers or is much smaller than the catalog in use")
 	return cmd
 }
 
 func crawlersExportCommand() *cobra.Command {
 	var key, newKey string
 	var addresses bool
-	cmd := Command("export", "Prints the catalog of this program as a file for crawlers update",
+	cmd := Command("export", "Prints the catalog of this program, as a file for the command crawlers update",
 		exactly(0, "no arguments", func(cmd *cobra.Command, _ []string) error {
 			if newKey != "" {
 				return writeKey(cmd, newKey)
@@ -98,7 +98,7 @@ func crawlersExportCommand() *cobra.Command {
 			}
 			return err
 		}))
-	cmd.Flags().StringVar(&key, "sign", "", "sign it with the private key in this `FILE`, for catalog auto")
+	cmd.Flags().StringVar(&key, "sign", "", "sign the catalog with the private key in this `FILE`, for catalog auto")
 	cmd.Flags().StringVar(&newKey, "new-key", "", "write a new private key for --sign to this `FILE`, and print the public one")
 	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them as crawlers/verify/snapshot.txt")
 	return cmd
@@ -108,7 +108,7 @@ func exportAddresses(cmd *cobra.Command) error {
 	known, _ := crawlers.Default() // the built-in catalog is valid
 	text, err := verify.FetchSnapshot(cmp.Or(cmd.Context(), context.Background()), known.AddressLists(), verify.ListOptions{})
 	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "these stay as they were:\n%v\n", err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "these lists were not changed:\n%v\n", err)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), text)
 	return err

@@ -44,7 +44,7 @@ func diffCommand() *cobra.Command {
 	var asJSON bool
 	var fail []string
 	var catalog, merge string
-	cmd := Command("diff OLD NEW | --catalog FILE|URL POLICY", "Shows which crawlers gain and lose what between two policies or robots.txt files, or under a new catalog",
+	cmd := Command("diff OLD NEW | --catalog FILE|URL POLICY", "Shows what each crawler gains and loses between two policies or robots.txt files, or under a new catalog",
 		func(cmd *cobra.Command, args []string) error {
 			if catalog == "" && len(args) != 2 || catalog != "" && len(args) != 1 {
 				return argumentsError(args, "OLD and NEW, or --catalog FILE|URL and one policy")
@@ -88,20 +88,21 @@ func diffCommand() *cobra.Command {
 			return reportDifference(cmd, &d, asJSON, fail)
 		})
 	cmd.Long = `
-Lists what each crawler may do under NEW and not under OLD, and the reverse, with the
+Lists what each crawler may do under NEW but not under OLD, and the reverse, with the
 hosts and the parts of the site. It also lists the settings that change. OLD and NEW
-are each a policy file, a robots.txt, the URL of one, or - for the standard input. The
-URL of a site stands for its robots.txt.
+are each a policy file, a robots.txt, the URL of one, or - for the standard input. If
+you give the URL of a site, the command reads the robots.txt of the site.
 
-A robots.txt is read as Google's crawlers read it. Because it is converted for that, a
-reader that shares no code with the conversion is also asked about both files. It
-answers for each crawler and path that one of them names, and for paths near them.
+A robots.txt is read in the same way as by Google's crawlers, and converted to a policy.
+To check the conversion, an independent reader of robots.txt also answers questions about
+both files. The questions are about each crawler and path that one of them names, and similar paths.
 
-With --catalog, a policy is compared with itself under another catalog of crawlers.
+With --catalog, the command shows how another catalog of crawlers changes the decisions
+of a policy.
 
-Differences are of three classes: decisions, settings, and spellings, which are
-differences in the text of robots.txt alone. With --fail-on, you choose the classes
-that the exit code shows.
+Differences belong to three classes: decisions, settings, and spellings. Spellings are
+differences only in the text of robots.txt. With --fail-on, you choose the classes for
+which the command exits with 1.
 
 The exit code is:
   0  success
@@ -114,7 +115,7 @@ The exit code is:
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&catalog, "catalog", "", "compare what a policy does under the catalog of this program and under the catalog in `FILE|URL`")
-	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 on `CLASSES`: search-loss, decisions, settings, spellings, any, none, or some of them with commas")
+	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any or none; separate several with commas")
 	return cmd
 }
 
@@ -181,15 +182,15 @@ func (d *difference) WriteText(w io.Writer) error {
 		if err := d.Diff.WriteText(w); err != nil || q == nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, "Asked an independent reader of robots.txt: %s.\n", q.Sentence())
+		_, err := fmt.Fprintf(w, "Checked with an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Same().Holds():
-		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nAsked an independent reader of robots.txt: %s.\n", q.Sentence())
+		_, err := fmt.Fprintf(w, "No decision and no setting changes, but robots.txt lists other spellings of paths.\nChecked with an independent reader of robots.txt: %s.\n", q.Sentence())
 		return err
 	case q.Differ == q.Spellings:
 		fmt.Fprintln(w, "Read as policies, both files say the same. The files are too large to judge whether a reader of robots.txt gets the same answers from both.")
 	default:
-		fmt.Fprintln(w, "The policies that they are read as say the same, but an independent reader of robots.txt takes them for different.")
+		fmt.Fprintln(w, "As policies, both files say the same. But an independent reader of robots.txt gets different answers from them.")
 	}
 	return q.WriteText(w)
 }

@@ -23,7 +23,7 @@ func evidenceCommand() *cobra.Command {
 	var crawler, host, since, until, page string
 	var verify verifyFlags
 	var asJSON bool
-	cmd := Command("evidence DIR... [--crawler NAME] [--since TIME]", "Shows what was published when, who read it, and what was fetched against it",
+	cmd := Command("evidence DIR... [--crawler NAME] [--since TIME]", "Shows when each version was published, which crawlers read it, and which requests violated it",
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			q := evidence.Question{Crawler: crawler, Host: host, Paths: evidencePaths}
 			if asJSON {
@@ -73,24 +73,24 @@ func evidenceCommand() *cobra.Command {
 	cmd.Long = `
 Shows the content of the evidence log in a directory (the option evidence of
 robots_policy). It lists the versions in force with their documents, the crawlers that
-read them and how they were verified. It also lists requests for paths that the
-crawler may not crawl by the robots.txt that it had read before.
+read them, and how these were verified. It also lists violations: requests for paths
+that are disallowed by the robots.txt that the crawler had read before.
 
-If you name several logs, such as the logs of a fleet's servers, each is checked
-separately, and the answer is in the order of time.
+If you name several logs, such as the logs of a fleet, the command checks each of
+them separately, and sorts the events of all logs by time.
 
-The log is checked first, as by verify-evidence. The exit code is 1 if the log was
+The command first checks the log in the same way as verify-evidence. The exit code is 1 if the log was
 changed, and 2 if it cannot be read.`
 	cmd.Example = `  caddy robots-policy evidence /var/lib/caddy/evidence --crawler GPTBot --since 30d
   caddy robots-policy evidence /var/lib/caddy/evidence --since 2026-11-01 --html report.html`
 	flags := cmd.Flags()
-	flags.StringVar(&crawler, "crawler", "", "only this crawler, by its product token")
-	flags.StringVar(&host, "host", "", "only this host")
-	flags.StringVar(&since, "since", "", "from this day or time on, or for a duration: 2026-11-22, 2026-11-22T10:00:00Z or 30d")
-	flags.StringVar(&until, "until", "", "before this day or time")
-	flags.StringVar(&page, "html", "", "write a report for people to this file as well, a page with all texts")
+	flags.StringVar(&crawler, "crawler", "", "only events of this crawler (its product token)")
+	flags.StringVar(&host, "host", "", "only events on this host")
+	flags.StringVar(&since, "since", "", "only events since this day or time, or within this duration: 2026-11-22, 2026-11-22T10:00:00Z or 30d")
+	flags.StringVar(&until, "until", "", "only events before this day or time")
+	flags.StringVar(&page, "html", "", "also write a report for people to this file: a page with all texts")
 	verify.add(flags)
-	flags.BoolVar(&asJSON, "json", false, "print the answer as JSON, with all texts and paths")
+	flags.BoolVar(&asJSON, "json", false, "print the result as JSON, with all texts and paths")
 	return cmd
 }
 
@@ -112,7 +112,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 	for _, p := range a.Published {
 		line("  %s of %s, in force from %s to %s%s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), publishedBy(p.By, p.Note), inLog(p.Log))
 		for _, pause := range p.Pauses {
-			line("    not recorded from %s to %s: whether it was in force then is not known", stamp(pause.From), stamp(pause.Until))
+			line("    not recorded from %s to %s, so it is not known whether the version was in force then", stamp(pause.From), stamp(pause.Until))
 		}
 		line("    version %s", p.ID)
 		line("    policy sha256 %s; %s; catalog of %s", p.SHA256, p.Program, p.Catalog)
@@ -123,7 +123,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 			line("    %s %s of %s, first read by a crawler at %s", d.Name, d.Version, d.Host, stamp(d.First))
 		}
 	}
-	line("\nWorked on by people: %s", none(len(a.Acts)))
+	line("\nChanges by people: %s", none(len(a.Acts)))
 	for _, act := range a.Acts {
 		line("  %s: %s of %s by %s%s, sha256 %s%s", stamp(act.Time), act.What, act.Name, english.OneLine(act.By), quoted(act.Note), act.SHA256, inLog(act.Log))
 	}
@@ -132,7 +132,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check) error {
 		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, under %s%s%s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published), forms(r.Forms), inLog(r.Log))
 		proofs(line, r.Proofs)
 	}
-	line("\nFetched against it: %s", none(len(a.Violations)))
+	line("\nViolations: %s", none(len(a.Violations)))
 	for _, v := range a.Violations {
 		read := "read before this log begins"
 		if !v.Read.IsZero() {
@@ -213,9 +213,9 @@ func identityText(i activity.Identity) string {
 // leftOut describes the share of events that the log does not have.
 func leftOut(a *evidence.Answer) string {
 	if a.Omitted == 0 {
-		return fmt.Sprintf("Of %d events, none was left out, as far as the log says.", a.Events)
+		return fmt.Sprintf("The log has %d events, and does not say that any was left out.", a.Events)
 	}
-	return fmt.Sprintf("%d of %d events were left out (%.1f %%): the numbers below are too low by up to that many.",
+	return fmt.Sprintf("%d of %d events were left out (%.1f %%), so the numbers below may be too low by that many.",
 		a.Omitted, a.Events+a.Omitted, 100*float64(a.Omitted)/float64(a.Events+a.Omitted))
 }
 

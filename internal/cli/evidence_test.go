@@ -48,7 +48,7 @@ func TestEvidence(t *testing.T) {
 	}
 	out, stderr, err := execute(evidenceCommand(), "", dir, "--crawler", "gptbot")
 	const want = `The log covers 2026-11-20 12:00:00 to 2026-11-20 12:00:00. Times are UTC.
-Of 3 events, none was left out, as far as the log says.
+The log has 3 events, and does not say that any was left out.
 
 Published:
   v3.1 of site-policy.yaml, in force from 2026-11-20 12:00:00 to the end of the log, published by bob  (“<i>out </i>”)
@@ -56,14 +56,14 @@ Published:
     policy sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7; the program v1; catalog of 2026-11-01
     robots.txt r1 of all hosts that no rule names
 
-Worked on by people:
+Changes by people:
   2026-11-20 12:00:00: draft of site-policy.yaml by ann (“<b>less</b>”), sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7
   2026-11-20 12:00:00: version of site-policy.yaml by bob, ann, sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7
 
 Read by crawlers:
   GPTBot (unverified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00, under v3.1
 
-Fetched against it:
+Violations:
   GPTBot (unverified) on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:
     2 times from 2026-11-20 12:00:00 to 2026-11-20 12:00:00; 0 answered, 2 blocked
     2 times against line 2: Disallow: /x
@@ -80,7 +80,7 @@ Fetched against it:
 	for _, want := range []string{
 		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
 		"Line 2 of it says <code>Disallow: /x</code>", "it asked <strong>2 times</strong> for what that file disallows for it: 0 answered with the content, 2 blocked.",
-		"The log is whole up to line 8, and not signed.", "Of 3 events, none was left out", "It has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
+		"The log is whole up to line 8, and not signed.", "The log has 3 events, and does not say that any was left out", "It has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
 		"&lt;script&gt;", "published by bob  (“&lt;i&gt;out &lt;/i&gt;”)", "while v3.1 was in force",
 	} {
 		if !strings.Contains(string(html), want) {

@@ -107,7 +107,7 @@ func (r *evidenceReport) Subject() string {
 	return cmp.Or(r.Crawler, "all crawlers") + " on " + cmp.Or(r.Host, "all hosts of the server")
 }
 
-// From and To bound what the report covers.
+// From returns the beginning of the period that the report covers.
 func (r *evidenceReport) From() time.Time {
 	if r.Since.After(r.First) {
 		return r.Since
@@ -128,10 +128,10 @@ func (r *evidenceReport) To() time.Time {
 var sure = map[activity.Identity]string{
 	activity.Verified: "verified",
 	activity.Impostor: "not the crawler: another client used its name",
-	activity.Audit:    "not verified, and it names this program's own audit",
+	activity.Audit:    "not verified, and the User-Agent names this program's audit",
 }
 
-// Sure says how sure it is that a crawler is who it says.
+// Sure returns a text that says how certain the identity of a crawler is.
 func (*evidenceReport) Sure(i activity.Identity) string { return cmp.Or(sure[i], "not verified") }
 
 // HasText reports whether the page has the text of a version.

@@ -58,7 +58,7 @@ func explainCommand() *cobra.Command {
 		}))
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&agent, "agent", "", "the User-Agent of the request, or a product token")
-	cmd.Flags().StringVar(&address, "address", "", "the client's IP address, checked against the embedded address lists")
+	cmd.Flags().StringVar(&address, "address", "", "the client's IP address, to check whether the built-in address lists verify the client")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the explanation as JSON")
 	return cmd
 }

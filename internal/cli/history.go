@@ -29,7 +29,7 @@ func historyCommand() *cobra.Command {
 	var of storageOf
 	var asJSON bool
 	var text string
-	cmd := Command("history storage:KEY", "Lists the versions of a policy in Caddy's storage: when, by which author, and why",
+	cmd := Command("history storage:KEY", "Lists the versions of a policy in Caddy's storage, with times, authors and notes",
 		exactly(1, "storage:KEY", func(cmd *cobra.Command, args []string) error {
 			key, err := storageKey("storage:KEY", args[0])
 			if err != nil {
@@ -43,7 +43,7 @@ func historyCommand() *cobra.Command {
 			}
 			st, err := standingOf(ctx, storage, key)
 			if err == nil && len(st.History) == 0 {
-				err = fmt.Errorf("%s has no history: nothing was published at %s", args[0], storage.place(key))
+				err = fmt.Errorf("%s has no history, because no version was published at %s", args[0], storage.place(key))
 			}
 			if err != nil {
 				return failure{err}
@@ -54,9 +54,10 @@ func historyCommand() *cobra.Command {
 			return printResult(cmd, asJSON, st.History, func(w io.Writer) error { return writeHistory(w, st) })
 		}))
 	cmd.Long = `
-Lists what was published at a key, the newest version first: 20 versions at most. A version
-that was written there by other means has no author. "served" is when a server first loaded
-the version; publish --undo and publish --version go back to versions that were served.`
+Lists the versions that were published at a key, the newest first, and at most 20. A version
+that another program wrote there has no author. The column "served" has the time at which a
+server first loaded the version. "publish --undo" and "publish --version" can only go back to
+versions that were served.`
 	cmd.Example = `  caddy robots-policy history storage:robots_policy/site.yaml
   caddy robots-policy history storage:robots_policy/site.yaml --text v2 > v2.yaml`
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")

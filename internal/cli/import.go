@@ -13,7 +13,7 @@ import (
 )
 
 func importCommand() *cobra.Command {
-	cmd := Command("import ROBOTS.TXT | URL | -", "Converts a robots.txt to a policy file that says the same",
+	cmd := Command("import ROBOTS.TXT | URL | -", "Converts a robots.txt to a policy file with the same meaning",
 		exactly(1, "ROBOTS.TXT or its URL", func(cmd *cobra.Command, args []string) error {
 			raw, err := policyinput.ReadRaw(cmd.Context(), args[0], cmd.InOrStdin())
 			if err != nil {
@@ -50,19 +50,19 @@ func importCommand() *cobra.Command {
 			return nil
 		}))
 	cmd.Long = `
-Prints a policy file with the same meaning as the robots.txt for every crawler, as
-Google's crawlers read it. It keeps the comments and adds tests for search engines. A
-line that cannot be taken over is reported. At the end, a reader that shares no code
-with the conversion compares the robots.txt with the one that the policy produces. It
-prints the number of different answers, and the lines that cause them.
+Reads a robots.txt in the same way as Google's crawlers, and prints a policy file that has
+the same meaning for every crawler. The policy keeps the comments, and has tests for search
+engines. The command reports each line that a policy cannot express. At the end, an
+independent reader compares the robots.txt with the robots.txt of the new policy. The
+command prints the number of different answers, and the lines that cause them.
 
-The URL of a site stands for its /robots.txt. Redirects are followed.
+If you give the URL of a site, the command reads its /robots.txt. It follows redirects.
 
 The exit code is:
   0  success
-  1  search engines lose a path (the first line says which), the input is not a
-     robots.txt (a web page, an empty file, a policy file, status 404), or it is too
-     large to compare the two
+  1  search engines lose a path, which the first line names; or the input is not a
+     robots.txt (a web page, an empty file, a policy file, status 404); or the input is
+     too large to compare both files
   2  the input cannot be read, and nothing is printed`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`

@@ -27,7 +27,7 @@ type initFlags struct {
 
 func initCommand() *cobra.Command {
 	var f initFlags
-	cmd := Command("init", "Writes a first policy file, from a few questions, flags or an existing robots.txt",
+	cmd := Command("init", "Writes a first policy file from your answers to a few questions, from flags, or from an existing robots.txt",
 		func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return errors.New("init takes no arguments; give the answers as flags (see --help), or run it in a terminal without any")
@@ -41,7 +41,7 @@ func initCommand() *cobra.Command {
 				return runInit(cmd, a, f.out, true)
 			}
 			if !isTerminal(cmd.InOrStdin()) {
-				return errors.New("there is no terminal to ask questions in: give the answers as flags, such as: init --search yes --ai-training no --host www.example.com")
+				return errors.New("there is no terminal for questions; give the answers as flags, such as: init --search yes --ai-training no --host www.example.com")
 			}
 			if a, err = ask(cmd, f.out, open); err != nil {
 				return err
@@ -50,7 +50,7 @@ func initCommand() *cobra.Command {
 		})
 	fl := cmd.Flags()
 	for i, t := range firstpolicy.Topics {
-		fl.StringVar(&f.topics[i], t.Flag, "", fmt.Sprintf("%s yes or no (default %s, or what --from says)", t.Question, t.Default))
+		fl.StringVar(&f.topics[i], t.Flag, "", fmt.Sprintf("%s yes or no (default %s, or the rules of --from)", t.Question, t.Default))
 	}
 	fl.StringArrayVar(&f.closed, "disallow", nil, "a path that crawlers may not read, such as /members/; can be repeated")
 	fl.StringArrayVar(&f.staging, "staging", nil, "a host that search engines must not list, such as staging.example.com; can be repeated")
@@ -150,7 +150,7 @@ func writeContradictions(w io.Writer, b *firstpolicy.Built) {
 	writeNotes(w, "robots.txt", b.Notes)
 	for _, c := range b.Contradictions {
 		if c.Answered {
-			fmt.Fprintf(w, "note: robots.txt says otherwise, and stays as it is: %s. So this is not the case: %s\n", c.Instead, c.Test)
+			fmt.Fprintf(w, "note: robots.txt contradicts your answers, and its rules stay: %s. So this is not the case: %s\n", c.Instead, c.Test)
 		} else {
 			fmt.Fprintf(w, "note: your answers override robots.txt: %s. So this is no longer the case: %s\n", c.Instead, c.Test)
 		}
@@ -168,7 +168,7 @@ func writeNew(name string, data []byte, mode fs.FileMode) error {
 }
 
 func errExists(name string) error {
-	return fmt.Errorf("%s exists, and init does not overwrite: give another name with -o", name)
+	return fmt.Errorf("%s exists, and init does not overwrite files; give another name with -o", name)
 }
 
 // readRobots reads an existing robots.txt that can be converted. It is nil if the site has
@@ -179,7 +179,7 @@ func readRobots(cmd *cobra.Command, name string) ([]byte, error) {
 		return nil, err
 	}
 	if raw.None {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s does not exist, so the policy starts from nothing\n", name)
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s does not exist, so the policy starts without rules of a robots.txt\n", name)
 		return nil, nil
 	}
 	_, err = policyinput.Convert(name, raw.Data)

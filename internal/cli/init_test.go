@@ -85,7 +85,7 @@ func TestInitRejects(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no terminal":    {nil, "there is no terminal to ask questions in"},
+		"no terminal":    {nil, "there is no terminal for questions"},
 		"argument":       {[]string{"site.yaml"}, "init takes no arguments"},
 		"answer":         {[]string{"--search", "perhaps"}, `invalid --search "perhaps": must be yes or no`},
 		"host":           {[]string{"--host", "*.example.com"}, "must be one host"},
@@ -125,7 +125,7 @@ func TestInitFromServer(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, stdout)
 		}
 	}
-	if strings.Contains(stdout, "category:search may crawl") || !strings.Contains(stderr, "robots.txt says otherwise") {
+	if strings.Contains(stdout, "category:search may crawl") || !strings.Contains(stderr, "robots.txt contradicts your answers") {
 		t.Errorf("the test that fails must be left out and reported:\n%s\n%s", stdout, stderr)
 	}
 }

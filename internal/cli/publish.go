@@ -28,7 +28,7 @@ const defaultWait = 10 * time.Second
 func publishCommand() *cobra.Command {
 	var to string
 	p := publication{confirm: confirmation{wait: defaultWait}}
-	cmd := Command("publish FILE|--undo|--version N --to storage:KEY", "Checks a policy and writes it to Caddy's storage, for every server that reads it from there",
+	cmd := Command("publish FILE|--undo|--version N --to storage:KEY", "Checks a policy, and writes it to Caddy's storage for all servers that use it",
 		func(cmd *cobra.Command, args []string) error {
 			files := 1
 			if p.undo || p.version != "" {
@@ -58,35 +58,36 @@ func publishCommand() *cobra.Command {
 			return p.run(cmd)
 		})
 	cmd.Long = `
-Writes a policy to Caddy's storage, shows the changes and the place, and waits until the
-server has loaded it.
+Writes a policy to Caddy's storage, prints the changes and the location, and waits until the
+server has loaded the policy.
 
---undo brings back the text that servers served directly before the present one. It is never
-stopped by max_search_loss. A second undo returns to the text that was undone, and asks first.
---version N goes back to an older version that was served. If search engines would lose
-something by that, name these losses with --accept-loss. The command history lists the versions.
+--undo brings back the text that servers served directly before the present one. Even
+max_search_loss does not stop an undo. A second undo returns to the text that was undone, and
+asks you to confirm. --version N goes back to an older version that was served. If search
+engines would lose something, name these search engines with --accept-loss. The command
+"history" lists the versions.
 
 The exit code is:
   0  the server has loaded the version
   1  the version was not written
-  3  the version was written, and no server has confirmed it`
+  3  the version was written, but no server has confirmed it`
 	cmd.Example = `  caddy robots-policy publish site-policy.yaml --to storage:robots_policy/site.yaml --note "AI training out"
   caddy robots-policy publish --undo --to storage:robots_policy/site.yaml
   caddy robots-policy publish --version v7 --accept-loss Bingbot --to storage:robots_policy/site.yaml`
 	guard := &p.guard
-	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
+	cmd.Flags().StringVar(&to, "to", "", "the key in Caddy's storage: storage:KEY")
 	cmd.Flags().BoolVar(&p.undo, "undo", false, "bring back the text that servers served directly before the present one")
 	cmd.Flags().StringVar(&p.version, "version", "", "go back to this `VERSION`, which servers served earlier")
 	cmd.Flags().StringSliceVar(&p.change.Accept, "accept-loss", nil, "with --version: the search engines that may lose something, such as Bingbot,Googlebot")
-	cmd.Flags().StringVar(&p.change.Note, "note", "", "why, for the history and the evidence log")
+	cmd.Flags().StringVar(&p.change.Note, "note", "", "the reason for the change, for the history and the evidence log")
 	cmd.Flags().StringVar(&p.change.By, "author", "", "the author, for the history and the evidence log (default: the user of this machine)")
 	p.of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
-	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that is to load it (default: from the configuration, or "+caddy.DefaultAdminListen+")")
+	cmd.Flags().StringVar(&p.confirm.address, "address", "", "the address of the admin API of the server that will load the policy (default: from the configuration, or "+caddy.DefaultAdminListen+")")
 	cmd.Flags().DurationVar(&p.confirm.wait, "wait", defaultWait, "how long to wait until servers have loaded the version")
-	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: an activity database's directory, a ClickHouse address, or access logs (a file or a glob)")
-	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
-	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "the names of gaps that are accepted, such as not-recorded: the command prints the names")
-	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something, or the undo is a second one")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if search engines would lose nothing in this traffic of the last seven days: an activity database's directory, a ClickHouse address, or access logs")
+	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: the number of requests that search engines may lose")
+	cmd.Flags().StringSliceVar(&guard.accept, "accept", nil, "accept the gaps with these names, such as not-recorded; the command prints the names")
+	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, even if search engines lose something or it is a second undo")
 	mergeFlag(cmd, &guard.merge)
 	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")
 	return cmd
@@ -201,7 +202,7 @@ func authorOf(v *source.Published) string {
 // compare prints what changes.
 func (p *publication) compare(say func(string, ...any)) {
 	if p.before.SHA256 == "" {
-		say("%s is new, so there is no policy to compare with", source.StoragePrefix+p.key)
+		say("%s does not exist yet, so there is no policy to compare with", source.StoragePrefix+p.key)
 		return
 	}
 	p.guard.old, _ = site.Load(source.StoragePrefix+p.key, []byte(p.before.Text))
@@ -218,11 +219,11 @@ func (p *publication) judge(ctx context.Context, cmd *cobra.Command, say func(st
 	switch p.returns {
 	case source.Undo:
 		if c, err := p.judgeSearch(ctx); err == nil && !c.Holds() {
-			say("This is an undo, which is not stopped by what search engines lose:")
+			say("This is an undo, so it is published although search engines lose something:")
 			writeClaim(cmd.OutOrStdout(), c)
 		}
 		if p.undo && p.before.UndoesUndo() {
-			say("The present version is an undo itself: this returns to the text that was undone.")
+			say("The present version is itself an undo. This command returns to the text that was undone.")
 			return p.guard.ask(cmd, "not published; to return to the text that was undone, give --yes")
 		}
 		return nil
@@ -248,7 +249,7 @@ func (p *publication) saveDraft(ctx context.Context, s *storage, people int) err
 	if err != nil {
 		return fmt.Errorf("not published, and not saved as a draft: %w", err)
 	}
-	return fmt.Errorf("not published, because of approval %d: it is saved as a draft for %s, for others to approve in the console", people, s.place(p.key))
+	return fmt.Errorf("not published, because approval %d is set; saved as a draft for %s, which other people can approve in the console", people, s.place(p.key))
 }
 
 // undoElsewhere says how to undo a change of a policy that is not in Caddy's storage.
@@ -263,7 +264,7 @@ func (p *publication) undoElsewhere(cmd *cobra.Command, name string) error {
 			which += fmt.Sprintf(" (sha256 %.12s)", status.Before)
 		}
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage: put back %s, and the server loads it without asking max_search_loss.\n", name, which)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s is not in Caddy's storage. Put back %s; max_search_loss does not apply to it.\n", name, which)
 	return errors.New("nothing was written")
 }
 

@@ -31,49 +31,49 @@ type replayFlags struct {
 
 func replayCommand() *cobra.Command {
 	var f replayFlags
-	cmd := Command("replay NEW [--against OLD] LOG...|--database DIR", "Shows what a policy would have done to real traffic", f.run)
+	cmd := Command("replay NEW [--against OLD] LOG...|--database DIR", "Shows what a policy would have done with real traffic", f.run)
 	cmd.Long = `
-Decides every request of access logs as the policy file NEW would have. It shows the
-crawlers that would have been blocked, the rules, and how many were verified or search
-engines. With --against, it compares NEW with OLD, which is a policy file, a robots.txt,
-or the URL of one.
+Decides about every request in access logs under the policy file NEW. It shows which
+crawlers the policy would have blocked, by which rules, and how many of these requests were
+by verified crawlers or search engines. With --against, it compares NEW with OLD, which is
+a policy file, a robots.txt, or the URL of one.
 
 Logs may be in these formats, plain, gzip or zstd:
   - Caddy's JSON or console format, also behind the prefixes of journald, docker,
     compose and Kubernetes
   - the Combined and Common formats, and nginx's JSON
   - Traefik, Cloudflare Logpush, AWS ALB, CloudFront and IIS
-Name files, globs in quotes, or - for the standard input. Each line is read in its own
-format. Describe other JSON with --map, and other text with --format.
+Name files, globs in quotes, or - for the standard input. A log may have lines
+in several formats. Describe other JSON with --map, and other text with --format.
 
-With --database, it reads the totals that the server stores (the option activity of
-robots_policy) instead of logs, or in addition to them.
+With --database, the command reads the totals that the server stores (the option activity
+of robots_policy) instead of logs, or in addition to logs.
 
-A client is verified by the address lists in this program, or by the identity that
-Caddy had logged. The server is assumed to have "enforce block", the default. Rate
+Clients are verified with the address lists in this program, or have the identity that
+Caddy logged. The command assumes that the server has "enforce block", the default. Rate
 limits are counted as if a single server had received all requests.
 
 The exit code is:
-  0  search engines lose nothing that no rule says is intended
+  0  search engines lose nothing, or only what a rule with "intended" disallows
   1  search engines lose something, or the command failed
   3  the traffic has gaps, such as lines that could not be read, an archive that ends
-     early, or no User-Agents; --accept NAME accepts one`
+     early, or no User-Agents; --accept NAME accepts a gap`
 	cmd.Example = `  caddy robots-policy replay new.yaml --against site-policy.yaml /var/log/caddy/access.log
   caddy robots-policy replay new.yaml --html report.html '/var/log/nginx/access.log*'
   caddy robots-policy replay new.yaml --map time=@timestamp,ip=client.ip,uri=url.original,agent=user_agent.original app.log
   journalctl -u caddy | caddy robots-policy replay new.yaml --against https://www.example.com/robots.txt -
   caddy robots-policy replay new.yaml --database /var/lib/caddy/activity --since 7d`
 	flags := cmd.Flags()
-	flags.StringVar(&f.against, "against", "", "the policy file or robots.txt to compare with, such as the one that is live: a file, or a URL")
+	flags.StringVar(&f.against, "against", "", "compare NEW with this policy file or robots.txt, for example the live one (a file or a URL)")
 	flags.StringVar(&f.store, "database", "", "read the activity database in this directory, or the ClickHouse at this address")
 	flags.StringVar(&f.format, "format", "", `the format of the logs: json, common, combined, vhost_combined, alb, a log_format of nginx or a LogFormat of Apache (default: found for each line)`)
-	flags.StringToStringVar(&f.names, "map", nil, "the fields of JSON logs, as `PART=FIELD,...`: a part is time, ip, host, uri, request, agent or size")
+	flags.StringToStringVar(&f.names, "map", nil, "the fields of JSON logs, as `PART=FIELD,...`; PART is time, ip, host, uri, request, agent or size")
 	flags.Lookup("map").DefValue = "" // else help shows []
 	flags.StringVar(&f.host, "host", "", "the host to assume for log lines that do not name one")
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than a duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
 	flags.StringVar(&f.html, "html", "", "write the report as one HTML page to this file")
-	flags.StringSliceVar(&f.accept, "accept", nil, "the names of gaps that are accepted, such as unreadable-lines: the report has the names")
+	flags.StringSliceVar(&f.accept, "accept", nil, "accept the gaps with these names, such as unreadable-lines; the report has the names")
 	mergeFlag(cmd, &f.merge)
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return cmd
@@ -88,7 +88,7 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	inputs := append([]string{f.against}, args...)
 	if i := slices.Index(inputs, accesslog.Stdin); i >= 0 && slices.Contains(inputs[i+1:], accesslog.Stdin) {
-		return errors.New("the standard input (-) is named twice: it can be the policy, --against or the log")
+		return errors.New("the standard input (-) is named twice; use it for the policy, --against or the log, but only once")
 	}
 	o := replay.Options{Accept: f.accept, Host: f.host, Stdin: cmd.InOrStdin()}
 	var err error
@@ -113,7 +113,7 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case f.format != "" && f.names != nil:
-		return errors.New("--map describes JSON, and --format other logs: give one of them")
+		return errors.New("--map is for JSON, and --format for other logs; give only one of them")
 	case f.names != nil:
 		if o.Parser, err = accesslog.NewJSON(f.names); err != nil {
 			return fmt.Errorf("--map: %w", err)

@@ -61,7 +61,7 @@ func TestReplay(t *testing.T) {
 		{[]string{policy, filepath.Join(dir, "none")}, "there is no access log "},
 		{[]string{policy, policy}, "unknown log format: describe it with --format"},
 		{[]string{policy, log, "--map", "url=path"}, "--map: invalid map url=path: write the name of a field for agent, host, ip, request, size, time or uri"},
-		{[]string{policy, log, "--map", "uri=path", "--format", "json"}, "--map describes JSON, and --format other logs"},
+		{[]string{policy, log, "--map", "uri=path", "--format", "json"}, "--map is for JSON, and --format for other logs"},
 		{[]string{policy, log, "--format", "nginx"}, `invalid format "nginx": must be json, common`},
 		{[]string{policy, "--against", "-", "-"}, "the standard input (-) is named twice"},
 		{[]string{"-", "--against", "-", log}, "the standard input (-) is named twice"},

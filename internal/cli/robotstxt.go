@@ -20,7 +20,7 @@ import (
 
 // mergeFlag adds the flag --merge of commands that answer for a policy.
 func mergeFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "merge", "", "with the site's own robots.txt in this `FILE|URL`, which decides where the policy says nothing, as \"robots_txt merge\" does")
+	cmd.Flags().StringVar(name, "merge", "", "also use the site's own robots.txt in this `FILE|URL`, which decides where the policy says nothing, as \"robots_txt merge\" does")
 }
 
 // readBelow reads the robots.txt of --merge, or nil if there is none.
@@ -144,12 +144,12 @@ func (e *robotsAnswer) writeText(w io.Writer) error {
 	case e.Line > 0:
 		fmt.Fprintf(&b, "  because %s:%d, in the group of %s, says %q\n", e.File, e.Line, e.Group, e.Rule)
 	case e.Group == "":
-		fmt.Fprintf(&b, "  because no group of %s is for it\n", e.File)
+		fmt.Fprintf(&b, "  because no group of %s is for this crawler\n", e.File)
 	default:
 		fmt.Fprintf(&b, "  because no line in the group of %s matches\n", e.Group)
 	}
 	if e.AsSent != nil && *e.AsSent {
-		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may fetch it: no line is written as this URL is")
+		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may fetch it, because no line has the same spelling as this URL")
 	} else if e.AsSent != nil {
 		fmt.Fprintln(&b, "  but readers that compare URLs as they are sent, such as Google's parser, may not fetch it")
 	}

@@ -32,7 +32,7 @@ func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
 		for agent, want := range map[string]string{
 			"GPTBot/1.3":                             "GPTBot/1.3 may not fetch https://www.example.com/x.\n  because %:7, in the group of GPTBot, says \"Disallow: /\"\nIt is asked to wait 2 seconds",
 			"Mozilla/5.0 (compatible; GPTBot/1.3)":   "Mozilla/5.0 (compatible; GPTBot/1.3) may not fetch https://www.example.com/x.\n  because %:7, in the group of GPTBot,",
-			"AdsBot-Google (+http://www.google.com)": "AdsBot-Google (+http://www.google.com) may fetch https://www.example.com/x.\n  because no group of % is for it\n",
+			"AdsBot-Google (+http://www.google.com)": "AdsBot-Google (+http://www.google.com) may fetch https://www.example.com/x.\n  because no group of % is for this crawler\n",
 			"OtherBot":                               "OtherBot may fetch https://www.example.com/x.\n  because no line in the group of * matches\n",
 		} {
 			out, _, err := execute(explainCommand(), "", name, "--agent", agent, "https://www.example.com/x")

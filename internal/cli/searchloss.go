@@ -58,7 +58,7 @@ func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	case g.most < 0:
 		return fmt.Errorf("invalid --max-search-loss %d: must be 0 or more", g.most)
 	case g.traffic == "" && g.most > 0:
-		return errors.New("--max-search-loss is for --if-replay: give it the directory of an activity database, or access logs")
+		return errors.New("--max-search-loss needs --if-replay, with the directory of an activity database, or access logs")
 	}
 	c, err := p.judgeSearch(ctx)
 	if err != nil {
@@ -69,9 +69,9 @@ func (p *publication) check(ctx context.Context, cmd *cobra.Command) error {
 	case c.Holds():
 		return nil
 	case g.traffic != "":
-		return errors.New("not published; change the policy, or accept what is listed: losses with --max-search-loss, gaps with --accept")
+		return errors.New("not published; change the policy, or accept the listed losses with --max-search-loss and the listed gaps with --accept")
 	}
-	return g.ask(cmd, "not published. To publish it anyway, give --yes; to judge by traffic, give --if-replay")
+	return g.ask(cmd, "not published. To publish the policy anyway, add --yes; to judge the losses from real traffic, add --if-replay")
 }
 
 // judgeSearch judges whether search engines keep what they have.

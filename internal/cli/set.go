@@ -23,7 +23,7 @@ import (
 func setCommand() *cobra.Command {
 	var host string
 	var intended, write, yes bool
-	cmd := Command("set FILE WHO allow|ask|block|slow|snippet [USAGE|N] [PATH|RATE]", "Makes one decision in a policy file, by the smallest edit of its text",
+	cmd := Command("set FILE WHO allow|ask|block|slow|snippet [USAGE|N] [PATH|RATE]", "Writes one decision into a policy file, with the smallest edit of its text",
 		between(3, 5, "FILE, WHO, what to do, and a path, a rate or a number", func(cmd *cobra.Command, args []string) error {
 			if write && args[0] == "-" {
 				return errors.New("the standard input cannot be changed; save it as a file first")
@@ -56,12 +56,12 @@ func setCommand() *cobra.Command {
 			case r.Text == string(data):
 				return nil
 			case !write:
-				fmt.Fprintln(out, "\nNothing is written yet: give --write to change the file.")
+				fmt.Fprintln(out, "\nNothing is written yet. To change the file, add --write.")
 				return nil
 			case !yes && loss != nil && len(loss.Found) > 0:
-				return failure{errors.New("not written: search engines lose what is said above; to write it anyway, give --yes")}
+				return failure{errors.New("not written, because search engines would lose something (see above); to write it anyway, add --yes")}
 			case !yes && !r.Diff.Complete:
-				return failure{errors.New("not written: the policies are too large to say all that changes; to write it anyway, give --yes")}
+				return failure{errors.New("not written, because the policies are too large to show all changes; to write it anyway, add --yes")}
 			}
 			if err := replaceFile(args[0], r.Text); err != nil {
 				return err
@@ -74,13 +74,13 @@ Shows the lines of the policy file that change, and the effect on crawlers. --wr
 changes the file. Comments, order and layout stay as they are.
 
 WHO is everyone, the name of a crawler, category:NAME or operator:NAME. The decisions:
-  allow PATH      it may crawl PATH
-  ask PATH        robots.txt asks it not to crawl PATH
-  block PATH      the server also blocks it there
-  slow RATE       it may make requests at this rate, such as 60/m; none removes the limit
-  snippet N       it may show N characters of a page
-  ask USAGE PATH  it is asked not to use PATH so, as in: ask train-ai /news/
-Without a PATH a decision is for the whole site.
+  allow PATH      WHO may crawl PATH
+  ask PATH        robots.txt asks WHO not to crawl PATH
+  block PATH      robots.txt asks, and the server blocks WHO on PATH
+  slow RATE       WHO may make requests at this rate, such as 60/m; none removes the limit
+  snippet N       WHO may show N characters of a page in search results
+  ask USAGE PATH  WHO is asked not to use PATH in this way, as in: ask train-ai /news/
+Without a PATH, the decision is for the whole site.
 
 The exit code is also 1 if search engines would lose something and --yes is not given.`
 	cmd.Example = `  caddy robots-policy set site-policy.yaml GPTBot block
@@ -89,9 +89,9 @@ The exit code is also 1 if search engines would lose something and --yes is not 
   caddy robots-policy set site-policy.yaml everyone snippet 160
   caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`
 	cmd.Flags().StringVar(&host, "host", "", "make the decision on this `HOST` only")
-	cmd.Flags().BoolVar(&intended, "intended", false, "write in the rule that search engines or link previews are meant to stay out")
-	cmd.Flags().BoolVar(&write, "write", false, "change the file")
-	cmd.Flags().BoolVar(&yes, "yes", false, "write it also if search engines lose something")
+	cmd.Flags().BoolVar(&intended, "intended", false, "confirm in the rule that search engines or link previews should stay out")
+	cmd.Flags().BoolVar(&write, "write", false, "write the change to the file")
+	cmd.Flags().BoolVar(&yes, "yes", false, "write the change even if search engines lose something")
 	return cmd
 }
 
@@ -112,7 +112,7 @@ func decisionIn(args []string) (do edit.Action, place string, err error) {
 // writeEdit shows the lines that an edit changes, and what changes by them.
 func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error {
 	if r.Text == before {
-		_, err := fmt.Fprintln(w, "The policy decides so already; nothing changes.")
+		_, err := fmt.Fprintln(w, "The policy already has this decision, so nothing changes.")
 		return err
 	}
 	rows, ok := textdiff.Rows(before, r.Text)

@@ -20,11 +20,11 @@ func TestSet(t *testing.T) {
 		has   []string
 		after string // "" for the file as it was
 	}{
-		"shown":          {args: "GPTBot block", has: []string{"   7 +   - for: GPTBot\n", "GPTBot may no longer crawl the whole site", "give --write to change the file"}},
+		"shown":          {args: "GPTBot block", has: []string{"   7 +   - for: GPTBot\n", "GPTBot may no longer crawl the whole site", "To change the file, add --write"}},
 		"written":        {args: "GPTBot block --write", has: []string{"Written to "}, after: refused},
 		"undone":         {file: refused, args: "GPTBot allow --write", has: []string{"-   - for: GPTBot", "GPTBot may now crawl"}, after: before},
-		"same":           {file: refused, args: "GPTBot block --write", has: []string{"decides so already"}},
-		"search loses":   {args: "everyone ask /news/ --write", fails: true, has: []string{"Search engines lose:", "not written: search engines lose", "--yes"}},
+		"same":           {file: refused, args: "GPTBot block --write", has: []string{"already has this decision"}},
+		"search loses":   {args: "everyone ask /news/ --write", fails: true, has: []string{"Search engines lose:", "not written, because search engines would lose", "--yes"}},
 		"search, yes":    {args: "everyone ask /news/ --write --yes", after: strings.Replace(before, "/admin/", "[/admin/, /news/]", 1)},
 		"a guard":        {args: "Bingbot block --write", fails: true, has: []string{"blocks-search", "nothing was written"}},
 		"intended":       {args: "Bingbot block --intended --write", has: []string{"as intended"}, after: before + "  - for: Bingbot\n    disallow:\n      crawl: /\n    enforce: block\n    intended: [blocks-search]\n"},

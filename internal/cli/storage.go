@@ -27,7 +27,7 @@ const storageTimeout = time.Minute
 // storageKey returns the key of storage:KEY. what names the flag or argument in errors.
 func storageKey(what, name string) (string, error) {
 	if name == "" {
-		return "", errors.New(what + " is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
+		return "", errors.New(what + " is missing; write a key in Caddy's storage, such as storage:robots_policy/site.yaml")
 	}
 	if !strings.HasPrefix(name, source.StoragePrefix) {
 		return "", fmt.Errorf("%s: %q is not a key in Caddy's storage; write storage: and the key, such as storage:robots_policy/site.yaml", what, name)
@@ -143,7 +143,7 @@ func (s *storage) notOwner(owner int) error {
 	if u, err := user.LookupId(fmt.Sprint(owner)); err == nil {
 		name = u.Username
 	}
-	return fmt.Errorf("not written: the storage %s belongs to the user %s, and Caddy could not read files of another user; run: sudo -u %s %s",
+	return fmt.Errorf("not written: the storage %s belongs to the user %s, and Caddy could not read the files of another user; run: sudo -u %s %s",
 		s.files().Path, name, shellWord(name), commandLine())
 }
 
@@ -156,7 +156,7 @@ func mayCreate(path string) error {
 	if _, err := user.Lookup(caddyUser); err != nil || os.Geteuid() != 0 {
 		return nil //nolint:nilerr // without that user, Caddy runs as the one that runs this
 	}
-	return fmt.Errorf("not written: the storage %s does not exist yet, and Caddy could not read a directory of root. Start Caddy first, or run: sudo -u %s %s",
+	return fmt.Errorf("not written: the storage %s does not exist yet, and Caddy could not read a directory that belongs to root. Start Caddy first, or run: sudo -u %s %s",
 		path, caddyUser, commandLine())
 }
 

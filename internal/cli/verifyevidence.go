@@ -28,8 +28,8 @@ import (
 type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&v.key, "key", "", "the public key (PEM) by which the log must be signed")
-	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) that vouches for the time-stamping authority")
+	flags.StringVar(&v.key, "key", "", "the public key (PEM) of the owner who must have signed the log")
+	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of the time-stamping authority")
 }
 
 // check checks a log.
@@ -107,11 +107,11 @@ func verifyEvidenceCommand() *cobra.Command {
 	cmd := Command("verify-evidence DIR... [--key FILE] [--last FILE]", "Checks that an evidence log is whole and was not changed",
 		between(1, math.MaxInt, "DIR", func(cmd *cobra.Command, args []string) error {
 			if last != "" && len(args) > 1 {
-				return errors.New("--last is about one log; check one log at a time")
+				return errors.New("--last works with one log only; name one directory")
 			}
 			if c, ok, err := verify.excerpt(args[0]); ok || err != nil {
 				if err != nil || len(args) > 1 {
-					return cmp.Or(err, errors.New("an excerpt is checked alone; name one directory"))
+					return cmp.Or(err, errors.New("an excerpt can only be checked alone; name one directory"))
 				}
 				return writeExcerptCheck(cmd, asJSON, c)
 			}
@@ -159,25 +159,26 @@ func verifyEvidenceCommand() *cobra.Command {
 			return exitOf(result.Whole...)
 		}))
 	cmd.Long = `
-Checks the chain of hashes of an evidence log, the texts that were published, and the
-signatures. With --key they must be by that key: use a copy of its public part from
-somewhere else than the server.
+Checks the chain of hashes of an evidence log, the published texts, and the signatures.
+With --key, the signatures must be by that key. Use a copy of the public key that you did
+not get from the server.
 
-An older copy of a log, put back, is whole too. With --last, the log must reach the line
-that a copy names. The copy is a signature or time stamps that you keep in another place.
-It can also be the storage:KEY that the option copy of evidence names.
+An older copy of a log that was put back is also whole. To detect this, use
+--last: the log must then contain the last line that a copy from another place names. Such
+a copy is a signature or time stamps that you store elsewhere, or the storage:KEY that the
+option copy of evidence names. Without --last, the exit code says nothing about lines that
+are missing at the end.
 
-Without it, the exit code says nothing about lines that are missing at the end.
-
-If you name several logs, each is checked separately, and the exit code is the worst.
+If you name several logs, each log is checked separately, and the command exits with the
+worst exit code.
 
 The exit code is:
-  0  the log is whole, and signed to the line that the answer names
-  1  the log was changed or damaged, or does not reach the line of --last
+  0  the log is whole, and signed up to the line that the output names
+  1  the log was changed or damaged, or does not contain the line that --last names
   2  the log cannot be read
-  3  it cannot be judged, because the log is not signed, or says itself that something
+  3  the log cannot be judged, because it is not signed, or says itself that something
      is missing`
-	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) from another place, or storage:KEY: the log must reach it")
+	cmd.Flags().StringVar(&last, "last", "", "a copy of a signature (.sig) or of time stamps (.stamps) from another place, or storage:KEY; the log must contain its last line")
 	of.flags(cmd, "with --last storage:KEY: the configuration that sets the storage")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	verify.add(cmd.Flags())
@@ -203,7 +204,7 @@ func readMark(last string, of storageOf) (m evidence.Mark, err error) {
 	defer stop()
 	b, err := s.Load(limited, key)
 	if err != nil {
-		return m, fmt.Errorf("there is no copy at %s: give evidence the option copy, and the server writes it within an hour: %w", s.place(key), err)
+		return m, fmt.Errorf("there is no copy at %s; add the option copy to evidence, and the server writes a copy within an hour: %w", s.place(key), err)
 	}
 	return evidence.ParseMark(last, b)
 }
@@ -227,7 +228,7 @@ func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) str
 	}
 	claimed(last)
 	if !c.FromStart {
-		line("Files before %s were deleted for their age, as the log says.", c.First.UTC().Format(time.DateOnly))
+		line("According to the log, files before %s were deleted because of their age.", c.First.UTC().Format(time.DateOnly))
 	}
 	for _, k := range c.Keys {
 		line("Signed by the key %s.", evidence.Fingerprint(k))
@@ -237,17 +238,17 @@ func checkText(c *evidence.Check, last claim.Claim, byKey, byAuthority bool) str
 	case byKey:
 		line("Only the owner of that key can have changed a line up to line %d.", c.SignedTo)
 	default:
-		line("Only the owner of that key can have changed a line up to line %d. It does not show who the owner is: a forger has a key too. Name yours with --key FILE.", c.SignedTo)
+		line("Only the owner of that key can have changed a line up to line %d. The log does not show who the owner is, because a forger can also sign with a key. Name your key with --key FILE.", c.SignedTo)
 	}
 	if n := len(c.Stamps); n > 0 {
 		last := c.Stamps[n-1]
-		line("Time stamps: %d, the last of event %d at %s. What was written up to it was there then, says %s.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
+		line("Time stamps: %d, the last of event %d at %s. According to %s, all lines up to this event existed then.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
 		if !byAuthority {
-			line("The identity of the authority was not checked: name its certificate with --authority FILE.")
+			line("The identity of the authority was not checked. To check it, name the authority's certificate with --authority FILE.")
 		}
-		line("This does not prove what was not written.")
+		line("This does not prove that the log is complete.")
 		return b.String()
 	}
-	line("This does not prove when the lines were written, nor what was not written.")
+	line("This does not prove when the lines were written, or that the log is complete.")
 	return b.String()
 }

@@ -25,7 +25,7 @@ type Difference struct {
 	Old, New Answer
 }
 
-// Laxer reports whether the second file opens what the first one closes.
+// Laxer reports whether the second file allows a path that the first file disallows.
 func (d *Difference) Laxer() bool { return d.New.Allowed }
 
 const budget = 60_000_000

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rfc9309 reads robots.txt as crawlers are documented to, and says where two files differ. It judges what other
-// packages convert and render, so it shares no code with them. It takes lines as Google's parser does (misspelled keys,
-// missing colons, names that end at the first byte that no product token has), but compares percent-encoded bytes by RFC
-// 9309 section 2.2.2.
+// Package rfc9309 reads robots.txt in the way in which crawlers are documented to read it, and compares two files. It
+// checks the output of packages that convert and render robots.txt, so it shares no code with them. It accepts the
+// same mistakes in lines as Google's parser: misspelled keys, missing colons, and names with characters that a
+// product token cannot have. But it compares percent-encoded bytes by RFC 9309 section 2.2.2.
 package rfc9309
 
 import (
@@ -25,7 +25,7 @@ type File struct {
 // Lines is the number of lines read.
 func (f *File) Lines() int { return len(f.lines) }
 
-// Line is the text of a line, from 1.
+// Line returns the text of a line. The first line has the number 1.
 func (f *File) Line(n int) string { return f.lines[n-1] }
 
 // A group holds the rules that one name obeys: the rules below some User-agent lines. Other names may share
@@ -186,7 +186,7 @@ type Answer struct {
 // Ask returns the answer for a path with its query, which begins with "/".
 func (f *File) Ask(c Crawler, path string) Answer { return f.of(c).ask(normalize(path, false)) }
 
-// Size is about how many rules Ask looks at.
+// Size returns about how many rules Ask has to look at.
 func (f *File) Size(c Crawler) int { return f.of(c).size() }
 
 func (f *File) of(c Crawler) *group {

@@ -40,7 +40,7 @@ func (l *linter) notPublished() {
 			case s.Usage == policy.Other:
 				check(s.Pos, `"other"`)
 			case s.Usage.IsRight() && !channels.Published(&publish, s.Usage):
-				l.report("not-published", s.Pos, fmt.Sprintf(`nothing publishes %s; switch on %s under publish, or delete this`, s.Usage, english.List(registerKeys(), "or")))
+				l.report("not-published", s.Pos, fmt.Sprintf(`no channel publishes %s; switch on %s under publish, or delete this line`, s.Usage, english.List(registerKeys(), "or")))
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (l *linter) noElements() {
 		for j, a := range r.For {
 			c, ok := l.Catalog.Lookup(a.Name)
 			if inPages && ok && a.Kind == policy.ForToken && c.RobotsOnly && !c.ReadsMeta && !channels.CarriesAll(&l.Policy.Spec().Publish) {
-				l.report("not-published", l.Sources[i].Audiences[j], fmt.Sprintf(`no page is fetched under the token %s, so headers and meta tags cannot name it; name the crawler that fetches for %s, or delete this`, c.Token, c.Operator))
+				l.report("not-published", l.Sources[i].Audiences[j], fmt.Sprintf(`no crawler fetches pages with the token %s, so headers and meta tags cannot name it; name the crawler that fetches for %s, or delete this line`, c.Token, c.Operator))
 			}
 			info := l.Policy.CrawlerInfo(l.Policy.Crawler(a.Name))
 			if inPages && ok && a.Kind == policy.ForToken && !info.InTags() && !c.RobotsOnly && !c.FromPolicy {
@@ -74,7 +74,7 @@ func (l *linter) noElements() {
 			}
 		}
 		if len(names) > 0 {
-			l.report("no-meta-tag", at, fmt.Sprintf(`pages get no meta tag for %s, because its operator does not document that it reads one. The header X-Robots-Tag has the rule. If it reads meta tags with its name, write "%s: {reads-meta: true}" under crawlers`,
+			l.report("no-meta-tag", at, fmt.Sprintf(`pages do not get a meta tag for %s, because its operator does not document that it reads one. Only the header X-Robots-Tag has the rule. If the crawler reads meta tags with its name, write "%s: {reads-meta: true}" under crawlers`,
 				english.Some(names, shown), names[0]))
 		}
 	}
@@ -94,7 +94,7 @@ func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
 func (l *linter) timeLimits() {
 	l.eachQualified(func(_ int, s *policy.Statement) {
 		if limit := s.Qualifiers.TimeLimit; limit.Passed(l.Now) {
-			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the allow entry ended on %s, and %s has been disallowed since; choose a later date, or write this under disallow, without time-limit, if it should stay disallowed", limit.Last.Format("2 January 2006"), s.Usage))
+			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the allow entry ended on %s, and %s has been disallowed since; choose a later date, or write it under disallow without time-limit", limit.Last.Format("2 January 2006"), s.Usage))
 		}
 	})
 }
@@ -109,7 +109,7 @@ func (l *linter) lostQualifiers() {
 		case !only.On(&l.Policy.Spec().Publish):
 			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only %s can express %s, and %[1]s is off; write "%[3]s" under publish, or delete the qualifier`, only.Name, english.List(lost, "and"), only.Records.SwitchOn))
 		default:
-			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the %s records in robots.txt can express %s, and search engines do not read %[1]s. Disallow %[3]s if they must not do it without that condition", only.Name, english.List(lost, "and"), s.Usage))
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the %s records in robots.txt can express %s, and search engines do not read %[1]s. If this condition is essential to you, disallow %[3]s", only.Name, english.List(lost, "and"), s.Usage))
 		}
 	})
 }
@@ -146,7 +146,7 @@ func (l *linter) exemptions() {
 					if s.Usage.IsRight() {
 						channels = "Only robots.txt"
 					}
-					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for everyone (line %d). %s can make an exception for %s; instead of everyone, name the crawlers for which line %d is meant",
+					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for everyone (line %d). %s can make an exception for %s; in line %d, name the crawlers that you mean instead of everyone",
 						s.Usage, g.s.Pos.Line, channels, audienceText(&l.rules[rule]), g.s.Pos.Line))
 					return
 				}

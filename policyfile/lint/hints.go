@@ -235,13 +235,13 @@ func (l *linter) hint(group []obstacle) {
 	names := l.someTokens(ids)
 	usage := o.allow.s.Usage
 	closing := fmt.Sprintf("(%s)", lineText(slices.Compact(lines)))
-	here := "this allow"
+	here := "this allow entry"
 	if len(allows) > 1 {
 		at := make([]string, 0, len(allows)-1)
 		for _, a := range allows[1:] {
 			at = append(at, strconv.Itoa(a.Pos.Line))
 		}
-		here = fmt.Sprintf("this allow and to the one in %s", lineText(at))
+		here = fmt.Sprintf("this allow entry and to the one in %s", lineText(at))
 	}
 	var message string
 	switch o.code {
@@ -252,19 +252,19 @@ func (l *linter) hint(group []obstacle) {
 		}
 		message = fmt.Sprintf("%s still may not %s %s %s. %s", names, usage, english.Some(paths, shown), closing, fix)
 	case "partly-disallowed":
-		what, it := fmt.Sprintf("what matches both %s and %s", readable(o.allow.s.Pattern), quote(o.deny.s.Pattern.String())), "it"
+		what, it := fmt.Sprintf("addresses that match both %s and %s", readable(o.allow.s.Pattern), quote(o.deny.s.Pattern.String())), "them"
 		if len(paths) > 1 {
-			what, it = fmt.Sprintf("what matches %s and also %s", readable(o.allow.s.Pattern), english.Some(paths, shown)), "the first of these"
+			what, it = fmt.Sprintf("addresses that match %s and also %s", readable(o.allow.s.Pattern), english.Some(paths, shown)), "the first of these"
 		}
 		message = fmt.Sprintf("%s still may not %s %s %s. To allow %s, allow %s here", names, usage, what, closing, it, patternList(o.region))
 	case "neither-narrower":
 		message = l.neitherNarrower(o, names)
 	case "disallowed-on-host":
-		what, fix := "This allows nothing on "+hosts[0], "write this"
+		what, fix := "This does not allow anything on "+hosts[0], "write this"
 		if !covered || len(hosts) > 1 {
 			what, fix = fmt.Sprintf("This does not allow %s on %s", english.Some(paths, shown), english.Some(hosts, shown)), "allow that path"
 		}
-		message = fmt.Sprintf(`%s, which is disallowed for %s there %s. To allow it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
+		message = fmt.Sprintf(`%s, because it is disallowed for %s there %s. To allow it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
 	}
 	delete(l.reported, o.allow.s.Pos) // each kind of hint is reported
 	l.report(o.code, o.allow.s.Pos, message)
@@ -276,13 +276,13 @@ func (l *linter) neitherNarrower(o *obstacle, names string) string {
 	_, denied := l.Policy.NamedBy(rd, o.blocked[0])
 	where, token := "", l.tokens(o.blocked)
 	if !o.region[0].IsAll() {
-		where = " of " + readable(o.region[0])
+		where = " on " + readable(o.region[0])
 	}
 	stays, it := "stays", "it"
 	if len(token) > 1 {
 		stays, it = "stay", "one of them"
 	}
-	return fmt.Sprintf(`%s %s out%s: %s is allowed here, but %s is not (line %d), and neither is narrower. To let %s in, write a rule "for: %s" that allows "%s: %s"`,
+	return fmt.Sprintf(`%s %s disallowed%s: %s is allowed here, but %s is not (line %d), and neither is narrower. To allow %s, write a rule "for: %s" that allows "%s: %s"`,
 		names, stays, where, allowed, denied, o.deny.s.Pos.Line, it, token[0], o.allow.s.Usage, AsWritten(o.region[0].String()))
 }
 
@@ -355,7 +355,7 @@ func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
 			}
 		}
 		if len(lost) > 0 {
-			l.report("limit-dropped", s.Pos, fmt.Sprintf(`The condition "%s" of line %d does not apply here, because this allow entry is narrower and has none. To keep it, write %s: {paths: %s, %s} here`,
+			l.report("limit-dropped", s.Pos, fmt.Sprintf(`The condition "%s" of line %d does not apply here, because this narrower allow entry has no condition. To keep the condition, write %s: {paths: %s, %s} here`,
 				lost[0], l.pos(w.s).Line, s.Usage, AsWritten(s.Pattern.String()), join(lost)))
 			return true
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint looks in a policy for what its author would regret or not expect.
+// Package lint finds likely mistakes in a policy: effects that its author would regret or not expect.
 package lint
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Input is a policy with the places that its Spec does not have.
+// Input is a policy with places in its file, which its Spec does not have.
 type Input struct {
 	Policy      *policy.Policy
 	Effect      *effect.Engine    // of Policy
@@ -138,17 +138,17 @@ var codes = []Code{
 	{"disallows-search", policy.Warning, "Search engines or link previews are disallowed"},
 	{"site-not-indexed", policy.Warning, "The whole site stays out of search results"},
 	{"includes-www", policy.Warning, "A wildcard host that includes www"},
-	{"only-disallowed", policy.Warning, "A crawler that is only disallowed, and stays out"},
+	{"only-disallowed", policy.Warning, "A crawler without an allow entry for the rest of the site"},
 	{"changes-nothing", policy.Warning, "A line without effect"},
-	{"tie", policy.Warning, "Two lines say the opposite"},
-	{"hidden-noindex", policy.Warning, "A noindex that no crawler sees"},
+	{"tie", policy.Warning, "Two lines that contradict each other"},
+	{"hidden-noindex", policy.Warning, "A noindex that crawlers cannot see"},
 	{"training-may-crawl", policy.Hint, "Training is disallowed, but training crawlers may crawl"},
 	{"no-meta-tag", policy.Hint, "A crawler for which pages have no meta tag"},
-	{"ai-may-crawl", policy.Hint, "AI is asked not to answer, but its crawlers may crawl"},
-	{"dual-use-crawler", policy.Warning, "Crawlers that serve AI among other things remain allowed"},
+	{"ai-may-crawl", policy.Hint, "AI answers are disallowed, but crawlers for AI may crawl"},
+	{"dual-use-crawler", policy.Warning, "Crawlers that also serve AI remain allowed"},
 	{"exemption-not-published", policy.Warning, "An exception that headers and pages cannot express"},
 	{"qualifier-dropped", policy.Warning, "A qualifier that only " + channels.Only().Name + " can express"},
-	{"not-published", policy.Warning, "Something that no record publishes"},
+	{"not-published", policy.Warning, "A rule that no channel publishes"},
 	{"empty-rule", policy.Warning, "A rule without content"},
 	{"control-token-enforced", policy.Warning, "A control token cannot be blocked"},
 	{"nothing-to-enforce", policy.Warning, "Nothing to enforce"},
@@ -159,12 +159,12 @@ var codes = []Code{
 	{"looks-like-regexp", policy.Warning, "A path that looks like a regular expression"},
 
 	{"still-disallowed", policy.Hint, "An allow entry that leaves something disallowed"},
-	{"partly-disallowed", policy.Hint, "An allow entry that meets a disallow entry halfway"},
-	{"neither-narrower", policy.Hint, "Two groups of crawlers, neither narrower"},
+	{"partly-disallowed", policy.Hint, "An allow entry that overlaps a disallow entry"},
+	{"neither-narrower", policy.Hint, "Two groups of crawlers, of equal rank"},
 	{"disallowed-on-host", policy.Hint, "An allow entry that allows nothing on a host"},
-	{"enforced-end", policy.Hint, "A blocked file that some servers serve at other addresses too"},
-	{"purpose-of-known-crawlers", policy.Hint, "A rule for a purpose, which few crawlers are known for"},
-	{"limit-dropped", policy.Hint, "An allow entry without a wider one's limit"},
+	{"enforced-end", policy.Hint, "A blocked file that some servers also serve at other addresses"},
+	{"purpose-of-known-crawlers", policy.Hint, "A rule for a purpose that few crawlers declare"},
+	{"limit-dropped", policy.Hint, "A narrow allow entry without the limit of a wider entry"},
 	{"allows-nothing", policy.Hint, "An allow entry for a part of what is allowed"},
 }
 

@@ -38,11 +38,11 @@ func (l *linter) regexps() {
 		if sign[0] == '{' {
 			kind = "pattern of a shell"
 		}
-		fix := `"*" stands for any characters and "$" at the end for the end of the address; write a line for each alternative`
+		fix := `"*" matches any characters, and "$" means the end of the address; write a line for each alternative`
 		if plain := PlainPath(text); plain != "" {
-			fix = fmt.Sprintf(`"*" alone stands for any characters: write %s`, quote(plain))
+			fix = fmt.Sprintf(`"*" alone matches any characters: write %s`, quote(plain))
 		}
-		l.report("looks-like-regexp", s.Pos, fmt.Sprintf("%s looks like a %s, and paths are not: %s is matched as it stands; %s", quote(text), kind, quote(sign), fix))
+		l.report("looks-like-regexp", s.Pos, fmt.Sprintf("%s looks like a %s, but paths are plain text: %s is matched literally; %s", quote(text), kind, quote(sign), fix))
 	})
 }
 
@@ -109,7 +109,7 @@ func (l *linter) enforcedEnds() {
 			more = fmt.Sprintf(", and do the same for %d more of this rule's paths", n-1)
 		}
 		text := at.Pattern.String()
-		l.report("enforced-end", at.Pos, fmt.Sprintf(`with "$" this blocks %[1]s and not %[1]s?x, %[1]s%%20 or %[1]s%%00, at which some servers serve the same file; write %[1]s without "$"%[2]s`,
+		l.report("enforced-end", at.Pos, fmt.Sprintf(`with "$" this blocks %[1]s, but not %[1]s?x, %[1]s%%20 and %[1]s%%00, where some servers serve the same file; write %[1]s without "$"%[2]s`,
 			strings.TrimSuffix(text, "$"), more))
 	}
 }

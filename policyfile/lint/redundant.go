@@ -83,7 +83,7 @@ func (l *linter) opensNothing() {
 				continue
 			}
 			if !l.contested(i, s) {
-				l.report("allows-nothing", s.Pos, fmt.Sprintf(`this allows nothing, as nothing disallows %s for %s; if only that is to be allowed, add "disallow: {crawl: /}" to this rule`, quote(s.Pattern.String()), audienceText(r)))
+				l.report("allows-nothing", s.Pos, fmt.Sprintf(`this allow entry has no effect, because no rule disallows %s for %s; to allow only these paths, add "disallow: {crawl: /}" to this rule`, quote(s.Pattern.String()), audienceText(r)))
 				break
 			}
 		}

@@ -37,16 +37,16 @@ func (l *linter) enforcement() {
 			continue
 		}
 		if len(r.UsagePurposes) > 0 && !slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return !strings.Contains(u, "*") }) {
-			nothing(source.Enforce, `a purpose with "*" is for readers of robots.txt only. A request names its purpose as a plain word, so enforce has no effect; name the purposes one by one, or delete enforce`)
+			nothing(source.Enforce, `a purpose with "*" works only in robots.txt. A request names its purpose as a plain word, so enforce has no effect; name the purposes one by one, or delete enforce`)
 		}
 		for j, a := range r.For {
 			if c, ok := l.Catalog.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
-				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s exists in robots.txt only: no client sends that name, so there is nothing to block; the rule works in robots.txt, and enforce has no effect on it", c.Token))
+				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s is a name that is used only in robots.txt. The rule works there, but no client sends this name, so enforce has no effect; delete enforce", c.Token))
 			}
 		}
 	}
 	if e := l.Policy.Spec().Enforcement; e.Mode >= policy.ModeLog && !refused {
-		nothing(l.Enforcement, fmt.Sprintf(`"enforcement: %s" has no effect, as no rule disallows crawl, and nothing else can be blocked; disallow crawl for someone, or delete enforcement`, e.Mode))
+		nothing(l.Enforcement, fmt.Sprintf(`"enforcement: %s" has no effect, because no rule disallows crawl, and no other usage can be blocked; disallow crawl in a rule, or delete enforcement`, e.Mode))
 	}
 }
 
@@ -104,7 +104,7 @@ func (l *linter) searchLimits() {
 			}
 		}
 		if len(names) > 0 {
-			l.report(effect.SafetyLimits, at, fmt.Sprintf(`this does not limit %s, because search engines that get 429 drop pages from their results after a while. If you mean to, write "intended: [%s]" in this rule`, english.Some(names, shown), effect.SafetyLimits))
+			l.report(effect.SafetyLimits, at, fmt.Sprintf(`this does not limit %s, because search engines that get 429 drop pages from their results after a while. To limit them anyway, write "intended: [%s]" in this rule`, english.Some(names, shown), effect.SafetyLimits))
 		}
 	}
 }
@@ -120,17 +120,17 @@ func (l *linter) purposes() {
 			}
 			known, at := l.crawlersOf(a), l.Sources[i].Audiences[j]
 			if len(known) == 0 && !published {
-				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this has no effect. List crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
+				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name this purpose, so the rule has no effect. List crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
 				continue
 			}
-			who, others := "no crawler", "find this in robots.txt only"
+			who, others := "no crawler", "find this rule only in robots.txt"
 			if len(known) > 0 {
 				who = "only " + l.someTokens(known)
 			}
 			if !published {
-				others = `are not reached, unless "user-agent-purpose: on" under publish puts this into robots.txt`
+				others = `do not get this rule, unless you write "user-agent-purpose: on" under publish`
 			}
-			l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`the server knows %s as declaring the purpose %s, and others that name it %s; list crawlers that it should know with "purposes: %s" under crawlers`, who, quote(a.Name), others, a.Name))
+			l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`the server knows that %s declares the purpose %s. Other crawlers that name this purpose %s; list crawlers that the server should know with "purposes: %s" under crawlers`, who, quote(a.Name), others, a.Name))
 		}
 	}
 }

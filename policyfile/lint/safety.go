@@ -113,22 +113,22 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	case mode == policy.ModeBlock && l.caughtBy(r, shut) != "":
 		by := l.caughtBy(r, shut)
 		f.guard = effect.SafetyBlocks
-		f.message = fmt.Sprintf("this blocks every page%s to %s, whose requests have the user-agent that the policy gives %s, so %s", where, l.someTokens(shut), by, l.harm(shut))
+		f.message = fmt.Sprintf("this blocks every page%s for %s, because their requests have the user-agent that the policy gives %s, so %s", where, l.someTokens(shut), by, l.harm(shut))
 		f.fix = fmt.Sprintf("give %s a user-agent under crawlers that %s does not send", by, l.tokens(shut)[0])
 		return f, true
 	case len(shut) == 0:
 		f.guard = effect.SafetyBlocks
-		f.message = fmt.Sprintf(`this blocks every page%s to %s, so %s: nothing that their operators publish can prove who they are, so a rule with "identity: verified" never applies to them`,
+		f.message = fmt.Sprintf(`this blocks every page%s for %s, so %s: these crawlers cannot be verified, so a rule with "identity: verified" never applies to them`,
 			where, l.someTokens(unverifiable), l.harm(unverifiable))
 		f.fix = `allow crawl for them in a rule without "identity: verified"`
 	case mode == policy.ModeBlock:
 		f.guard = effect.SafetyBlocks
-		f.message = fmt.Sprintf("this blocks every page%s to %s, so %s", where, l.someTokens(shut), l.harm(shut))
+		f.message = fmt.Sprintf("this blocks every page%s for %s, so %s", where, l.someTokens(shut), l.harm(shut))
 	default:
-		f.message = fmt.Sprintf("this asks %s to fetch nothing at all%s, so %s", l.someTokens(shut), where, l.harm(shut))
+		f.message = fmt.Sprintf("this disallows every page%s for %s, so %s", l.someTokens(shut), where, l.harm(shut))
 	}
 	if len(follow) > 0 {
-		f.message += fmt.Sprintf("; robots.txt asks %s the same, because they follow that group and no rule names them", l.someTokens(follow))
+		f.message += fmt.Sprintf("; the same applies to %s, because they follow that group and no rule names them", l.someTokens(follow))
 	}
 	if among := l.namedAmong(r, shut); len(among) > 0 {
 		var names []string
@@ -211,7 +211,7 @@ func (l *linter) siteNotIndexed(rule int) (finding, bool) {
 	return finding{
 		guard: effect.SafetyIndex, at: cause.Pos,
 		message: "this keeps every page on every host out of the results of " + l.someTokens(hidden),
-		fix:     "name the hosts that it is meant for under hosts",
+		fix:     "write the hosts that you mean under hosts",
 	}, true
 }
 
@@ -230,7 +230,7 @@ func (l *linter) includesWWW(rule int) (finding, bool) {
 			return finding{
 				guard: effect.SafetyWWW, at: cause.Pos,
 				message: fmt.Sprintf("%s includes %s, so this keeps the main site out of the results of %s", h, www, l.someTokens(hidden)),
-				fix:     fmt.Sprintf(`name the hosts that it is meant for under hosts, allow "index: /" in a rule with "hosts: %s"`, www),
+				fix:     fmt.Sprintf(`write the hosts that you mean under hosts, allow "index: /" in a rule with "hosts: %s"`, www),
 			}, true
 		}
 	}
@@ -250,7 +250,7 @@ func (l *linter) liftsSite(rule int) (finding, bool) {
 		if s.OverSite && effect.NearlyWhole(lifted) {
 			return finding{
 				guard: safetyLift, at: s.Pos,
-				message: fmt.Sprintf("this lifts the site's own restrictions of %s from nearly all pages, also where they are meant", s.Usage),
+				message: fmt.Sprintf("this lifts the site's own restrictions of %s from nearly all pages, even from pages that should have them", s.Usage),
 				fix:     "name the paths where the site's restriction is a mistake",
 			}, true
 		}

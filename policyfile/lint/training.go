@@ -89,7 +89,7 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 	}
 	var parts []string
 	if len(include) > 0 {
-		parts = append(parts, "the categories of this rule leave out crawlers that serve AI among other things: "+english.Some(l.tokens(include), 2*shown)+`; name them under for, or write "category:ai" for all crawlers for AI`)
+		parts = append(parts, "the categories of this rule do not include these crawlers that also serve AI: "+english.Some(l.tokens(include), 2*shown)+`; name them under for, or write "category:ai" for all crawlers for AI`)
 	}
 	if len(web) > 0 {
 		no := "no"
@@ -101,7 +101,7 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 		for _, u := range slices.Compact(asks) {
 			lines = append(lines, fmt.Sprintf("%s: %s", u, AsWritten(s.Pattern.String())))
 		}
-		parts = append(parts, fmt.Sprintf(`%s category for AI includes crawlers of web search that serve AI, too: %s; to ask them to refrain, add "%s" to what is disallowed for everyone%s`,
+		parts = append(parts, fmt.Sprintf(`%s category for AI includes these crawlers of web search, although they also serve AI: %s; to ask them not to, disallow "%s" for everyone%s`,
 			no, l.someTokens(web), strings.Join(lines, ", "), l.controls(slices.Compact(asks), web)))
 	}
 	if len(parts) > 0 {
@@ -182,7 +182,7 @@ func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text s
 			case x.Kind == crawlers.ControlToken && publish.SendsControl(x.Value):
 				add(&tokens, x.Value)
 			case x.Kind == crawlers.ControlToken && publish.Controls == policy.Off:
-				add(&more, `; delete "controls: off", which keeps operators' own controls from being sent`)
+				add(&more, `; delete "controls: off", so that the controls of operators are sent`)
 			case x.Kind == crawlers.ControlToken:
 				add(&more, fmt.Sprintf(`; to disallow %s, delete "%s: off" under controls`, x.Value, x.Value))
 			case !publish.SendsControl(token), len(x.Takes) > 1 && publish.ControlChoice(token) == "":
@@ -256,7 +256,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 	if len(written) > maxPatterns {
 		crawl = "disallows crawl of the same paths"
 	}
-	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; few operators read %s, and nearly all obey robots.txt. To keep them out, add a rule "for: %s" that %s%s`,
+	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; few operators read %s, but nearly all obey robots.txt. To keep these crawlers out, add a rule "for: %s" that %s%s`,
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 

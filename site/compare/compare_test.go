@@ -132,7 +132,7 @@ func TestWords(t *testing.T) {
 		},
 		{
 			"no longer said", base + "    allow:\n      search: /\n", base,
-			[]string{"everyone: whether they may use for search the whole site is no longer stated"},
+			[]string{"everyone: the policy no longer states whether they may use for search the whole site"},
 			false,
 		},
 		{
@@ -204,12 +204,12 @@ func TestWords(t *testing.T) {
 		},
 		{
 			"stated with limits", base, base + "    allow:\n      index: [/, {paths: /news/, time-limit: until-2999-12-31}]\n",
-			[]string{"everyone: it is now stated that they may index /news/ with limits: time-limit=until-2999-12-31", "everyone: it is now stated that they may index the whole site (except /news/)"},
+			[]string{"everyone: the policy now states that they may index /news/ with limits: time-limit=until-2999-12-31", "everyone: the policy now states that they may index the whole site (except /news/)"},
 			true,
 		},
 		{
 			"all but the home page", base, base + "  - for: everyone\n    disallow: {index: /}\n    allow: {index: \"/$\", train-ai: /}\n",
-			[]string{"everyone may no longer index the whole site (except /$)", "everyone: it is now stated that they may index /$", "everyone: it is now stated that they may train AI with the whole site"},
+			[]string{"everyone may no longer index the whole site (except /$)", "everyone: the policy now states that they may index /$", "everyone: the policy now states that they may train AI with the whole site"},
 			true,
 		},
 		{

@@ -295,7 +295,7 @@ func (l *Losses) Words() []string {
 	return all
 }
 
-const tooLarge = "the policies are too large to compare everything that they say"
+const tooLarge = "the policies are too large to compare completely"
 
 // WordsOf is Words for some of the losses.
 func (l *Losses) WordsOf(found []Found) (all []string) {
@@ -328,7 +328,7 @@ func (l *Losses) WordsOf(found []Found) (all []string) {
 		case k.rule != nil && k.rule.Fallback:
 			words += fmt.Sprintf(" by %s:%d, because the new policy no longer allows it", site.SiteRobots, k.rule.Pos.Line)
 		case k.rule != nil:
-			words += fmt.Sprintf(" by %s; if it is meant to be so, write %q into this rule", l.policy.Place(k.rule.Pos), k.loss.Intended())
+			words += fmt.Sprintf(" by %s; if this is intended, write %q into this rule", l.policy.Place(k.rule.Pos), k.loss.Intended())
 		}
 		all = append(all, words)
 	}
@@ -337,7 +337,7 @@ func (l *Losses) WordsOf(found []Found) (all []string) {
 
 func (l *Losses) unproven() (all []string) {
 	for _, token := range l.Reverified {
-		all = append(all, token+" is verified otherwise than before, and it is not known which of its requests fail that; delete what the policy says about it under crawlers")
+		all = append(all, token+" is verified in another way than before, so its requests may fail verification; delete the entry for this crawler under crawlers")
 	}
 	return all
 }

@@ -60,7 +60,7 @@ var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) cl
 	case !d.Empty():
 		f.Fails, f.Text = true, "something changes"
 	case d.RobotsTxt:
-		f.Fails, f.Text = true, "no decision and no setting changes, but the text of robots.txt does"
+		f.Fails, f.Text = true, "no decision and no setting changes, but the text of robots.txt changes"
 	}
 	return f
 })
@@ -92,7 +92,7 @@ type section struct {
 var sections = []section{
 	{"Search engines lose:", func(c *Change) bool { return c.Lost&effect.Counted != 0 }},
 	{"Search engines lose, as intended:", func(c *Change) bool { return c.Intended&effect.Counted != 0 }},
-	{"Search engines lose, without counting against the search-loss limit:", func(c *Change) bool { return (c.Lost|c.Intended)&uncounted != 0 }},
+	{"Search engines lose, outside the search-loss limit:", func(c *Change) bool { return (c.Lost|c.Intended)&uncounted != 0 }},
 	{"Others lose:", func(c *Change) bool { return c.Effect == Loss }},
 	{"Gained:", func(c *Change) bool { return c.Effect == Gain }},
 	{"Stated differently:", func(c *Change) bool { return c.Effect == Stated }},
@@ -148,11 +148,11 @@ func (c *Change) String() string {
 	case c.New == "disallowed":
 		return fmt.Sprintf("%s may no longer %s %s", who, c.does(), where)
 	case c.New == "unstated" && c.Old != "disallowed":
-		return fmt.Sprintf("%s: whether they may %s %s is no longer stated", who, c.does(), where)
+		return fmt.Sprintf("%s: the policy no longer states whether they may %s %s", who, c.does(), where)
 	case c.New == "unstated":
-		return fmt.Sprintf("%s: it is no longer stated that they may not %s %s", who, c.does(), where)
+		return fmt.Sprintf("%s: the policy no longer states that they may not %s %s", who, c.does(), where)
 	case c.Old == "unstated":
-		return fmt.Sprintf("%s: it is now stated that they may %s %s%s", who, c.does(), where, limitsOf(c.New))
+		return fmt.Sprintf("%s: the policy now states that they may %s %s%s", who, c.does(), where, limitsOf(c.New))
 	case c.Old == "disallowed":
 		return fmt.Sprintf("%s may now %s %s%s", who, c.does(), where, limitsOf(c.New))
 	}

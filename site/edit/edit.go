@@ -87,7 +87,7 @@ func NewChoice(who string, do Action, place, host string, intended bool) (c Choi
 	case ok:
 		c.Do = Action(what)
 		if c.Usage, ok = policy.ParseUsage(usage); !ok || c.Usage == policy.Other || c.Do != Allow && c.Do != Ask {
-			return c, fmt.Errorf("unknown action %q: with a usage it must be allow or ask, such as: ask train-ai", do)
+			return c, fmt.Errorf("unknown action %q: with a usage, the action must be allow or ask, such as: ask train-ai", do)
 		}
 	}
 	if host != "" {
@@ -131,7 +131,7 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	unmet, asked := e.unmet(before.Policy)
 	switch {
 	case asked == 0 && c.Who.Kind != policy.ForToken:
-		return nil, fmt.Errorf("the policy knows no crawler that %q names", c.Who)
+		return nil, fmt.Errorf("the policy and the catalog do not know any crawler called %q", c.Who)
 	case len(unmet) == 0 && asked > 0:
 		return &Result{Text: text, Site: before, Diff: compare.Sites(before, before, compare.Options{Now: now})}, nil
 	}

@@ -58,9 +58,10 @@ func (b *Built) writeAnswerEngines(w io.Writer, q policy.Query) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, `
-%s may still read:
-they feed AI answers, but mainly are search engines. To block them, run init again with
---ai-search no. Google and Bing feed AI answers too, and can only be blocked with their search.
+%s may still read the site.
+They are mainly search engines, but AI answers also use their results. To block them, run
+init again with --ai-search no. Google and Bing also use your pages for AI answers, but you
+can block them only together with their search.
 `, english.Some(may, 4))
 	return err
 }

@@ -56,7 +56,7 @@ var Topics = [topicCount]struct {
 }{
 	Search:    {"search", "May search engines find the site?", Yes, Search},
 	Training:  {"ai-training", "May AI be trained with it?", No, Training},
-	Rights:    {"reserve-rights", "Also reserve the rights to text and data mining in a form for programs ( " + channels.Reserving()[0].Name + ")?", No, Training},
+	Rights:    {"reserve-rights", "Also reserve the rights to text and data mining, in a machine-readable form ( " + channels.Reserving()[0].Name + ")?", No, Training},
 	AIAnswers: {"ai-answers", "May AI products answer questions with its contents?", Yes, AIAnswers},
 	AISearch:  {"ai-search", "May search engines that feed AI answers, such as PerplexityBot, read it?", Yes, AIAnswers},
 	Images:    {"images", "May image search show its pictures?", Yes, Images},

@@ -42,7 +42,7 @@ const (
 // "back" the user returns to the previous question.
 func Ask(ctx context.Context, term Terminal) (a Answers, err error) {
 	in := bufio.NewScanner(term.In)
-	fmt.Fprintf(term.Out, "Enter takes the answer in brackets; %q goes back, and \"quit\" ends. Nothing is written before the end.\n\n", goBack)
+	fmt.Fprintf(term.Out, "Press Enter for the answer in brackets. %q goes back, and \"quit\" ends. Nothing is written before the end.\n\n", goBack)
 	questions := a.questions(&term)
 	for i, step := 0, 1; i < len(questions); i += step {
 		q := &questions[i]
@@ -86,7 +86,7 @@ var errStop = errors.New("nothing was written")
 
 func (a *Answers) questions(term *Terminal) (all []question) {
 	all = append(all, question{
-		text: "Is there a robots.txt already? Its file, URL or host name",
+		text: "If there is a robots.txt already: its file, URL or host name",
 		def:  func() string { return cmp.Or(a.From, "none") },
 		take: func(s string) error {
 			switch words := splitAnswers(s); {
@@ -96,7 +96,7 @@ func (a *Answers) questions(term *Terminal) (all []question) {
 			case len(words) == 1 && !strings.EqualFold(s, "yes") && !strings.EqualFold(s, "y"):
 				return a.SetFrom(words[0], term.Open)
 			}
-			return fmt.Errorf("%q is not a place of a robots.txt: give one file, URL or host name, such as www.example.com, or none", s)
+			return fmt.Errorf("%q is not the location of a robots.txt: write a file, a URL or a host name, such as www.example.com, or none", s)
 		},
 	})
 	for t := range Topics {

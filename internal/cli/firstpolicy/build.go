@@ -35,7 +35,7 @@ var ErrContradictory = errors.New("the answers contradict each other")
 // Contradiction is a test in which an existing robots.txt and the answers disagree. The policy leaves it out.
 type Contradiction struct {
 	Test     string
-	Instead  string // the actual decision with its line: "GPTBot may crawl /, by line 38"
+	Instead  string // the actual decision with its line: "GPTBot may crawl /, because of line 38"
 	Answered bool   // robots.txt overrides the answers; otherwise an answer overrides robots.txt
 }
 
@@ -60,7 +60,7 @@ func Build(a Answers) (*Built, error) {
 	case err != nil:
 		return b, err
 	case len(b.Contradictions) > 0:
-		return b, fmt.Errorf("%w: together they do not achieve this: %s; leave out the path or host that prevents it", ErrContradictory, b.Contradictions[0].Test)
+		return b, fmt.Errorf("%w: with all answers together, this is not the case: %s; leave out the path or host that prevents it", ErrContradictory, b.Contradictions[0].Test)
 	case a.Robots == nil:
 		return b, nil
 	}
@@ -141,7 +141,7 @@ func (b *builder) header() string {
 	lines := []string{
 		policyinput.Modeline, "", "Rules for crawlers on " + cmp.Or(b.answers.Host, "this site") + ".",
 		"After a change: caddy robots-policy check FILE",
-		"To keep out changes by which search engines lose pages: max_search_loss 0, in the Caddyfile under activity",
+		"To reject changes that cost search engines pages: max_search_loss 0, in the Caddyfile under activity",
 	}
 	if len(b.spec.Sitemaps) == 0 {
 		lines = append(lines, "If the site has a sitemap, name it here: sitemaps: /sitemap.xml")
@@ -212,7 +212,7 @@ func (b *builder) no(t Topic) {
 		})
 		mayNot("everyone", policy.Index)
 	case Training:
-		b.rule("No AI training. This rule tells all crawlers, including search engines.", policy.Rule{
+		b.rule("No AI training. This rule is for all crawlers, including search engines.", policy.Rule{
 			Name: "no AI training", For: everyone(), Statements: wholeSite(false, policy.TrainAI),
 		})
 		if !b.closesAI() {

@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Modeline tells editors by which schema to check a policy file.
+// Modeline is a comment that tells editors the schema of a policy file.
 const Modeline = "yaml-language-server: $schema=https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
 
 // Converted is a robots.txt as the text of a policy file.
@@ -27,9 +27,9 @@ type Converted struct {
 	Notes    []robotstxt.Note // what had to be left out, or does not say quite the same
 }
 
-// Convert writes a robots.txt as a policy file that says the same: with its comments, and
-// with tests for search engines and for the crawlers that it shuts out. An error wraps
-// ErrInvalid if the data is not a robots.txt.
+// Convert returns a policy file with the same meaning as a robots.txt. It has the comments of the robots.txt, and
+// tests for search engines and for crawlers that may not crawl the site. If the data is not a robots.txt, the error
+// wraps ErrInvalid.
 func Convert(name string, data []byte) (*Converted, error) {
 	if isPolicyFile("", data) {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, errPolicy)

@@ -140,7 +140,7 @@ func TestConvert(t *testing.T) {
 			name:   "an ACAP permission does not open what a Disallow closes to others",
 			robots: "User-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
 			asks:   []ask{{"nobody", "/a/", false}},
-			notes:  []string{"disallows it for all others; the policy keeps it disallowed"},
+			notes:  []string{"disallows it for all others; in the policy it stays disallowed"},
 		},
 		{
 			name:   "a rule stays that says what ACAP prohibits too",
@@ -178,7 +178,7 @@ func TestConvert(t *testing.T) {
 			name:   "ACAP-ignore-conventional-records (ACAP 1.0 section 2.9.1)",
 			robots: "ACAP-ignore-conventional-records\n\nUser-agent: *\nAllow: /b/\n\nACAP-crawler: *\nACAP-disallow-crawl: /b/\n",
 			asks:   []ask{{"nobody", "/b/", false}},
-			notes:  []string{"ignores case"},
+			notes:  []string{"ignores letter case"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

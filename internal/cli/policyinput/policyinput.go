@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policyinput reads what commands take for a policy: a policy file, a
-// robots.txt, or the URL of either.
+// Package policyinput reads the policies that commands are given: a policy file, a robots.txt, or the URL of either.
 package policyinput
 
 import (
@@ -24,7 +23,7 @@ import (
 // maxRead is enough of a file to say how large one is that is too large.
 const maxRead = 64 << 20
 
-// Input is one that was read.
+// Input is a policy or a robots.txt, after it was read.
 type Input struct {
 	Name   string // the file, or the URL after redirects
 	Policy *policy.Policy
@@ -42,7 +41,7 @@ func (in *Input) Over(below *robotstxt.File) {
 	in.Policy = in.Site.Policy
 }
 
-// ErrInvalid is wrapped by errors about what was read, rather than about reading it.
+// ErrInvalid is wrapped by errors about the content of an input. Errors in reading the input do not wrap it.
 var ErrInvalid = errors.New("invalid")
 
 // errPolicy is the error of a policy file where a robots.txt should be.
@@ -69,8 +68,8 @@ func ReadRaw(ctx context.Context, name string, stdin io.Reader) (*Raw, error) {
 	return &Raw{Name: name, Data: data}, err
 }
 
-// Read reads a policy from any of these. A robots.txt is read as Google's parser reads
-// it, as a policy that says the same.
+// Read reads a policy file, a robots.txt, or the URL of either. A robots.txt is read in the same way as by Google's
+// parser, and converted to a policy with the same meaning.
 func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 	raw, err := ReadRaw(ctx, name, stdin)
 	if err != nil {
@@ -122,13 +121,13 @@ func isPolicyFile(name string, data []byte) bool {
 
 var robotsLine = regexp.MustCompile(`(?im)^[ \t]*(user-agent|sitemap|allow|disallow)[ \t]*:`)
 
-// IsRobots reports whether it is a robots.txt rather than a policy file.
+// IsRobots reports whether the input is a robots.txt rather than a policy file.
 func (r *Raw) IsRobots() bool {
 	return !isPolicyFile(r.Name, r.Data) && (strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotsLine.Match(robotstxt.Decode(r.Data)))
 }
 
-// ReadFile reads a file, or the standard input for "-", with errors in plain words. It reads
-// just enough of a file that is too large to say so.
+// ReadFile reads a file, or the standard input for "-", with errors in plain words. If a file is too large, it stops
+// reading and returns an error.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(stdin, maxRead))

@@ -29,8 +29,8 @@ type Questions struct {
 	searches map[string]bool // the crawlers that are search engines'
 }
 
-// AskBoth asks an independent reader what the robots.txt of two inputs allow: of a policy,
-// that which is rendered from it for a host.
+// AskBoth asks an independent reader questions about the robots.txt of two inputs. For a policy, this is the rendered
+// robots.txt of a host.
 func AskBoth(old, now *Input, host string) *Questions {
 	known, searches := map[string]rfc9309.Crawler{}, map[string]bool{rfc9309.Other: true} // search engines are among those
 	var all []rfc9309.Crawler
@@ -94,7 +94,7 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 		f.Text += " differ"
 	}
 	if q.Spellings > 0 {
-		f.Text += fmt.Sprintf(" (%s in other spellings of a path that has the same answer in both)", english.Number(int64(q.Spellings)))
+		f.Text += fmt.Sprintf(" (%s about spellings of a path that otherwise has the same answer in both)", english.Number(int64(q.Spellings)))
 	}
 	f.Unjudged = f.Text
 	return f
@@ -104,19 +104,18 @@ var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 func (q *Questions) Same() claim.Claim {
 	var c claim.Coverage
 	if !q.Complete {
-		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare all, so that it cannot be judged whether they say the same"})
+		c.Gaps = append(c.Gaps, claim.Gap{Name: compare.GapTooLarge, What: "the files are too large to compare completely, so it cannot be judged whether they say the same"})
 	}
 	return claim.Judge(sameFile, sameSubject{claim.Read(q, c)})
 }
 
-// Sentence says how many answers differ, and what was not compared.
+// Sentence returns the number of different answers, and the parts that could not be compared, as a sentence.
 func (q *Questions) Sentence() string {
 	c := q.Same()
 	return strings.TrimSuffix(c.Text()+"; "+c.Missing(), "; ")
 }
 
-// RobotsTxt is the text that crawlers get: the file itself, or what the policy says on a
-// host.
+// RobotsTxt returns the text that crawlers get: the file itself, or the robots.txt of the policy for a host.
 func (in *Input) RobotsTxt(host string) []byte {
 	if in.Robots != nil {
 		return in.Robots
@@ -125,15 +124,15 @@ func (in *Input) RobotsTxt(host string) []byte {
 	return []byte(text)
 }
 
-// Judge asks about a robots.txt and the policy that it was converted to.
+// Judge compares a robots.txt with the policy that it was converted to.
 func (c *Converted) Judge(name string, data []byte) *Questions {
 	p := c.File.Policy
 	rendered, _ := c.File.Effect.Robots.Text("")
 	return AskBoth(&Input{Name: name, Policy: p, Robots: data}, &Input{Name: "the policy's robots.txt", Policy: p, Robots: []byte(rendered)}, "")
 }
 
-// SearchLosses says in words what search engines may no longer crawl. A path does not count if the old file disallows it
-// in another spelling, or if the two agree about that: robots.txt has several spellings of what is disallowed.
+// SearchLosses lists, in words, the paths that search engines may no longer crawl. It leaves out paths that the old
+// file disallows in another spelling, because robots.txt lists several spellings of a disallowed path.
 func (q *Questions) SearchLosses() (losses []string) {
 	for i := range q.Differences {
 		d := q.Differences[i]
@@ -150,7 +149,7 @@ func (q *Questions) SearchLosses() (losses []string) {
 // shownDifferences bounds the lines that WriteText prints.
 const shownDifferences = 20
 
-// WriteText writes the sentence, and what differs by line.
+// WriteText writes the Sentence, and the differences by line.
 func (q *Questions) WriteText(w io.Writer) error {
 	end := "."
 	if q.Differ > 0 {

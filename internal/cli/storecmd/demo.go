@@ -31,21 +31,21 @@ import (
 func demoCommand() *cobra.Command {
 	o := Demo{Hosts: []string{"localhost"}, Days: 30, Seed: 1}
 	var file string
-	cmd := cli.Command("demo [DIR]", "Makes up a month of requests, to look at the console",
+	cmd := cli.Command("demo [DIR]", "Makes up a month of requests, so that you can try the console",
 		func(cmd *cobra.Command, args []string) error {
 			var folder *demoFolder
 			dir := filepath.Join(demoName, "activity")
 			switch {
 			case len(args) > 1:
-				return errors.New("too many arguments: the command takes one directory, the one of the option activity")
+				return errors.New("too many arguments; write only one directory, which the option activity names")
 			case len(args) == 1 && file == "":
-				return fmt.Errorf("name with --policy the policy of the configuration that uses %s, or leave out the directory to use the demo's own policy", args[0])
+				return fmt.Errorf("add --policy with the policy of the server that uses %s, or leave out the directory to use the policy of the demo", args[0])
 			case len(args) == 1:
 				dir = args[0]
 			}
 			if _, err := os.Stat(filepath.Join(dir, "activity.db")); err == nil {
 				if len(args) == 0 {
-					return fmt.Errorf("%s already has an activity database; delete the folder %s to make it again", dir, demoName)
+					return fmt.Errorf("%s already has an activity database; to make a new demo, delete the folder %s", dir, demoName)
 				}
 				return fmt.Errorf("%s already has an activity database; name another directory, or move the database away", dir)
 			}
@@ -60,7 +60,7 @@ func demoCommand() *cobra.Command {
 			if folder == nil || !folder.own {
 				var err error
 				if data, err = os.ReadFile(file); err != nil {
-					return fmt.Errorf("reading the policy failed: %w; name one with --policy", err)
+					return fmt.Errorf("reading the policy failed: %w; name a policy with --policy", err)
 				}
 			}
 			if o.Name == "" {
@@ -87,19 +87,19 @@ func demoCommand() *cobra.Command {
 		})
 	cmd.Long = `
 Makes the folder ` + demoName + ` with a policy, a month of made-up requests and a Caddyfile that
-shows them in the console. It works in any folder, also while another Caddy runs: it
-uses free ports, and shares neither the admin API nor the storage.
+shows them in the console. You can run the demo in any folder, even while another Caddy
+runs, because it uses free ports and has its own admin API and storage.
 
-If you name DIR, the command fills this empty directory instead, for a server whose
-option activity names it. Name the policy of that server with --policy.`
+If you name DIR, the command writes the requests to this empty directory instead. Use this
+for your own server: DIR is the directory of its option activity, and --policy its policy.`
 	cmd.Example = `  caddy robots-policy demo
   caddy robots-policy demo /var/lib/caddy/activity --policy /etc/caddy/site-policy.yaml`
 	cmd.Flags().StringVar(&file, "policy", "", "the policy that decides about the requests (default: the demo's own policy)")
 	cmd.Flags().StringVar(&o.Name, "source", "", "the name of the policy in the configuration, such as storage:KEY (default: the file)")
-	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests: 2 makes twice as many as usual, 0.5 half as many")
+	cmd.Flags().Float64Var(&o.Share, "share", 1, "the number of requests: 2 means twice as many as usual, 0.5 half as many")
 	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts of the requests, the busiest first")
 	cmd.Flags().IntVar(&o.Days, "days", o.Days, "the number of days")
-	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "the seed of the random requests; another number makes other requests")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "the seed of the random requests; with another number, the requests are different")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func forgetCommand() *cobra.Command {
 			case len(args) != 1:
 				return errors.New("expected DIR, the directory of the activity database")
 			case crawler == "" && host == "":
-				return errors.New("nothing names the rows to delete: give --crawler, --host, or both")
+				return errors.New("no rows are selected; add --crawler, --host, or both")
 			}
 			ctx := context.Background()
 			r, err := store.OpenReader(ctx, args[0]) // returns an error if there is no database
@@ -50,16 +50,17 @@ func forgetCommand() *cobra.Command {
 				if err := apply(ctx, out, clickHouse, statements); err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. Other servers of the fleet send their rows of today again, so run this command on each of them first.")
+				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. But other servers of the fleet send their rows of today again, so first run this command on each of these servers.")
 				return err
 			}
-			_, err = fmt.Fprintf(out, "This server has sent totals to ClickHouse. Give --clickhouse, or run there:\n%s;\n", strings.Join(statements, ";\n"))
+			_, err = fmt.Fprintf(out, "This server has sent totals to ClickHouse. To delete them there, add --clickhouse, or run this in ClickHouse:\n%s;\n", strings.Join(statements, ";\n"))
 			return err
 		})
 	cmd.Long = `
 Deletes all totals of a crawler, of a host, or of a crawler on a host from the activity
-database in a directory. Caddy must not be running with it. If the server sends totals to
-ClickHouse, it prints the statements that delete them there or, with --clickhouse, runs them.`
+database in a directory. Stop Caddy first. If the server sends totals to ClickHouse, the
+command also prints the SQL statements that delete them there. With --clickhouse, it runs
+these statements.`
 	cmd.Flags().StringVar(&crawler, "crawler", "", "the crawler, by its product token")
 	cmd.Flags().StringVar(&host, "host", "", "the host")
 	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "also delete the rows in this ClickHouse, for all servers of the fleet: "+clickHouseAddress)

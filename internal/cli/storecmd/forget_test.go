@@ -62,7 +62,7 @@ func TestForget(t *testing.T) {
 		t.Error(out, left())
 	}
 	for _, c := range []struct{ args, want string }{
-		{dir, "give --crawler, --host, or both"},
+		{dir, "add --crawler, --host, or both"},
 		{t.TempDir() + " --host x", "is not an activity database"},
 		{"--host x", "expected DIR"},
 	} {

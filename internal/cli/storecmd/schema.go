@@ -55,21 +55,22 @@ func schemaCommand() *cobra.Command {
 			return err
 		})
 	cmd.Long = `
-Prints the statements that create the tables to which the option clickhouse of activity
-sends totals; --apply runs them in the database at ADDRESS, which must exist. Tables that
-are there stay as they are, so that it can be run again with each new version.
+Prints the SQL statements that create the tables for the totals of a fleet. With --apply,
+the command runs them in the database at ADDRESS, which must exist. Existing tables are not
+changed, so you can run the command again with each new version of the program.
 
-With --prune, the statements drop months that are older than asked for.
+With --prune, the statements drop the months that are older than --hourly-months and
+--months.
 
-Servers need the right to INSERT, the console and replay --database to SELECT, this command to
-CREATE, ALTER and DROP.`
+In ClickHouse, servers need the right to INSERT. The console and "replay --database" need
+the right to SELECT. This command needs the rights to CREATE, ALTER and DROP.`
 	cmd.Example = `  caddy robots-policy activity-schema 'https://clickhouse.example.net:8443/robots?user=admin&password_file=/etc/caddy/admin.password' --apply
   caddy robots-policy activity-schema http://localhost:8123/robots --prune --months 13 --apply`
 	flags := cmd.Flags()
 	flags.BoolVar(&run, "apply", false, "run the statements")
 	flags.BoolVar(&prune, "prune", false, "drop old months instead of creating tables")
-	flags.IntVar(&hourly, "hourly-months", 3, "with --prune: the number of months of hourly rows to keep, besides the current month")
-	flags.IntVar(&daily, "months", 13, "with --prune: the number of months of daily rows to keep, besides the current month")
+	flags.IntVar(&hourly, "hourly-months", 3, "with --prune: the number of months, before the current month, whose hourly rows stay")
+	flags.IntVar(&daily, "months", 13, "with --prune: the number of months, before the current month, whose daily rows stay")
 	return cmd
 }
 
