@@ -25,7 +25,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
-	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
@@ -253,16 +252,13 @@ func TestTestsOfADraft(t *testing.T) {
 
 // A draft with more rules than a new policy may have has an error.
 func TestDraftsOfTooManyRules(t *testing.T) {
-	testkit.Slow(t)
-	var b strings.Builder
-	b.WriteString("version: 1\nrules:\n")
-	for _, rule := range []string{"everyone\n    disallow", "Googlebot\n    allow"} {
-		b.WriteString("  - for: " + rule + ":\n      crawl:\n")
-		for i := range 20_000 {
-			b.WriteString("        - /*a*" + strconv.Itoa(i) + "*b\n")
-		}
+	var names, hosts strings.Builder
+	for i := range 1001 {
+		names.WriteString("      - x" + strings.Repeat(string(rune('a'+i%26)), 1+i/26) + "\n")
+		hosts.WriteString("      - h" + strconv.Itoa(i) + ".example.com\n")
 	}
-	if d := newDraft("x.yaml", b.String(), source.NeverServed); d.ok() || d.Errors != 1 {
+	text := "version: 1\nrules:\n  - for:\n" + names.String() + "    hosts:\n" + hosts.String() + "    disallow:\n      crawl: /\n"
+	if d := newDraft("x.yaml", text, source.NeverServed); d.ok() || d.Errors != 1 {
 		t.Errorf("%d errors: %v", d.Errors, d.Diagnostics.Text())
 	}
 }

@@ -162,7 +162,7 @@ func TestPublishedWhereNoServerLooks(t *testing.T) {
 	// The key of another policy.
 	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
 	out, code = caddyExits(t, "robots-policy", "publish", file, "--to", "storage:other.yaml", "--address", s.admin, "--config", filepath.Join(s.dir, "publish.caddyfile"), "--adapter", "caddyfile")
-	if code != 3 || !strings.Contains(out, "no site uses the policy storage:other.yaml; there are: "+storedPolicy) {
+	if code != 3 || !strings.Contains(out, "no site uses the policy storage:other.yaml; the policies in use are: "+storedPolicy) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }

@@ -105,7 +105,7 @@ func (tr *truth) checkClaims(s *saidClaims, console, admin string, had map[strin
 			}
 			q := url.Values{"agent": {c.name}, "url": {"https://a.example" + section + "1"}}.Encode()
 			page := adminGet(s.t, console, "/ask?"+q)
-			s.judged("Ask about "+q, "may-crawl", outcomeOf(page, `Yes, it may\.`, `No, (and the server blocks it|it is disallowed)`), want, page, c.name)
+			s.judged("Ask about "+q, "may-crawl", outcomeOf(page, `Yes, it may\.`, `No, (and the server blocks it|the policy disallows it)`), want, page, c.name)
 			var api struct {
 				May struct{ Outcome string }
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // readPurposes reads a file as a crawler that knows User-Agent-Purpose and that
@@ -160,6 +161,27 @@ func TestPurposesOfOtherPreferences(t *testing.T) {
 	}
 	if got := codes(problems); !slices.Equal(got, []string{"hint purpose-groups-differ 0"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// What the site's own file disallows everywhere stays in the one line that purposes with different lines get.
+func TestPurposesOfOtherPreferencesMerged(t *testing.T) {
+	rule := func(name string, statements ...policy.Statement) policy.Rule {
+		return policy.Rule{For: []policy.Audience{{Kind: policy.ForPurpose, Name: name}}, Statements: statements}
+	}
+	spec := &policy.Spec{
+		Publish: policy.Publish{UserAgentPurpose: policy.On, ContentUsage: policy.On},
+		Rules: []policy.Rule{
+			rule("news", policy.Statement{Usage: policy.Search, Pattern: pathpattern.MustParse("/bb")}),
+			rule("sport", policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/c")}),
+		},
+	}
+	f, _, _ := Merge(compile(t, spec), "", robotstxt.Parse([]byte("User-agent: *\nDisallow: /a\nContent-Usage: train-ai=n\n")), Options{})
+	for name, want := range map[string]string{"news": "search=n, train-ai=n", "sport": "train-ai=n"} {
+		read := readPurposes(string(f.Body), []string{name})
+		if got, _ := read.Extension("content-usage", "purpose", "/x"); got != want {
+			t.Errorf("%s: %q, want %q, in\n%s", name, got, want, f.Body)
+		}
 	}
 }
 

@@ -139,7 +139,10 @@ func (o Outcome) Report(name string) ReloadReport {
 	case o.Err != nil:
 		result.Result, result.Error = "rejected", o.Err.Error()
 	case o.Now != o.Before:
-		result.Result, result.Changes, result.Details = "applied", o.Changes.Words(), o.Changes
+		result.Result, result.Details = "applied", o.Changes
+		if o.Changes != nil {
+			result.Changes = o.Changes.Words()
+		}
 	}
 	if o.Now != nil {
 		result.SHA256 = o.Now.SHA256

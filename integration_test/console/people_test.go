@@ -145,7 +145,7 @@ func TestPeople(t *testing.T) {
 	y.signIn("vera")
 	y.Visit(pages + "change?who=SemrushBot&choose=block")
 	y.sees("Signed in as vera, for reading.")
-	y.sees("This takes an editor or a publisher, such as edda")
+	y.sees("Only an editor or a publisher, such as edda")
 	y.looks("people-viewer")
 
 	y.signIn("edda")

@@ -30,7 +30,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		"check, alone":            {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
 		"check, with the file":    {[]string{"check", "--merge", own, tested}, false, "2 tests passed"},
 		"check, lengths":          {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:3: in the policy, \"/*a$\" of line 2 also disallows"},
-		"check, spellings":        {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:4: the path \"/b:c\" can be written in several ways"},
+		"check, spellings":        {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:4: the path \"/b:c\" has several spellings"},
 		"explain, the file":       {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:5, rule \"User-agent: Bingbot\", disallows crawl of /slow/"},
 		"explain, a crawl-delay":  {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:6, rule \"User-agent: Bingbot\", asks for a crawl-delay of 5s"},
 		"explain, not enforced":   {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "Blocking: the request passes."},

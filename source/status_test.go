@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import "testing"
+
+// A policy that is the first, because its source could not be read before, is compared with nothing.
+func TestReportOfTheFirstVersion(t *testing.T) {
+	got := Outcome{Now: &Snapshot{SHA256: "1f"}}.Report("storage:a.yaml")
+	if got.Result != "applied" || got.SHA256 != "1f" || len(got.Changes) > 0 || got.Details != nil {
+		t.Errorf("%+v", got)
+	}
+}
