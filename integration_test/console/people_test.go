@@ -155,7 +155,7 @@ func TestPeople(t *testing.T) {
 	y.looks("people-editor")
 	y.presses(button("save"))
 	y.sees("The draft is saved")
-	y.sees("This takes a publisher, such as paul")
+	y.sees("Only a publisher, such as paul")
 	y.looks("people-saved")
 
 	y.signIn("paul")
