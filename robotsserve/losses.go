@@ -32,6 +32,25 @@ func (m *lining) loseDropped(lines []*line) {
 	opens := func(p pathpattern.Pattern) bool {
 		return !m.budget.Spend(costOfMeeting) || slices.ContainsFunc(m.value(p), func(v verdict) bool { return !v.closes })
 	}
+	var allows solve.Set // a second one can open a part of what both lines match
+	var allowed []pathpattern.Pattern
+	if len(m.dropped) > 0 {
+		for p, all := range m.all {
+			if slices.ContainsFunc(all, func(s stated) bool { return s.Allow }) {
+				allowed = append(allowed, p)
+			}
+		}
+		slices.SortFunc(allowed, func(a, b pathpattern.Pattern) int { return strings.Compare(a.String(), b.String()) })
+	}
+	for i, p := range allowed {
+		allows.Add(p, i)
+	}
+	opensPart := func(p pathpattern.Pattern) bool {
+		return opens(p) || slices.ContainsFunc(allows.Overlapping(p), func(i int) bool {
+			meet, ok := m.budget.Cross(p, allowed[i])
+			return !ok || slices.ContainsFunc(meet, opens)
+		})
+	}
 	for _, a := range m.dropped {
 		if len(closing.Covering(a.pattern)) > 0 || slices.ContainsFunc(closing.Overlapping(a.pattern), func(i int) bool {
 			d := solve.Cell[*line]{Value: lines[i]}
@@ -39,7 +58,7 @@ func (m *lining) loseDropped(lines []*line) {
 				return false
 			}
 			meet, ok := m.budget.Cross(a.pattern, lines[i].pattern)
-			return !ok || slices.ContainsFunc(meet, opens)
+			return !ok || slices.ContainsFunc(meet, opensPart)
 		}) {
 			m.lose(m.permission(a), a.pattern, false)
 		}

@@ -120,6 +120,25 @@ func TestPurposeLosses(t *testing.T) {
 
 // A crawler with rules of its own that come to the same as everyone's is named nevertheless.
 // Otherwise it would obey the groups of its purposes, which are for crawlers without rules.
+// An Allow that is left out is a loss where only a third pattern shows that it would open some paths: here "/a/*a$".
+func TestLossWhereThreePatternsMeet(t *testing.T) {
+	crawl := func(allow bool, pattern string) policy.Statement {
+		return policy.Statement{Allow: allow, Usage: policy.Crawl, Pattern: pathpattern.MustParse(pattern)}
+	}
+	spec := &policy.Spec{
+		Crawlers: []policy.Crawler{{Token: "DeltaBot", Operator: "Alpha", Category: "archive", Purposes: []string{"news"}}},
+		Rules: []policy.Rule{
+			{For: []policy.Audience{{Kind: policy.ForPurpose, Name: "news"}}, Statements: []policy.Statement{crawl(true, "/*a$"), crawl(false, "/a")}},
+			{For: []policy.Audience{{Kind: policy.ForEveryone}}, Statements: []policy.Statement{crawl(true, "/a/")}},
+			{For: []policy.Audience{{Kind: policy.ForEveryoneElse}}, Statements: []policy.Statement{crawl(false, "/a")}},
+		},
+	}
+	f, _ := Render(compile(t, spec), "", Options{})
+	if read := crawlertest.ReadRobotsTxt(string(f.Body)); read.Allowed("DeltaBot", "/a/xa") || len(f.Losses) != 1 || f.Losses[0].Paths.String() != "/*a$" {
+		t.Errorf("%+v of\n%s", f.Losses, f.Body)
+	}
+}
+
 func TestPurposesOfCrawlersLikeEveryone(t *testing.T) {
 	all := []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a")}}
 	spec := &policy.Spec{
