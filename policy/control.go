@@ -46,6 +46,7 @@ func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decis
 // depends on the host alone.
 func (p *Policy) StaysOut(q Query) bool {
 	q.Usage = Crawl
+	p = p.WithoutFallback() // as the server, which sends headers by the policy alone
 	c := p.ClassOf(q.Crawler, q.Host)
 	return p.DecideAt(q, pathpattern.All).Verdict == Disallowed &&
 		!slices.ContainsFunc(p.Statements(&c, Crawl, ""), func(a Applied) bool { return a.Statement.Allow })

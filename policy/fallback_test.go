@@ -55,6 +55,9 @@ func TestFallbackDecidesWhereThePolicyIsSilent(t *testing.T) {
 		if d := with.Folded().Decide(queryOf(with, asked)); d.Rule != nil && d.Rule.Fallback {
 			t.Fatalf("%+v: a line of the site, whose readers distinguish letter case, applies to a folded path", asked)
 		}
+		if q := queryOf(above, asked); with.StaysOut(q) != above.StaysOut(q) {
+			t.Fatalf("%+v: a line of the site decides about headers", asked)
+		}
 		if with.WithoutFallback() != above || above.WithoutFallback() != above {
 			t.Fatal("the policy without the fallback is not the one that it was made of")
 		}
