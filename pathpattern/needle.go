@@ -238,7 +238,7 @@ func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[
 	}
 }
 
-// matchInside calls yield for those of the maxNumbers patterns many[from:] that match path.
+// matchInside calls yield for each pattern that matches path among the maxNumbers patterns that start at many[from].
 func (w *wilds[V]) matchInside(path string, at int, work *Work, from int32, yield func(*wildcard[V])) {
 	var tried, found numbers
 	any := false

@@ -17,7 +17,7 @@ type Client struct {
 	Purpose string // in lower case, or ""
 
 	query policy.Query
-	all   func() []policy.Applied // returns the statements, computed once
+	all   func() []policy.Applied // returns the result of statements, which is computed only once
 }
 
 // NewClient returns the Client for verified crawlers of a class. purpose must be in lower case, or "" for none.
@@ -35,13 +35,13 @@ func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	return c.Policy.DecideAt(q, at)
 }
 
-// Statements lists what the policy states about a usage. The statements about Other follow.
+// Statements lists the policy's statements about a usage, followed by its statements about Other.
 func (c *Client) Statements(u policy.Usage) []policy.Applied {
 	all := append(c.Policy.Statements(c.Class, u, c.Purpose), c.Policy.Statements(c.Class, policy.Other, c.Purpose)...)
 	return slices.DeleteFunc(all, func(a policy.Applied) bool { return !a.Rule.Identity.MetBy(c.query.Identity) })
 }
 
-// statements lists what the policy states about the usages of policy.RightsUsages.
+// statements lists the policy's statements about the usages of policy.RightsUsages.
 func (c *Client) statements() (all []policy.Applied) {
 	for _, u := range policyUsages {
 		all = append(all, c.Statements(u)...)

@@ -19,7 +19,7 @@ import (
 //   - The date of unavailable_after may have the form of RFC 822, RFC 850, ISO 8601 or asctime, or begin with the
 //     month. It may contain commas. Without a time it is the start of the day, and without a zone it is in UTC.
 //   - A number that is too large becomes the largest valid number.
-//   - A rule that takes no value applies even with a value (noindex:true).
+//   - A rule that does not take a value applies even if the list gives it one (noindex:true).
 //   - Unknown rules, and known rules with an unreadable value, are kept unchanged.
 //
 // indexifembedded weakens only a noindex in the same list. Before parsing, join the lists of one author for one
@@ -68,7 +68,7 @@ func (e element) word() string {
 	return e.name + ":" + e.value
 }
 
-// nextElement splits off the first member of a list. Its name is empty if there is nothing between two commas.
+// nextElement splits off the first member of a list. The name of e is empty if the text between two commas is empty.
 func nextElement(s string) (e element, rest string) {
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' || r == '=' })
 	first, rest, _ := strings.Cut(s, ",")
@@ -163,7 +163,7 @@ func (s *Set) add(e element) bool {
 	return true
 }
 
-// noindex and embedded record these two words of one list, in either order.
+// noindex adds the rule noindex of a list. Like embedded, it works in either order of the two words.
 func (s *Set) noindex() {
 	switch s.index {
 	case embeddedOnlyWord:

@@ -58,7 +58,7 @@ var layouts = func() map[beginning][]layout {
 	return by
 }()
 
-// beginning classifies dates by how they begin, because trying all forms takes long.
+// beginning is a class of dates that begin in the same way. It exists to save time, because trying all forms is slow.
 type beginning uint8
 
 const (

@@ -81,7 +81,8 @@ func readable(rules robotsrule.Set) (text string, lost []string) {
 	return text, lost
 }
 
-// unscoped writes unknown rules with an equals sign, because readers take a name before a colon for a user agent.
+// unscoped returns text with an equals sign instead of the colon in unknown rules, because readers would understand a
+// name before a colon as a user agent.
 func unscoped(text string) string {
 	var rules []string
 	for text != "" {
@@ -100,15 +101,15 @@ type member struct {
 }
 
 // compose returns the lines of the field with the members of v and of the upstream. The member for everyone comes
-// first, then the other members of v sorted by token, then the upstream's members. Members that do not fit in Limit
-// are reported. If the member is v's, its rules go into the member for everyone; if it is the upstream's, it is
-// left out.
+// first, then the other members of v sorted by token, then the upstream's members. compose
+// reports members that do not fit in Limit. It moves the rules of such a member of v into the member for everyone, and
+// leaves out such a member of the upstream.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)
 	if star.Has("indexifembedded") && (plainNoindex(ours) || plainNoindex(theirs)) {
-		// A reader that combines all lines would find the exception of one audience together with the noindex of
-		// another.
+		// A reader that combines all lines would apply the indexifembedded for one audience to the noindex of another
+		// audience.
 		star = star.WithoutEmbedding()
 	}
 	w := f.write(&star, ours)
@@ -122,7 +123,8 @@ func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	return w.lines(), w.problems
 }
 
-// write writes the members for everyone and of v. It changes star to the rules that the field now has for everyone.
+// write writes the member for everyone and the members of v. It sets star to the rules that the field now has for
+// everyone.
 func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	w := writer{field: f}
 	*star = w.put(Everyone, *star)
@@ -203,8 +205,8 @@ func (w *writer) cost(text string) int {
 
 func (w *writer) fits(text string) bool { return w.used+w.cost(text) <= Limit }
 
-// lines returns the lines of the field: first the line for everyone, then the others by token. So the bytes do not
-// depend on the order of merging.
+// lines returns the lines of the field. The line for everyone is the first, and the others are sorted by token.
+// Therefore the result does not depend on the order in which members were merged.
 func (w *writer) lines() []string {
 	if len(w.members) == 0 {
 		return nil
@@ -230,8 +232,8 @@ func (w *writer) lines() []string {
 // maxLines limits the lines of X-Robots-Tag, because some clients give up at 100 header lines.
 const maxLines = 32
 
-// ownLine has the first letters of the user agents of large engines. These get their own lines, because some
-// readers look only at the name at the start of a line.
+// ownLine has the beginnings of the user agents of large engines. Members for these user agents get separate lines,
+// because some readers recognize a name only at the start of a line.
 var ownLine = []string{
 	"google", "adsbot-google", "bingbot", "msnbot", "yandex", "baiduspider", "slurp", "applebot",
 	"duckduck", "seznam", "yeti", "petal", "qwant",
@@ -324,7 +326,7 @@ func Apply(h http.Header, v *Values, channels Channels) []Problem {
 type applier struct {
 	header   http.Header
 	values   *Values
-	spare    []string // memory for the slices that go into the header
+	spare    []string // memory for the slices that set stores in the header
 	problems []Problem
 }
 
@@ -394,8 +396,7 @@ func (all audiences) lift(l robotsrule.Lift) (changed bool) {
 	return changed
 }
 
-// isUnknown reports whether a rule has a name that is not in use. It returns false for a known rule with a
-// malformed value.
+// isUnknown reports whether the name of a rule is unknown. It returns false for a known rule with a malformed value.
 func isUnknown(rule string) bool {
 	name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
 	return !robotsrule.IsRule(name)

@@ -25,8 +25,8 @@ type File struct {
 	Rules []Rule
 }
 
-// at returns the file's declaration about paths that match a pattern. Only those rules apply whose locations cover
-// all these paths.
+// at returns the file's declaration about paths that match a pattern. It ignores rules whose locations do not cover all
+// these paths.
 func (f *File) at(p pathpattern.Pattern) Declaration {
 	for _, r := range f.Rules {
 		if r.Location.Covers(p) {
@@ -58,7 +58,8 @@ func (f *File) sort() {
 	})
 }
 
-// reduce drops a rule if a later rule says the same for more paths, and no rule between them says anything else.
+// reduce drops a rule if a later rule has the same declaration and covers its location, and no rule between the two
+// changes the result.
 func (f *File) reduce() {
 	for i, r := range slices.Backward(f.Rules) {
 		for _, next := range f.Rules[i+1:] {
@@ -181,8 +182,7 @@ func (f *File) MergeInto(ours *rights.Document) (both *rights.Document, exact bo
 	return merged.Document(), exact
 }
 
-// IsLikely reports whether a body is likely to be JSON. An application may serve a page for every path, which is
-// not JSON.
+// IsLikely reports whether a body is likely to be JSON. It detects applications that serve an HTML page for every path.
 func IsLikely(body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	return bytes.HasPrefix(start, []byte("[")) || bytes.HasPrefix(start, []byte("{"))

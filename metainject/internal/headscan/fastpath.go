@@ -25,8 +25,8 @@ const (
 	capitals     = 0x2020202020202020
 )
 
-// elements skips complete elements of the usual kinds and evaluates the meta tags among them. At anything else it
-// stops, and the state machine goes on. The state machine could do the same work, but takes three times as long.
+// elements skips complete elements of the usual kinds and evaluates the meta tags among them. It stops at all other
+// markup, where the state machine continues. The state machine could do the same work, but takes three times as long.
 func (s *Scanner) elements(b []byte) {
 	i := s.pos
 	for {
@@ -139,7 +139,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 			i++
 			continue
 		}
-		// A byte that ends a name does not have bit 6. Hardly any other byte in a name lacks it.
+		// Bit 6 is not set in a byte that ends a name, but it is set in nearly all other bytes of names.
 		const bit6 = 0x4040404040404040
 		word := binary.LittleEndian.Uint64(b[i:])
 		n := bits.TrailingZeros64(^word&bit6) / 8
@@ -163,7 +163,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 	return walkAny(b, i, m)
 }
 
-// slotOf is like slot, for a name of n letters (at most 8) in an integer.
+// slotOf does the same as slot for a name of n bytes that is stored in an integer. n is at most 8.
 func (m *metaAttributes) slotOf(word uint64, n int) int {
 	if !m.exact {
 		word |= capitals
