@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package channels lists the channels of a policy. A channel is a form in which the policy reaches crawlers, such
-// as Content-Usage or tdmrep.json. The packages that serve, explain and check a policy use this table, so that they
-// need not know the channels by name.
+// Package channels lists the channels of a policy. A channel is an output through which a policy reaches crawlers,
+// such as the Content-Usage header or tdmrep.json. The packages that serve, explain and check a policy use this
+// table, so that they need not know the channels by name.
 //
 // A row of the table has the parts that the channel consists of: lines or records in robots.txt, rules in headers
 // and meta tags, header fields, or a document. The package for the channel's format implements them.
@@ -17,10 +17,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Channel is a row of the table.
+// Channel describes one output of a policy. The variable Table lists all channels.
 type Channel struct {
 	Name     string // the name that people use
-	Key      string // the setting under publish; "" if rules alone decide
+	Key      string // the key of the setting under publish; "" if there is no setting and only rules decide
 	Document string // the specification, with its date
 	Readers  string // its known readers
 
@@ -29,7 +29,7 @@ type Channel struct {
 	// On reports whether a policy publishes anything in the channel.
 	On func(*policy.Publish) bool
 	// Carries reports whether a policy publishes its decisions about a usage of policy.RightsUsages in the channel.
-	// If it is nil, the channel publishes none.
+	// If Carries is nil, the channel does not publish such decisions.
 	Carries func(*policy.Publish, policy.Usage) bool
 	// Switch switches the channel on or off when the policy's author reserves rights. It is nil if the channel
 	// cannot reserve rights.
@@ -41,8 +41,8 @@ type Channel struct {
 	Group      *Group             // lines in the groups of robots.txt, or nil
 	Records    *Records           // records after the groups of robots.txt, or nil
 	Words      robotsrule.Set     // robots control rules for the usages that the channel carries
-	Page       *Page              // fields and meta tags, or nil
-	File       *File              // a document, or nil
+	Page       *Page              // header fields and meta tags, or nil
+	File       *File              // the channel's document, or nil
 
 	// Says returns the texts of the channel about a page that are for everyone. If it is nil, the other parts of the
 	// channel have these texts.
@@ -67,7 +67,7 @@ type Group struct {
 	Values *Values
 }
 
-// Hint is a diagnostic with its code.
+// Hint is a diagnostic message with its code.
 type Hint struct{ Code, Text string }
 
 // Values describes texts that are not decisions, but can differ between two policies.
@@ -82,7 +82,7 @@ type Records struct {
 	First string // first line of a file with records
 	EOL   string // line ending of a file with records
 	New   func(*policy.Policy) RecordWriter
-	// All reports whether the records carry every usage.
+	// All reports whether the records express decisions about every usage.
 	All func(*policy.Publish) bool
 	// Explain returns the records of a robots.txt that apply to a query. differs describes the cases in which readers
 	// of the records do not get the policy's decision.
@@ -108,8 +108,8 @@ type Page struct {
 
 // File describes a document of a channel, which every host serves.
 type File struct {
-	Name string                       // name in the history
-	Path func(*policy.Publish) string // "" if it is not published
+	Name string                       // name of the document in the version history
+	Path func(*policy.Publish) string // returns the document's path, or "" if it is not published
 	// Field is the key of the line of robots.txt that names the document, or "" if there is no such line.
 	Field string
 	// New returns the document of a host, or nil if the document would be empty.

@@ -45,7 +45,7 @@ type Finding struct {
 	Matters func(Gap) bool
 }
 
-// ID names a claim about a subject. Make one with [Register].
+// ID identifies a registered claim about a subject. [Register] returns the ID.
 type ID[Subject any] struct {
 	name  string
 	judge func(Subject) Finding
@@ -127,7 +127,8 @@ func gapsOf(subject any) (gaps []Gap) {
 	return gaps
 }
 
-// Claim is a judged sentence. The zero Claim has no sentence, and its outcome is CannotBeJudged.
+// A Claim is a sentence with its outcome, made by Judge. The zero Claim has no sentence, and its outcome is
+// CannotBeJudged.
 type Claim struct {
 	id       string
 	outcome  Outcome
@@ -172,7 +173,8 @@ func (c Claim) Missing() string {
 	return strings.Join(all, "; ")
 }
 
-// Lines returns the lines below the sentence: the details, the gaps with the ways to close them, and the accepted gaps.
+// Lines returns the lines that follow the sentence: the details, the gaps with how to close them, and the accepted
+// gaps.
 func (c Claim) Lines() (lines []string) {
 	lines = append(lines, c.details...)
 	for _, g := range c.gaps {

@@ -9,8 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// delayBurst is the number of requests that a crawler may make at once under an enforced
-// crawl-delay: a page and the files needed to show it.
+// delayBurst is the number of requests that a crawler may make at once under an enforced crawl-delay. It is large
+// enough for a page and the files that the page needs.
 const delayBurst = 20
 
 // Limit is a rate limit that applies to requests of a crawler.

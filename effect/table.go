@@ -19,7 +19,7 @@ const (
 	LossBlocked     Loss = 1 << iota // the server blocks requests
 	LossCrawl                        // crawling is disallowed, and requests are not blocked
 	LossIndex                        // pages must not be indexed
-	LossUnavailable                  // pages must not be indexed from an earlier date on
+	LossUnavailable                  // pages must not be indexed after a date, or after an earlier date than before
 	LossSearch                       // pages must not be used for search
 	LossSnippet                      // snippets must be shorter, or none
 	LossLink                         // search results must not link to pages

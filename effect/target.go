@@ -28,7 +28,7 @@ type Target struct {
 	Other  string   // the result of policy.OtherHost, or ""
 	Normal string   // Path in normal form
 	Folded string   // Normal in lower case
-	More   []string // further readings of Path, in normal form
+	More   []string // the other paths that servers may understand Path to mean, in normal form
 	Long   bool     // Path is longer than MaxPath or has too many readings, so that paths are missing
 	name   string   // Normal without its query
 	cut    bool     // Long is true, and not only because of the query

@@ -239,6 +239,6 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 		maps.Copy(more, *known)
 	}
 	more[key] = c
-	s.combinations.CompareAndSwap(known, &more) // if another goroutine was first, its map is as good
+	s.combinations.CompareAndSwap(known, &more) // if another goroutine has stored its map first, that map is kept
 	return c
 }

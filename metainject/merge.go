@@ -200,8 +200,8 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	return es
 }
 
-// rest returns the text that replaces an element whose rules are removed: its declaration of the encoding, if it
-// has one, followed by text.
+// rest returns the text that replaces an element whose rules are removed. If the element declares the encoding, the
+// text begins with that declaration. The argument text follows.
 func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	if f.Charset == "" {
 		return []byte(text)

@@ -264,7 +264,7 @@ func (p *page) reserve(n int) bool {
 	return true
 }
 
-// hold reserves memory for a page's buffers. If it returns false, the page does not hold any more bytes. The page
+// hold reserves memory for a page's buffers. If it returns false, the page must not store any more bytes. The page
 // then gets no entity tag, because its bytes differ from the bytes that are normally sent for this page.
 func (p *page) hold() bool {
 	n := len(p.raw) + len(p.held) - p.reserved

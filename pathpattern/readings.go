@@ -14,7 +14,7 @@ import (
 // the target passes through several servers, each of which does some of the following in any order:
 //
 //   - cut the target at "#", which is not valid in a target;
-//   - decode %2F, %5C or both to a slash that separates segments;
+//   - decode %2F, %5C or both to a slash, which then separates segments;
 //   - decode the path a second time, like Caddy's rewrites, so that "%252E" becomes "%2E" and then ".";
 //   - drop path parameters (";v=1", RFC 3986 section 3.3);
 //   - merge slashes;
@@ -193,7 +193,7 @@ func (r *readings) addAfterHost(path, ends string) {
 	}
 }
 
-// tidied returns the paths that result when servers remove dot segments and merge slashes.
+// tidied returns path and the paths that result from it if servers remove dot segments or merge slashes.
 func tidied(path string) []string {
 	r := readings{all: []string{path}}
 	for next := 0; next < len(r.all) && !r.full; next++ {

@@ -87,7 +87,7 @@ func Written(p Pattern, text string) string {
 	return text
 }
 
-// maxSpellings limits the lines for one path in robots.txt.
+// maxSpellings limits how many spellings Prohibition returns for one path.
 const maxSpellings = 4
 
 // Prohibition lists the spellings to write for a prohibition, beginning with the author's own spelling.
@@ -132,7 +132,7 @@ func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	return x.Overlaps(y) && (!p.Covers(q) || x.Covers(y)) && (!q.Covers(p) || y.Covers(x))
 }
 
-// isReserved reports whether a byte of a pattern can be written in several ways that differ to some readers.
+// isReserved reports whether a byte of a pattern is a reserved octet, which has several spellings (see Spellings).
 func isReserved(c byte, escaped bool, at place) bool {
 	switch c {
 	case '*':

@@ -21,7 +21,7 @@ type cell struct {
 type condition struct {
 	identity Demand
 	purposes []string
-	fallback bool // see Rule.Fallback
+	fallback bool // the rule is from the site's own robots.txt, see Rule.Fallback
 }
 
 func (r *Rule) condition() condition {

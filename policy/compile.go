@@ -44,7 +44,7 @@ type compiler struct {
 	blocks map[string]*blockSource // the key is made of the audiences, hosts and condition
 	order  []*blockSource
 	joined map[string]*block // the key is made of the ids of the joined sources
-	copies int               // statements that joining may still copy
+	copies int               // the number of statements that joining may still copy
 }
 
 // group sorts the rules by audience, host and condition.

@@ -111,12 +111,12 @@ func (p *Policy) ControlToken(id CrawlerID, host string) ControlToken {
 	return c
 }
 
-// At decides about the paths that match a pattern but none of the policy's narrower patterns.
+// At returns the decision about training on the paths that match a pattern but no narrower pattern of the policy.
 func (c *ControlToken) At(at pathpattern.Pattern) Decision {
 	return c.decide(func(of *Class) Decision { return c.p.DecideAt(of.Query(c.host, TrainAI, ""), at) })
 }
 
-// Decide decides about the path of a query at the time of the query.
+// Decide returns the decision about training on the path of a query at the time of the query.
 func (c *ControlToken) Decide(q Query) Decision {
 	return c.decide(func(of *Class) Decision {
 		own := of.Query(c.host, TrainAI, "")

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// robotsTxt is always allowed to be crawled (RFC 9309 section 2.2.2).
+// robotsTxt is the path of robots.txt. Crawlers may always fetch it (RFC 9309 section 2.2.2).
 const robotsTxt = "/robots.txt"
 
 // Decide answers a query. It returns Disallowed if a prohibition matches and no matching permission overrides the
@@ -28,8 +28,8 @@ func (p *Policy) Decide(q Query) Decision {
 	return p.decide(&q, q.Path)
 }
 
-// DecideAt decides about the paths that match a pattern but none of the policy's narrower patterns. The pattern
-// starts with "/". The path of the query is ignored.
+// DecideAt decides about the paths that match a pattern but no narrower pattern of the policy. The pattern must start
+// with "/". The path of the query is ignored.
 func (p *Policy) DecideAt(q Query, at pathpattern.Pattern) Decision {
 	q.AnyPath = false
 	return p.decide(&q, at.Sample())
@@ -39,10 +39,11 @@ func (p *Policy) DecideAt(q Query, at pathpattern.Pattern) Decision {
 func (p *Policy) decideOdd(q Query) Decision {
 	var buf [2048]byte
 	path := pathpattern.AppendNormalPath(buf[:0], q.Path)
-	return p.decide(&q, unsafe.String(&path[0], len(path))) // never empty, and not retained
+	return p.decide(&q, unsafe.String(&path[0], len(path))) // path is never empty, and decide does not keep it
 }
 
-// decide takes the path separately from the query, whose contents may escape to the heap.
+// decide decides about a query whose path is path. The path is a separate argument, because the query may escape to the
+// heap.
 func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt && !q.AnyPath {
 		return Decision{Verdict: Allowed}
@@ -59,8 +60,8 @@ func (p *Policy) decide(q *Query, path string) Decision {
 	return p.decide(&whatever, "")
 }
 
-// maxWork is the limit of work for one decision, in units of about a nanosecond. Typical decisions take a hundredth
-// of it.
+// maxWork limits the work for one decision. A unit of work takes about one nanosecond. Typical decisions need a
+// hundredth of this limit.
 const maxWork = 1 << 20
 
 // search is one decision in progress. It collects the matching statements by scope.
@@ -70,7 +71,7 @@ type search struct {
 	work  pathpattern.Work
 	until int64         // Decision.Until as a Unix time; 0 means never
 	found list[found]   // one element for each block with a match
-	wilds list[matched] // restricting entries with "*" or "$"
+	wilds list[matched] // matching entries that restrict the usage and have "*" or "$"
 	inner list[matched] // permitting entries whose patterns may lie within a pattern of wilds
 	any   bool          // at least one matching entry has qualifiers
 
@@ -117,7 +118,7 @@ type found struct {
 	length     int32  // the length of the longest pattern of a permission
 	prefix     int32  // the length of the longest prefix of a permission's pattern
 	permission int32  // the first statement with the longest pattern
-	plain      *entry // the longest restricting entry without "*" and "$"
+	plain      *entry // the longest entry that restricts the usage and has neither "*" nor "$"
 	hits       int
 }
 

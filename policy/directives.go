@@ -165,7 +165,7 @@ func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, 
 	return rules, best.by, best.of
 }
 
-// Limit is the number of requests that the server allows a crawler. The zero value means no limit.
+// Limit is a rate limit for the requests of a crawler. The zero value means that there is no limit.
 type Limit struct {
 	Requests int           // requests allowed in each period Per
 	Per      time.Duration // a second, a minute, an hour or a day

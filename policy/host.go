@@ -42,7 +42,7 @@ var (
 )
 
 const (
-	maxHost  = 253 // bytes of a name (RFC 1035 section 2.3.4, without the root)
+	maxHost  = 253 // the maximum length of a name in bytes (RFC 1035 section 2.3.4), without the final dot
 	maxLabel = 63
 )
 
@@ -212,7 +212,8 @@ func appendFolded(b []byte, s string) []byte {
 	return b
 }
 
-const noHost int32 = 0 // the "host" of rules without hosts
+// noHost is the number that rules without hosts have in place of a host's number.
+const noHost int32 = 0
 
 // exactRank is the rank of an exact host. The rank of a wildcard is the length of its suffix. Rules without hosts have
 // the rank 0.
@@ -283,7 +284,7 @@ func (x *hostIndex) link(ruleHosts [][]int32) {
 		}
 		return n
 	}
-	set := make([]uint64, len(rules)) // equal for hosts that the same rules name
+	set := make([]uint64, len(rules)) // a number for each host; it is equal for hosts that are named by the same rules
 	for h := range rules {
 		set[h] = number(rules[h])
 	}

@@ -42,7 +42,7 @@ const (
 	WiderHost                     // the prohibition names the host more narrowly
 	WiderUsage                    // the prohibition is about the usage itself, but the permission is about Present
 	WiderAudience                 // the prohibition names the crawler more closely
-	OtherGroup                    // the audiences are of different kinds: category, operator or purpose
+	OtherGroup                    // the audiences are different categories, operators or purposes
 	NotWithinAI                   // the prohibition is for all AI crawlers, and the permission is for a group not limited to them
 	ElseOnly                      // the permission is for everyone-else, but the prohibition is for everyone
 	Shorter                       // audience, host and usage are the same, but the permission has the shorter pattern
@@ -168,7 +168,7 @@ func (a *scope) compare(b *scope) int {
 type Reasons struct {
 	Decision    Decision
 	Standing    []Applied // prohibitions that no permission overrides, the narrowest first
-	Permissions []Applied // the narrowest first
+	Permissions []Applied // permissions whose date has not passed, the narrowest first
 }
 
 // Reasons returns the decision that Decide returns, with the statements that led to it.
@@ -291,7 +291,7 @@ var verdictNames = [...]string{"unstated", "allowed", "disallowed"}
 // String returns the verdict in words.
 func (v Verdict) String() string { return verdictNames[v] }
 
-// Decision is a verdict with its reasons.
+// Decision is a verdict with the rule and the statement that decide.
 type Decision struct {
 	Verdict Verdict
 	// Statement decides the query. If Verdict is Disallowed, it is the narrowest prohibition that is not overridden. If

@@ -20,9 +20,9 @@ type CrawlerID int32
 type Policy struct {
 	spec       *Spec
 	table      *CrawlerTable
-	own        []Crawler // crawlers that only rules name; their numbers follow the table's
+	own        []Crawler // crawlers that only rules name; their numbers follow the numbers of the table
 	ownByToken map[string]CrawlerID
-	families   []CrawlerID   // see Family
+	families   []CrawlerID   // for each crawler, the result of Family
 	reachOf    []int32       // for each crawler, the index of its audiences in reaches
 	reaches    [][]reach     // lists of the audiences that include a crawler, the closest first
 	crawlersOf [][]CrawlerID // for each element of reaches, its crawlers, unless only rules for everyone reach them

@@ -38,7 +38,7 @@ const (
 	ForDays                      // n-days; the days start with the first such use of the resource
 )
 
-// TimeLimit is the time for which a usage is permitted.
+// TimeLimit limits how long a usage is permitted.
 type TimeLimit struct {
 	Kind TimeLimitKind
 	Last time.Time // for UntilDate, the end of the last permitted day in UTC
@@ -50,7 +50,7 @@ func (t TimeLimit) Passed(now time.Time) bool {
 	return t.Kind == UntilDate && now.After(t.Last)
 }
 
-// LengthUnit is the unit of a MaxLength.
+// LengthUnit is the unit of a Length.
 type LengthUnit string
 
 // The units of a length (ACAP 1.0, section 2.5.5.2.3).
@@ -59,7 +59,7 @@ const (
 	Words LengthUnit = "words"
 )
 
-// Length limits a snippet. A zero Unit means no limit.
+// Length is the maximum length of a snippet. An empty Unit means that there is no limit.
 type Length struct {
 	N    int
 	Unit LengthUnit

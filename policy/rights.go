@@ -10,7 +10,7 @@ func RightsUsages() [3]Usage { return [...]Usage{TrainAI, AIUse, Search} }
 type Rights struct {
 	Copyright string // the rightsholder's name
 	Contact   string // a mailto: or https: URL
-	Terms     string // the URL of the terms in words
+	Terms     string // the URL of the license terms as a text for people
 	TDMPolicy string // the URL of a TDM policy (TDMRep, section "tdm-policy")
 	Offers    []Offer
 }
@@ -20,7 +20,7 @@ type Offer struct {
 	Pos      Pos
 	Usage    Usage    // one of RightsUsages
 	Payment  string   // one of OfferPayments
-	URL      string   // where the license can be obtained
+	URL      string   // the address at which the license can be obtained
 	Amount   string   // a decimal number, or empty if there is no amount
 	Currency string   // the ISO 4217 code of the currency of Amount
 	Users    []string // some of OfferUsers; empty means all users
@@ -82,7 +82,7 @@ func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 		h := of(&parts[i])
 		size := len(h)
 		if string(h) == name {
-			size++ // a wildcard can be as long
+			size++ // a wildcard that covers the name may have the same length
 		}
 		if (h == "" || h.Covers(name)) && size > longest {
 			longest, found = size, i

@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Pos is a place in the policy file. Line and column start at 1; the zero value means no place.
+// Pos is a place in the policy file. Line and column start at 1. The zero value means that the place is unknown.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
@@ -107,12 +107,12 @@ const (
 	TierGroup                // a category, an operator or a purpose
 	TierAI                   // all AI crawlers
 	TierEveryone             // everyone and everyone-else
-	NotNamed                 // the rule is not for the crawler
+	NotNamed                 // no audience of the rule includes the crawler
 
 	numTiers = NotNamed
 )
 
-// Mode is the server's reaction to a disallowed request.
+// Mode determines how the server handles a disallowed request.
 type Mode uint8
 
 // The modes, mildest first. ModeUnset selects the policy's default.
@@ -175,7 +175,7 @@ func (d Demand) MetBy(i Identity) bool {
 	return d == DemandAny || i == Verified || d == DemandNotImpostor && i == Unknown
 }
 
-// Statement allows or disallows one usage of the resources of one pattern.
+// Statement allows or disallows one usage of the resources whose paths match a pattern.
 type Statement struct {
 	Pos        Pos
 	Allow      bool

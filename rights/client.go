@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Client stands for the crawlers of one class that state one purpose, or none. It answers questions about rights.
+// Client represents the crawlers of one class whose requests name a certain purpose, or no purpose. Its methods
+// return the policy's decisions about rights for them.
 type Client struct {
 	Policy  *policy.Policy
 	Class   *policy.Class
@@ -20,15 +21,16 @@ type Client struct {
 	all   func() []policy.Applied // returns the result of statements, which is computed only once
 }
 
-// NewClient returns the Client for verified crawlers of a class. purpose must be in lower case, or "" for none.
+// NewClient returns the Client for verified crawlers of a class. purpose must be in lower case. It is "" for
+// crawlers that do not name a purpose.
 func NewClient(p *policy.Policy, c *policy.Class, host, purpose string) *Client {
 	client := &Client{Policy: p, Class: c, Purpose: purpose, query: c.Query(host, policy.Other, purpose)}
 	client.all = sync.OnceValue(client.statements)
 	return client
 }
 
-// At returns the decision about a usage on paths that match the pattern at. Only patterns of the policy that cover
-// all these paths apply.
+// At returns the decision about a usage on paths that match the pattern at. Patterns of the policy that do
+// not cover all these paths are ignored.
 func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	q := c.query
 	q.Usage = u

@@ -9,7 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// maxCells limits the number of patterns added to the given ones.
+// maxCells is the default limit for the number of patterns that Cells adds to the given patterns.
 const maxCells = 500
 
 // Cell is a pattern with a value. The value applies to the paths whose longest matching pattern it is.
@@ -21,8 +21,8 @@ type Cell[V any] struct {
 
 // Form describes a format in which the longest matching pattern decides. Value and Same are required.
 type Form[V any] struct {
-	// Value returns the value of the paths that match a pattern but none of the given narrower patterns. The zero
-	// value means that no cell is needed.
+	// Value returns the value of the paths that match a pattern but no narrower given pattern. A cell is not needed
+	// for the zero value.
 	Value func(pathpattern.Pattern) V
 	Same  func(a, b V) bool // whether two values are the same
 	Alike func(a, b V) bool // whether two values also have the same reason; nil means Same
