@@ -26,7 +26,7 @@ type Document struct {
 	Body   []byte
 	ETag   string // a strong entity tag (RFC 9110 section 8.8.3)
 	Type   string // media type
-	Source any    // the channel's data behind the file, for merging; or nil
+	Source any    // the data from which the channel made Body, needed for merging; or nil
 }
 
 // NewDocument returns a document with this body and media type. Its entity tag is made from the body.
@@ -101,8 +101,8 @@ func (p Preferences) Verdicts() (v Verdicts) {
 	return v
 }
 
-// Combine combines two statements about each usage (draft-ietf-aipref-vocab section 5.1): the usage is disallowed
-// if either disallows it, and otherwise allowed if either allows it.
+// Combine combines two verdicts about each usage (draft-ietf-aipref-vocab section 5.1). A usage is disallowed if v or w
+// disallows it. Otherwise it is allowed if v or w allows it.
 func (v Verdicts) Combine(w Verdicts) Verdicts {
 	for i := range v {
 		v[i] = max(v[i], w[i])
@@ -136,7 +136,7 @@ func (p Preferences) Alike(q Preferences) bool {
 // severity ranks verdicts from the least to the most strict.
 var severity = [...]int{policy.Allowed: 0, policy.Unstated: 1, policy.Disallowed: 2}
 
-// stricter returns the stricter of two decisions for each usage.
+// stricter returns, for each usage, the stricter of the decisions in p and q.
 func (p Preferences) stricter(q Preferences) Preferences {
 	for i := range p {
 		if severity[q[i].Verdict] > severity[p[i].Verdict] {

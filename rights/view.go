@@ -69,7 +69,7 @@ func NewView(p *policy.Policy, host string) *View {
 	return v
 }
 
-// ownRights reports whether a class has rules about rights that do not apply to everyone.
+// ownRights reports whether a class has rules about rights that do not apply to all crawlers.
 func ownRights(p *policy.Policy, c *policy.Class, purpose string) bool {
 	for tier := range policy.TierEveryone + 1 {
 		for _, r := range p.Rules(c, tier) {
@@ -108,8 +108,8 @@ type Answer struct {
 	Clients   [3]int
 }
 
-// At returns the decisions about paths that match a pattern. Only patterns of the policy that cover all these paths
-// apply.
+// At returns the decisions about paths that match a pattern. Patterns of the policy that do not cover all these
+// paths are ignored.
 func (v *View) At(pattern pathpattern.Pattern) (all Answer) {
 	all.Decisions = v.clients[0].Preferences(pattern)
 	for i, c := range v.clients[1:] {
@@ -155,8 +155,8 @@ func (v *View) StatesAny() bool {
 }
 
 // Cells divides all paths into cells with equal decisions, for readers that use the longest matching pattern. If
-// the patterns overlap in too many ways, exact is false. Then there is one cell for all paths, which disallows each
-// usage that is disallowed on any path.
+// the patterns overlap in too many ways, exact is false. In that case, there is one cell for all paths, which
+// disallows each usage that is disallowed on any path.
 func (v *View) Cells() (cells []solve.Cell[Preferences], exact bool) {
 	return v.cells()
 }

@@ -27,7 +27,7 @@ type Vocabulary struct {
 	Use func(*policy.Publish) string
 }
 
-// Label is a name in a Vocabulary, with its possible words from the least to the most strict.
+// Label is the name of a preference in a Vocabulary. Words are its possible values, from the least to the most strict.
 type Label struct {
 	Name  string
 	Words []string
@@ -92,7 +92,7 @@ func (f *Vocabulary) Text(v Verdicts, use string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Word returns the word of a label for verdicts, or "" if the verdicts do not state it.
+// Word returns the word of a label that expresses the verdicts, or "" if the verdict for this label is Unstated.
 func (l *Label) Word(v Verdicts, use string) string {
 	if l.usage < 0 {
 		return use

@@ -99,7 +99,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		item, err := httpsfv.UnmarshalItem([]string{text})
 		return name, item.Value, err == nil
 	}
-	// A malformed value of a known rule stays text, so that its type does not change.
+	// A malformed value of a known rule is written as text, so that its type does not change.
 	if item, err := httpsfv.UnmarshalItem([]string{text}); err == nil && len(item.Params.Names()) == 0 && !takesValue(name) {
 		switch v := item.Value.(type) {
 		case int64, httpsfv.Token:
@@ -124,9 +124,9 @@ func isKey(name string) bool {
 }
 
 // FromParams reads the parameters of a Robots-Tag member. It never fails:
-//   - A rule that takes no value applies whatever its value is, even false. The value may be the name of another
-//     rule.
-//   - A number may be a Decimal, which is truncated, or a text.
+//   - A rule that does not take a value applies even if it has one, such as false. If the value is the name of another
+//     rule, that rule also applies.
+//   - A number may also be a Decimal, whose fraction is dropped, or a text.
 //   - A date may be a Date, a String or a Token.
 //   - Unknown rules and values keep their type, except that a Date and a Display String become Strings, because RFC
 //     8941 has only these.

@@ -17,16 +17,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Set is a set of robots control rules for one audience. The zero value is the empty set. Two sets that mean the
-// same are equal under ==, so a Set can be a map key. No method changes a Set.
+// Set is a set of robots control rules for one audience. The zero value is the empty set. Two sets with the
+// same meaning are equal under ==, so a Set can be a map key. A Set is immutable.
 type Set struct {
 	flags   uint16
 	index   uint8
 	image   uint8
-	snippet int64  // see limit
-	video   int64  // see limit
+	snippet int64  // the limit of max-snippet, as returned by the function limit
+	video   int64  // the limit of max-video-preview, as returned by the function limit
 	expires int64  // Unix seconds plus one; 0 means no date
-	other   string // sorted, unique, separated by newlines
+	other   string // permissive and unknown words, sorted, without duplicates, separated by newlines
 }
 
 // Restrictive rules without a value, in the order of writing. noindex is not among them, because indexifembedded
@@ -63,7 +63,8 @@ const (
 
 var imageNames = [...]string{imageLarge: "large", imageStandard: "standard", imageNone: "none"}
 
-// A limit is 0 if there is none, 1 for "no limit" (-1), or otherwise the number plus 2.
+// Values of Set.snippet and Set.video. The value is 0 if there is no rule, 1 for the rule -1 ("no limit"), and
+// otherwise the number of the rule plus 2.
 const (
 	limitUnsaid    = 0
 	limitUnlimited = 1
@@ -129,8 +130,8 @@ func UnionAll(sets []Set) Set {
 	}
 }
 
-// canonical removes rules that have no effect next to a stricter one. A condition for removing a rule remains true
-// under Union. This makes Union associative.
+// canonical removes rules that have no effect, because s also has a stricter rule. If canonical removes a rule from
+// s, it also removes this rule from every Union of s. For this reason, Union is associative.
 func (s Set) canonical() Set {
 	if s.snippet == limitZero {
 		s.flags |= nosnippet
@@ -301,8 +302,8 @@ func HasRule(list string) bool {
 	return false
 }
 
-// Cut splits off the first rule of a list, in the same way as Parse, so that a date keeps its commas. rule and rest
-// are parts of list, without the comma between them.
+// Cut splits off the first rule of a list, in the same way as Parse. So it does not split at the commas in a date.
+// rule and rest are parts of list, without the comma between them.
 func Cut(list string) (rule, rest string) {
 	_, rest = nextElement(list)
 	rule = list[:len(list)-len(rest)]

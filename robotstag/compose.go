@@ -71,7 +71,7 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 func readable(rules robotsrule.Set) (text string, lost []string) {
 	text = rules.Without(func(rule string) bool {
 		name, value, _ := strings.Cut(rule, ":")
-		// Readers would read the quotes of a parameter as a part of its text.
+		// Readers would treat the quotes of a parameter as part of its value.
 		bad := strings.Contains(name, "=") || strings.Contains(value, ",")
 		if bad {
 			lost = append(lost, rule)
@@ -162,7 +162,7 @@ type writer struct {
 	field    *field
 	members  []member
 	used     int
-	over     robotsrule.Set // known rules that do not fit
+	over     robotsrule.Set // known rules of members that do not fit
 	problems []Problem
 }
 
@@ -239,7 +239,7 @@ var ownLine = []string{
 	"duckduck", "seznam", "yeti", "petal", "qwant",
 }
 
-// packLines puts the members for other crawlers together into a last line, as RFC 9110 section 5.3 allows.
+// packLines joins the members that do not get separate lines into a last line. RFC 9110 section 5.3 allows this.
 func packLines(members []member, texts []string) []string {
 	var lines, rest []string
 	for i, m := range members {
@@ -294,10 +294,11 @@ func ParseChannel(name string) Channels {
 // Apply merges v into the header h of a response, just before it is sent. The names in h must be canonical, as
 // http.Header.Set writes them.
 //
-// Apply merges the fields that the upstream or another handler has set. The result is never weaker than v. Except
-// for the returned problems and what v lifts, it is never weaker than h either. It depends neither on the order in
-// which values are applied nor on how often. Words that only allow something (all, index, follow, …) are dropped.
-// If a field of preferences is not published but the upstream sends it, Apply only adds what v disallows.
+// Apply merges the fields that the upstream or another handler has set. The result is never weaker than v. It is also
+// never weaker than h, except for the returned problems and the restrictions that v lifts. The result does not depend
+// on the order of several calls, or on repeated calls. Words that only allow something (all, index, follow, …) are
+// dropped. If a field of preferences is not published but the upstream sends it, Apply only adds the usages that v
+// disallows.
 //
 // Each field is merged only with itself, because its readers may not read the others. There is one exception: if v
 // has Robots-Tag, it also gets the rules of X-Robots-Tag in h, because readers of the new name may then ignore the
@@ -344,8 +345,8 @@ func (a *applier) set(name string, lines []string) {
 	a.header[name], a.spare = a.spare[:n:n], a.spare[n:]
 }
 
-// unmerged reports whether a field needs no merging. If the response does not have the field yet, it sets the field
-// to ours.
+// unmerged reports whether a field does not need merging. If the response does not have the field yet, unmerged sets
+// it to ours.
 func (a *applier) unmerged(name string, ours []string) bool {
 	theirs := a.header[name]
 	if len(ours) == 0 || slices.Equal(theirs, ours) {
@@ -386,7 +387,7 @@ func (a *applier) rules(f *field, ours []string) {
 	}
 }
 
-// lift removes the lifted restrictions from all rules, and reports whether there were any.
+// lift removes the restrictions in l from the rules of all audiences, and reports whether it changed any rules.
 func (all audiences) lift(l robotsrule.Lift) (changed bool) {
 	for token, rules := range all {
 		if lifted := rules.Lifted(l); lifted != rules {

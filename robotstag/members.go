@@ -59,7 +59,7 @@ func memberEnd(s string) int {
 }
 
 // lastMemberEnd returns the end of the last complete member of a line that was cut off. draft-illyes-repext-03
-// ignores the member at the cut and honors those before it.
+// says that readers ignore the incomplete member and obey the members before it.
 func lastMemberEnd(s string) int {
 	last := -1
 	for at := 0; ; {

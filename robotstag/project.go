@@ -38,16 +38,15 @@ func spellingOf(publish *policy.Publish, u policy.Usage) (text robotsrule.Set, o
 	return text, ok
 }
 
-// Disallows reports whether robots control rules disallow a usage in the way in which headers and meta tags
-// disallow it.
+// Disallows reports whether robots control rules include the rules with which headers and meta tags disallow a usage.
 func Disallows(rules robotsrule.Set, u policy.Usage) bool {
 	word, ok := spelling[u]
 	return ok && word.Beyond(rules.WithoutEmbedding()).IsEmpty()
 }
 
-// Members returns the policy's rules about a host and path for each audience, everyone first. until is the time
-// when they next change, or zero. The crawler and usage of q are ignored. The other members have only the rules
-// that everyone's member lacks. Tokens that a page cannot name are left out.
+// Members returns the policy's rules about a host and path for each audience, everyone first. until is the time of
+// the next change of these rules, or zero. The crawler and usage of q are ignored. The other members have only the
+// rules that everyone's member lacks. Tokens that a page cannot name are left out.
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
 	everyone, until := Rules(p, q)
@@ -57,7 +56,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	add := func(id policy.CrawlerID, rules robotsrule.Set) {
 		if head := p.Family(id); head != 0 && p.CrawlerInfo(id).RobotsOnly {
 			q := q
-			q.Crawler = head // the crawler that fetches the page for this one; its rules apply, too
+			q.Crawler = head // head fetches the page for the crawler id, so that the rules for head also apply
 			theirs, change := Rules(p, q)
 			rules, until = rules.Beyond(theirs), earlier(until, change)
 		}

@@ -84,7 +84,7 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	}
 	body, err := xml.MarshalIndent(&doc, "", "  ")
 	if err != nil {
-		panic("rsl: writing into memory: " + err.Error()) // cannot happen: the document has only strings
+		panic("rsl: writing into memory: " + err.Error()) // impossible, because the document has only strings
 	}
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
@@ -176,7 +176,7 @@ func copyrightOf(r *policy.Rights) *copyright {
 // License is a Link field value that points to a license (RFC 8288, RSL 1.0).
 type License string
 
-// Link returns the License for a target, which is a path on the response's host or a URL.
+// Link returns the License that points to target. target is a URL, or a path on the response's host.
 func Link(target string) License {
 	return License("<" + target + `>; rel="license"; type="` + MediaType + `"`)
 }
@@ -184,7 +184,7 @@ func Link(target string) License {
 // Apply adds the field to a response's header.
 func (l License) Apply(h http.Header) { rights.AddLink(h, string(l)) }
 
-// Tags returns nil.
+// Tags returns nil, because a License has no meta tags.
 func (l License) Tags() []rights.Tag { return nil }
 
 // Restricts returns false, because the restrictions are in the license itself.

@@ -79,9 +79,9 @@ func (f *File) reduce() {
 
 const maxRules = 1000
 
-// Merge returns a file that reserves all rights that f or other reserves. If their locations overlap in too many
-// ways, the merged file leaves out exceptions or, if there are many locations, reserves every path. exact is false
-// then.
+// Merge returns a file that reserves all rights that f or other reserves. exact is false if the locations of both
+// overlap in too many ways. In this case, the merged file leaves out exceptions or, if there are many locations,
+// reserves every path.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}
@@ -147,7 +147,7 @@ type jsonRule struct {
 	Policy      string `json:"tdm-policy,omitempty"`
 }
 
-// JSON returns the file in its published form.
+// JSON returns the file as JSON in the format of tdmrep.json.
 func (f *File) JSON() []byte {
 	b := bytes.NewBufferString("[")
 	e := json.NewEncoder(b)
@@ -166,7 +166,7 @@ func (f *File) JSON() []byte {
 	return b.Bytes()
 }
 
-// Document returns the file in the form in which it is served.
+// Document returns the document that hosts serve for the file.
 func (f *File) Document() *rights.Document {
 	doc := rights.NewDocument(f.JSON(), MediaType)
 	doc.Source = f

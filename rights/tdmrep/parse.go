@@ -21,8 +21,8 @@ const maxNotes = 20
 // Parse reads a site's own tdmrep.json. It returns an error if data is not a JSON array. For an invalid rule,
 // Parse uses the stricter meaning and returns a note:
 //
-//   - A location without a leading slash gets one. A URL is reduced to its path.
-//   - A tdm-reservation other than 0 or 1 is read as 1. Text and booleans of the same meaning are accepted.
+//   - A slash is added to a location without a leading slash. A URL is replaced with its path.
+//   - A tdm-reservation other than 0 or 1 is treated as 1. Strings and booleans that mean 0 or 1 are accepted.
 //   - Rules without a location or tdm-reservation are left out. If there are more than 1,000 rules, the further rules
 //     are left out, and the file reserves every path.
 func Parse(data []byte) (f *File, notes []string, err error) {
