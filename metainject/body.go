@@ -87,7 +87,7 @@ func (rw *ResponseWriter) sniffed() bool {
 		rw.commit(0, false, false)
 		return false
 	}
-	rw.keepHeader() // a copy gets the type, so that the handler's header is untouched if the handler fails
+	rw.keepHeader() // set the type in a copy, so that the handler's header does not change if the handler fails
 	p.header["Content-Type"] = []string{kind}
 	if rw.r.Method == http.MethodHead {
 		rw.commit(0, true, true)
@@ -121,7 +121,7 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	return n, rw.flushed(nil)
 }
 
-// checkHead reports a head that is longer than the buffer.
+// checkHead calls Options.LongHead if the head is longer than the buffer.
 func (rw *ResponseWriter) checkHead(full bool) {
 	if full && rw.o.LongHead != nil && !rw.page.scan.BehindHead() && !rw.page.scan.Foreign {
 		rw.o.LongHead(rw.r)
@@ -253,9 +253,9 @@ func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 }
 
 // endsInHead handles a deflate stream that ends inside the head. More bytes may follow the stream, such as another
-// member of gzip. Some clients treat them as part of the page, and others do not. So the new elements go into the
-// first stream, which all clients read. They are left out if they could push a declaration of the encoding in the
-// later bytes too far back.
+// member of gzip. Some clients treat these bytes as part of the page, and others do not. So the new elements are
+// inserted into the first stream, which all clients read. They are left out if they could push a declaration of the
+// encoding in the later bytes too far back.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
 	switch {

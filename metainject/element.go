@@ -39,7 +39,7 @@ type Set struct {
 	tokens   map[string]struct{}
 	lift     robotsrule.Lift // restrictions to remove from a page's elements
 	everyone robotsrule.Set
-	robots   bool   // the elements include one for everyone
+	robots   bool   // at least one element is for everyone
 	html     []byte // all elements as HTML
 	xhtml    []byte
 	mark     string // identifies the elements within entity tags
@@ -186,7 +186,7 @@ func renderValue(name, escaped string, xml bool) string {
 	return `<meta name="` + html.EscapeString(name) + `" content="` + escaped + `"` + end
 }
 
-// A combination is the result of combining a page's elements for one audience with the policy's.
+// A combination is the result of combining a page's elements for one audience with the policy's element for it.
 type combination struct {
 	keep   bool   // the page's elements need no change
 	value  string // the new value of content, escaped; "" if the page's elements must be removed

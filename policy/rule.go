@@ -334,11 +334,11 @@ type Crawler struct {
 	Category         string   // the NAME in "category:NAME"
 	AI               bool     // "category:ai" includes the crawler
 	Purposes         []string // the possible values of NAME in "purpose:NAME"
-	Follows          []string // the crawlers whose group this crawler obeys if it has none, the preferred first
+	Follows          []string // other crawlers, whose group this crawler obeys if no group names it, best first
 	IgnoresStar      bool     // the crawler does not obey the group of "*"
 	NoToken          bool     // Token is a name that is not documented as a product token for robots.txt
 	Rare             bool     // the crawler is not documented to read robots.txt, and common lists do not have it
-	Signer           bool     // only the signature of requests identifies it, so the channels cannot name it
+	Signer           bool     // only request signatures identify the crawler, so that channels cannot name it
 	RobotsOnly       bool     // Token is a control token, which appears in robots.txt but never in requests
 	ReadsMeta        bool     // the operator documents that the crawler reads robots meta tags with its name
 	ControlsTraining bool     // Token is a control token that switches AI training off

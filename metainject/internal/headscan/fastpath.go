@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// Names of elements and attributes as integers whose lowest byte is the first letter. The masks have the bit that
-// small letters differ from capitals by.
+// Names of elements and attributes as integers. The lowest byte of an integer is the first letter. The masks have the
+// bit that is set in lower-case letters but not in upper-case letters.
 const (
 	wordMeta     = 'm' | 'e'<<8 | 't'<<16 | 'a'<<24
 	wordLink     = 'l' | 'i'<<8 | 'n'<<16 | 'k'<<24
@@ -92,7 +92,7 @@ func (s *Scanner) elements(b []byte) {
 }
 
 // skipText skips the text of an element and its end tag, beginning at i. name is the element's name as an integer.
-// If the end tag is incomplete or unusual, skipText returns 0, and the state machine goes on.
+// If the end tag is incomplete or unusual, skipText returns 0, and the state machine continues.
 func (s *Scanner) skipText(b []byte, nameAt, nameEnd, i int, tag tagName, name uint64) int {
 	n := nameEnd - nameAt
 	for {

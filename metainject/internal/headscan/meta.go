@@ -165,7 +165,7 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	if !s.names.Speaks(f.Audience, f.Content) {
 		return
 	}
-	if declares && !m.attrs[attrCharset].given { // content declares the encoding, not rules
+	if declares && !m.attrs[attrCharset].given { // the attribute content declares the encoding and has no rules
 		f.Named = false
 		if end := bytes.IndexAny(label, "; \t\r\n\f\"'"); end >= 0 {
 			label = label[:end]
@@ -221,7 +221,7 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 	if !s.Decided {
 		means = EncodingOf(label)
 	}
-	// XML declares its encoding elsewhere.
+	// XML documents declare their encoding in the XML declaration.
 	if !s.xml && (s.CharsetEnd == 0 || s.unlabeled && means != Unlabeled) {
 		s.CharsetEnd, s.unlabeled = s.pos, means == Unlabeled
 		if s.NoscriptAt >= 0 && means != Unlabeled {

@@ -174,15 +174,15 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 }
 
 // noscriptEnds examines the text of a noscript element in the head. Parsers without scripting read this text as
-// markup. For them the body begins if the text contains anything but metadata.
+// markup. For these parsers, the body begins here if the text contains anything but metadata.
 func (s *Scanner) noscriptEnds(b []byte) {
 	if s.tag == tagNoscript && s.mode == modeInHead && s.NoscriptAt < 0 && !onlyMetadata(b[s.textAt:s.pos]) {
 		s.NoscriptAt = s.tok
 	}
 }
 
-// onlyMetadata reports whether the content of a noscript element may be in a head. It returns false when in doubt,
-// which is safe.
+// onlyMetadata reports whether the content of a noscript element may be in a head. If it is not
+// certain, it returns false, which is safe.
 func onlyMetadata(b []byte) bool {
 	for i := 0; i < len(b); {
 		c := b[i]

@@ -33,16 +33,16 @@ type Scanner struct {
 	attr    attrState
 	mode    mode
 	ret     mode // mode to return to after the outermost template
-	depth   int  // open templates; in XHTML, open elements inside the head
+	depth   int  // the number of open templates or, in XHTML, of open elements inside the head
 	end     bool // the current tag is an end tag
-	slash   bool // the current tag ended with "/>"; for XHTML
+	slash   bool // in XHTML, the current tag ended with "/>"
 	unsure  bool // in a template, after markup that only a tree builder can follow
 	doctype bool // the current bogus comment is a DOCTYPE
 	tag     tagName
 
-	pos     int // next byte to look at
+	pos     int // position of the next byte to read
 	tok     int // start of the current tag, comment or declaration
-	name    int // start of its name, also while an element's text is skipped
+	name    int // start of the name of the current tag or of the element whose text is skipped
 	nameEnd int
 
 	Done    bool // the end of the head has been found
