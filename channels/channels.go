@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package channels lists the channels of a policy. A channel is a form in which the policy reaches crawlers, such
-// as Content-Usage or tdmrep.json. The packages that serve, explain and check a policy use this table, so that they
-// need not know the channels by name.
+// Package channels lists the channels of a policy. A channel is an output through which a policy reaches crawlers,
+// such as the Content-Usage header or tdmrep.json. The packages that serve, explain and check a policy use this
+// table, so that they need not know the channels by name.
 //
 // A row of the table has the parts that the channel consists of: lines or records in robots.txt, rules in headers
 // and meta tags, header fields, or a document. The package for the channel's format implements them.
@@ -17,10 +17,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Channel is a row of the table.
+// Channel describes one output of a policy. The variable Table lists all channels.
 type Channel struct {
 	Name     string // the name that people use
-	Key      string // the setting under publish; "" if rules alone decide
+	Key      string // the key of the setting under publish; "" if there is no setting and only rules decide
 	Document string // the specification, with its date
 	Readers  string // its known readers
 
@@ -29,7 +29,7 @@ type Channel struct {
 	// On reports whether a policy publishes anything in the channel.
 	On func(*policy.Publish) bool
 	// Carries reports whether a policy publishes its decisions about a usage of policy.RightsUsages in the channel.
-	// If it is nil, the channel publishes none.
+	// If Carries is nil, the channel does not publish such decisions.
 	Carries func(*policy.Publish, policy.Usage) bool
 	// Switch switches the channel on or off when the policy's author reserves rights. It is nil if the channel
 	// cannot reserve rights.
@@ -41,10 +41,11 @@ type Channel struct {
 	Group      *Group             // lines in the groups of robots.txt, or nil
 	Records    *Records           // records after the groups of robots.txt, or nil
 	Words      robotsrule.Set     // robots control rules for the usages that the channel carries
-	Page       *Page              // fields and meta tags, or nil
-	File       *File              // a document, or nil
+	Page       *Page              // header fields and meta tags, or nil
+	File       *File              // the channel's document, or nil
 
-	// Says returns what the channel says to everyone about a page. If it is nil, the other parts say it.
+	// Says returns the texts of the channel about a page that are for everyone. If it is nil, the other parts of the
+	// channel have these texts.
 	Says func(Question) []string
 }
 
@@ -56,20 +57,20 @@ type Group struct {
 	// StrictLine returns the value of a single line for all paths, which disallows everything that is disallowed on
 	// any path. If it is nil, the lines of several groups are combined by path.
 	StrictLine func(*rights.Client) string
-	// Named is the diagnostic if only groups of named crawlers have lines. Its text is empty if these lines are
-	// enough.
+	// Named is the diagnostic for the case that only groups of named crawlers have lines. Its text is empty if such
+	// lines have the intended effect.
 	Named Hint
-	// Reasons yields what the lines say about a host and path, and the rule and place that say it. It is nil if the
-	// decisions of the policy are the reasons.
+	// Reasons yields the texts of the lines about a host and path, with the rules and places that cause them. It is nil
+	// if the decisions of the policy cause the lines.
 	Reasons func(*policy.Policy, policy.Query, func(r *policy.Rule, at policy.Pos, says string))
 	// Values returns texts that are not part of decisions. It is nil if there are none.
 	Values *Values
 }
 
-// Hint is a diagnostic with its code.
+// Hint is a diagnostic message with its code.
 type Hint struct{ Code, Text string }
 
-// Values describes texts, besides decisions, in which two policies can differ.
+// Values describes texts that are not decisions, but can differ between two policies.
 type Values struct {
 	Names    func(*policy.Policy) []string
 	Patterns func(*policy.Rule) []pathpattern.Pattern
@@ -81,10 +82,10 @@ type Records struct {
 	First string // first line of a file with records
 	EOL   string // line ending of a file with records
 	New   func(*policy.Policy) RecordWriter
-	// All reports whether the records carry every usage.
+	// All reports whether the records express decisions about every usage.
 	All func(*policy.Publish) bool
-	// Explain returns the records of a robots.txt that apply to a query. differs describes where readers of the
-	// records get another answer.
+	// Explain returns the records of a robots.txt that apply to a query. differs describes the cases in which readers
+	// of the records do not get the policy's decision.
 	Explain func(p *policy.Policy, file string, q policy.Query) (sends, differs []string)
 	// SwitchOn is the line under publish that switches on the channel.
 	SwitchOn string
@@ -99,7 +100,7 @@ type RecordWriter interface {
 // Page describes the header fields and meta tags of a channel.
 type Page struct {
 	Fields []string // names of the header fields
-	// License means that the fields name a license. A response with status 402 has them, too.
+	// License means that the fields name a license. Responses with status 402 have these fields, too.
 	License bool
 	// Declare returns the declaration for a page, or nil. Call Channel.Declare instead.
 	Declare func(Question) rights.Declared
@@ -107,11 +108,11 @@ type Page struct {
 
 // File describes a document of a channel, which every host serves.
 type File struct {
-	Name string                       // name in the history
-	Path func(*policy.Publish) string // "" if it is not published
+	Name string                       // name of the document in the version history
+	Path func(*policy.Publish) string // returns the document's path, or "" if it is not published
 	// Field is the key of the line of robots.txt that names the document, or "" if there is no such line.
 	Field string
-	// New returns the document of a host, or nil if the document would say nothing.
+	// New returns the document of a host, or nil if the document would be empty.
 	New func(v *rights.View, spec *policy.Spec) *rights.Document
 	// Site parses the site's own document, with which the document of New is merged. It is nil if the channel does
 	// not merge documents.
@@ -127,7 +128,7 @@ type Site struct {
 	Parse func([]byte) (doc rights.SiteDocument, notes []string, err error)
 }
 
-// Question names a page, and has the facts that channels need about it.
+// Question is a question to a channel about a page. It has the facts that channels need to answer.
 type Question struct {
 	Spec     *policy.Spec
 	Everyone func() rights.Verdicts // the statements for everyone about the page
@@ -136,13 +137,13 @@ type Question struct {
 }
 
 // Declare returns the declaration of a channel with a Page for a page, or nil. published reports whether the policy
-// publishes the channel. If it does not, the declaration has only what the policy disallows. It is used for pages
-// that the site itself declares something in this channel for.
+// publishes the channel. If it does not, the declaration contains only the usages that the policy disallows. The caller
+// uses this declaration only if the page already has a declaration of the site itself in this channel.
 func (c *Channel) Declare(x Question) (d rights.Declared, published bool) {
 	if d = c.Page.Declare(x); d != nil || c.Switch == nil || c.On(&x.Spec.Publish) {
 		return d, true
 	}
-	on := policy.Spec{Publish: x.Spec.Publish} // without the license terms, which would be published otherwise
+	on := policy.Spec{Publish: x.Spec.Publish} // leave out the license terms, which are not to be published
 	c.Switch(&on.Publish)
 	x.Spec = &on
 	if d = c.Page.Declare(x); d == nil || !d.Restricts() {
@@ -151,12 +152,12 @@ func (c *Channel) Declare(x Question) (d rights.Declared, published bool) {
 	return d, false
 }
 
-// Published reports whether any channel states the policy's decisions about a usage of policy.RightsUsages.
+// Published reports whether at least one channel states the policy's decisions about a usage of policy.RightsUsages.
 func Published(p *policy.Publish, u policy.Usage) bool {
 	return slices.ContainsFunc(Table, func(c *Channel) bool { return c.Carries != nil && c.Carries(p, u) })
 }
 
-// CarriesAll reports whether any channel states the decisions about every usage to every crawler.
+// CarriesAll reports whether one channel states the policy's decisions about all usages to all crawlers.
 func CarriesAll(p *policy.Publish) bool {
 	return slices.ContainsFunc(Table, func(c *Channel) bool { return c.Records != nil && c.Records.All(p) })
 }
@@ -171,8 +172,8 @@ func At(p *policy.Publish, path string) *Channel {
 	return nil
 }
 
-// Only returns the channel that alone can express license requests, references to other records, purposes, the
-// usage other, and qualifiers without a rule of search engines.
+// Only returns the only channel that can express license requests, references to other records, purposes, the usage
+// other, and qualifiers that search engines have no rule for.
 func Only() *Channel { return &records }
 
 // Documents returns the channels with documents.

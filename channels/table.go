@@ -81,7 +81,7 @@ var contentUsage = vocabulary(&rights.ContentUsage, Channel{
 	Document: "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", Readers: "no crawler documents it",
 })
 
-// vocabulary returns a row for a vocabulary, based on c.
+// vocabulary returns the channel of a vocabulary. It copies c and sets the fields that depend on the vocabulary.
 func vocabulary(f *rights.Vocabulary, c Channel) Channel {
 	c.Name, c.Key, c.On, c.Vocabulary = f.Field, f.Key, f.On, f
 	c.Carries = func(p *policy.Publish, _ policy.Usage) bool { return f.On(p) }
@@ -127,7 +127,7 @@ var tdmRep = Channel{
 			Path: tdmrep.Path, Type: tdmrep.MediaType, IsLikely: tdmrep.IsLikely,
 			Parse: func(data []byte) (rights.SiteDocument, []string, error) {
 				f, notes, err := tdmrep.Parse(data)
-				if err != nil { // readers of an invalid document get nothing from it either
+				if err != nil { // readers cannot use an invalid document either
 					return &tdmrep.File{}, nil, err
 				}
 				return f, notes, nil
@@ -177,7 +177,7 @@ var records = Channel{
 	Name: "ACAP", Key: "acap", Document: "ACAP 1.0", Readers: "no search engine",
 	On: func(p *policy.Publish) bool { return p.ACAP != policy.Off },
 	Records: &Records{
-		First: acap.VersionComment, EOL: "\r\n", // what the grammar asks for, and RFC 9309 takes
+		First: acap.VersionComment, EOL: "\r\n", // required by ACAP's grammar, and allowed by RFC 9309
 		New:      func(p *policy.Policy) RecordWriter { return acap.NewWriter(p) },
 		All:      func(p *policy.Publish) bool { return p.ACAP == policy.Full },
 		Explain:  acap.Explain,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claim makes the sentences that reassure users or accuse crawlers.
+// Package claim makes sentences that reassure users or accuse crawlers, and makes sure that the data support them.
 //
-// A reader returns its data as a [Known] value, which carries the [Coverage]: what was read, and what is missing. A
-// [Claim] is made by [Judge] alone, from a subject whose fields are such values. It holds only if no gap of the subject
-// could change the answer. Whatever prints a tick, a green line, or the exit code 0 of a check that protects
-// something takes a Claim.
+// A function that reads data returns a [Known] value. The value includes its [Coverage], which describes the data
+// that were read and the data that are missing. The function [Judge] makes a [Claim] from a subject, which is a
+// struct with Known values. A Claim holds only if no gap in the subject's data could change the result. All code that
+// prints a tick or a green line, or returns the exit code 0 of a safety check, must have a Claim for it.
 package claim
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Outcome is the result of a claim. Its number is the exit code of a command.
+// Outcome is the result of a claim. Its number is the exit code of commands that print the claim.
 type Outcome int
 
 // The outcomes.
@@ -31,27 +31,28 @@ func (o Outcome) String() string {
 	return map[Outcome]string{Holds: "holds", Fails: "fails", CannotBeJudged: "cannot be judged"}[o]
 }
 
-// Finding is the result of a judge: whether the claim fails, and the sentences to print.
+// Finding is the result of a claim's judge. It says whether the claim fails, and has the sentences to print.
 type Finding struct {
 	Fails bool
-	// Text is the sentence to print if the claim holds, or if it fails. It begins with a capital letter and has no
-	// full stop.
+	// Text is the sentence to print if the claim holds, or the sentence to print if the claim fails. It begins with a
+	// capital letter and has no full stop.
 	Text string
 	// Details follow the sentence, one on each line.
 	Details []string
-	// Unjudged is the sentence to print if a gap matters, without the gaps.
+	// Unjudged is the sentence to print if a gap matters. It does not mention the gaps.
 	Unjudged string
-	// Matters reports whether a gap could change the outcome from Holds to Fails. If nil, every gap could.
+	// Matters reports whether a gap could change the outcome from Holds to Fails. If Matters is nil, every gap matters.
 	Matters func(Gap) bool
 }
 
-// ID names a claim about a subject. Make one with [Register].
+// ID identifies a registered claim about a subject. [Register] returns the ID.
 type ID[Subject any] struct {
 	name  string
 	judge func(Subject) Finding
 }
 
-// Registered describes a claim for tests and docs: its name, and the fields of its subject that carry a coverage.
+// Registered describes a claim for tests and docs. It has the claim's name, and the names of the fields of its
+// subject that have a Coverage.
 type Registered struct {
 	Name   string
 	Fields []string
@@ -59,9 +60,10 @@ type Registered struct {
 
 var registered []Registered
 
-// Register returns the ID of a claim, and its one judge. The subject is a struct. An unread [Known] value among its
-// fields is a gap, described by the tags "gap" (its name), "what" and "close". A field with the tag
-// gap:"-" may be left out. Register panics if the name is taken.
+// Register registers a claim with its judge and returns the ID of the claim. The subject must be a struct. A [Known]
+// value among its fields that was never read is a gap. The struct tags "gap", "what" and "close" of the field are the
+// Name, What and Close of this gap. A field with the tag gap:"-" may remain unread. Register panics if another claim
+// has the name.
 func Register[Subject any](name string, judge func(Subject) Finding) *ID[Subject] {
 	if slices.ContainsFunc(registered, func(r Registered) bool { return r.Name == name }) {
 		panic("claim: " + name + " is registered twice")
@@ -84,8 +86,8 @@ func All() []Registered {
 // coveredValue is an interface that [Known] values and a [Claim] implement.
 type coveredValue interface{ covered() (Coverage, bool) }
 
-// Judge judges a claim about a subject. accepted names the gaps that the user accepts, which are then ignored. Only
-// Judge makes a Claim.
+// Judge calls the judge of a claim with a subject and returns the Claim. accepted has the names of gaps that the user
+// accepts. Judge ignores these gaps. No other function makes a Claim.
 func Judge[Subject any](id *ID[Subject], s Subject, accepted ...string) Claim {
 	f := id.judge(s)
 	c := Claim{id: id.name, text: f.Text, details: f.Details, outcome: Holds}
@@ -108,7 +110,7 @@ func Judge[Subject any](id *ID[Subject], s Subject, accepted ...string) Claim {
 	return c
 }
 
-// gapsOf returns the gaps of a subject's fields. A field that was never read is a gap, too.
+// gapsOf returns the gaps of a subject's fields, including a gap for each field that was never read.
 func gapsOf(subject any) (gaps []Gap) {
 	v := reflect.ValueOf(subject)
 	for f := range v.Type().Fields() {
@@ -125,23 +127,24 @@ func gapsOf(subject any) (gaps []Gap) {
 	return gaps
 }
 
-// Claim is a judged sentence. The zero Claim has no sentence, and its outcome is CannotBeJudged.
+// A Claim is a sentence with its outcome, made by Judge. The zero Claim has no sentence, and its outcome is
+// CannotBeJudged.
 type Claim struct {
 	id       string
 	outcome  Outcome
 	text     string
 	details  []string
-	gaps     []Gap // that matter
-	accepted []Gap // that matter and were accepted
+	gaps     []Gap // the gaps that matter and were not accepted
+	accepted []Gap // the gaps that matter and were accepted
 }
 
 // ID returns the name of the claim.
 func (c Claim) ID() string { return c.id }
 
-// Made reports whether the claim was judged.
+// Made reports whether Judge made the claim. It returns false for the zero Claim.
 func (c Claim) Made() bool { return c.id != "" }
 
-// Outcome returns the result: CannotBeJudged for the zero Claim.
+// Outcome returns the result of the claim. It returns CannotBeJudged for the zero Claim.
 func (c Claim) Outcome() Outcome {
 	if !c.Made() {
 		return CannotBeJudged
@@ -158,7 +161,7 @@ func (c Claim) Text() string { return c.text }
 // Details returns the lines that follow the sentence, without the gaps.
 func (c Claim) Details() []string { return c.details }
 
-// Gaps returns the gaps that keep the claim from being judged.
+// Gaps returns the gaps that make it impossible to judge the claim.
 func (c Claim) Gaps() []Gap { return c.gaps }
 
 // Missing returns the gaps as one text, or "" if there are none.
@@ -170,7 +173,8 @@ func (c Claim) Missing() string {
 	return strings.Join(all, "; ")
 }
 
-// Lines returns the lines below the sentence: the details, the gaps with the ways to close them, and the accepted gaps.
+// Lines returns the lines that follow the sentence: the details, the gaps with how to close them, and the accepted
+// gaps.
 func (c Claim) Lines() (lines []string) {
 	lines = append(lines, c.details...)
 	for _, g := range c.gaps {
@@ -195,10 +199,10 @@ func (c Claim) Err() error {
 	return errors.New(strings.Join(append([]string{c.text}, c.Lines()...), "; "))
 }
 
-// covered lets a claim be a field of another claim's subject, which then has the same gaps.
+// covered returns the gaps of the claim. With this method, a claim can be a field of another claim's subject.
 func (c Claim) covered() (Coverage, bool) { return Coverage{Gaps: c.gaps}, c.Made() }
 
-// MarshalJSON writes the claim with its outcome, for programs.
+// MarshalJSON returns the claim with its outcome as JSON.
 func (c Claim) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		ID       string   `json:"claim"`
@@ -210,13 +214,13 @@ func (c Claim) MarshalJSON() ([]byte, error) {
 	}{c.id, c.Outcome().String(), c.text, c.details, c.gaps, c.accepted})
 }
 
-// Sentence returns the gap with the way to close it, for people who cannot accept it.
+// Sentence returns a sentence that describes the gap and how to close it. It is for people who cannot accept the gap.
 func (g Gap) Sentence() string {
 	text := strings.TrimSuffix(g.What+"; "+g.Close, "; ")
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// String returns the gap with the way to close it and the name to accept it by.
+// String returns a text that describes the gap, how to close it, and its name, which the user needs to accept it.
 func (g Gap) String() string {
 	text := g.What
 	if g.Close != "" {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Gap is something that a reader of data could not see. The judge of a claim decides whether the gap matters; see
+// Gap describes data that could not be read. The judge of a claim decides whether the gap matters. See
 // [Finding.Matters].
 type Gap struct {
-	Name    string    `json:"name"`            // to accept it by, such as "cut-lines"
+	Name    string    `json:"name"`            // the name that users write to accept the gap, such as "cut-lines"
 	What    string    `json:"what"`            // a clause, such as "12 lines were cut"
-	Close   string    `json:"close,omitempty"` // what the user does to close it; an imperative
-	Count   int64     `json:"count,omitempty"` // of the things that were not seen; 0 if it is not known
+	Close   string    `json:"close,omitempty"` // what the user has to do to close the gap, as an imperative
+	Count   int64     `json:"count,omitempty"` // the number of missing items; 0 if it is not known
 	Crawler string    `json:"crawler,omitempty"`
 	Host    string    `json:"host,omitempty"`
 	Path    string    `json:"path,omitempty"`
@@ -21,17 +21,17 @@ type Gap struct {
 	To      time.Time `json:"to,omitzero"`
 }
 
-// Coverage describes data: the number of items, their period, hosts and servers, and what is missing.
+// Coverage describes data that were read: the number of items, their period, hosts and servers, and the gaps.
 type Coverage struct {
 	Items   int64     `json:"items"`
 	From    time.Time `json:"from,omitzero"`
 	To      time.Time `json:"to,omitzero"`
-	Hosts   []string  `json:"hosts,omitempty"`   // sorted; empty: of any
+	Hosts   []string  `json:"hosts,omitempty"`   // sorted; empty means any host
 	Servers []string  `json:"servers,omitempty"` // sorted
 	Gaps    []Gap     `json:"gaps,omitempty"`
 }
 
-// Unite returns the coverage of combined data.
+// Unite returns the coverage of data that were combined from several parts.
 func Unite(all ...Coverage) (c Coverage) {
 	for _, x := range all {
 		c.Items += x.Items
@@ -51,20 +51,20 @@ func Unite(all ...Coverage) (c Coverage) {
 	return c
 }
 
-// Known is a value together with its coverage. The zero Known was never read, which is a gap in itself.
+// Known is a value together with its coverage. The zero Known is a value that was never read, which is a gap as well.
 type Known[T any] struct {
 	value    T
 	coverage Coverage
 	read     bool
 }
 
-// Read returns a value that a reader found.
+// Read returns a Known for a value that was read.
 func Read[T any](value T, c Coverage) Known[T] { return Known[T]{value, c, true} }
 
-// Get returns the value and what it covers. A value that was never read is the zero value.
+// Get returns the value and its coverage. If the value was never read, Get returns zero values.
 func (k Known[T]) Get() (T, Coverage) { return k.value, k.coverage }
 
-// WasRead reports whether k has a value.
+// WasRead reports whether the value was read.
 func (k Known[T]) WasRead() bool { return k.read }
 
 func (k Known[T]) covered() (Coverage, bool) { return k.coverage, k.read }

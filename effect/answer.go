@@ -8,17 +8,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// Answer says whether a crawler may use a page, according to the rules and to the effect of every channel.
+// Answer holds the result of Engine.Answer: whether a crawler may use a page, and why.
 type Answer struct {
 	Disallowed bool
-	Decision   policy.Decision    // of the rules, or of those by which the server blocks the request
+	Decision   policy.Decision    // the decision about the usage or, if the server blocks the request, about crawling
 	Tag        *policy.EngineRule // the robots-tag that disallows the usage, or nil
-	AnyCase    bool               // the server alone disallows the path, because it disregards letter case
-	Untold     bool               // crawling is disallowed, but neither robots.txt nor the server tells the crawler
+	AnyCase    bool               // only the server disallows the path, because it ignores letter case
+	Untold     bool               // crawling is disallowed, but neither robots.txt nor the server stops the crawler
 }
 
-// Answer returns whether the query's crawler may use a page. It may not if a rule disallows it, if the server
-// blocks the request, or if a robots-tag disallows it.
+// Answer returns whether the query's crawler may use a page. The use is disallowed if a rule of the policy disallows
+// it, if the server blocks the crawler's requests, or if a robots-tag of the policy disallows it.
 func (e *Engine) Answer(q policy.Query) (a Answer) {
 	a.Decision = e.Policy.Decide(q)
 	if a.Disallowed = a.Decision.Verdict == policy.Disallowed; q.Usage == policy.Crawl {
@@ -55,8 +55,8 @@ func (e *Engine) answerCrawl(a *Answer, q policy.Query) {
 	}
 }
 
-// tagOf returns the robots-tag that disallows the query's usage, or the first of several that together disallow it,
-// or nil if there is none.
+// tagOf returns the robots-tag that disallows the query's usage, or nil if there is none. If several robots-tags
+// disallow the usage only together, it returns the one that completes them.
 func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
 	var all robotsrule.Set
 	for _, name := range p.EngineRuleNames() {
@@ -72,7 +72,7 @@ func tagOf(p *policy.Policy, q policy.Query) (by *policy.EngineRule) {
 	return by
 }
 
-// Shown returns the rules of headers and meta tags for a crawler about a page.
+// Shown returns the robots control rules that headers and meta tags of a page have for the query's crawler.
 func (e *Engine) Shown(q policy.Query) (all robotsrule.Set) {
 	for _, src := range e.Sources(q) {
 		all = all.Union(src.Rules)

@@ -9,8 +9,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// catchesOf finds, for each crawler, the other crawlers of the policy for which its requests may be mistaken,
-// because a user-agent that the policy defines matches them. Requests with "Googlebot/2.1" belong to Googlebot.
+// catchesOf returns, for each crawler, the other crawlers for which the server may mistake its requests. That happens
+// if the policy itself defines a crawler whose User-Agent pattern also matches these requests. For example, if the
+// policy defines a crawler with the pattern "Googlebot/2.1", the server may mistake requests of Googlebot for
+// requests of that crawler.
 func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID][]policy.CrawlerID {
 	own := map[policy.CrawlerID][]string{}
 	var others []crawlers.Pattern
@@ -40,11 +42,10 @@ func catchesOf(p *policy.Policy, catalog *crawlers.Catalog) map[policy.CrawlerID
 	return caught
 }
 
-// Catches reports whether requests of a crawler may be recognized as requests of another crawler of the
-// policy.
+// Catches reports whether the server may mistake requests of crawler for requests of the crawler by.
 func (e *Engine) Catches(by, crawler policy.CrawlerID) bool {
 	return slices.Contains(e.catches[crawler], by)
 }
 
-// Caught lists the crawlers of the policy for which a crawler's requests may be mistaken.
+// Caught lists the crawlers of the policy for which the server may mistake a crawler's requests.
 func (e *Engine) Caught(crawler policy.CrawlerID) []policy.CrawlerID { return e.catches[crawler] }

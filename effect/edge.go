@@ -9,32 +9,38 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Verdict is the policy's decision on a request.
+// Verdict holds the decision about a request.
 type Verdict struct {
-	Crawler  policy.CrawlerID // 0: no crawler that the policy knows
-	Decision policy.Decision  // about crawling; empty where Crawler is 0
-	Mode     policy.Mode      // what to do about the request, where Blocked
+	Crawler  policy.CrawlerID // 0 means that the policy does not know the crawler
+	Decision policy.Decision  // the decision about crawling; empty if Crawler is 0
+	Mode     policy.Mode      // how to handle the request if Blocked returns true
 	Impostor bool             // Mode is the mode for impostors, and not the mode of Decision
-	AnyCase  bool             // Decision disallows the path in another letter case only
+	AnyCase  bool             // Decision disallows the path only in another letter case
 }
 
-// Blocked reports whether the policy objects to the request, whatever Mode says to do about it.
+// Blocked reports whether the policy disallows the request, or the request is from an impostor. It does not depend on
+// Mode.
 func (v Verdict) Blocked() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
-// Edge decides in the same way as EdgeOf about a request for the query's host and path, as a client sends them.
+// Edge decides about a request of the query's crawler in the same way as EdgeOf. The query's host and path must have
+// the spelling of the request.
 func (e *Engine) Edge(q policy.Query) Verdict {
 	t := NewTarget(q.Host, q.Path)
 	return e.EdgeOf(&t, q)
 }
 
-// EdgeOf decides about a request of a crawler for a target. It ignores the host, path and usage of the query. The
-// target is evaluated in every way in which servers may read it (see policy.OtherHost and pathpattern.Readings), and
-// with and without letter case. Crawling is disallowed if it is for one of them, and the one with the strictest mode
-// decides. Only crawlers that the policy knows are ever blocked, and never for /robots.txt, /.well-known/ and the
-// license, from which they learn the rules. An impostor gets the mode for impostors if that is stricter.
+// EdgeOf decides about a request of the query's crawler for a target. It ignores the host, path and usage of the query.
+//
+// EdgeOf examines all hosts and paths that servers may understand the target to mean (see policy.OtherHost and
+// pathpattern.Readings), with and without regard to letter case. If the policy disallows crawling of at least one of
+// them, the request is disallowed. If the policy disallows several, the one with the strictest mode decides.
+//
+// EdgeOf never disallows requests of crawlers that the policy does not know. It never disallows requests for
+// /robots.txt, /.well-known/ and the license, because crawlers learn the rules from them. For an impostor, Mode is
+// the mode for impostors if this mode is stricter.
 func (e *Engine) EdgeOf(sent *Target, q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) { // the server does not know the latter
+	if q.Crawler == 0 || e.Policy.OnlyFallback(q.Crawler) { // the server does not recognize the latter
 		return v
 	}
 	t := e.Read(sent)
@@ -76,8 +82,8 @@ func (v *Verdict) evaluate(e *Engine, q policy.Query, t PolicyTarget) {
 	}
 }
 
-// EvaluateLong applies the strictest prohibition for the crawler, if there is one, because the target is too long
-// to compare.
+// EvaluateLong blocks the request if the policy blocks any path of the host for the query's crawler. It is for
+// targets that are too long to compare with patterns.
 func (v *Verdict) EvaluateLong(e *Engine, q policy.Query) {
 	q.AnyPath = true
 	d := e.Policy.Decide(q)
@@ -87,11 +93,12 @@ func (v *Verdict) EvaluateLong(e *Engine, q policy.Query) {
 }
 
 type license struct {
-	host string // empty: on every host of the site
-	path string // empty: nowhere on the site
+	host string // empty means every host of the site
+	path string // empty means that the license is not on the site
 }
 
-// licenseOf reads the URL of the policy's license. A license at the root of a site does not open the root.
+// licenseOf returns the host and path in the URL of the policy's license. It returns an empty license for the root of a
+// site, because a license there must not exempt the root from the rules.
 func licenseOf(text string) license {
 	u, err := url.Parse(text)
 	if err != nil || text == "" || u.EscapedPath() == "" || u.EscapedPath() == "/" {
@@ -100,14 +107,15 @@ func licenseOf(text string) license {
 	return license{policy.NormalizeHost(u.Host), pathpattern.NormalizePath(u.EscapedPath())}
 }
 
-// Client is a crawler that a request may be from, with its identity.
+// Client is a crawler that may have sent a request, with its identity.
 type Client struct {
 	Crawler  policy.CrawlerID
 	Identity policy.Identity
 }
 
-// EdgeOfAll decides about a request that several crawlers may have sent. It returns the strictest decision about them,
-// the first of equally strict ones, and the query that led to it, or q for no crawler.
+// EdgeOfAll decides about a request that any of several crawlers may have sent. It returns the strictest verdict for
+// one of them, and the query for this verdict. If several verdicts are equally strict, it returns the first. If there
+// are no clients, it returns q and an empty verdict.
 func (e *Engine) EdgeOfAll(t *Target, clients []Client, q policy.Query) (policy.Query, Verdict) {
 	var strictest Verdict
 	by := q

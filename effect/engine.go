@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package effect computes the effect of a policy on a crawler at one page, through every channel that reaches the
-// crawler. It also computes the losses when another policy replaces it.
+// crawler. It also computes what a search engine loses when another policy replaces the policy.
 package effect
 
 import (
@@ -15,26 +15,27 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Engine answers for one policy. It does not change, and may be shared.
+// Engine computes the effect of one policy. It is immutable and safe for concurrent use.
 type Engine struct {
 	Projection
 
 	Policy *policy.Policy
-	Robots *robotsserve.Server // the robots.txt of every host, for sites with https
-	Below  *robotstxt.File     // the site's own robots.txt, whose lines are the policy's fallback, or nil if there is none
+	Robots *robotsserve.Server // the robots.txt of every host; sites have https
+	Below  *robotstxt.File     // the site's own robots.txt, which is the policy's fallback, or nil if there is none
 
 	catalog *crawlers.Catalog
 	license license
-	limits  bool        // some rule limits requests
-	ends    []time.Time // when dates end what crawlers may do, in order
+	limits  bool        // at least one rule limits requests
+	ends    []time.Time // times at which permissions of the policy end, in ascending order
 	catches map[policy.CrawlerID][]policy.CrawlerID
-	shown   [2]*pathpattern.Index[struct{}] // what pages can carry, with and without regard to letter case
+	shown   [2]*pathpattern.Index[struct{}] // patterns of pages with rules; [1] is in lower case
 }
 
-// New returns the engine of a policy whose crawlers are in a catalog.
+// New returns the engine for a policy and the catalog that has the policy's crawlers.
 func New(p *policy.Policy, catalog *crawlers.Catalog) *Engine { return newEngine(p, catalog, nil) }
 
-// Over returns the engine of the same policy with a site's own robots.txt below it, see [robotstxt.File.Below].
+// Over returns an engine for the same policy in which the lines of a site's own robots.txt are the policy's fallback.
+// See [robotstxt.File.Below].
 func (e *Engine) Over(below *robotstxt.File) *Engine {
 	b := below.Below(e.Policy.WithoutFallback())
 	return newEngine(b.Policy, e.catalog, b.File)
@@ -55,7 +56,7 @@ func newEngine(p *policy.Policy, catalog *crawlers.Catalog, below *robotstxt.Fil
 	return e
 }
 
-// shownBy indexes the patterns of the rules that headers and meta tags can carry.
+// shownBy returns an index of the patterns for which headers and meta tags can have rules.
 func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for _, r := range p.Spec().Rules {
@@ -66,7 +67,7 @@ func shownBy(p *policy.Policy) *pathpattern.Index[struct{}] {
 	return pathpattern.NewIndex(entries, func(a, _ struct{}) struct{} { return a })
 }
 
-// shows reports whether the page of a target may carry anything.
+// shows reports whether headers and meta tags of the target's page may have rules of the policy.
 func (e *Engine) shows(t PolicyTarget) (shows bool) {
 	if t.Long || e.shown[0].Len() == 0 {
 		return e.shown[0].Len() > 0
@@ -81,10 +82,11 @@ func (e *Engine) shows(t PolicyTarget) (shows bool) {
 	return shows
 }
 
-// maxEnds limits the dates that a comparison considers: the first ones, and the last.
+// maxEnds limits how many dates a comparison considers. If there are more, it considers the first dates and the last
+// one.
 const maxEnds = 16
 
-// endsOf lists the dates on which permissions of a policy end.
+// endsOf lists the times at which permissions of a policy end, at most maxEnds.
 func endsOf(spec *policy.Spec) []time.Time {
 	ends := spec.Ends()
 	if n := len(ends); n > maxEnds {
@@ -93,8 +95,9 @@ func endsOf(spec *policy.Spec) []time.Time {
 	return ends
 }
 
-// IsOfCategory reports whether a crawler is of a category by the policy's catalog or the built-in one. A policy can
-// only remove a search engine from the safety checks by saying that this is intended.
+// IsOfCategory reports whether a crawler has a category in the policy's catalog or in the built-in catalog. The
+// built-in catalog is used as well, because otherwise a policy could exclude a search engine from the safety checks
+// by changing its category. A policy must use the key intended for that.
 func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Category) bool {
 	c := p.CrawlerInfo(id)
 	if id == 0 || c.Category == string(category) {
@@ -105,13 +108,13 @@ func IsOfCategory(p *policy.Policy, id policy.CrawlerID, category crawlers.Categ
 	return ok && known.Category == category && !slices.Contains(c.IntendedChecks, SafetyBlocks)
 }
 
-// Searches reports whether a crawler is a search engine's.
+// Searches reports whether a crawler belongs to a search engine.
 func (e *Engine) Searches(id policy.CrawlerID) bool {
 	return IsOfCategory(e.Policy, id, crawlers.CategorySearch)
 }
 
-// SearchesWeb reports whether a crawler is a search engine's whose results are not AI answers: the safety checks and the
-// search-loss limit protect it.
+// SearchesWeb reports whether a crawler belongs to a web search engine, whose results are not AI answers. The safety
+// checks and the search-loss limit protect these crawlers.
 func SearchesWeb(p *policy.Policy, id policy.CrawlerID) bool {
 	return IsOfCategory(p, id, crawlers.CategorySearch) && !p.CrawlerInfo(id).AI
 }

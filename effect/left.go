@@ -17,11 +17,11 @@ type Cause struct {
 	Rule    *policy.Rule
 	Pos     policy.Pos
 	Pattern pathpattern.Pattern
-	Mode    policy.Mode // of what is blocked
+	Mode    policy.Mode // the mode of a disallowed request
 }
 
-// left holds the uses of a page that a policy leaves to a crawler: a value for each row of the table, the
-// greater the more.
+// left describes the uses of a page that a policy still allows to a crawler. It has a value for each row of the
+// table. A greater value means that more is allowed.
 type left [numLosses]struct {
 	value    int64
 	by       Cause
@@ -30,7 +30,7 @@ type left [numLosses]struct {
 
 const everything = math.MaxInt64
 
-// leftWhole is left of a page about which a policy says nothing.
+// leftWhole is the value of left for a page that a policy does not restrict.
 var leftWhole = func() (all left) {
 	for i := range all {
 		all[i].value = everything
@@ -38,7 +38,7 @@ var leftWhole = func() (all left) {
 	return all
 }()
 
-// asking computes the selected rows of left.
+// asking is the computation of the selected rows of left for one query.
 type asking struct {
 	*Engine
 	left
@@ -48,14 +48,15 @@ type asking struct {
 	q    policy.Query
 }
 
-// leaves returns the uses of a page that the policy leaves to the query's crawler.
+// leaves returns the uses of a page that the policy still allows to the query's crawler. Only the given rows are
+// computed.
 func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	a := asking{Engine: e, rows: rows, info: e.Policy.CrawlerInfo(q.Crawler), q: q, left: leftWhole}
 	t := e.TargetOf(q.Host, q.Path)
 	if e.Open(t) {
 		return &a.left
 	}
-	if !a.info.RobotsOnly { // no request carries such a name
+	if !a.info.RobotsOnly { // requests never have the name of a control token
 		a.requests()
 	}
 	if a.info.ReadsPages() && rows&pageRows != 0 && e.shows(t) {
@@ -66,7 +67,8 @@ func (e *Engine) leaves(q policy.Query, rows Loss) *left {
 	return &a.left
 }
 
-// lower sets a row to a value, if that is less. Among equal values an intended one wins.
+// lower sets a row to a value if the value is less than before. If it is equal, the loss becomes intended if the new
+// cause declares the loss as intended.
 func (a *asking) lower(loss Loss, value int64, by Cause) {
 	if a.rows&loss == 0 {
 		return
@@ -86,8 +88,8 @@ func causeOf(d policy.Decision) Cause {
 	return c
 }
 
-// requests lowers the rows for the server's reaction to requests, including requests mistaken for another
-// crawler's.
+// requests lowers the rows that depend on how the server handles requests. It includes requests that the server may
+// mistake for requests of another crawler.
 func (a *asking) requests() {
 	if a.rows&(LossBlocked|LossCrawl|LossLimit) == 0 {
 		return
@@ -117,8 +119,9 @@ func (a *asking) request(q policy.Query) {
 	}
 }
 
-// robots lowers the rows for the lines of robots.txt. They equal the decision about crawling, except for crawlers
-// that robots.txt cannot name, that do not read the group of "*", or that read another crawler's group.
+// robots lowers the rows that depend on robots.txt. For most crawlers, robots.txt says the same as the policy's
+// decision about crawling. The exceptions are crawlers that robots.txt cannot name, that do not read the group of
+// "*", or that read another crawler's group. For them, robots looks at the lines of robots.txt.
 func (a *asking) robots() {
 	if a.rows&LossCrawl != 0 {
 		q := a.q
@@ -145,12 +148,13 @@ func (a *asking) robots() {
 	}
 }
 
-// MayCrawl reports whether the query's crawler may crawl a page by every channel that reaches it.
+// MayCrawl reports whether the query's crawler may crawl a page according to robots.txt and to the server.
 func (e *Engine) MayCrawl(q policy.Query) bool {
 	return e.leaves(q, LossCrawl)[LossCrawl.row()].value > 0
 }
 
-// followsClosed reports whether crawling is disallowed to a crawler whose group the query's crawler may read.
+// followsClosed reports whether the policy disallows crawling to another crawler whose group the query's crawler may
+// read.
 func (a *asking) followsClosed(q policy.Query) bool {
 	for _, token := range a.info.Follows {
 		if q.Crawler = a.Policy.Crawler(token); q.Crawler != 0 && a.Policy.Decide(q).Verdict == policy.Disallowed {
@@ -163,7 +167,7 @@ func (a *asking) followsClosed(q policy.Query) bool {
 // line returns the line of robots.txt that disallows crawling to the query's crawler, or nil if there is none.
 func (a *asking) line(q *policy.Query) *robotsserve.Line {
 	if a.info.Signer || a.info.IgnoresStar && len(a.info.Follows) == 0 && !a.isNamed(q) {
-		return nil // the text need not be rendered
+		return nil // robots.txt cannot have a line for the crawler
 	}
 	lines := a.Robots.Explain(*q).Lines
 	if len(lines) == 0 || lines[0].Statement == nil || !strings.HasPrefix(lines[0].Text, "Disallow: ") {
@@ -183,10 +187,10 @@ func (a *asking) isNamed(q *policy.Query) bool {
 	return a.Policy.Spec().Publish.EveryoneNamed
 }
 
-// pageRows are the rows for headers and meta tags of pages.
+// pageRows has the rows that depend on headers and meta tags of pages.
 const pageRows = LossIndex | LossSnippet | LossLink | LossFollow | LossImage | LossPreview | LossVideo | LossCopy
 
-// page lowers the rows for headers and meta tags.
+// page lowers the rows that depend on headers and meta tags.
 func (a *asking) page() {
 	for _, src := range a.Sources(a.q) {
 		by := Cause{Rule: src.Rule}
@@ -221,7 +225,7 @@ func (a *asking) page() {
 
 var sizes = map[string]Loss{"max-snippet": LossSnippet, "max-image-preview": LossPreview, "max-video-preview": LossVideo}
 
-// preferences lowers the rows for preferences about the use of pages, if a channel publishes them.
+// preferences lowers the rows for the usages search, train-ai and ai-use, if a channel publishes decisions about them.
 func (a *asking) preferences() {
 	for u, loss := range preferences {
 		if a.rows&loss == 0 || !channels.Published(&a.Policy.Spec().Publish, u) {

@@ -9,24 +9,24 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// delayBurst is the number of requests that a crawler may make at once under an enforced
-// crawl-delay: a page and the files needed to show it.
+// delayBurst is the number of requests that a crawler may make at once under an enforced crawl-delay. It is large
+// enough for a page and the files that the page needs.
 const delayBurst = 20
 
-// Limit is a limit that applies to a request.
+// Limit is a rate limit that applies to requests of a crawler.
 type Limit struct {
 	policy.Limit
 	Crawler  policy.CrawlerID
 	Identity policy.Identity
 	Rule     *policy.Rule
 	Pos      policy.Pos
-	Delay    bool        // it is the rule's crawl-delay
-	Mode     policy.Mode // what to do about requests over it: ModeLog or ModeBlock
+	Delay    bool        // the limit comes from the rule's crawl-delay
+	Mode     policy.Mode // how to handle requests over the limit: ModeLog or ModeBlock
 }
 
-// Limits returns the limits for requests of the query's crawler: the limit of a rule, and a
-// crawl-delay whose rule says `enforce`. Requests for paths that are always open are not
-// limited. Search engines are only limited by rules that say so (intended: [limits-search]).
+// Limits appends to dst the limits for requests of the query's crawler. These are the rate limit of a rule, and the
+// crawl-delay of a rule with the key enforce. Requests for paths that are open to every crawler are not limited. Search
+// engines are limited only by rules with "intended: [limits-search]".
 func (e *Engine) Limits(dst []Limit, q policy.Query) []Limit {
 	t := NewTarget(q.Host, q.Path)
 	return e.limitsAt(dst, &t, q)
@@ -36,7 +36,7 @@ func (e *Engine) limitsAt(dst []Limit, t *Target, q policy.Query) []Limit {
 	if !e.limits || q.Crawler == 0 || e.Open(e.Read(t)) {
 		return dst
 	}
-	// An impostor of a search engine is not treated as a search engine.
+	// A client that falsely claims to be a search engine is not treated as one.
 	search := q.Identity != policy.Impostor && e.Searches(q.Crawler)
 	if r := e.Policy.Limit(q); r != nil && (!search || LimitsSearch(r)) {
 		if mode := e.limitMode(r); mode > policy.ModeOff {
@@ -49,8 +49,7 @@ func (e *Engine) limitsAt(dst []Limit, t *Target, q policy.Query) []Limit {
 	return dst
 }
 
-// LimitsOfAll appends to dst the limits of each crawler that may have sent a request, as EdgeOfAll decides about all of
-// them.
+// LimitsOfAll appends to dst the limits for each crawler that may have sent a request for the target t.
 func (e *Engine) LimitsOfAll(dst []Limit, t *Target, clients []Client, q policy.Query) []Limit {
 	for _, c := range clients {
 		q.Crawler, q.Identity = c.Crawler, c.Identity
@@ -70,8 +69,8 @@ func (e *Engine) LimitsOf(r *policy.Rule) (all []Limit) {
 	return all
 }
 
-// limitMode returns the reaction to requests over a rule's limit. A limit only concerns the server, so it is
-// enforced unless its rule says otherwise, or the whole policy is in dry run.
+// limitMode returns the mode for requests over a rule's limit. A limit has no effect unless the server enforces it.
+// Therefore the mode is ModeBlock, unless the rule sets another mode or the mode of the whole policy is ModeLog.
 func (e *Engine) limitMode(r *policy.Rule) policy.Mode {
 	switch {
 	case r.Enforce != policy.ModeUnset:
@@ -82,7 +81,7 @@ func (e *Engine) limitMode(r *policy.Rule) policy.Mode {
 	return policy.ModeBlock
 }
 
-// LimitsSearch reports whether the limits of a rule are meant for search engines too.
+// LimitsSearch reports whether the limits of a rule also apply to search engines.
 func LimitsSearch(r *policy.Rule) bool {
 	return slices.Contains(r.IntendedChecks, SafetyLimits)
 }
@@ -97,7 +96,7 @@ func hasLimits(rules []policy.Rule) bool {
 	})
 }
 
-// String returns the limit in words.
+// String returns the limit as text, such as "60/m" or "one in 10s".
 func (l Limit) String() string {
 	if l.Delay {
 		return "one in " + l.Per.String()

@@ -13,21 +13,22 @@ import (
 type Lost struct {
 	Loss     Loss         // without the losses that rules declare as intended
 	Intended Loss         // losses that rules declare with the key intended
-	Rule     *policy.Rule // a rule of the new policy that causes Loss or else Intended
+	Rule     *policy.Rule // a rule of the new policy that causes Loss or, if Loss is empty, Intended
 }
 
-// Taken lists the uses that a policy takes away from a crawler at one page, row by row.
+// Taken holds the uses that a new policy takes away from a crawler at one page, for each row of the table.
 type Taken struct {
 	lost, intended Loss
 	rules          [numLosses]*policy.Rule
-	web            bool // the crawler is a web search engine's
+	web            bool // the crawler belongs to a web search engine
 }
 
-// Compare returns the losses of a search engine at a host and path when the policy of now replaces the policy of old.
-// The old policy may be nil. rows selects rows of the table. The queries have the crawler as each policy knows it.
+// Compare returns what a search engine loses at a host and path when the policy of the engine now replaces the policy
+// of the engine old. old may be nil. rows selects rows of the table. was and is are the query for the old and for the
+// new policy. They can differ in the number of the crawler.
 //
-// It counts what is lost at once and what is lost when a date has passed. An impostor loses nothing, nor does a crawler
-// if neither policy says that it is a search engine's.
+// Compare includes immediate losses and losses on later dates in the policy. It returns no losses for an impostor, or
+// for a crawler that does not belong to a search engine in either policy.
 func Compare(old, now *Engine, was, is policy.Query, rows Loss) *Taken {
 	t := &Taken{}
 	if searches := now.Searches(is.Crawler) || old != nil && old.Searches(was.Crawler); !searches || is.Identity == policy.Impostor {
@@ -47,7 +48,7 @@ func Compare(old, now *Engine, was, is policy.Query, rows Loss) *Taken {
 	return t
 }
 
-// Lost returns the losses among the given rows of the table.
+// Lost returns the losses in the given rows of the table.
 func (t *Taken) Lost(rows Loss) (l Lost) {
 	l.Loss, l.Intended = t.lost&rows, t.intended&rows
 	for _, one := range append(l.Loss.Each(), l.Intended.Each()...) {
@@ -67,7 +68,7 @@ func (t *Taken) Counted() Lost {
 
 func (t *Taken) compare(old, now *Engine, was, is policy.Query, rows Loss) {
 	before, after := new(left), now.leaves(is, rows)
-	if *after == leftWhole { // most pages
+	if *after == leftWhole { // true for most pages
 		return
 	}
 	if *before = leftWhole; old != nil {
@@ -78,7 +79,7 @@ func (t *Taken) compare(old, now *Engine, was, is policy.Query, rows Loss) {
 			t.set(1<<i, after[i].intended, after[i].by.Rule)
 		}
 	}
-	if (t.lost|t.intended)&LossBlocked != 0 { // says enough
+	if (t.lost|t.intended)&LossBlocked != 0 { // a blocked crawler cannot crawl, so the second loss is left out
 		t.drop(LossCrawl)
 	}
 }
@@ -97,7 +98,7 @@ func (t *Taken) drop(one Loss) {
 	t.intended &^= one
 }
 
-// add adds the losses at a later date. Losing the index later has a separate row.
+// add adds the losses on a later date. If a page must not be indexed from that date on, the row is LossUnavailable.
 func (t *Taken) add(later *Taken) {
 	for _, one := range (later.lost | later.intended).Each() {
 		row, intended := one, later.intended&one != 0
@@ -112,14 +113,14 @@ func (t *Taken) add(later *Taken) {
 	}
 }
 
-// firstLetters represent a whole host: WholeHost asks about one page that begins with each of them.
+// firstLetters are the letters with which the names of sample pages begin. WholeHost tests a page for each letter.
 const firstLetters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// FirstPage is the first page about which WholeHost asks.
+// FirstPage is the first page that WholeHost tests.
 const FirstPage = "/aaa"
 
-// NearlyWhole reports whether holds returns true for nearly all pages of a host: with each first letter, for a page in
-// the root or in a directory.
+// NearlyWhole reports whether holds returns true for nearly all pages of a host. For each letter of firstLetters, it
+// must return true for a page in the root or for a page in a directory.
 func NearlyWhole(holds func(path string) bool) bool {
 	for _, c := range firstLetters {
 		page := "/" + strings.Repeat(string(c), 3)
@@ -130,8 +131,8 @@ func NearlyWhole(holds func(path string) bool) bool {
 	return true
 }
 
-// WholeHost reports whether a policy takes nearly a whole host away from a crawler, by a single loss, and what that
-// comes from. The path and usage of the query are not looked at.
+// WholeHost reports whether the policy causes a loss on nearly all pages of a host, and the cause of the loss. The
+// path and usage of the query are ignored.
 func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
 	lost := func(path string) (Cause, bool) {
 		q.Path = path
@@ -156,8 +157,8 @@ func (e *Engine) WholeHost(loss Loss, q policy.Query) (by Cause, whole bool) {
 	return by, true
 }
 
-// TakesWhole reports whether a crawler loses nearly a whole host that the old policy left to it, now or when a date
-// has passed. The paths and usages of the queries are ignored.
+// TakesWhole reports whether the new policy causes a loss on nearly all pages of a host and the old policy did not. It
+// looks at the present and at later dates in the policy. The paths and usages of the queries are ignored.
 func TakesWhole(old, now *Engine, was, is policy.Query, loss Loss) bool {
 	if loss == LossUnavailable {
 		loss = LossIndex

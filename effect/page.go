@@ -9,8 +9,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// PageQueriesAt yields the questions for headers and meta tags about a target, without the purposes that a client names,
-// because they address everyone. About a long target, it yields questions about any path.
+// PageQueriesAt yields the queries from which the headers and meta tags of a target are made, with the policies that
+// answer them. The queries do not have the purposes that a client names, because headers and meta tags are for all
+// clients. For a long target, the queries have AnyPath.
 func (p Projection) PageQueriesAt(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
 	q.Purposes = nil
 	if !t.Long {
@@ -26,12 +27,13 @@ func (p Projection) PageQueriesAt(t PolicyTarget, q policy.Query) iter.Seq2[Read
 	}
 }
 
-// PageQueries yields the questions of PageQueriesAt for the query's host and path.
+// PageQueries yields the queries of PageQueriesAt for the query's host and path.
 func (p Projection) PageQueries(q policy.Query) iter.Seq2[Reader, policy.Query] {
 	return p.PageQueriesAt(p.TargetOf(q.Host, q.Path), q)
 }
 
-// Sources returns the reasons for what headers and elements say to the query's crawler, by its name and to everyone.
+// Sources returns the reasons for the rules that headers and meta tags have for the query's crawler. These include the
+// rules for everyone.
 func (e *Engine) Sources(q policy.Query) (sources []robotstag.Source) {
 	for p, own := range e.PageQueries(q) {
 		everyone := own

@@ -10,28 +10,28 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Loss is a set of rows of the table of losses, as bits. Each row is a use of pages that a crawler loses in part or
-// in full.
+// Loss is a set of losses, with a bit for each row of the table of losses. In each row, a crawler loses a use of
+// pages, in part or completely.
 type Loss uint16
 
-// The rows.
+// The losses.
 const (
 	LossBlocked     Loss = 1 << iota // the server blocks requests
 	LossCrawl                        // crawling is disallowed, and requests are not blocked
 	LossIndex                        // pages must not be indexed
-	LossUnavailable                  // pages must not be indexed from an earlier date on
+	LossUnavailable                  // pages must not be indexed after a date, or after an earlier date than before
 	LossSearch                       // pages must not be used for search
 	LossSnippet                      // snippets must be shorter, or none
-	LossLink                         // links to pages must not be shown
-	LossLimit                        // requests are limited, or more than before
-	LossFollow                       // links of pages must not be followed
+	LossLink                         // search results must not link to pages
+	LossLimit                        // requests have a rate limit, or a stricter one than before
+	LossFollow                       // links on pages must not be followed
 	LossImage                        // images of pages must not be indexed
 	LossPreview                      // previews of images must be smaller, or none
 	LossVideo                        // previews of videos must be shorter, or none
-	LossCopy                         // copies of pages must not be shown, or less of them
-	LossDelay                        // a longer crawl-delay is asked for
-	LossTrain                        // AI must not be trained with pages
-	LossAIUse                        // AI must not answer with pages
+	LossCopy                         // copies of pages must not be shown, or only parts of them
+	LossDelay                        // robots.txt has a longer crawl-delay
+	LossTrain                        // pages must not be used to train AI
+	LossAIUse                        // pages must not be used in AI answers
 	numLosses       = iota
 )
 
@@ -42,17 +42,18 @@ const (
 	SafetyIndex     = "site-not-indexed"
 	SafetyWWW       = "includes-www"
 
-	// SafetyLimits exempts search engines from limits, unless it is waived.
+	// SafetyLimits exempts search engines from rate limits, unless a rule waives this check.
 	SafetyLimits = "limits-search"
 )
 
-// row is one kind of loss. For every row, a policy leaves a crawler a value, and less than before is lost.
+// row describes one kind of loss. For every row, a policy leaves a crawler a value. A loss is a value that is less than
+// under the old policy.
 type row struct {
-	word   string // in JSON
-	text   string // follows "is" and "are"
-	waived string // the safety check that the key intended names
-	counts bool   // against the search-loss limit
-	from   string // the usages, rules and settings that cause it, each between spaces
+	word   string // the name of the loss in JSON
+	text   string // a text for people, which follows "is" or "are"
+	waived string // the safety check that a rule must waive to declare the loss as intended
+	counts bool   // the loss is counted against the search-loss limit
+	from   string // the usages, rules and settings that can cause the loss, each between spaces
 }
 
 var table = [numLosses]row{
@@ -74,7 +75,7 @@ var table = [numLosses]row{
 	{"ai-use", "not to be used in AI answers", SafetyIndex, false, " ai-use "},
 }
 
-// Counted are the losses that are counted against the search-loss limit.
+// Counted is the set of losses that are counted against the search-loss limit.
 var Counted = rows(func(r *row) bool { return r.counts })
 
 func rows(fits func(*row) bool) (all Loss) {
@@ -86,7 +87,7 @@ func rows(fits func(*row) bool) (all Loss) {
 	return all
 }
 
-// LossesFrom returns the losses that a change of a usage, a search engine's rule or a setting can cause.
+// LossesFrom returns the losses that can be caused by a usage, a search engine's rule or a setting with a name.
 func LossesFrom(name string) Loss {
 	return rows(func(r *row) bool { return strings.Contains(r.from, " "+name+" ") })
 }
@@ -99,7 +100,7 @@ func (l Loss) Each() (all []Loss) {
 	return all
 }
 
-// row returns the place of a single loss in the table.
+// row returns the index of a single loss in the table.
 func (l Loss) row() int { return bits.TrailingZeros16(uint16(l)) }
 
 func (l Loss) words(word func(*row) string, sep string) string {
@@ -111,15 +112,15 @@ func (l Loss) words(word func(*row) string, sep string) string {
 	return strings.Join(all, sep)
 }
 
-// MarshalText writes the names of the losses: "crawl", "index snippet".
+// MarshalText returns the names of the losses, such as "crawl" or "index snippet".
 func (l Loss) MarshalText() ([]byte, error) {
 	return []byte(l.words(func(r *row) string { return r.word }, " ")), nil
 }
 
-// String returns the losses in words: "blocked", "not to be indexed and limited".
+// String returns a text for people, such as "blocked" or "not to be indexed and limited".
 func (l Loss) String() string { return l.words(func(r *row) string { return r.text }, " and ") }
 
-// Intended returns the line for a rule that declares the losses as intended.
+// Intended returns a line of a policy file. In a rule, this line declares the losses as intended.
 func (l Loss) Intended() string {
 	var checks []string
 	for _, one := range l.Each() {
@@ -130,8 +131,8 @@ func (l Loss) Intended() string {
 	return "intended: [" + strings.Join(checks, ", ") + "]"
 }
 
-// Waives reports whether safety checks that the key intended names include one. Waiving blocks-search waives
-// disallows-search too.
+// Waives reports whether the values of the key intended waive a safety check. The value blocks-search also waives
+// disallows-search.
 func Waives(intended []string, check string) bool {
 	return slices.Contains(intended, check) || check == SafetyDisallows && slices.Contains(intended, SafetyBlocks)
 }

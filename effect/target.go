@@ -13,27 +13,29 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxPath is the number of bytes of a request target that are compared with patterns. A longer one is blocked if any
-// path is blocked for the crawler, and its pages carry the policy's rules for any path.
+// MaxPath is the maximum number of bytes in a request target that are compared with patterns. A longer target is
+// blocked if any path is blocked for the crawler. Its headers and meta tags have the rules that the policy has for
+// any path.
 const MaxPath = 16 << 10
 
-// Target is the host and the path of a request, in every way in which Caddy and the servers behind it may read them.
-// A rule that applies to one of them applies to the request. It depends on no policy, so that a request is read once
-// for all that it is compared with.
+// Target holds the host and the path of a request, with all hosts and paths that Caddy and the servers behind it may
+// understand the request to mean. A rule that applies to one of them applies to the request. A Target does not depend
+// on a policy, so that a request is parsed only once for all policies.
 type Target struct {
-	Host string // as sent
-	Path string // with the query, as sent
+	Host string // the host, unchanged from the request
+	Path string // the path with its query, unchanged from the request
 
-	Other  string   // another host that Host may stand for, or ""
+	Other  string   // the result of policy.OtherHost, or ""
 	Normal string   // Path in normal form
-	Folded string   // Normal without letter case
-	More   []string // further readings of Path, in normal form
-	Long   bool     // over MaxPath, or it has more readings; then the paths are not all
+	Folded string   // Normal in lower case
+	More   []string // the other paths that servers may understand Path to mean, in normal form
+	Long   bool     // Path is longer than MaxPath or has too many readings, so that paths are missing
 	name   string   // Normal without its query
-	cut    bool     // long, and not only because of the query
+	cut    bool     // Long is true, and not only because of the query
 }
 
-// NewTarget reads the host and the target of a request as it was sent. It does not allocate for ordinary requests.
+// NewTarget returns the Target for the unchanged host and path of a request. For ordinary requests, it does not
+// allocate memory.
 func NewTarget(host, path string) Target {
 	t := Target{Host: host, Path: path}
 	t.Other, _ = policy.OtherHost(host)
@@ -54,10 +56,10 @@ func NewTarget(host, path string) Target {
 	return t
 }
 
-// PathOf returns the path and query of a request target, for [NewTarget]. u is the target as a URL. It drops the scheme
-// and the host of a target in absolute form, and of one of CONNECT; without a path it returns "/". It is not ok if the
-// target has an opaque part, such as "x:http://host/path". net/http passes that on unchanged, and a server that
-// receives it may read any host and path in it.
+// PathOf returns the path and query of a request target, for [NewTarget]. u is the same target, parsed as a URL.
+// PathOf drops the scheme and host of targets in absolute form and of CONNECT requests. If such a target does not
+// have a path, it returns "/". ok is false if the target has an opaque part, such as "x:http://host/path". net/http
+// forwards such a target unchanged, and the next server may take any host and path from it.
 func PathOf(target string, u *url.URL) (path string, ok bool) {
 	if strings.HasPrefix(target, "/") {
 		return target, true
@@ -74,20 +76,20 @@ func (t *Target) WithoutQuery() Target {
 	return NewTarget(t.Host, path)
 }
 
-// Projection holds a policy in two forms: for paths with and without letter case.
+// Projection holds two forms of a policy: one for exact paths, and one for paths in lower case.
 type Projection struct {
-	Exact  *policy.Policy // with regard to letter case, as in RFC 9309
-	Folded *policy.Policy // without, like Caddy's path matchers and many applications; see policy.Folded
+	Exact  *policy.Policy // compares paths with letter case, like RFC 9309
+	Folded *policy.Policy // compares paths in lower case, like Caddy's path matchers; see policy.Policy.Folded
 }
 
-// PolicyTarget is a Target with the forms of its paths that a policy compares.
+// PolicyTarget is a Target for a certain policy, without the hosts and letter cases that do not matter to the policy.
 type PolicyTarget struct {
 	Target
 
-	Folds bool // letter case may matter
+	Folds bool // the decision may depend on letter case
 }
 
-// Read returns a target as the policy reads it.
+// Read returns the target for the policy of p.
 func (p Projection) Read(t *Target) PolicyTarget {
 	read := PolicyTarget{*t, p.Exact != p.Folded || t.Folded != t.Normal}
 	if !p.Exact.HasHosts() {
@@ -96,21 +98,21 @@ func (p Projection) Read(t *Target) PolicyTarget {
 	return read
 }
 
-// TargetOf reads a host and a path as a client sends them.
+// TargetOf returns the target for the unchanged host and path of a request.
 func (p Projection) TargetOf(host, path string) PolicyTarget {
 	t := NewTarget(host, path)
 	return p.Read(&t)
 }
 
-// Reader is a policy with the way in which it compares a path.
+// Reader is a policy that answers a query of Queries.
 type Reader struct {
 	*policy.Policy
 
-	AnyCase bool // without regard to letter case
+	AnyCase bool // the policy and the query are in lower case
 }
 
-// Queries yields the questions about a target and the policy that answers them, first with regard to letter case. A
-// request is restricted by each of the answers.
+// Queries yields the queries about a target, each with the policy that answers it. The queries with exact paths come
+// before the queries in lower case. The restrictions in all answers apply to the request.
 func (p Projection) Queries(t PolicyTarget, q policy.Query) iter.Seq2[Reader, policy.Query] {
 	return func(yield func(Reader, policy.Query) bool) {
 		for q := range t.queries(q) {
@@ -144,7 +146,7 @@ func (t PolicyTarget) queries(q policy.Query) iter.Seq[policy.Query] {
 	}
 }
 
-// folded returns the path without letter case.
+// folded returns the path in lower case.
 func (t *PolicyTarget) folded(path string) string {
 	if path == t.Normal {
 		return t.Folded
@@ -159,7 +161,8 @@ func (t PolicyTarget) Hosts(yield func(string) bool) {
 	}
 }
 
-// Open reports whether a target is open to every crawler in each of its readings. Letter case matters.
+// Open reports whether every crawler may always fetch a target, because all paths of the target are robots.txt, the
+// license or other documents with the rules. Letter case matters.
 func (e *Engine) Open(t PolicyTarget) bool {
 	if t.cut || !e.opens(t.Host, t.name) {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// hold stores the next bytes of a page whose header has not been sent yet. It releases the page's buffers only
-// after it has read b, because b may lie in one of them.
+// hold stores the next bytes of a page whose header has not been sent yet. It releases the page's buffers only after it
+// has read b, because b may be a part of such a buffer.
 func (rw *ResponseWriter) hold(b []byte) (n int, err error) {
 	n, err = rw.look(b)
 	if rw.phase != phaseHeld && rw.phase != phaseCoded {
@@ -87,7 +87,7 @@ func (rw *ResponseWriter) sniffed() bool {
 		rw.commit(0, false, false)
 		return false
 	}
-	rw.keepHeader() // a copy gets the type, so that the handler's header is untouched if the handler fails
+	rw.keepHeader() // set the type in a copy, so that the handler's header does not change if the handler fails
 	p.header["Content-Type"] = []string{kind}
 	if rw.r.Method == http.MethodHead {
 		rw.commit(0, true, true)
@@ -104,8 +104,8 @@ func (rw *ResponseWriter) keepHeader() {
 	}
 }
 
-// send edits and writes b, when the end of the head is known or no more bytes may be held. It returns the number of
-// bytes of b that were written.
+// send edits b and writes the result. It is called when the end of the head is known or no more bytes may be held. It
+// returns the number of bytes of b that were written.
 func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	p := rw.page
 	rw.checkHead(len(b) >= rw.o.MaxHead)
@@ -121,7 +121,7 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	return n, rw.flushed(nil)
 }
 
-// checkHead reports a head that is longer than the buffer.
+// checkHead calls Options.LongHead if the head is longer than the buffer.
 func (rw *ResponseWriter) checkHead(full bool) {
 	if full && rw.o.LongHead != nil && !rw.page.scan.BehindHead() && !rw.page.scan.Foreign {
 		rw.o.LongHead(rw.r)
@@ -178,8 +178,8 @@ const (
 	unknownCoding
 )
 
-// whole reports whether a stream in this coding must be unpacked and packed again as a whole, because it cannot be
-// edited in place.
+// whole reports whether a stream in the coding cannot be edited in place. Such a stream must be unpacked, changed and
+// packed again as a whole.
 func (c coding) whole() bool { return c == zstdCoding || c == brotliCoding }
 
 // codingOf reads a Content-Encoding field. It returns the unknown coding if the field names more than one.
@@ -198,9 +198,9 @@ var codings = map[string]coding{
 	"": identity, "identity": identity, "gzip": gzipCoding, "x-gzip": gzipCoding, "deflate": deflateCoding, "zstd": zstdCoding, "br": brotliCoding,
 }
 
-// lookCoded does for a body in a content coding what look does for others. It stores the body as it arrived,
-// together with the unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes
-// are sent unchanged.
+// lookCoded does the same as look for a body in a content coding. It stores the unchanged bytes of the body together
+// with the unpacked text. If the page needs no change, or the body cannot be unpacked, the stored bytes are sent
+// unchanged.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
 	if p.coding.whole() {
@@ -253,9 +253,9 @@ func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 }
 
 // endsInHead handles a deflate stream that ends inside the head. More bytes may follow the stream, such as another
-// member of gzip. Some clients treat them as part of the page, and others do not. So the new elements go into the
-// first stream, which all clients read. They are left out if they could push a declaration of the encoding in the
-// later bytes too far back.
+// member of gzip. Some clients treat these bytes as part of the page, and others do not. So the new elements are
+// inserted into the first stream, which all clients read. They are left out if they could push a declaration of the
+// encoding in the later bytes too far back.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
 	switch {
@@ -312,7 +312,8 @@ func (rw *ResponseWriter) decideCoded(eof bool) (err error) {
 	return err
 }
 
-// flushed repeats a flush that had to wait for the end of the head.
+// flushed flushes the response if the handler's flush had to wait for the end of the head. It does nothing if err is
+// not nil.
 func (rw *ResponseWriter) flushed(err error) error {
 	if err != nil || !rw.page.flush {
 		return err
@@ -321,7 +322,7 @@ func (rw *ResponseWriter) flushed(err error) error {
 	return rw.flushBelow()
 }
 
-// writeEdited writes b with its edits, and returns how much of b was written.
+// writeEdited writes b with its edits, and returns the number of bytes of b that were written.
 func writeEdited(w io.Writer, b []byte, edits []edit) (n int, err error) {
 	for _, e := range edits {
 		if n < e.Start {

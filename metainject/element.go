@@ -28,7 +28,8 @@ type Element struct {
 	// Combine receives the content of the page's elements of the same name, joined by commas, and returns the new
 	// content. If Combine is nil, Content replaces the page's content.
 	Combine func(theirs string) string
-	// Silent elements change an element that a page has, but are not added to a page without one.
+	// Silent means that the element is combined with the page's elements of the same name, but is not added to a page
+	// that has none.
 	Silent bool
 }
 
@@ -38,7 +39,7 @@ type Set struct {
 	tokens   map[string]struct{}
 	lift     robotsrule.Lift // restrictions to remove from a page's elements
 	everyone robotsrule.Set
-	robots   bool   // the elements include one for everyone
+	robots   bool   // at least one element is for everyone
 	html     []byte // all elements as HTML
 	xhtml    []byte
 	mark     string // identifies the elements within entity tags
@@ -46,7 +47,8 @@ type Set struct {
 	// indexifembedded, because readers combine all elements. It is nil if no element for everyone has
 	// indexifembedded.
 	plain *Set
-	// combinations caches results. It grows as pages are seen, and affects only speed.
+	// combinations caches the results of combined, to save time. It grows with the number of different contents in the
+	// site's pages, up to maxCombinations.
 	combinations atomic.Pointer[map[combinationKey]*combination]
 }
 
@@ -96,7 +98,7 @@ func NewLiftingSet(elements []Element, tokens map[string]struct{}, lift robotsru
 	return s.prepare()
 }
 
-// refuses reports whether an element for a single crawler has noindex without indexifembedded.
+// refuses reports whether the element of at least one single crawler has a noindex without indexifembedded.
 func (s *Set) refuses() bool {
 	return slices.ContainsFunc(s.elements, func(p prepared) bool { return p.lower != Everyone && p.rules.PlainNoindex() })
 }
@@ -149,10 +151,10 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxToken
 }
 
-// neverInToken reports whether a product token cannot contain c.
+// neverInToken reports whether c is a byte that a product token cannot contain.
 func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 
-// IsEmpty reports whether the set changes no page. A nil Set is empty.
+// IsEmpty reports whether the set does not change any page. A nil Set is empty.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 && s.lift == 0 }
 
 // Send reports whether the set adds an element to a page that has none of that name. A nil Set adds none.
@@ -184,10 +186,10 @@ func renderValue(name, escaped string, xml bool) string {
 	return `<meta name="` + html.EscapeString(name) + `" content="` + escaped + `"` + end
 }
 
-// A combination is the result of combining a page's elements for one audience with the policy's.
+// A combination is the result of combining a page's elements for one audience with the policy's element for it.
 type combination struct {
 	keep   bool   // the page's elements need no change
-	value  string // of content, escaped; "" if they have to go
+	value  string // the new value of content, escaped; "" if the page's elements must be removed
 	quoted []byte // the new value with its quotes
 }
 
@@ -237,6 +239,6 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 		maps.Copy(more, *known)
 	}
 	more[key] = c
-	s.combinations.CompareAndSwap(known, &more) // if another goroutine was first, its map is as good
+	s.combinations.CompareAndSwap(known, &more) // if another goroutine has stored its map first, that map is kept
 	return c
 }

@@ -94,8 +94,8 @@ func eachETag(list string, f func(tag string)) bool {
 // match: the handler's ranges belong to the unchanged page. If a mark was removed from If-Match, Range is removed,
 // which a server may do (RFC 9110 section 14.2).
 //
-// Request also removes unmarked tags and dates. They may come from before the policy was in force, and the handler
-// would confirm them with a 304. They stay if the browser says that the request is not for a document.
+// Request also removes unmarked tags and dates. They may be older than the policy, and the handler would
+// confirm them with a 304. Request keeps them if the browser says that the request is not for a document.
 //
 // Request asks for gzip rather than zstd or br (see narrowCodings). It copies the header only if a condition
 // changes.
@@ -191,7 +191,7 @@ func (rw *ResponseWriter) restoreETag(h http.Header) {
 // nil if the response has none.
 type signatures struct {
 	inputs *httpsfv.Dictionary
-	fields map[string][]string // covered fields by name, in the handler's spelling
+	fields map[string][]string // the values of the covered fields, unchanged from the handler; the key is the name
 }
 
 // signaturesOf reads the signatures of a response, before the writer changes its header.

@@ -18,7 +18,7 @@ type verdict uint8
 const (
 	notOurs verdict = iota
 	ours
-	toSniff // no Content-Type, so the first bytes decide
+	toSniff // the response has no Content-Type, so the first bytes of the body decide
 )
 
 // pageKind is the kind of page that a media type indicates.
@@ -56,7 +56,8 @@ func (rw *ResponseWriter) consider() {
 	}
 }
 
-// evaluate decides from the header whether the body is a page that may be changed.
+// evaluate decides from the header h whether the body is a page that may be changed. It also returns the page's media
+// type.
 func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 	types, given := h["Content-Type"]
 	m := media{}
@@ -237,7 +238,7 @@ func (rw *ResponseWriter) narrowCodings() {
 	}
 	if narrowed := narrow(line[0]); narrowed != line[0] {
 		rw.accepted = line[0]
-		line[0] = narrowed // in place: cheaper than setting the field twice
+		line[0] = narrowed // change the slice in place, which is faster than setting the field twice
 	}
 }
 
@@ -258,8 +259,8 @@ func acceptsHTML(accept []string) bool {
 	return false
 }
 
-// narrow returns an Accept-Encoding field with zstd and br ranked last. It returns the field unchanged if it has no
-// other coding.
+// narrow returns an Accept-Encoding field in which zstd and br have the lowest rank. If the field has no other
+// coding, it returns the field unchanged.
 func narrow(line string) string {
 	switch line { // the usual values of browsers
 	case "gzip, deflate, br, zstd":
@@ -287,8 +288,8 @@ func narrow(line string) string {
 	return strings.TrimSpace(strings.Join(items, ","))
 }
 
-// FlushError sends as much as possible. Before the head's end tag it sends nothing. After the end tag it sends
-// everything, and does not wait for elements that could still belong to the head.
+// FlushError sends as many bytes as possible. Before the end tag of the head it does not send anything. After the end
+// tag it sends all bytes, and does not wait for further elements that could still belong to the head.
 func (rw *ResponseWriter) FlushError() error {
 	if rw.phase == phasePass {
 		return rw.flushBelow()

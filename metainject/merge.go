@@ -18,10 +18,10 @@ import (
 type Mode uint8
 
 const (
-	// Merge combines the page's rules with the policy's; of each pair the more restrictive one applies.
+	// Merge combines the page's rules with the policy's rules. If two rules differ, the more restrictive one applies.
 	Merge Mode = iota
-	// Replace replaces the page's elements with the policy's, and removes those for other audiences. If the policy
-	// has no element for everyone for the page, Replace is the same as Merge.
+	// Replace replaces the page's elements with the policy's elements, and removes the page's elements for other
+	// audiences. If the policy has no element for everyone on the page, Replace is the same as Merge.
 	Replace
 	// Off does not change any page.
 	Off
@@ -30,13 +30,13 @@ const (
 // An edit is a change of the page's bytes.
 type edit = deflateedit.Edit
 
-// editsOf appends the edits for a page with a scanned head to es, in the order of their places.
+// editsOf appends to es the edits for a page whose head s has scanned. The edits are sorted by their position.
 func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool) []edit {
 	if s.HeadAt < 0 || s.Foreign || !s.Document && !fragments {
 		return es
 	}
 	if mode == Replace && set != nil && !set.robots {
-		mode = Merge // the policy has no element for everyone to replace the page's with
+		mode = Merge // without an element for everyone, see Replace
 	}
 	if len(set.html) == 0 && len(s.Metas()) == 0 {
 		return es
@@ -85,8 +85,9 @@ func (m *merger) all() []byte {
 	return m.set.html
 }
 
-// insertAt returns the place for n new bytes. Normally this is the start of the head. In an AMP page, or if n bytes
-// would push the declaration of the encoding too far back, it is after that declaration.
+// insertAt returns the position for n new bytes. Normally this is the start of the head. In an AMP
+// page, or if n bytes would push the declaration of the encoding too far back, the position is after that
+// declaration.
 func (m *merger) insertAt(es []edit, n int) int {
 	if m.Charset == "" && (m.pushes(es, n) || m.AMP && m.CharsetEnd > 0 && m.inHead(m.CharsetEnd)) {
 		return m.CharsetEnd
@@ -94,8 +95,8 @@ func (m *merger) insertAt(es []edit, n int) int {
 	return m.HeadAt
 }
 
-// pushesCharset reports whether the edits push the declaration of the encoding beyond the bytes in which browsers
-// look for it.
+// pushesCharset reports whether the edits push the declaration of the encoding beyond the first 1,024 bytes. Browsers
+// do not look for a declaration after these bytes.
 func (m *merger) pushesCharset(es []edit) bool {
 	return m.Charset == "" && m.pushes(es, 0)
 }
@@ -104,10 +105,10 @@ func (m *merger) pushes(es []edit, n int) bool {
 	return m.CharsetEnd > 0 && m.CharsetEnd <= headscan.CharsetLimit && m.CharsetEnd+n+growth(es, m.CharsetEnd) > headscan.CharsetLimit
 }
 
-// inHead reports whether parsers without scripting, too, consider the place part of the head.
+// inHead reports whether the position at is also in the head for parsers without scripting.
 func (m *merger) inHead(at int) bool { return m.NoscriptAt < 0 || at <= m.NoscriptAt }
 
-// growth returns the number of bytes that edits lengthen the part of the page before end by.
+// growth returns the number of bytes that edits add to the part of the page before end.
 func growth(es []edit, end int) (n int) {
 	for _, e := range es {
 		if e.End <= end && e.Start < end {
@@ -144,8 +145,8 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	at := m.HeadAt
 	if m.Charset != "" && m.pushes(es[n:], m.insert.Len()) {
-		// No element can be inserted after the declaration of the encoding, and in its present place it may be
-		// pushed too far back.
+		// No element can be inserted after the declaration of the encoding, and the new elements may push that
+		// declaration too far back.
 		rest := m.insert.String()
 		m.insert.Reset()
 		m.insert.WriteString(`<meta charset="` + html.EscapeString(m.Charset) + `">` + rest)
@@ -157,7 +158,7 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 		es = slices.Insert(es, n, edit{Start: at, End: at, Text: []byte(m.insert.String())})
 	}
 	if m.Implied && (m.insert.Len() == 0 || at != m.HeadAt) {
-		// If the element that opened the head was removed, the new elements must open it.
+		// If the element that opened the head was removed, the new elements must open the head.
 		for i := n; i < len(es); i++ {
 			if e := &es[i]; e.Start == m.HeadAt && e.End > e.Start && len(e.Text) == 0 {
 				e.Text = []byte("<head>")
@@ -199,8 +200,8 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	return es
 }
 
-// rest returns the text that replaces an element whose rules are removed: its declaration of the encoding, if it
-// has one, followed by text.
+// rest returns the text that replaces an element whose rules are removed. If the element declares the encoding, the
+// text begins with that declaration. The argument text follows.
 func (m *merger) rest(f *headscan.Meta, text string) []byte {
 	if f.Charset == "" {
 		return []byte(text)
@@ -238,9 +239,9 @@ func (m *merger) contents(first int) (content string, count int) {
 	return content, count
 }
 
-// combine returns the new rules of a page's elements for one audience. have and content are the rules that the page
-// has. If combine returns no rules, the elements are removed. If it returns keep, they already have these rules in
-// a spelling that every engine understands.
+// combine returns the new rules of a page's elements for one audience. content is the text of the page's rules, and
+// have is the parsed content. If the returned set is empty, the caller removes the page's elements. If keep is true,
+// the elements already have the new rules in a spelling that every engine understands.
 //
 // Elements for one crawler need not repeat the rules for everyone, because readers combine both. But two rules must
 // not stay, because some engines let the permission win. One is a permission such as "index" that the rules for
@@ -258,7 +259,7 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 	}
 	if all := want.Union(denied); permits(content, have, all) || want.Has("indexifembedded") && all.PlainNoindex() {
 		if !want.Has("indexifembedded") {
-			all = all.WithoutEmbedding() // the page's elements for everyone may deny it
+			all = all.WithoutEmbedding() // the page's elements for everyone may have a noindex without it
 		}
 		return all, false
 	}
@@ -267,7 +268,7 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 
 var permissive = [...]string{"all", "index", "follow", "snippet", "archive", "cache", "translate", "imageindex"}
 
-// permits reports whether content has a permissive word that rules deny. have are the rules parsed from content.
+// permits reports whether content has a permissive word that contradicts rules. have is the parsed content.
 func permits(content string, have, rules robotsrule.Set) bool {
 	for _, word := range permissive {
 		if have.Has(word) && !rules.Has(word) {

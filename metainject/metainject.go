@@ -13,7 +13,7 @@
 //	}
 //	return err
 //
-// Without elements (an empty Set) the writer only calls the HeaderHook. If the handler failed and rw.Committed() is
+// If the Set is empty, the writer only calls the HeaderHook. If the handler failed and rw.Committed() is
 // false, nothing has been sent and the header map has not been touched. Another response can then be written to w.
 // docs/reference/pages.md lists for users which pages are changed.
 //
@@ -134,11 +134,12 @@ func (s *Set) Known(name []byte) string {
 	return ""
 }
 
-// oddNoindex is a noindex among other words or signs.
+// oddNoindex matches a text that contains the word noindex or none among other words or characters.
 var oddNoindex = regexp.MustCompile(`(?i)(?:^|[^a-z0-9_-])(?:noindex|none)(?:[^a-z0-9_-]|$)`)
 
-// Speaks implements headscan.Names: an element without a rule that engines know has some other purpose,
-// such as other permissions or a service's key. But a noindex is meant however it is written.
+// Speaks implements headscan.Names. It returns false if content has no rule that search engines know, because such an
+// element has another purpose, such as the key of a service. It returns true for every content with a noindex, even
+// if the spelling is invalid.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.content != "" {
 		return content != ""
@@ -146,8 +147,8 @@ func (s *Set) Speaks(audience, content string) bool {
 	return robotsrule.HasRule(content) || oddNoindex.MatchString(content)
 }
 
-// deniedTo returns the rules of other elements that readers of the audience's element obey, too. A permission
-// must not contradict them, because some engines, such as Yandex, let permissions win.
+// deniedTo returns the rules of other elements that an audience also obeys. A permission in the audience's own
+// element must not contradict these rules, because some engines, such as Yandex, let permissions win.
 func (s *Set) deniedTo(audience string) robotsrule.Set {
 	rules := s.everyone
 	for i := range s.elements {

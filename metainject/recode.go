@@ -50,21 +50,21 @@ const (
 	// minWindow is the smallest window that zstd allows. maxPooledWindow is the largest window of an unpacker that
 	// is kept for reuse.
 	minWindow       = 1 << 10
-	windowByte      = 5 // after the magic number and a byte of flags
+	windowByte      = 5 // index of the byte with the window size in a zstd body
 	maxPooledWindow = 4 << 20
 	// packWindow limits the memory of a packer.
 	packWindow  = 64 << 10
-	packBits    = 16 // the same for br
+	packBits    = 16 // the base-2 logarithm of packWindow, for br
 	brotliLevel = 1
 )
 
-// An unpacker reads one body in a coding.
+// An unpacker decompresses one body at a time.
 type unpacker interface {
 	io.Reader
 	Reset(io.Reader) error
 }
 
-// A packer writes one body in a coding.
+// A packer compresses one body at a time.
 type packer interface {
 	io.WriteCloser
 	Reset(io.Writer)
@@ -120,8 +120,8 @@ func (rw *ResponseWriter) sendWhole() error {
 	return rw.flushed(err)
 }
 
-// unpacking bounds the number of pages that are unpacked at the same time. A page occupies a place only while the
-// processor works on it, never while it waits for a client.
+// unpacking is a semaphore that limits how many pages are unpacked at the same time. A page holds it only while the
+// page is unpacked and packed, and never while the page waits for a client.
 var unpacking = make(chan struct{}, min(maxUnpacking, runtime.GOMAXPROCS(0)))
 
 // recode returns the bytes to send for a held page. It also reports whether the head may be longer than the buffer.
@@ -264,8 +264,8 @@ func (p *page) reserve(n int) bool {
 	return true
 }
 
-// hold reserves memory for a page's buffers. If it returns false, no more bytes are held, and the page gets no
-// entity tag, because it differs from the page that is sent otherwise.
+// hold reserves memory for a page's buffers. If it returns false, the page must not store any more bytes. The page
+// then gets no entity tag, because its bytes differ from the bytes that are normally sent for this page.
 func (p *page) hold() bool {
 	n := len(p.raw) + len(p.held) - p.reserved
 	if p.editor != nil {
@@ -275,7 +275,7 @@ func (p *page) hold() bool {
 	return !p.busy
 }
 
-// release gives back reserved memory.
+// release returns n bytes of a page's reserved memory to the budget.
 func (p *page) release(n int) {
 	if p.coding.whole() {
 		recoding.Add(int64(-n))

@@ -30,7 +30,7 @@ type HeaderHook interface {
 type Options struct {
 	// Set holds the elements for the page. If it is nil or empty, the body is not examined.
 	Set *Set
-	// Mode decides how these elements are combined with those that the page already has.
+	// Mode decides how these elements are combined with the robots elements of the page itself.
 	Mode Mode
 	// ETagSuffix is appended to a page's entity tag, followed by a mark for the elements and the mode. It should
 	// identify the policy, for example as "-rp" and a hash. It must consist of characters that RFC 9110 section
@@ -72,12 +72,12 @@ type ResponseWriter struct {
 	hooked bool
 	sent   bool // the final header was sent
 	isPage bool // the body may have been changed
-	edited bool // the body is not the handler's
+	edited bool // the body differs from the handler's body
 	trails bool // the header announces trailers
 	status int
 	later  http.Header // trailers that were set while the header was held
 	page   *page       // nil unless bytes are held
-	// accepted is the client's Accept-Encoding while the request has a narrowed one.
+	// accepted is the client's Accept-Encoding, while the request has the changed value of narrowCodings.
 	accepted string
 }
 
@@ -89,15 +89,15 @@ type page struct {
 	edits    []edit
 	array    [4]edit
 	held     []byte
-	buf      [4 << 10]byte // for ReadFrom and WriteString
+	buf      [4 << 10]byte // a buffer for ReadFrom and WriteString
 	header   http.Header   // copy of the header at WriteHeader
-	sniff    bool          // without Content-Type the first bytes decide
+	sniff    bool          // there is no Content-Type, so the first bytes of the body determine the type
 	flush    bool          // the handler flushed while bytes were held
 	coding   coding
-	raw      []byte // a coded body as it arrived; held has its text
+	raw      []byte // the unchanged bytes of a coded body, whose text is in held
 	editor   *deflateedit.Editor
-	reserved int  // bytes of memory, in recoding or heads
-	busy     bool // no memory was left
+	reserved int  // the number of bytes that the page has added to recoding or heads
+	busy     bool // the memory budget was used up, so the page could not be stored
 }
 
 var (
@@ -260,7 +260,8 @@ func (rw *ResponseWriter) WriteString(s string) (n int, err error) {
 	return n + k, err
 }
 
-// ReadFrom copies from r. Where possible it leaves this to the underlying writer, which may use sendfile.
+// ReadFrom copies the bytes of r to the response. If possible, it calls ReadFrom of the underlying writer, which may
+// use sendfile.
 func (rw *ResponseWriter) ReadFrom(r io.Reader) (n int64, err error) {
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
@@ -305,8 +306,8 @@ func (rw *ResponseWriter) Push(target string, o *http.PushOptions) error {
 	return http.ErrNotSupported
 }
 
-// Close ends the response. If the handler failed, err is its error: Close then discards held bytes, so that the
-// caller can send another response if Committed is false. Close returns errors of writing, but never err.
+// Close ends the response. err is the error of the handler, or nil. If err is not nil, Close discards held bytes, so
+// that the caller can send another response if Committed is false. Close returns errors of writing, but never err.
 func (rw *ResponseWriter) Close(err error) error {
 	defer func() { rw.phase = phaseOver }()
 	rw.restoreCodings()

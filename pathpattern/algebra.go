@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// filler stands for what a "*" matches. No path in normal form has it.
+// filler replaces a "*" in sample paths. It is a byte that no path in normal form contains.
 const filler = "\x00"
 
-// core returns a pattern's text without "$" and needless "*", with the "*" that it implies at the end, and whether it is
-// anchored.
+// core returns a pattern's text without "$" and without redundant "*". If the pattern is not anchored, the text ends
+// with the "*" that the pattern implies.
 func (p Pattern) core() (text string, anchored bool) {
 	text = collapsed(p.text, "*")
 	if p.Anchored() {
@@ -25,7 +25,7 @@ func (p Pattern) core() (text string, anchored bool) {
 	return text + "*", false
 }
 
-// sample returns a path, with fillers, that a pattern matches exactly if it covers p.
+// sample returns a path with fillers. Another pattern matches this path if and only if it covers p.
 func (p Pattern) sample() string {
 	text, _ := p.core()
 	if text[0] == '*' {
@@ -34,15 +34,16 @@ func (p Pattern) sample() string {
 	return strings.ReplaceAll(text, "*", filler)
 }
 
-// Sample returns a path that represents all paths of p: a pattern matches it exactly if the pattern covers p. No
-// request has this path.
+// Sample returns a path that represents all paths that p matches. Another pattern matches this path if and only if it
+// covers p. No request has this path.
 func (p Pattern) Sample() string { return p.sample() }
 
-// Example returns a request path that p matches. Few patterns match it except those that cover p, because %01 and
-// %02, which real addresses do not contain, replace the free parts. Patterns such as "/*0*" also match them.
+// Example returns a request path that p matches. Hardly any pattern matches the path unless it covers p, because %01
+// and %02, which real addresses do not contain, replace the variable parts. Patterns such as "/*0*" are an exception.
 func (p Pattern) Example() string { return p.example("%02") }
 
-// NarrowExample returns Example with each "*" replaced by nothing. A pattern that crosses p may match it.
+// NarrowExample returns an example like Example, but replaces each "*" with the empty text. Therefore a pattern that
+// overlaps p without covering it may match the result.
 func (p Pattern) NarrowExample() string { return p.example("") }
 
 func (p Pattern) example(free string) string {
@@ -70,18 +71,18 @@ func (p Pattern) covers(q Pattern, sample string) bool {
 	return q.text[0] != '*' || p.Match(q.Rooted()[0].sample())
 }
 
-// Overlaps reports whether p and q both match some path. Paths start with "/".
+// Overlaps reports whether at least one path matches both p and q. Paths start with "/".
 func (p Pattern) Overlaps(q Pattern) bool {
 	o, literal := newOverlap(p), q.literal()
 	return compatible(o.literal, literal, strings.HasPrefix) && o.with(literal, q.text[len(literal):])
 }
 
-// overlap is a pattern, in parts, that is compared with others.
+// overlap holds the parts of a pattern that Overlaps compares with other patterns.
 type overlap struct {
 	literal, rest string
-	exact         bool // it matches one path
+	exact         bool // the pattern matches only one path
 	end           string
-	ends          bool // its paths end with end
+	ends          bool // the pattern is anchored, and all paths that it matches end with end
 }
 
 func newOverlap(p Pattern) overlap {
@@ -101,13 +102,13 @@ func (o *overlap) with(literal, rest string) bool {
 	case !o.ends:
 		return true
 	}
-	// Either can contain all of the other, unless both say how the path ends.
+	// Both match a common path, unless both patterns determine the end of the path and the ends differ.
 	end, ends := ending(rest)
 	return !ends || compatible(o.end, end, strings.HasSuffix)
 }
 
-// ending returns the end of matching paths, given the text after a pattern's literal prefix; ok is false for
-// any end.
+// ending returns the text with which all matching paths end. rest is the pattern's text after its literal prefix. ok is
+// false if matching paths may have any end.
 func ending(rest string) (text string, ok bool) {
 	open, anchored := strings.CutSuffix(rest, "$")
 	if !anchored {
@@ -121,7 +122,8 @@ func compatible(a, b string, within func(s, part string) bool) bool {
 	return within(a, b) || within(b, a)
 }
 
-// Plain returns the pattern without needless "*". It matches the same paths: "/a*" and "/a*$" become "/a".
+// Plain returns the pattern without redundant "*". The result matches the same paths. For example, "/a*" and "/a*$"
+// become "/a".
 func (p Pattern) Plain() Pattern {
 	text, anchored := p.core()
 	if anchored {
@@ -134,8 +136,8 @@ func (p Pattern) Plain() Pattern {
 	return Pattern{text}
 }
 
-// Rooted returns patterns that start with "/", as RFC 9309 requires, and together match the same paths: for "*/x",
-// these are "/x" and "/*/x".
+// Rooted returns patterns that together match the same paths as p and start with "/", which RFC 9309 requires. For
+// "*/x" the result is "/x" and "/*/x".
 func (p Pattern) Rooted() []Pattern {
 	if p.text[0] != '*' {
 		return []Pattern{p}
@@ -143,11 +145,11 @@ func (p Pattern) Rooted() []Pattern {
 	return []Pattern{{strings.TrimLeft(p.text, "*")}, {"/" + p.text}}
 }
 
-// maxStates limits the product of the patterns' lengths in Intersect.
+// maxStates limits the product of the lengths of the two patterns in Intersect.
 const maxStates = 1 << 22
 
-// Intersect returns patterns that together match the paths that p and q both match, none of which covers another.
-// It fails if there are more than limit, or if the patterns are too long.
+// Intersect returns patterns that together match exactly the paths that both p and q match. No returned pattern covers
+// another. The result is false if more than limit patterns would be needed, or if p and q are too long.
 func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	a, _ := p.core()
 	b, _ := q.core()
@@ -188,11 +190,12 @@ func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	return most, true
 }
 
-// crossing walks through two texts at once. A state is the pair of positions reached in the texts.
+// crossing computes the patterns of Intersect. It reads the texts of both patterns at the same time. A state is a
+// pair of positions, one in each text.
 type crossing struct {
 	a, b  string
 	limit int
-	alive []bool // the states from which the end of both texts can be reached
+	alive []bool // for each state, whether the end of both texts can be reached from there
 	found map[string]bool
 }
 
@@ -204,7 +207,7 @@ func (x *crossing) isLive(i, j int) bool {
 
 func star(s string, i int) bool { return i < len(s) && s[i] == '*' }
 
-// survey finds the states that lead to the end, the last first.
+// survey sets alive for every state. It starts with the last state.
 func (x *crossing) survey() {
 	for i := len(x.a); i >= 0; i-- {
 		for j := len(x.b); j >= 0; j-- {
@@ -223,7 +226,8 @@ func (x *crossing) survey() {
 	}
 }
 
-// extend follows every way from a state to the end, up to limit.
+// extend follows every path from a state to the end of both texts, and adds the resulting patterns to found. It returns
+// false if there are more than limit patterns.
 func (x *crossing) extend(i, j int, out []byte) bool {
 	if !x.isLive(i, j) {
 		return true
@@ -241,7 +245,7 @@ func (x *crossing) extend(i, j int, out []byte) bool {
 		if n := len(out); n == 0 || out[n-1] != '*' {
 			out = append(out, '*')
 		}
-		// The one that ends first may be used up by the other.
+		// Either of the two "*" may end first.
 		return x.extend(i+1, j, out) && x.extend(i, j+1, out)
 	case sa:
 		ok := x.extend(i+1, j, out)
@@ -270,7 +274,7 @@ func finish(out []byte) string {
 	return text
 }
 
-// Covering calls yield with the value of every pattern that covers p, in an order that is fixed for an index.
+// Covering calls yield with the value of every pattern that covers p. For one index, the order is always the same.
 func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 	var also map[*V]bool
 	work := Work(math.MaxInt)
@@ -285,7 +289,7 @@ func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 	})
 }
 
-// Overlapping calls yield with the value of every pattern that overlaps p, in an order that is fixed for an index.
+// Overlapping calls yield with the value of every pattern that overlaps p. For one index, the order is always the same.
 func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
 	o := newOverlap(p)
 	at, n := 0, int32(0)
@@ -308,7 +312,8 @@ func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
 	}
 }
 
-// below visits a node and all nodes below it. Their literals start with the literal of o.
+// below calls yield for the overlapping patterns of a node and of all nodes below it. The literals of these nodes must
+// start with the literal of o.
 func (x *Index[V]) below(nd *node[V], o *overlap, yield func(V)) {
 	x.overlappingAt(nd, o, yield)
 	for i := range nd.first {

@@ -8,31 +8,32 @@ import (
 	"strings"
 )
 
-// Entry is a pattern and the value that an index finds by it.
+// Entry is a pattern with the value that an Index yields if the pattern matches.
 type Entry[V any] struct {
 	Pattern Pattern
 	Value   V
 }
 
-// Index finds the patterns that match a path without trying each: a radix tree over the literal prefixes, with the
-// rest of a wildcard pattern at the node where its literal ends. It does not change and may be shared.
+// Index finds the patterns that match a path without trying all of them. It is a radix tree of the patterns' literal
+// prefixes. The node at which a literal prefix ends has the rest of each wildcard pattern with this prefix. An Index is
+// immutable and safe for concurrent use.
 type Index[V any] struct {
 	nodes []node[V]
 	size  int
 }
 
-// node is reached by the bytes of text. Its children are consecutive in nodes; first has the first byte of each
-// child's text.
+// node is a node of an Index. text is the whole literal prefix that leads to the node. The children of a node are
+// consecutive in Index.nodes. first holds, for each child, the byte that leads to the child.
 type node[V any] struct {
 	text   string
 	first  string
 	child  int32
-	length int32 // of the literal pattern that ends here, or 0 if there is none
+	length int32 // the length of the pattern without wildcards that ends at the node, or 0 if there is none
 	value  V
-	wild   *wilds[V] // nil if there is none
+	wild   *wilds[V] // the wildcard patterns whose literal prefix is text, or nil
 }
 
-// NewIndex builds an index. merge combines the values of equal patterns.
+// NewIndex returns an index of the entries. merge combines the values of entries with equal patterns.
 func NewIndex[V any](entries []Entry[V], merge func(a, b V) V) *Index[V] {
 	sorted := sortEntries(entries, merge)
 	x := &Index[V]{size: len(sorted), nodes: make([]node[V], 1)}
@@ -52,7 +53,7 @@ type keyed[V any] struct {
 	Entry[V]
 }
 
-// sortEntries sorts by literal prefix, then by pattern, and merges equal patterns.
+// sortEntries sorts entries by literal prefix and then by pattern. It merges entries with equal patterns.
 func sortEntries[V any](entries []Entry[V], merge func(a, b V) V) []keyed[V] {
 	ks := make([]keyed[V], len(entries))
 	for i, e := range entries {
@@ -75,14 +76,15 @@ func sortEntries[V any](entries []Entry[V], merge func(a, b V) V) []keyed[V] {
 	return unique
 }
 
-// run is a node to be filled with sorted entries that share their first skip bytes.
+// run describes a node that fill has to build. at is the index of the node. The node is for the sorted entries from
+// from to to, whose first skip bytes are equal.
 type run struct{ at, from, to, skip int }
 
-// fill makes the node of r and adds its children to todo.
+// fill builds the node that r describes, and appends its children to todo.
 func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 	group := sorted[r.from:r.to]
 	n := &x.nodes[r.at]
-	// The literals are sorted, so a prefix shared by the first and the last is shared by all.
+	// The literals are sorted. So if the first and the last have a common prefix, all of them have it.
 	end := r.skip + commonPrefix(group[0].literal[r.skip:], group[len(group)-1].literal[r.skip:])
 	n.text = group[0].literal[:end]
 	var wild []wildcard[V]
@@ -118,22 +120,23 @@ func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 // Len returns the number of different patterns.
 func (x *Index[V]) Len() int { return x.size }
 
-// Matches calls yield with the value of every pattern that matches path, which must be in normal form. The order is
-// fixed for an index; patterns without wildcards come by length.
+// Matches calls yield with the value of every pattern that matches path, which must be in normal form. For one
+// index, the order is always the same. Patterns without wildcards are sorted by length.
 func (x *Index[V]) Matches(path string, yield func(V)) {
 	w := Work(math.MaxInt)
 	x.MatchesWithin(path, &w, yield)
 }
 
-// Work is the number of bytes and patterns that may still be compared. Below 0 it has run out.
+// Work is the number of bytes and patterns that an operation may still compare. A negative number means that the
+// operation has reached its limit.
 type Work int
 
-// MatchesWithin does the same as Matches until the work runs out. Then some matches may be missing.
+// MatchesWithin does the same as Matches, but stops when *work is negative. In that case some matches may be missing.
 func (x *Index[V]) MatchesWithin(path string, work *Work, yield func(V)) {
 	x.matches(path, work, func(v *V) { yield(*v) })
 }
 
-// matches is MatchesWithin with places in the index instead of values.
+// matches does the same as MatchesWithin, but calls yield with pointers to the values in the index.
 func (x *Index[V]) matches(path string, work *Work, yield func(*V)) {
 	f := filter{path: path, work: work}
 	at, n := 0, int32(0)
@@ -171,7 +174,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// filter excludes patterns that need a pair of neighboring bytes which the path lacks.
+// filter excludes patterns that need a pair of neighboring bytes that the path does not contain.
 type filter struct {
 	path string
 	work *Work
@@ -179,10 +182,11 @@ type filter struct {
 	lack uint64
 }
 
-// worthwhile is the number of patterns from which the filter pays.
+// worthwhile is the smallest number of patterns for which computing the filter saves time.
 const worthwhile = 4
 
-// missing returns the pairs that the path lacks, or 0 if there are too few patterns for the filter to pay.
+// missing returns the byte pairs that the path does not contain. It returns 0 if there are too few patterns for the
+// filter to save time.
 func (f *filter) missing(patterns int) uint64 {
 	if !f.made && patterns >= worthwhile {
 		f.made, f.lack = true, ^pairs(f.path)
@@ -200,7 +204,7 @@ func pairs(s string) (m uint64) {
 
 func pair(a, b byte) uint64 { return 1 << ((uint(a)*29 + uint(b)*7) & 63) }
 
-// needs returns the filter of the pairs that every match of rest contains.
+// needs returns a Bloom filter of the byte pairs that every text matching rest contains.
 func needs(rest string) (m uint64) {
 	rest = strings.TrimSuffix(rest, "$")
 	for part := range strings.SplitSeq(rest, "*") {
@@ -214,7 +218,8 @@ func needs(rest string) (m uint64) {
 // IsPlain reports whether the pattern has neither "*" nor "$".
 func (p Pattern) IsPlain() bool { return !p.Wild() && !p.Anchored() }
 
-// Prefix returns the text before the first "*" or "$", with which every matching path begins. "*" counts as "/*".
+// Prefix returns the text before the first "*" or final "$". Every matching path begins with this text. For a pattern
+// that begins with "*", Prefix returns "/".
 func (p Pattern) Prefix() string {
 	if lit := p.literal(); lit != "" {
 		return lit
@@ -222,7 +227,8 @@ func (p Pattern) Prefix() string {
 	return "/"
 }
 
-// Within reports whether p lies within q: p's prefix begins with a plain q, or q covers p.
+// Within reports whether p lies within q. If q has neither "*" nor "$", this means that the prefix of p begins with q.
+// Otherwise it means that q covers p.
 func (p Pattern) Within(q Pattern) bool {
 	if q.IsPlain() {
 		return strings.HasPrefix(p.Prefix(), q.text)

@@ -9,28 +9,29 @@ import (
 	"strings"
 )
 
-// wilds are the wildcard patterns with one literal prefix. If there are many, most are found by four bytes that a
-// matching path must contain. The time then depends on the length of the path, not on the number of patterns.
+// wilds holds the wildcard patterns with the same literal prefix. If there are many patterns, most of them are
+// indexed by four bytes that a matching path must contain. In that case, the time for a search depends on the length
+// of the path and not on the number of patterns.
 type wilds[V any] struct {
-	few []wildcard[V] // that are tried one by one, longest first
+	few []wildcard[V] // patterns that are tried one by one, the longest first
 
 	many    []wildcard[V]
-	inside  gramTable // of many[:insides], by four bytes that are anywhere behind the prefix
+	inside  gramTable // indexes many[:insides] by four bytes anywhere after the prefix
 	insides int
-	end     gramTable // of the rest of many, by the four bytes that a path ends with
+	end     gramTable // indexes many[insides:] by the last four bytes of the path
 }
 
 type wildcard[V any] struct {
-	rest   string // of the pattern, after the literal prefix
-	needs  uint64 // the byte pairs without which rest cannot match, see pairs
+	rest   string // the text of the pattern after the literal prefix
+	needs  uint64 // the byte pairs that every text matching rest contains, see pairs
 	length int32
-	before int32  // how many bytes of needle stand before those it is found by
+	before int32  // the number of bytes in needle before the four indexed bytes
 	needle string // a part of rest between its special characters
-	alone  bool   // rest is "*" and the needle
+	alone  bool   // rest consists of "*" and needle
 	value  V
 }
 
-// severalWilds is the number of patterns from which an index is cheaper than trying each.
+// severalWilds is the smallest number of patterns for which an index is faster than trying each pattern.
 const severalWilds = 64
 
 func newWilds[V any](all []wildcard[V]) *wilds[V] {
@@ -76,19 +77,21 @@ func newWilds[V any](all []wildcard[V]) *wilds[V] {
 	return w
 }
 
-// parts are the texts between the special characters of rest.
+// parts yields the texts between the special characters of rest.
 func (c *wildcard[V]) parts() func(func(string) bool) {
 	return strings.SplitSeq(strings.TrimSuffix(c.rest, "$"), "*")
 }
 
-// suffix returns the end that a path must have, if it is long enough to find the pattern by.
+// suffix returns the text with which a matching path must end. It returns false if there is no such text, or if the
+// text is shorter than gramSize.
 func (c *wildcard[V]) suffix() (string, bool) {
 	body, anchored := strings.CutSuffix(c.rest, "$")
 	last := body[strings.LastIndexByte(body, '*')+1:]
 	return last, anchored && len(last) >= gramSize
 }
 
-// choose picks the rarest four bytes of rest to find the pattern by. It returns false if no part is long enough.
+// choose sets needle and before, so that the pattern is indexed by the rarest four bytes of rest. common has the
+// frequency of each gram. choose returns false if no part of rest has four bytes.
 func (c *wildcard[V]) choose(common map[gram]int) bool {
 	best := 0
 	for part := range c.parts() {
@@ -116,24 +119,24 @@ func gramAt(s string, i int) gram {
 	return gram(s[i]) | gram(s[i+1])<<8 | gram(s[i+2])<<16 | gram(s[i+3])<<24
 }
 
-// gramTable finds the patterns that have a gram: a hash table with open addressing, at most half full, behind a
-// filter with at most every eighth bit set. The zero value is empty.
+// gramTable finds the patterns that are indexed by a gram. It is a hash table with open addressing that is at most half
+// full. A search first looks at a filter, in which at most one bit of eight is set. The zero value is an empty table.
 type gramTable struct {
 	filter []uint64
 	cells  []gramCell
-	shift  uint8 // leaves as many bits of a hash as number the cells
+	shift  uint8 // shifting a hash right by shift bits results in the index of a cell
 }
 
-// gramCell is the patterns from..to of wilds.many, free if there are none.
+// gramCell holds the range wilds.many[from:to] of the patterns with a gram. An empty range means that the cell is free.
 type gramCell struct {
 	gram     gram
 	from, to int32
 }
 
-// filterBits is the number of bits that the filter's index has in addition to the table's.
+// filterBits is the number of bits by which an index of the filter is longer than an index of the cells.
 const filterBits = 2
 
-// newGramTable indexes all[from:to], which is sorted by the key.
+// newGramTable returns a table of all[from:to], which must be sorted by key.
 func newGramTable[V any](all []wildcard[V], from, to int, key func(*wildcard[V]) gram) gramTable {
 	if from == to {
 		return gramTable{}
@@ -159,7 +162,8 @@ func newGramTable[V any](all []wildcard[V], from, to int, key func(*wildcard[V])
 
 func (g gram) hash() uint32 { return uint32(g) * 0x9e3779b1 }
 
-// next returns the first place from i on where s may have a gram of the table, or -1.
+// next returns the first index, starting with i, at which s may contain a gram of the table. It returns -1 if there is
+// none.
 func (t *gramTable) next(s string, i int) int {
 	filter, shift := t.filter, (t.shift-filterBits)&31
 	if i+gramSize > len(s) {
@@ -191,14 +195,14 @@ const maxNumbers = 64 * 64
 func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 
-// The costs of comparing a pattern, in addition to the bytes read.
+// The Work for comparing a pattern. The bytes that are read are added to these numbers.
 const (
-	costOfPattern = 16 // one that is compared, or that matches
-	costOfSkipped = 2  // a pattern that is looked at only
+	costOfPattern = 16 // for a pattern that is compared, and for each match
+	costOfSkipped = 2  // for a pattern that is skipped without being compared
 )
 
-// matches calls yield for the patterns that match path, whose first at bytes are the literal prefix, while there is
-// work. The order does not depend on the path, and nothing is allocated.
+// matches calls yield for the patterns that match path, until *f.work is negative. The first at bytes of path are the
+// literal prefix. The order does not depend on the path. matches does not allocate memory.
 func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[V])) {
 	missing := f.missing(len(w.few))
 	for i := range w.few {
@@ -234,7 +238,7 @@ func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[
 	}
 }
 
-// matchInside is matches for maxNumbers patterns of many.
+// matchInside calls yield for each pattern that matches path among the maxNumbers patterns that start at many[from].
 func (w *wilds[V]) matchInside(path string, at int, work *Work, from int32, yield func(*wildcard[V])) {
 	var tried, found numbers
 	any := false

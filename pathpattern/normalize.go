@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// class is the treatment of a byte in the normal form.
+// class is a kind of byte. It determines how the normal form writes the byte.
 type class uint8
 
 const (
-	encoded   class = iota // written as %XX
-	special                // "*" and "$": written as %XX where they are literal (RFC 9309 section 2.2.3)
-	separator              // "/" and "?": left as they came, except in a query
-	plain                  // written plainly, also if it came as %XX
+	encoded   class = iota // always written as %XX
+	special                // "*" and "$", which are written as %XX if they are literal (RFC 9309 section 2.2.3)
+	separator              // "/" and "?", which keep their spelling except in a query
+	plain                  // always written as the byte itself, even if the input has %XX
 )
 
 var classes = func() (t [256]class) {
@@ -36,12 +36,12 @@ var classes = func() (t [256]class) {
 const upperHex = "0123456789ABCDEF"
 
 // place is the part of a target that a byte is in. In a path, "/" and "?" are separators, which differ from %2F and
-// %3F. In a query they are data, and %2F and %3F are other spellings of them (RFC 3986 section 3.4).
+// %3F. In a query, they are data, and %2F and %3F have the same meaning (RFC 3986 section 3.4).
 type place uint8
 
 const (
 	inPath   place = iota
-	inEither       // after a "*" of a pattern, which may have matched a "?"
+	inEither       // in a pattern after a "*", which may match text that includes a "?"
 	inQuery
 )
 
@@ -61,7 +61,7 @@ func appendNormal(b []byte, s string, at place) ([]byte, place) {
 			if i+2 < len(s) {
 				hi, lo = unhex(s[i+1]), unhex(s[i+2])
 			}
-			if hi >= 0 && lo >= 0 { // else a "%" that encodes nothing
+			if hi >= 0 && lo >= 0 { // otherwise this "%" does not begin an escape
 				i += 2
 				c, escaped = byte(hi<<4|lo), true
 			}
@@ -88,7 +88,7 @@ func unhex(c byte) int {
 	return -1
 }
 
-// isNormalEscape reports whether s begins with an escape that the normal form keeps.
+// isNormalEscape reports whether s begins with an escape that the normal form does not change.
 func isNormalEscape(s string, at place) bool {
 	if len(s) < 3 || s[1] > 'F' || s[2] > 'F' { // no lower-case digits
 		return false
@@ -101,7 +101,7 @@ func isNormalEscape(s string, at place) bool {
 	return k <= special || k == separator && at != inQuery
 }
 
-// IsNormal reports whether a path is in normal form, as nearly every path from a client is.
+// IsNormal reports whether a path is in normal form. Nearly every path that a client sends is in normal form.
 func IsNormal(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false
@@ -123,14 +123,15 @@ func IsNormal(path string) bool {
 	return true
 }
 
-// AppendNormalPath appends to b the normal form of path, the path and query of a request target as sent. Both
-// sides of a comparison must be in this form (RFC 9309 section 2.2.2):
-//   - unreserved bytes and ":[]@!&'()+,;=" are plain;
-//   - "*" and "$" are %2A and %24, as patterns spell them (section 2.2.3);
-//   - "/" and "?" stay, and so do %2F and %3F before the query; in the query these become "/" and "?";
-//   - everything else is percent-encoded in upper case.
+// AppendNormalPath appends the normal form of path to b. path is the path and query of a request target, unchanged from
+// the request. Both sides of a comparison must be in normal form (RFC 9309 section 2.2.2). In normal form:
+//   - Unreserved bytes and ":[]@!&'()+,;=" are not encoded.
+//   - "*" and "$" are written as %2A and %24, in the same way as in patterns (section 2.2.3).
+//   - "/" and "?" are not changed. Neither are %2F and %3F before the query. In the query, they become
+//     "/" and "?".
+//   - All other bytes are percent-encoded with upper-case digits.
 //
-// A path that does not start with "/" gets one. The normal form of a normal form is itself.
+// If a path does not start with "/", AppendNormalPath adds a "/". It does not change a path in normal form.
 func AppendNormalPath(b []byte, path string) []byte {
 	if path == "" || path[0] != '/' {
 		b = append(b, '/')
@@ -147,8 +148,9 @@ func NormalizePath(path string) string {
 	return string(AppendNormalPath(make([]byte, 0, len(path)+8), path))
 }
 
-// Fold returns a target in normal form without letter case, as Caddy's path matchers and many applications compare
-// it, query included. It only allocates for letters in upper case.
+// Fold returns a target in lower case, including its query. Caddy's path matchers and many applications compare paths
+// without letter case. The target must be in normal form. Fold allocates memory only if the target has upper-case
+// letters.
 func Fold(path string) string {
 	if !foldable(path) {
 		return path
@@ -156,8 +158,8 @@ func Fold(path string) string {
 	return string(appendFolded(make([]byte, 0, len(path)), path))
 }
 
-// Folded returns the pattern without letter case. If p matches a path, Folded matches the Fold of the path, unless
-// a "*" of p ends inside an escape, such as "*A" in "%2A".
+// Folded returns the pattern in lower case. If p matches a path, the result matches the Fold of the path. The only
+// exception is a "*" in p that ends inside an escape of the path: "*A" matches "%2A" in this way.
 func (p Pattern) Folded() Pattern { return Pattern{text: Fold(p.text)} }
 
 func foldable(path string) bool {
@@ -174,7 +176,7 @@ func foldable(path string) bool {
 		case c >= 'A' && c <= 'Z':
 			return true
 		case c == '%' && i+2 < len(path):
-			if path[i+1] >= '8' { // of a byte beyond ASCII
+			if path[i+1] >= '8' { // the escape of a byte that is not ASCII
 				if r, size := escapedRune(path[i:]); size > 0 && foldedRune(r) != r {
 					return true
 				}
@@ -208,11 +210,12 @@ func appendFolded(b []byte, path string) []byte {
 	return b
 }
 
-// foldedRune returns the lower case of the upper case, because letters such as U+017F have the same upper case as
-// others.
+// foldedRune returns the lower case of r. It first converts r to upper case, because letters such as U+017F have the
+// same upper case as an ASCII letter.
 func foldedRune(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
-// escapedRune decodes an escaped character beyond ASCII at the start of s; size is 0 if there is none.
+// escapedRune decodes an escaped character that is not ASCII at the start of s. size is the number of decoded bytes,
+// or 0 if s does not start with such a character.
 func escapedRune(s string) (r rune, size int) {
 	var buf [utf8.UTFMax]byte
 	n := 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pathpattern implements the path patterns of robots.txt: their normal form (RFC 9309 section 2.2.2), "*"
-// and "$" (section 2.2.3), and an index of many patterns. It also finds the paths that servers may read in a
-// request target.
+// Package pathpattern implements the path patterns of robots.txt (RFC 9309 sections 2.2.2 and 2.2.3). It converts
+// paths and patterns to a normal form, compares patterns, and indexes large numbers of them. It also finds the
+// different paths that servers may understand a request target to mean.
 package pathpattern
 
 import (
@@ -25,12 +25,14 @@ var (
 	errHash  = errors.New(`"#" starts a comment in robots.txt; write it as %23`)
 )
 
-// Parse puts s into the normal form of AppendNormalPath, in which "*" anywhere and "$" at the end are special (RFC
-// 9309 section 2.2.3). "*.gif" becomes "/*.gif", which matches the same, and so does "**.gif"; "*/x" stays, because
-// no single pattern with "/" does. Other needless "*" stay, because readers count them in the pattern's length. After
-// a "?", or a "*" and a "=", comes the query, in which %2F and %3F are spellings of "/" and "?".
+// Parse returns the pattern with the text s. It converts s to the normal form of AppendNormalPath, except that every
+// "*" and a "$" at the end are special characters (RFC 9309 section 2.2.3). "*.gif" and "**.gif" become "/*.gif",
+// which matches the same paths. "*/x" is not changed, because no single pattern that starts with "/" matches the same
+// paths. Parse keeps all other redundant "*", because readers of robots.txt count them in the pattern's length. The
+// query of a pattern begins after a "?", or after a "*" and a "=". In the query, %2F and %3F mean the same as "/" and
+// "?".
 //
-// The errors are written for the author of a policy.
+// The texts of errors are for the author of a policy.
 func Parse(s string) (Pattern, error) {
 	switch {
 	case s == "":
@@ -68,7 +70,8 @@ func Parse(s string) (Pattern, error) {
 	return Pattern{text: string(b)}, nil
 }
 
-// rooted replaces the first of several "*" at the start of a text with "/", or adds a "/" to a single one.
+// rooted returns a text that starts with "/" instead of "*". If the text starts with several "*", it replaces the
+// first. If the text starts with one "*", it adds a "/" before that.
 func rooted(text string) string {
 	if strings.HasPrefix(text, "**") {
 		text = text[1:]
@@ -85,11 +88,11 @@ func MustParse(s string) Pattern {
 	return p
 }
 
-// String returns the normal form, as printed in robots.txt.
+// String returns the pattern in normal form, which is the spelling in robots.txt.
 func (p Pattern) String() string { return p.text }
 
-// Len returns the length in bytes that RFC 9309 section 2.2.2 compares, special characters included; a "*" at the
-// start counts as "/*".
+// Len returns the length in bytes by which RFC 9309 section 2.2.2 compares patterns. The length includes special
+// characters. A "*" at the start has the length of "/*".
 func (p Pattern) Len() int {
 	if p.text != "" && p.text[0] == '*' {
 		return len(p.text) + 1
@@ -97,12 +100,12 @@ func (p Pattern) Len() int {
 	return len(p.text)
 }
 
-// maxInside bounds the "*" that Longer adds before other text. Some crawlers match by regular expressions, whose time
-// grows with each of them.
+// maxInside limits how many "*" Longer adds before other text. Some crawlers match with regular expressions, which take
+// longer with every "*".
 const maxInside = 2
 
-// Longer returns the pattern with n more "*", which change only its length: at the end, or next to another one if the
-// pattern ends with "$". It returns p if there is no place for them.
+// Longer returns the pattern with n more "*", which make it longer without changing what it matches. It adds them at
+// the end or, if the pattern ends with "$", next to another "*". It returns p if it cannot add them.
 func (p Pattern) Longer(n int) Pattern {
 	at := len(p.text)
 	if p.Anchored() {
@@ -138,14 +141,15 @@ func (p Pattern) literal() string {
 	return s
 }
 
-// Match reports whether the pattern matches path, which must be in normal form. Its time is proportional to both
-// lengths at worst.
+// Match reports whether the pattern matches path, which must be in normal form. In the worst case, the time is
+// proportional to the product of both lengths.
 func (p Pattern) Match(path string) bool {
 	lit := p.literal()
 	return strings.HasPrefix(path, lit) && matchRest(p.text[len(lit):], path[len(lit):])
 }
 
-// matchRest matches what follows a literal prefix: "", "$", or text that starts with "*".
+// matchRest reports whether pattern matches s. pattern is the text of a Pattern after its literal prefix, which is
+// "", "$" or a text that starts with "*".
 func matchRest(pattern, s string) bool {
 	if pattern == "" {
 		return true

@@ -9,36 +9,38 @@ import (
 	"strings"
 )
 
-// Readings appends to buf the paths, in normal form, that servers may read in a request target in origin form. The
-// first is the target. The others are readings of a chain of servers, each of which does some of this, in any order:
+// Readings appends to buf the paths that servers may understand a request target to mean. The target must be in
+// origin form. The paths are in normal form. The first one is the path of the target itself. The others can result if
+// the target passes through several servers, each of which does some of the following in any order:
 //
-//   - end the target at "#", which may not be in one;
-//   - decode %2F, %5C or both to a slash that separates segments;
-//   - decode the path once more, as Caddy's rewrites do: "%252E" is "%2E", which is ".";
+//   - cut the target at "#", which is not valid in a target;
+//   - decode %2F, %5C or both to a slash, which then separates segments;
+//   - decode the path a second time, like Caddy's rewrites, so that "%252E" becomes "%2E" and then ".";
 //   - drop path parameters (";v=1", RFC 3986 section 3.3);
 //   - merge slashes;
-//   - remove dot segments (RFC 3986 section 5.2.4), with empty segments or without. "/a/b/." is "/a/b/" or, to
-//     Caddy, "/a/b";
-//   - take "//host/path" for a reference to "/path" on another host (RFC 3986 section 4.2), as parsers of URLs do, and
-//     "//host%70ath" for one to "%70ath", as url.parse of Node does.
+//   - remove dot segments (RFC 3986 section 5.2.4), and possibly empty segments as well, so that "/a/b/." becomes
+//     "/a/b/" or, in Caddy, "/a/b";
+//   - read "//host/path" as "/path" on another host (RFC 3986 section 4.2), like parsers of URLs, or read
+//     "//host%70ath" as "%70ath" on another host, like url.parse of Node.
 //
-// Nearly every target has one reading, which allocates nothing if buf has room. At most maxReadings are appended, of
-// maxSize together; complete is false if there may be others.
+// Nearly every target has only one reading. For such a target, Readings does not allocate memory if buf has room. It
+// appends at most maxReadings readings with at most maxSize bytes. complete is false if there may be further readings.
 func Readings(buf []string, target string) (all []string, complete bool) {
 	if isPlain(target) {
 		return append(buf, target), true
 	}
 	odd, complete := oddReadings(target)
-	return append(buf, odd...), complete // not into buf, which would escape
+	return append(buf, odd...), complete // do not pass buf to oddReadings, because buf would escape to the heap
 }
 
-// Limits for targets designed to have many readings. Ordinary targets of a few hundred bytes stay within them.
+// The limits are for targets that an attacker designed to have many readings. Ordinary targets of a few hundred bytes
+// do not reach these limits.
 const (
 	maxReadings = 64
 	maxSize     = 64 << 10
 )
 
-// isPlain reports, in one pass, whether a target is in normal form and surely has one reading.
+// isPlain reports whether a target is in normal form and certainly has only one reading. It reads the target once.
 func isPlain(target string) bool {
 	if target == "" || target[0] != '/' {
 		return false
@@ -82,7 +84,7 @@ func oddReadings(target string) (all []string, complete bool) {
 	r.addAll(target)
 	name, query, _ := strings.Cut(target, "?")
 	if before, _, cut := strings.Cut(query, "#"); cut {
-		r.addAll(name + "?" + before) // Caddy encodes "#" in the path alone
+		r.addAll(name + "?" + before) // Caddy encodes "#" in the path but not in the query
 	}
 	if before, _, cut := strings.Cut(name, "#"); cut {
 		r.addAll(before)
@@ -92,12 +94,12 @@ func oddReadings(target string) (all []string, complete bool) {
 
 var (
 	decodeSlash = strings.NewReplacer("%2F", "/")
-	decodeBack  = strings.NewReplacer("%5C", "/") // as URL does what is not encoded (WHATWG)
-	decodeAgain = strings.NewReplacer("%25", "%") // of which the normal form decodes the rest
+	decodeBack  = strings.NewReplacer("%5C", "/") // the URL Standard treats a plain "\" as "/"
+	decodeAgain = strings.NewReplacer("%25", "%") // the normal form decodes the resulting escape
 )
 
 type readings struct {
-	query string // of the target that is added
+	query string // the query of the target that addAll is adding
 	all   []string
 	size  int
 	full  bool
@@ -147,14 +149,14 @@ func (r *readings) addAll(raw string) {
 			r.add(withoutParameters(name))
 		}
 		if strings.HasPrefix(name, "//") {
-			r.add(withoutAuthority(name[2:]))                                       // RFC 3986: it may be empty
-			r.add(withoutAuthority(strings.TrimLeft(name, "/")))                    // WHATWG: more slashes before it are skipped
-			r.addAfterHost(strings.ReplaceAll(name, "%24", "$"), endsHost+"!()*[]") // which net/url encodes with the rest, so that they do
+			r.add(withoutAuthority(name[2:]))                                       // the authority may be empty in RFC 3986
+			r.add(withoutAuthority(strings.TrimLeft(name, "/")))                    // the URL Standard skips further slashes
+			r.addAfterHost(strings.ReplaceAll(name, "%24", "$"), endsHost+"!()*[]") // net/url may encode these, too
 		}
 	}
 }
 
-// hidesMeaning reports whether a raw path has an escape of "." or ";", which the normal form decodes.
+// hidesMeaning reports whether a raw path contains an escape of "." or ";". The normal form decodes these escapes.
 func hidesMeaning(raw string) bool {
 	for i := strings.IndexByte(raw, '%'); i >= 0 && i+2 < len(raw); i++ {
 		if raw[i] == '%' && (raw[i+1] == '2' && raw[i+2]|0x20 == 'e' || raw[i+1] == '3' && raw[i+2]|0x20 == 'b') {
@@ -171,15 +173,14 @@ func (r *readings) addRaw(raw string) {
 		// A server that drops parameters before decoding does not treat "%3B" as their separator.
 		r.add(NormalizePath(withoutParameters(raw)))
 	}
-	r.addAfterHost(raw, endsHost) // of which the normal form decodes some
+	r.addAfterHost(raw, endsHost) // before the normal form decodes some of these bytes
 }
 
-// endsHost lists the bytes that a host cannot contain. url.parse of Node reads the first of them as the beginning
-// of the path.
+// endsHost lists bytes that a host cannot contain. For url.parse of Node, the path begins at the first of these bytes.
 const endsHost = " \"%';<>^`{|}"
 
-// addAfterHost adds the part after the host of a path that begins with two slashes, if one of the bytes ends the
-// host.
+// addAfterHost adds the part of a path after the host, if the path begins with two slashes. The host ends at the
+// first of the bytes in ends. If there is no such byte, addAfterHost does not add a reading.
 func (r *readings) addAfterHost(path, ends string) {
 	rest := strings.TrimLeft(path, `/\`)
 	if len(path)-len(rest) < 2 {
@@ -192,7 +193,7 @@ func (r *readings) addAfterHost(path, ends string) {
 	}
 }
 
-// tidied returns the paths that result when servers remove dot segments and merge slashes.
+// tidied returns path and the paths that result from it if servers remove dot segments or merge slashes.
 func tidied(path string) []string {
 	r := readings{all: []string{path}}
 	for next := 0; next < len(r.all) && !r.full; next++ {
@@ -261,8 +262,8 @@ func removeDots(path string) string {
 	}
 }
 
-// Target returns the path and query of a URL as written, for Readings. It undoes EscapedPath of net/url, which
-// decodes %2F if another byte should have been encoded.
+// Target returns the path and query of a URL in their original spelling, for Readings. EscapedPath of net/url is not
+// enough, because it decodes %2F if another byte of the path should have been encoded.
 func Target(u *url.URL) string {
 	path := u.EscapedPath()
 	if p, err := url.PathUnescape(u.RawPath); err == nil && p == u.Path {

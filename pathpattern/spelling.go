@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// Spellings holds the ways to write a pattern. They are equal by RFC 9309 section 2.2.2, but not for readers that
-// compare URLs as sent. Reserved octets (RFC 3986 section 2.2, and others that clients do not all encode) are
-// plain, or encoded in upper or in lower case.
+// Spellings holds different spellings of a pattern. RFC 9309 section 2.2.2 treats them as equal, but readers that
+// compare URLs without a normal form do not. The spellings differ in reserved octets, which can be plain, or encoded
+// with upper-case or lower-case digits. Reserved octets are the reserved characters of RFC 3986 section 2.2, and
+// others that only some clients encode.
 type Spellings struct {
-	Written              string // as its author wrote it, but for bytes beyond ASCII, which are encoded
-	Decoded              string // but for "*", which matches any text if it is plain
+	Written              string // the spelling of the pattern's author, with encoded bytes beyond ASCII
+	Decoded              string // all reserved octets are plain, except "*", which would match any text
 	Upper, Lower, Normal string
-	Octets               int // that are reserved; together they have 3 to the power of Octets spellings
+	Octets               int // the number of reserved octets; the pattern has 3 to the power of Octets spellings
 }
 
-// Spell returns the spellings of a pattern that starts with "/". Written is the text that it was parsed from, or "". A
-// plain "=" or "&" of a query separates its fields (URL Standard, application/x-www-form-urlencoded parsing), so it is
-// not a reserved octet.
+// Spell returns the spellings of a pattern that starts with "/". written is the text that the pattern was parsed
+// from, or "". A plain "=" or "&" in a query is not a reserved octet, because it separates the fields of the query
+// (URL Standard, application/x-www-form-urlencoded parsing).
 func Spell(p Pattern, written string) Spellings {
 	if written == "" {
 		written = p.text
@@ -45,7 +46,7 @@ func Spell(p Pattern, written string) Spellings {
 		switch reserved := isReserved(c, escaped, at); {
 		case reserved:
 			s.Octets++
-			if c == '*' { // plain, it would match any text
+			if c == '*' { // a plain "*" would match any text
 				decoded = appendEscape(decoded, c, upperHex)
 			} else {
 				decoded = append(decoded, c)
@@ -64,7 +65,7 @@ func Spell(p Pattern, written string) Spellings {
 	case anchored:
 		end, endDecoded = "$", "$"
 	case len(decoded) > 0 && decoded[len(decoded)-1] == '$':
-		endDecoded = "*" // or the "$" would be special
+		endDecoded = "*" // otherwise the "$" would be special
 	}
 	s.Decoded, s.Upper, s.Lower = trimmed(string(decoded)+endDecoded), trimmed(string(upper)+end), trimmed(string(lower)+end)
 	if s.Octets == 0 {
@@ -73,7 +74,8 @@ func Spell(p Pattern, written string) Spellings {
 	return s
 }
 
-// Written returns the text of a pattern if its octets are spelled differently from the pattern, else "".
+// Written returns the text that a pattern was parsed from, with encoded bytes beyond ASCII. It returns "" if the text
+// has the same spelling as the pattern.
 func Written(p Pattern, text string) string {
 	text = EncodeBeyondASCII(text)
 	if text[0] == '*' && p.text[0] == '/' {
@@ -85,10 +87,10 @@ func Written(p Pattern, text string) string {
 	return text
 }
 
-// maxSpellings limits the lines for one path in robots.txt.
+// maxSpellings limits how many spellings Prohibition returns for one path.
 const maxSpellings = 4
 
-// Prohibition lists the texts of a prohibition, the author's own spelling first.
+// Prohibition lists the spellings to write for a prohibition, beginning with the author's own spelling.
 func (s *Spellings) Prohibition() (texts []string) {
 	for _, text := range []string{s.Written, s.Decoded, s.Upper, s.Lower, s.Normal} {
 		if len(texts) < maxSpellings && !slices.Contains(texts, text) {
@@ -98,7 +100,8 @@ func (s *Spellings) Prohibition() (texts []string) {
 	return texts
 }
 
-// Like returns s in the spelling of another pattern, or "" if that pattern mixes several spellings.
+// Like returns the spelling of s that corresponds to the author's spelling of another pattern, such as lower-case
+// digits for both. It returns "" if the other pattern mixes several spellings.
 func (s *Spellings) Like(other *Spellings) string {
 	switch other.Written {
 	case other.Normal:
@@ -113,11 +116,13 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// Raw returns a pattern of an unchanged text, for readers without a normal form. Use it only with Match and Covers.
+// Raw returns a pattern with the text itself instead of its normal form, for readers that do not convert paths to a
+// normal form. Use the result only for Match and Covers.
 func Raw(text string) Pattern { return Pattern{text} }
 
-// Compared reports whether, for readers that compare octets as written, two patterns overlap, and one covers the other
-// if it does in normal form. The texts are as returned by Written.
+// Compared reports whether two patterns that overlap in normal form also overlap for readers that do not use a normal
+// form. If one pattern covers the other in normal form, it must also do so for these readers. writtenP and writtenQ are
+// results of Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {
 		return true
@@ -127,7 +132,7 @@ func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	return x.Overlaps(y) && (!p.Covers(q) || x.Covers(y)) && (!q.Covers(p) || y.Covers(x))
 }
 
-// isReserved reports whether a byte of a pattern can be written in several ways that differ to some readers.
+// isReserved reports whether a byte of a pattern is a reserved octet, which has several spellings (see Spellings).
 func isReserved(c byte, escaped bool, at place) bool {
 	switch c {
 	case '*':
@@ -148,12 +153,12 @@ func isAlphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// trimmed is a text without runs of "*", and without a "*" at its end.
+// trimmed returns a text without repeated "*", and without a "*" at its end.
 func trimmed(text string) string {
 	text = collapsed(text, "*")
 	if open := strings.TrimSuffix(text, "$"); strings.HasSuffix(open, "*") {
 		if text = strings.TrimSuffix(open, "*"); strings.HasSuffix(text, "$") {
-			text = open // or the "$" would be the special one
+			text = open // otherwise the "$" would become special
 		}
 	}
 	if text == "" {
@@ -162,7 +167,7 @@ func trimmed(text string) string {
 	return text
 }
 
-// collapsed is a text with one of c for each run of it.
+// collapsed returns a text in which every repetition of c is replaced with a single c.
 func collapsed(text, c string) string {
 	for strings.Contains(text, c+c) {
 		text = strings.ReplaceAll(text, c+c, c)
@@ -170,8 +175,8 @@ func collapsed(text, c string) string {
 	return text
 }
 
-// EncodeBeyondASCII encodes the bytes of a path that are not ASCII. Among them may be characters that change the
-// direction of the text next to them.
+// EncodeBeyondASCII percent-encodes the bytes of a path that are not ASCII. Unencoded, they might be characters that
+// change the direction of the surrounding text.
 func EncodeBeyondASCII(text string) string {
 	if strings.IndexFunc(text, func(c rune) bool { return c >= 0x80 }) < 0 {
 		return text

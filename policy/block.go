@@ -13,7 +13,7 @@ import (
 
 // cell holds the rules for one audience on one host.
 type cell struct {
-	rules   []int32 // by their places in Spec.Rules, in order
+	rules   []int32 // indexes into Spec.Rules, in ascending order
 	sources []*blockSource
 	blocks  []*block
 }
@@ -21,19 +21,19 @@ type cell struct {
 type condition struct {
 	identity Demand
 	purposes []string
-	fallback bool // see Rule.Fallback
+	fallback bool // the rule is from the site's own robots.txt, see Rule.Fallback
 }
 
 func (r *Rule) condition() condition {
 	return condition{r.Identity, foldedAll(r.UsagePurposes), r.Fallback}
 }
 
-// key tells conditions apart.
+// key returns a string that differs between different conditions.
 func (c *condition) key() string { return fmt.Sprintf("%d %q %t", c.identity, c.purposes, c.fallback) }
 
 type blockSource struct {
 	id        int
-	rules     []int32 // by their places in Spec.Rules
+	rules     []int32 // indexes into Spec.Rules
 	condition condition
 	audiences []Audience
 	hosts     []int32
@@ -42,14 +42,14 @@ type blockSource struct {
 }
 
 type facets struct {
-	usages  [numUsages][]int32 // statements
+	usages  [numUsages][]int32 // indexes into Policy.statements
 	engines map[string][]pathpattern.Entry[engineValue]
 	delay   []*Rule
 	limit   []*Rule
 	size    int
 }
 
-// block answers for rules that reach the same crawlers on the same hosts.
+// block holds the compiled form of rules that reach the same crawlers on the same hosts.
 type block struct {
 	condition condition
 	usages    [numUsages]*statementIndex
@@ -91,8 +91,8 @@ func (c *compiler) place() {
 	}
 }
 
-// build makes the blocks of a cell. Sources with the same condition are joined until the budget for copies is used
-// up, so that a decision needs fewer lookups.
+// build makes the blocks of a cell. It joins sources with the same condition, so that a decision needs fewer lookups.
+// It stops joining when the copies that joining makes exceed the limit in compiler.copies.
 func (c *compiler) build(sources []*blockSource) []*block {
 	if len(sources) == 1 {
 		return c.join(sources, 0)
@@ -188,7 +188,7 @@ func (c *compiler) compile(cond condition, f *facets) *block {
 	return b
 }
 
-// engineValue is a search engine's own rule, with the first part of the policy that states it.
+// engineValue holds a search engine's own rule and the first part of the policy that contains this rule.
 type engineValue struct {
 	rule robotsrule.Set
 	by   *EngineRule
@@ -204,7 +204,7 @@ func (a engineValue) union(b engineValue) engineValue {
 	return first
 }
 
-// longerDelay returns the rule with the longer crawl-delay; "none" is the shortest.
+// longerDelay returns the rule with the longer crawl-delay. It treats "crawl-delay: none" as the shortest delay.
 func longerDelay(a, b *Rule) *Rule {
 	if a == nil || b.CrawlDelay > a.CrawlDelay {
 		return b

@@ -12,8 +12,8 @@ import (
 
 // Class is a set of crawlers that the same rules reach on a host.
 type Class struct {
-	// Crawlers is in the order of Policy.Crawlers. It is empty for the class of all crawlers that other classes do
-	// not list.
+	// Crawlers lists the crawlers in the order of Policy.Crawlers. It is empty for the class of all crawlers that no
+	// other class lists.
 	Crawlers []CrawlerID
 
 	reach []reached
@@ -22,12 +22,12 @@ type Class struct {
 
 type reached struct {
 	reach
-	rules []int32 // by their places in Spec.Rules
+	rules []int32 // indexes into Spec.Rules
 }
 
-// Classes groups the crawlers by the rules that reach them on a host, whatever their identity. The first class has
-// the crawlers that only rules for everyone and everyone-else reach. The others are in the order of the first rules
-// that distinguish them.
+// Classes groups the crawlers by the rules that reach them on a host. It ignores the identities that rules demand. The
+// first class contains the crawlers that only rules for everyone and everyone-else reach. The other classes are sorted
+// by the first rule of each class that is for a narrower audience.
 func (p *Policy) Classes(host string) []Class {
 	hosts := p.hosts.class(host)
 	classes := []Class{p.class(0, hosts)}
@@ -46,7 +46,7 @@ func (p *Policy) Classes(host string) []Class {
 		classes[i].Crawlers = append(classes[i].Crawlers, c.Crawlers...)
 	}
 	for _, c := range classes[1:] {
-		if !slices.IsSorted(c.Crawlers) { // merged from several reaches, so no other class shares the slice
+		if !slices.IsSorted(c.Crawlers) { // several lists were appended, so no other class shares the slice
 			slices.Sort(c.Crawlers)
 		}
 	}
@@ -56,7 +56,7 @@ func (p *Policy) Classes(host string) []Class {
 	return classes
 }
 
-// PublicClasses returns the Classes without the crawlers that robots.txt, headers and tags cannot name.
+// PublicClasses returns the result of Classes without the crawlers that robots.txt, headers and meta tags cannot name.
 func (p *Policy) PublicClasses(host string) []Class { return p.public(p.Classes(host)) }
 
 func (p *Policy) public(classes []Class) []Class {
@@ -70,7 +70,8 @@ func (p *Policy) public(classes []Class) []Class {
 	return classes[:1+len(others)]
 }
 
-// reachesOn lists the places in p.reaches that have rules on a host for a narrower audience than everyone.
+// reachesOn returns the indexes of the elements of p.reaches that, on a host, have rules for an audience narrower than
+// everyone. The indexes are sorted.
 func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	for _, h := range hosts.hosts {
 		for _, a := range p.atomsOn[h] {
@@ -83,7 +84,7 @@ func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	return slices.Compact(all)
 }
 
-// ClassOf returns a class that contains only this crawler, with the rules that reach it on a host.
+// ClassOf returns a class that contains only the crawler id, with the rules that reach the crawler on a host.
 func (p *Policy) ClassOf(id CrawlerID, host string) Class {
 	return p.class(id, p.hosts.class(host))
 }
@@ -105,7 +106,8 @@ func (c *Class) setReach(all []reach) {
 	}
 }
 
-// appendKey appends the rules, by audience, that distinguish the classes of a host.
+// appendKey appends a key made of the class's rules for audiences narrower than everyone. Two classes of a host have
+// the same key if the same rules reach them.
 func (c *Class) appendKey(key []byte) []byte {
 	for _, r := range c.reach {
 		if r.tier == TierEveryone {
@@ -123,7 +125,8 @@ func (c *Class) appendKey(key []byte) []byte {
 	return key
 }
 
-// first returns the place of the first rule that distinguishes the class.
+// first returns the index in Spec.Rules of the class's first rule for an audience narrower than everyone, or -1 if
+// there is none.
 func (c *Class) first() int32 {
 	first := int32(-1)
 	for _, r := range c.reach {
@@ -134,8 +137,9 @@ func (c *Class) first() int32 {
 	return first
 }
 
-// ClassesOf returns PublicClasses without the classes for which no narrower rule about anything but crawling
-// matches the query's path. The first class is always the one that only rules for everyone reach.
+// ClassesOf returns the PublicClasses to which headers and meta tags at the query's path may have to give different
+// rules. The first class is always the class that only rules for everyone reach. Every other class has a rule for a
+// narrower audience with an entry that matches the path and is not about crawling.
 func (p *Policy) ClassesOf(q Query) []Class {
 	if q.AnyPath {
 		return slices.Clone(p.publicClasses(q.Host))
@@ -167,8 +171,8 @@ type hostClasses struct {
 	classes []Class
 }
 
-// publicClasses returns PublicClasses. It remembers the result for the host of the last call, because callers ask
-// about many paths of one host. The result must not be changed.
+// publicClasses returns the result of PublicClasses. It remembers the result for the host of the last call, because
+// callers ask about many paths of one host. Callers must not change the result.
 func (p *Policy) publicClasses(host string) []Class {
 	hosts := p.hosts.class(host)
 	if last := p.lastClasses.Load(); last != nil && last.hosts == hosts {
@@ -179,8 +183,8 @@ func (p *Policy) publicClasses(host string) []Class {
 	return classes
 }
 
-// narrowerRules indexes the rules for narrower audiences than everyone by the patterns of their entries that are
-// not about crawling.
+// narrowerRules returns an index of the rules for audiences narrower than everyone. The index finds a rule by the
+// patterns of its entries that are not about crawling.
 func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
 	var entries []pathpattern.Entry[[]int32]
 	for i := range spec.Rules {
@@ -195,7 +199,8 @@ func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
 	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
 }
 
-// rulesOn lists the rules for an audience and a host, in the order of the file. The result must not be changed.
+// rulesOn returns the rules for an audience on a host as indexes into Spec.Rules, in the order of the file. Callers
+// must not change the result.
 func (a *atom) rulesOn(hosts *hostClass) (rules []int32) {
 	several := false
 	for _, h := range hosts.hosts {
@@ -215,7 +220,8 @@ func (a *atom) rulesOn(hosts *hostClass) (rules []int32) {
 	return rules
 }
 
-// names reports whether a rule names a host, by number; noHost stands for rules without hosts.
+// names reports whether the rule with an index names the host with a number. For noHost it reports whether the rule
+// names no hosts.
 func (p *Policy) names(rule, host int32) bool {
 	if host == noHost {
 		return len(p.ruleHosts[rule]) == 0
@@ -224,8 +230,8 @@ func (p *Policy) names(rule, host int32) bool {
 	return ok
 }
 
-// WithPurpose returns the class of the crawlers of c that name a purpose (in lower case): the rules for "purpose:NAME"
-// reach them, too.
+// WithPurpose returns the class of those crawlers of c whose requests name a purpose. The rules for "purpose:NAME" also
+// reach this class. purpose must be in lower case.
 func (p *Policy) WithPurpose(c *Class, purpose string) Class {
 	with := *c
 	a := p.purposes[purpose]
@@ -242,8 +248,8 @@ func (p *Policy) WithPurpose(c *Class, purpose string) Class {
 	return with
 }
 
-// Query returns the query of a verified client of a class that names a purpose, in lower case, or "" for
-// none.
+// Query returns a query about a verified client of the class. purpose is the purpose that the client names, in lower
+// case, or "" if the client does not name a purpose.
 func (c *Class) Query(host string, u Usage, purpose string) Query {
 	q := Query{Identity: Verified, Host: host, Usage: u}
 	if len(c.Crawlers) > 0 {
@@ -277,9 +283,9 @@ func (p *Policy) rulesOf(c *Class, t Tier, keep func(int32) bool) []*Rule {
 	return rules
 }
 
-// Statements lists the policy's statements to a class about a usage, in the order of the file. These are all that
-// Decide considers for a verified client, except Other, which applies to paths that none of them matches. purpose, in
-// lower case or "", selects rules with usage purposes.
+// Statements lists the policy's statements to a class about a usage, in the order of the file. For a verified client,
+// Decide considers these statements and, for paths that none of them matches, the statements about Other. If purpose is
+// not "", the list also has the statements of rules that are only for this purpose. purpose must be in lower case.
 func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	q := Query{Identity: Verified}
 	if purpose != "" {
@@ -288,7 +294,8 @@ func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	return p.applied(c, &q, u)
 }
 
-// applied lists what the policy states about a usage for a class and query, whatever the path, in the order of the file.
+// applied lists the policy's statements about a usage for a class and a query, in the order of the file. It ignores the
+// path of the query.
 func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	usages := []Usage{u}
 	if fallback, ok := u.fallback(); ok {
@@ -316,8 +323,9 @@ func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	return all
 }
 
-// Ranks lists the rules that reach a class, whatever their purposes, by tier and then by host: the order for application
-// directives and crawl-delays. The rules of a rank are in the order of the file.
+// Ranks lists the rules that reach a class, whatever their purposes. Each rank has the rules of one tier that name the
+// hosts equally narrowly, in the order of the file. The ranks are sorted by tier and then by host, the narrowest first.
+// Application directives and crawl-delays apply in this order.
 func (p *Policy) Ranks(c *Class) [][]*Rule {
 	var ranks [][]*Rule
 	for tier := range numTiers {

@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	// joinFactor limits the statements that joining blocks may copy, as a multiple of the policy's statements.
+	// joinFactor limits how many statements may exist after blocks are joined, as a multiple of the policy's statements.
+	// The limit allows joinSpare statements in addition.
 	joinFactor = 4
 	joinSpare  = 1 << 16
 )
 
-// Compile builds the policy that spec states, which must not be changed afterwards.
+// Compile builds a policy from spec. Callers must not change spec afterwards.
 func Compile(spec *Spec) *Policy {
 	table := spec.Table
 	if table == nil || !table.lists(spec.Crawlers) {
@@ -40,10 +41,10 @@ func Compile(spec *Spec) *Policy {
 type compiler struct {
 	p      *Policy
 	atoms  map[Audience]*atom
-	blocks map[string]*blockSource // by audience, host and condition
+	blocks map[string]*blockSource // the key is made of the audiences, hosts and condition
 	order  []*blockSource
-	joined map[string]*block // by the blocks that were joined
-	copies int               // statements that joining may still copy
+	joined map[string]*block // the key is made of the ids of the joined sources
+	copies int               // the number of statements that joining may still copy
 }
 
 // group sorts the rules by audience, host and condition.
@@ -134,9 +135,9 @@ func foldedAll(names []string) []string {
 	return folded
 }
 
-// Folded returns the policy for paths without letter case (see pathpattern.Fold), with the same numbers of
-// crawlers, and without the rules of WithFallback. Its decisions name the statements of p. If that changes nothing,
-// Folded returns p itself.
+// Folded returns a policy for paths in lower case (see pathpattern.Fold). Its crawlers have the same numbers as in p,
+// and its decisions contain the statements of p. It does not have the rules of WithFallback. If all patterns are
+// already in lower case and there are no such rules, Folded returns p itself.
 func (p *Policy) Folded() *Policy {
 	changed := false
 	fold := func(pattern *pathpattern.Pattern) {

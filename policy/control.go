@@ -13,8 +13,8 @@ import (
 // Controlled lists the crawlers with a Control.
 func (p *Policy) Controlled() []CrawlerID { return p.table.controlled }
 
-// PageTokens lists the tokens that no client sends, but that the operator looks for in the pages that this crawler
-// fetches.
+// PageTokens lists the tokens that no client sends in its User-Agent, but that the operator looks for in the pages that
+// the crawler fetches.
 func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
 	for _, id := range p.table.pageTokens {
 		if p.Family(id) == fetches {
@@ -24,9 +24,10 @@ func (p *Policy) PageTokens(fetches CrawlerID) (tokens []CrawlerID) {
 	return tokens
 }
 
-// ControlOf returns the rules that the server sends because of the Control of the query's crawler, with a usage and
-// the decision that cause them. The rules are empty if the policy does not disallow all usages of the Control, or
-// if the crawler may not fetch anything. It ignores the usage of the query.
+// ControlOf returns the rules that the server sends because of the Control of the query's crawler. It also returns
+// one usage that the policy disallows and the decision about this usage. The rules are empty if the policy does not
+// disallow all usages of the Control, or if the crawler may not fetch any page. ControlOf ignores the usage of the
+// query.
 func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decision) {
 	if p.crawler(q.Crawler).Control == nil || p.StaysOut(q) {
 		return rules, usage, by
@@ -42,8 +43,8 @@ func (p *Policy) ControlOf(q Query) (rules robotsrule.Set, usage Usage, by Decis
 	return rules, usage, by
 }
 
-// StaysOut reports whether the query's crawler may fetch no page of the host, and so reads no header. The answer
-// depends on the host alone.
+// StaysOut reports whether the policy disallows crawling of every page of the host to the query's crawler. Such a
+// crawler never reads the headers of a page. The path and the usage of the query are ignored.
 func (p *Policy) StaysOut(q Query) bool {
 	q.Usage = Crawl
 	p = p.WithoutFallback() // as the server, which sends headers by the policy alone
@@ -52,7 +53,9 @@ func (p *Policy) StaysOut(q Query) bool {
 		!slices.ContainsFunc(p.Statements(&c, Crawl, ""), func(a Applied) bool { return a.Statement.Allow })
 }
 
-// ControlWhere returns the rules of a crawler's Control if all its usages are disallowed, and otherwise no rules.
+// ControlWhere returns the rules of a crawler's Control if disallowed returns true for all usages of the Control. If
+// the policy has a setting for the Control, one disallowed rights usage is enough, or the Control is off. Otherwise
+// ControlWhere returns an empty set.
 func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsrule.Set {
 	info := p.crawler(id)
 	if info.Control == nil {
@@ -72,11 +75,11 @@ func (p *Policy) ControlWhere(id CrawlerID, disallowed func(Usage) bool) robotsr
 	return info.Control.Rules
 }
 
-// SendsControl reports whether a crawler's Control, or a control token, is sent anywhere.
+// SendsControl reports whether the policy's settings let the server send a crawler's Control, or a control token.
 func (b *Publish) SendsControl(token string) bool { return b.ControlChoice(token) != NoControl }
 
-// ControlChoice returns the policy's setting for the Control of a crawler, or for a control token: rules,
-// NoControl, or "" if there is no setting.
+// ControlChoice returns the policy's setting for the Control of a crawler, or for a control token. The setting is a
+// text of rules, NoControl, or "" if there is no setting.
 func (b *Publish) ControlChoice(token string) string {
 	if b.Controls == Off {
 		return NoControl
@@ -89,16 +92,17 @@ func (b *Publish) ControlChoice(token string) string {
 	return ""
 }
 
-// ControlToken decides which paths a control token closes to training: paths disallowed to the token, or to the
-// crawler whose pages the token is about. An allow entry wins if it names the token, or reaches the token more
-// closely than the disallow entry reaches the crawler.
+// A ControlToken decides on which paths a control token disallows AI training. Training is disallowed on paths that
+// the policy disallows to the token, or to the crawler whose pages the token is about (the main crawler). If only one
+// of the two is disallowed, the allow entry wins if it names its crawler or token more closely than the disallow
+// entry does. An allow entry that names the token itself always wins.
 type ControlToken struct {
 	p           *Policy
 	token, main Class
 	host        string
 }
 
-// ControlToken returns the decisions of a control token on a host.
+// ControlToken returns a ControlToken for the token id on a host.
 func (p *Policy) ControlToken(id CrawlerID, host string) ControlToken {
 	c := ControlToken{p: p, token: p.ClassOf(id, host), host: host}
 	c.main = c.token
@@ -108,12 +112,12 @@ func (p *Policy) ControlToken(id CrawlerID, host string) ControlToken {
 	return c
 }
 
-// At decides about the paths that match a pattern but none of the policy's narrower patterns.
+// At returns the decision about training on the paths that match a pattern but no narrower pattern of the policy.
 func (c *ControlToken) At(at pathpattern.Pattern) Decision {
 	return c.decide(func(of *Class) Decision { return c.p.DecideAt(of.Query(c.host, TrainAI, ""), at) })
 }
 
-// Decide decides about the path of a query at its time.
+// Decide returns the decision about training on the path of a query at the time of the query.
 func (c *ControlToken) Decide(q Query) Decision {
 	return c.decide(func(of *Class) Decision {
 		own := of.Query(c.host, TrainAI, "")
@@ -145,13 +149,13 @@ func (c *ControlToken) decide(of func(*Class) Decision) Decision {
 	return own
 }
 
-// tier returns how closely the deciding rule names the crawler of a class.
+// tier returns the tier in which the rule of a decision names the crawler of a class.
 func (c *ControlToken) tier(of *Class, d Decision) Tier {
 	tier, _ := c.p.NamedBy(d.Rule, of.Crawlers[0])
 	return tier
 }
 
-// Statements lists the policy's statements about training for the token and for its crawler.
+// Statements lists the policy's statements about training for the token and for its main crawler.
 func (c *ControlToken) Statements() (all []Applied) {
 	for _, of := range []*Class{&c.token, &c.main} {
 		for _, u := range []Usage{TrainAI, Other} {
@@ -161,7 +165,7 @@ func (c *ControlToken) Statements() (all []Applied) {
 	return all
 }
 
-// Closes reports whether training is disallowed on at least one path.
+// Closes reports whether the policy disallows training on at least one path.
 func (c *ControlToken) Closes() bool {
 	if c.At(pathpattern.All).Verdict == Disallowed {
 		return true

@@ -10,17 +10,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// robotsTxt is always allowed to be crawled (RFC 9309 section 2.2.2).
+// robotsTxt is the path of robots.txt. Crawlers may always fetch it (RFC 9309 section 2.2.2).
 const robotsTxt = "/robots.txt"
 
-// Decide answers a query. It returns Disallowed if a prohibition matches and no matching permission overrides it
-// (see Policy.Overrides), else Allowed if a permission matches, else Unstated. A permission whose date has passed
-// becomes a prohibition; permissions that set it aside override it. If nothing matches, statements about Other
-// decide, except for Crawl.
+// Decide answers a query. It returns Disallowed if a prohibition matches and no matching permission overrides the
+// prohibition (see Policy.Overrides). Otherwise it returns Allowed if a permission matches, or else Unstated. A
+// permission whose date has passed is treated as a prohibition, but every permission that sets it aside overrides it
+// (see Policy.SetsAside). If no statement matches, the statements about Other decide, except for Crawl.
 //
-// Its time is proportional to the length of the path and the number of matching patterns with "*" or "$". If it
-// would exceed maxWork, Decide returns the answer for any path. Decide allocates only for paths over 2 KiB that are
-// not in normal form, and for combined qualifiers.
+// The time of a decision is proportional to the length of the path and to the number of matching patterns with "*" or
+// "$". If a decision would take more work than maxWork, Decide returns the decision for a query with AnyPath. Decide
+// allocates memory only for combined qualifiers and for paths that are longer than 2 KiB and not in normal form.
 func (p *Policy) Decide(q Query) Decision {
 	if !q.AnyPath && !pathpattern.IsNormal(q.Path) {
 		return p.decideOdd(q)
@@ -28,21 +28,22 @@ func (p *Policy) Decide(q Query) Decision {
 	return p.decide(&q, q.Path)
 }
 
-// DecideAt decides about the paths that match a pattern but none of the policy's narrower patterns. The pattern
-// starts with "/". The path of the query is ignored.
+// DecideAt decides about the paths that match a pattern but no narrower pattern of the policy. The pattern must start
+// with "/". The path of the query is ignored.
 func (p *Policy) DecideAt(q Query, at pathpattern.Pattern) Decision {
 	q.AnyPath = false
 	return p.decide(&q, at.Sample())
 }
 
-// decideOdd decides about a path that is not in normal form. It normalizes the path on the stack.
+// decideOdd decides about a path that is not in normal form. It normalizes the path in a buffer on the stack.
 func (p *Policy) decideOdd(q Query) Decision {
 	var buf [2048]byte
 	path := pathpattern.AppendNormalPath(buf[:0], q.Path)
-	return p.decide(&q, unsafe.String(&path[0], len(path))) // never empty, and not retained
+	return p.decide(&q, unsafe.String(&path[0], len(path))) // path is never empty, and decide does not keep it
 }
 
-// decide takes the path separately from the query, whose contents may escape to the heap.
+// decide decides about a query whose path is path. The path is a separate argument, because the query may escape to the
+// heap.
 func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt && !q.AnyPath {
 		return Decision{Verdict: Allowed}
@@ -59,8 +60,8 @@ func (p *Policy) decide(q *Query, path string) Decision {
 	return p.decide(&whatever, "")
 }
 
-// maxWork is the limit of work for one decision, in units of about a nanosecond. Typical decisions take a hundredth
-// of it.
+// maxWork limits the work for one decision. A unit of work takes about one nanosecond. Typical decisions need a
+// hundredth of this limit.
 const maxWork = 1 << 20
 
 // search is one decision in progress. It collects the matching statements by scope.
@@ -68,11 +69,11 @@ type search struct {
 	p     *Policy
 	now   time.Time
 	work  pathpattern.Work
-	until int64         // see Decision.Until, as a Unix time; 0 for never
-	found list[found]   // by block, for blocks with a match
-	wilds list[matched] // restricting entries with "*" or "$"
-	inner list[matched] // permitting entries that may lie within them
-	any   bool          // some entry has qualifiers
+	until int64         // Decision.Until as a Unix time; 0 means never
+	found list[found]   // one element for each block with a match
+	wilds list[matched] // matching entries that restrict the usage and have "*" or "$"
+	inner list[matched] // permitting entries whose patterns may lie within a pattern of wilds
+	any   bool          // at least one matching entry has qualifiers
 
 	anyPath bool // see Query.AnyPath
 }
@@ -105,7 +106,7 @@ func (l *list[T]) at(i int) *T {
 	return &l.rest[i-len(l.first)]
 }
 
-// matched is a matching entry, with its place in search.found.
+// matched is a matching entry. in is the index of its block in search.found.
 type matched struct {
 	*entry
 	in int
@@ -114,10 +115,10 @@ type matched struct {
 // found holds the matches in one block. Several blocks may have the same scope.
 type found struct {
 	scope
-	length     int32  // of the longest pattern of a permission
-	prefix     int32  // of the longest prefix of a permission's pattern
+	length     int32  // the length of the longest pattern of a permission
+	prefix     int32  // the length of the longest prefix of a permission's pattern
 	permission int32  // the first statement with the longest pattern
-	plain      *entry // the longest restricting entry without "*" and "$"
+	plain      *entry // the longest entry that restricts the usage and has neither "*" nor "$"
 	hits       int
 }
 
@@ -206,12 +207,12 @@ func (s *search) take(f *found, e *entry, in int) {
 	}
 }
 
-// bar describes the permissions that a restriction must be narrower than to apply. They override a prohibition, and
-// set aside qualifiers.
+// bar describes the matching permissions that can override a prohibition or set aside qualifiers. A restriction applies
+// only if it is narrower than these permissions.
 type bar struct {
-	lifted bool  // always overridden, whatever the paths
-	length int32 // of the longest pattern in the same scope
-	prefix int32 // of the longest prefix elsewhere
+	lifted bool  // a permission overrides the restriction, whatever the patterns
+	length int32 // the length of the longest pattern in the same scope
+	prefix int32 // the length of the longest prefix of a pattern in another scope
 }
 
 func (s *search) bar(d *scope, prohibition bool) bar {
@@ -234,8 +235,8 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 	return b
 }
 
-// contained reports whether a matching permission lies within a wildcard restriction, and has a scope in which that
-// overrides it.
+// contained reports whether a matching permission lies within a wildcard restriction w and overrides w for this reason.
+// That depends on the scopes of both.
 func (s *search) contained(w *matched, prohibition bool) bool {
 	s.work -= pathpattern.Work(s.inner.n)
 	for i := 0; i < s.inner.n && s.work >= 0; i++ {
@@ -252,7 +253,7 @@ func (s *search) contained(w *matched, prohibition bool) bool {
 }
 
 type verdict struct {
-	at     scope // of the statement
+	at     scope // the scope of the statement id
 	length int32
 	id     int32 // the narrowest statement, or none
 	mode   Mode
@@ -309,7 +310,7 @@ func (s *search) standing(v *verdict, in int) {
 		denies := !closed.lifted && e.length > closed.length && e.length > closed.prefix
 		limits := s.any && e.length >= limited.length && e.length > limited.prefix
 		if !denies && !limits {
-			break // nor do the shorter ones
+			break // the shorter entries do not apply either
 		}
 		s.stand(v, &f.scope, e, denies, limits)
 	}
@@ -353,7 +354,7 @@ func (v *verdict) take(at *scope, length, id int32) {
 	}
 }
 
-// closer reports whether a statement is narrower than the one found.
+// closer reports whether a statement is narrower than the statement of v, or v has no statement.
 func (v *verdict) closer(at *scope, length, id int32) bool {
 	if v.id == none {
 		return true

@@ -11,13 +11,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// placed is a block in the scope of a query.
+// placed is a block with the scope in which a query reaches it.
 type placed struct {
 	scope
 	*block
 }
 
-// blocksFor lists the blocks that apply to a query, the narrowest first.
+// blocksFor lists the blocks that apply to a query. Blocks with the narrowest scope come first.
 func (p *Policy) blocksFor(q *Query) (all []placed) {
 	hosts := p.hosts.class(q.Host).hosts
 	add := func(t Tier, a *atom) {
@@ -45,7 +45,8 @@ func (p *Policy) blocksFor(q *Query) (all []placed) {
 	return all
 }
 
-// ranks calls visit for the blocks of a query, equally narrow ones together, until it returns true.
+// ranks calls visit with the blocks that apply to a query, the narrowest first, until visit returns true. Blocks with
+// equally narrow scopes are passed in one call.
 func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
 	for rest := p.blocksFor(q); len(rest) > 0; {
 		n := 1
@@ -59,8 +60,9 @@ func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
 	}
 }
 
-// AppDirective returns the directive for an application and the query's path, or nil if there is none. Audience,
-// host, longest path and place in the file decide, in this order. The query's usage is ignored.
+// AppDirective returns the directive for an application and the query's path, or nil if there is none. If several
+// directives match, the narrowest audience wins, then the narrowest host, then the longest pattern, then the first in
+// the file. The query's usage is ignored.
 func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	path := pathpattern.NormalizePath(q.Path)
 	c := p.classOf(&q)
@@ -83,9 +85,9 @@ func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	return found
 }
 
-// CrawlDelay returns the rule whose crawl-delay applies to the query: by audience, then host, then the longest
-// delay. It returns nil if no rule has a crawl-delay, or if "crawl-delay: none" applies. The query's path and usage
-// are ignored.
+// CrawlDelay returns the rule whose crawl-delay applies to the query. If several rules have one, the narrowest
+// audience wins, then the narrowest host, then the longest delay. CrawlDelay returns nil if no rule has a
+// crawl-delay, or if "crawl-delay: none" applies. The query's path and usage are ignored.
 func (p *Policy) CrawlDelay(q Query) *Rule {
 	r := p.strictest(&q, func(b *block) *Rule { return b.delay }, longerDelay)
 	if r == nil || r.CrawlDelay == 0 {
@@ -94,7 +96,7 @@ func (p *Policy) CrawlDelay(q Query) *Rule {
 	return r
 }
 
-// strictest returns the strictest rule of the first rank that has one.
+// strictest returns the strictest rule of the narrowest rank for which the function of returns a rule, or nil.
 func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *Rule) *Rule) (found *Rule) {
 	p.ranks(q, func(blocks []placed) bool {
 		for _, b := range blocks {
@@ -107,12 +109,13 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 	return found
 }
 
-// maxEngineRules bounds the rules of one name that EngineRule compares. If more match, all of them apply.
+// maxEngineRules limits how many matching rules with one name EngineRule compares. If more rules match, all of them
+// apply.
 const maxEngineRules = 64
 
-// EngineRule returns a search engine's own rule for the query's path: the strictest combination of the values that
-// no narrower value sets aside. The statement is the narrowest of them, with its Rule, or nil if there is none. The
-// query's usage is ignored.
+// EngineRule returns a search engine's own rule for the query's path. If several values match, EngineRule combines
+// those that no narrower value sets aside into the strictest set. It also returns the narrowest of the combined
+// entries with its Rule. Both are nil if no entry matches. The query's usage is ignored.
 func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
 	type match struct {
 		*scope
@@ -162,22 +165,22 @@ func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, 
 	return rules, best.by, best.of
 }
 
-// Limit is the number of requests that the server allows a crawler. The zero value means no limit.
+// Limit is a rate limit for the requests of a crawler. The zero value means that there is no limit.
 type Limit struct {
-	Requests int           // in each Per
+	Requests int           // requests allowed in each period Per
 	Per      time.Duration // a second, a minute, an hour or a day
-	Burst    int           // at once, after a pause
+	Burst    int           // requests allowed at once after a pause
 }
 
 // IsZero reports whether the limit is unset.
 func (l Limit) IsZero() bool { return l.Requests == 0 }
 
-// Interval returns the average time between two allowed requests. A Limit of zero requests has the interval Per.
+// Interval returns the average time between two allowed requests. It returns Per if Requests is 0.
 func (l Limit) Interval() time.Duration { return l.Per / time.Duration(max(l.Requests, 1)) }
 
 var periods = map[time.Duration]string{time.Second: "s", time.Minute: "m", time.Hour: "h", 24 * time.Hour: "d"}
 
-// String returns the limit as policy files write it, such as 60/m, without the burst.
+// String returns the limit without the burst, in the notation of policy files, such as 60/m.
 func (l Limit) String() string {
 	if period := periods[l.Per]; period != "" {
 		return fmt.Sprintf("%d/%s", l.Requests, period)
@@ -185,8 +188,9 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%d in %v", l.Requests, l.Per)
 }
 
-// Limit returns the rule whose rate limit applies to the query: by audience, then host, then the strictest limit.
-// It returns nil if no rule has a limit, or if "limit: none" applies. The query's path and usage are ignored.
+// Limit returns the rule whose rate limit applies to the query. If several rules have a limit, the narrowest audience
+// wins, then the narrowest host, then the strictest limit. Limit returns nil if no rule has a limit, or if "limit:
+// none" applies. The query's path and usage are ignored.
 func (p *Policy) Limit(q Query) *Rule {
 	r := p.strictest(&q, func(b *block) *Rule { return b.limit }, stricterLimit)
 	if r == nil || r.Limit.IsZero() {
@@ -195,7 +199,7 @@ func (p *Policy) Limit(q Query) *Rule {
 	return r
 }
 
-// stricterLimit returns the rule with the stricter limit; "none" is the least strict.
+// stricterLimit returns the rule with the stricter limit. It treats "limit: none" as the least strict limit.
 func stricterLimit(a, b *Rule) *Rule {
 	switch {
 	case a == nil || a.Limit.IsZero():

@@ -12,21 +12,20 @@ import (
 
 const none = -1
 
-// entry holds the statements of a block about one usage and pattern. Statements are places in
-// Policy.statements.
+// entry holds a block's statements about one usage and one pattern. Statements are indexes into Policy.statements.
 type entry struct {
 	pattern pathpattern.Pattern
-	length  int32 // of the pattern
+	length  int32 // the length of the pattern
 	prefix  int32 // the length of the pattern's prefix, see pathpattern.Pattern.Prefix
 	plain   bool  // the pattern has neither "*" nor "$"
 
-	allow   int32   // the first permission that never ends
-	deny    int32   // the first prohibition
-	mode    Mode    // the strictest of the prohibitions
+	allow   int32   // the first permission without a last date, or none
+	deny    int32   // the first prohibition, or none
+	mode    Mode    // the strictest mode of the prohibitions
 	limited []int32 // the permissions with qualifiers
 
-	// The patterns that match all samples cover this one. Only permissions have samples, and only if the policy
-	// restricts patterns with "*" or "$".
+	// samples holds paths with which other patterns are tested: a pattern that matches all samples covers the entry's
+	// pattern. Only permissions have samples, and only if the policy has a restriction whose pattern has "*" or "$".
 	samples []string
 	wider   *entry // the restricting plain entry whose pattern is the longest prefix of this one
 }
@@ -36,7 +35,7 @@ func (e *entry) restricts() bool { return e.deny != none || e.limited != nil }
 
 type statementIndex struct {
 	*pathpattern.Index[*entry]
-	anyPath entry // all that restricts some path, see Query.AnyPath
+	anyPath entry // all statements that restrict at least one path, see Query.AnyPath
 }
 
 func (p *Policy) index(ids []int32) *statementIndex {
@@ -89,7 +88,7 @@ func (p *Policy) add(e *entry, id int32) {
 	}
 }
 
-// chain links each restricting plain entry to the longest other that it begins with.
+// chain sets the field wider of each restricting plain entry. sorted must be sorted by pattern.
 func chain(sorted []pathpattern.Entry[*entry]) {
 	var open []pathpattern.Entry[*entry]
 	for _, x := range sorted {
@@ -106,7 +105,7 @@ func chain(sorted []pathpattern.Entry[*entry]) {
 	}
 }
 
-// first returns the statement that comes first in the file. Either of the two may be none.
+// first returns the statement of the two that comes first in the file. If one of the two is none, it returns the other.
 func first(a, b int32) int32 {
 	if a == none || b != none && b < a {
 		return b
@@ -114,7 +113,8 @@ func first(a, b int32) int32 {
 	return a
 }
 
-// permission returns the entry's first permission that has not ended, or none, and when the next one ends.
+// permission returns the entry's first permission that has not ended, or none. until is the Unix time when the next
+// permission ends, or 0 if no permission has a last date.
 func (p *Policy) permission(e *entry, now time.Time) (id int32, until int64) {
 	id = e.allow
 	for _, l := range e.limited {
@@ -128,7 +128,7 @@ func (p *Policy) permission(e *entry, now time.Time) (id int32, until int64) {
 	return id, until
 }
 
-// earlier returns the earlier of two times; 0 means never.
+// earlier returns the earlier of two Unix times. The time 0 means never.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -4,9 +4,9 @@ package policy
 
 import "slices"
 
-// WithFallback returns a policy that applies rules from the site's own robots.txt to the paths for which p does not
-// state whether a crawler may crawl. These rules are for all hosts, state only crawling and crawl-delays, and are
-// never enforced. The crawlers of p keep their numbers.
+// WithFallback returns a policy that consists of p and rules from the site's own robots.txt. These rules apply only
+// to paths for which p does not state whether a crawler may crawl. They must be for all hosts and contain only
+// entries about crawling and crawl-delays. The server never enforces them. The crawlers of p keep their numbers.
 func (p *Policy) WithFallback(rules []Rule) *Policy {
 	spec := *p.spec
 	spec.Table = p.table
@@ -19,7 +19,7 @@ func (p *Policy) WithFallback(rules []Rule) *Policy {
 	return with
 }
 
-// WithoutFallback returns the policy without the rules of WithFallback.
+// WithoutFallback returns the policy without the rules that WithFallback added.
 func (p *Policy) WithoutFallback() *Policy {
 	if p.above != nil {
 		return p.above
@@ -27,6 +27,6 @@ func (p *Policy) WithoutFallback() *Policy {
 	return p
 }
 
-// OnlyFallback reports whether only the site's own robots.txt names a crawler: neither the policy's rules nor its
-// catalog have it.
+// OnlyFallback reports whether a crawler is named only by the site's own robots.txt, and neither by the policy's rules
+// nor by its catalog.
 func (p *Policy) OnlyFallback(id CrawlerID) bool { return int(id) >= p.WithoutFallback().numCrawlers() }

@@ -14,19 +14,20 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Host is a host of a rule, in A-labels and lower case: an exact name, an IPv6 address in brackets, or "*." and a name
-// for all names below it.
+// Host is a host in a rule. It is an exact name, an IPv6 address in brackets, or a wildcard: "*." and a name, which
+// includes all names below that name. Names are in lower case and, if they are international, in A-labels (punycode).
 type Host string
 
-// Wildcard reports whether the host stands for the names below it.
+// Wildcard reports whether the host is a wildcard, such as *.example.com.
 func (h Host) Wildcard() bool { return strings.HasPrefix(string(h), "*.") }
 
-// Covers reports whether the host stands for a name, or for a host, as NormalizeHost returns it.
+// Covers reports whether the host is name or a wildcard that includes name. name is a result of NormalizeHost or
+// another Host.
 func (h Host) Covers(name string) bool {
 	return string(h) == name || h.Wildcard() && strings.HasSuffix(name, string(h[1:]))
 }
 
-// Example returns a name that the host covers and that narrower rules are unlikely to name.
+// Example returns a name that the host covers. For a wildcard the name is one that no other rule is likely to name.
 func (h Host) Example() string {
 	if h.Wildcard() {
 		return "a-name-that-no-rule-has" + string(h[1:])
@@ -41,12 +42,13 @@ var (
 )
 
 const (
-	maxHost  = 253 // bytes of a name (RFC 1035 section 2.3.4, without the root)
+	maxHost  = 253 // the maximum length of a name in bytes (RFC 1035 section 2.3.4), without the final dot
 	maxLabel = 63
 )
 
-// ParseHost reads a host of a rule. A port is an error, because rules apply to every port. Unicode becomes A-labels
-// (RFC 5891); what IDNA rejects is an error. ASCII names may have underscores, because servers answer for them.
+// ParseHost parses the host of a rule. It returns an error for a port, because rules apply to every port. It converts
+// Unicode names to A-labels (RFC 5891) and returns an error for names that IDNA rejects. ASCII names may have
+// underscores, because such names are in use.
 func ParseHost(s string) (Host, error) {
 	if s == "" {
 		return "", errors.New("the host is empty")
@@ -96,7 +98,7 @@ func ParseHost(s string) (Host, error) {
 		}
 	}
 	if strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
-		return "", errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots") // NormalizeHost leaves what IDNA rejects
+		return "", errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots") // IDNA rejected it
 	}
 	if wild {
 		name = "*." + name
@@ -110,11 +112,12 @@ func WithoutPort(host string) string {
 	return strings.TrimSuffix(host, ":"+u.Port())
 }
 
-// NormalizeHost returns the name in the host of a request: in lower case and A-labels, without brackets, ports, and
-// the final dot of a fully qualified name. IPv6 addresses are in brackets and in the form of RFC 5952. It does not
-// allocate for a name that is in that form already.
+// NormalizeHost returns the name in the host of a request, in lower case and A-labels. It removes brackets, ports,
+// and the final dot of a fully qualified name. It writes IPv6 addresses in brackets and as RFC 5952 prescribes.
+// NormalizeHost does not allocate memory for a name that is already normalized.
 //
-// Caddy does not normalize hosts: for Caddy, "www.example.com." is a different host. See matchedHost.
+// Caddy does not normalize hosts. For Caddy, "www.example.com." and "www.example.com" are different hosts. See
+// matchedHost.
 func NormalizeHost(s string) string {
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		inner, _, _ = strings.Cut(inner, "]")
@@ -141,9 +144,9 @@ func NormalizeHost(s string) string {
 	return strings.ToLower(strings.TrimRight(s, "[]."))
 }
 
-// matchedHost returns the part of a request's host that Caddy's host matcher compares with the names of sites, letter
-// case aside. It is the part that net.SplitHostPort finds before the port, or else the host without one pair of
-// brackets.
+// matchedHost returns the part of a request's host that Caddy's host matcher compares with the names of sites. Caddy's
+// comparison ignores letter case. The part is the host that net.SplitHostPort returns. If net.SplitHostPort returns an
+// error, the part is the whole host without one pair of brackets.
 func matchedHost(s string) string {
 	colon := strings.LastIndexByte(s, ':')
 	if colon >= 0 {
@@ -160,9 +163,9 @@ func matchedHost(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// OtherHost returns a second host that a request may be for. Decide uses the host that Caddy's host matcher sees,
-// but a site that answers for every host may treat "www.example.com." or "www.example.com:80:80" as
-// www.example.com. Nearly all hosts have one meaning; then ok is false, and OtherHost does not allocate.
+// OtherHost returns a second host that a request may be for. Decide uses the host that Caddy's host matcher uses. A
+// site that serves every host may treat "www.example.com." or "www.example.com:80:80" as www.example.com. Nearly
+// every request can be for one host only. In that case ok is false, and OtherHost does not allocate memory.
 func OtherHost(host string) (name string, ok bool) {
 	matched := matchedHost(host)
 	if isPlainHost(matched) {
@@ -209,25 +212,26 @@ func appendFolded(b []byte, s string) []byte {
 	return b
 }
 
-const noHost int32 = 0 // the "host" of rules without hosts
+// noHost is the number that rules without hosts have in place of a host's number.
+const noHost int32 = 0
 
-// exactRank is the rank of an exact host. The rank of a wildcard is the length of its suffix,
-// and 0 is the rank of rules without hosts.
+// exactRank is the rank of an exact host. The rank of a wildcard is the length of its suffix. Rules without hosts have
+// the rank 0.
 const exactRank = 1 << 16
 
 // hostIndex finds the hosts of rules that cover a request's host.
 type hostIndex struct {
 	ids   map[Host]int32
-	ranks []int32               // by number, see Applied.Host
-	exact map[string]*hostClass // by name, or address without brackets
-	wild  map[string]*hostClass // by the name below which the hosts lie
+	ranks []int32               // the rank of each host, see Applied.Host; the index is the number of the host
+	exact map[string]*hostClass // the key is a name, or an address without brackets
+	wild  map[string]*hostClass // the key is a wildcard without "*."
 	none  hostClass
 }
 
-// hostClass represents all hosts that the same rules name.
+// hostClass represents all hosts that are named by the same rules.
 type hostClass struct {
-	key   int     // tells classes apart
-	hosts []int32 // by which rules name them, the narrowest first; the last is noHost
+	key   int     // see Policy.HostKey
+	hosts []int32 // the hosts of rules that cover the class, the narrowest first; the last element is noHost
 }
 
 // intern returns the number of a host that rules name. It also creates the class of the names below a wildcard.
@@ -253,7 +257,7 @@ func (x *hostIndex) intern(h Host) int32 {
 	return id
 }
 
-// rank returns how narrowly a rule names a host; see Applied.Host.
+// rank returns a number that says how narrowly rules name a host. See Applied.Host.
 func (x *hostIndex) rank(id int32) int32 {
 	if id == noHost {
 		return 0
@@ -261,10 +265,11 @@ func (x *hostIndex) rank(id int32) int32 {
 	return x.ranks[id]
 }
 
-// link gives every class the wildcards above its hosts, and its key, once all hosts are known. ruleHosts are by rule.
+// link adds to every class the wildcards above its host, and sets the keys of the classes. It must be called after all
+// hosts have been interned. ruleHosts has the hosts of each rule.
 func (x *hostIndex) link(ruleHosts [][]int32) {
 	x.none.hosts = []int32{noHost}
-	rules := make([][]byte, len(x.ranks)) // that name each host
+	rules := make([][]byte, len(x.ranks)) // for each host, the rules that name it
 	for rule, hosts := range ruleHosts {
 		for _, h := range hosts {
 			rules[h] = binary.AppendUvarint(rules[h], uint64(rule))
@@ -279,7 +284,7 @@ func (x *hostIndex) link(ruleHosts [][]int32) {
 		}
 		return n
 	}
-	set := make([]uint64, len(rules)) // equal for hosts that the same rules name
+	set := make([]uint64, len(rules)) // a number for each host; it is equal for hosts that are named by the same rules
 	for h := range rules {
 		set[h] = number(rules[h])
 	}
@@ -299,12 +304,12 @@ func (x *hostIndex) link(ruleHosts [][]int32) {
 // HasHosts reports whether any rule names a host.
 func (p *Policy) HasHosts() bool { return len(p.hosts.ids) > 0 }
 
-// HostKey returns the same number for hosts that the same rules name in the same order of narrowness. Hosts with
-// the same number get the same answers in every channel. It is 0 for hosts that rules do not name, and at most the
-// number of named hosts.
+// HostKey returns a number for a host. Two hosts have the same number if the same rules name them in the same order
+// of narrowness. All channels have the same content for such hosts. The number is 0 for hosts that rules do not name.
+// It is never greater than the number of hosts in rules.
 func (p *Policy) HostKey(host string) int { return p.hosts.class(host).key }
 
-// above appends the wildcards above a name, the longest first.
+// above appends to ids the wildcards that cover a name, the longest first.
 func (x *hostIndex) above(ids []int32, name string) []int32 {
 	for i := range len(name) {
 		if name[i] != '.' {
@@ -317,14 +322,15 @@ func (x *hostIndex) above(ids []int32, name string) []int32 {
 	return ids
 }
 
-// class returns the class of a request's host as Caddy's host matcher sees it. It reads a bounded part of the name
-// and does not allocate.
+// class returns the class of a request's host, which is compared in the same way as by Caddy's host matcher. class
+// reads at most 510 bytes of the name and does not allocate memory.
 func (x *hostIndex) class(host string) *hostClass {
 	if len(x.ids) == 0 {
 		return &x.none
 	}
 	host = matchedHost(host)
-	// A host that is too long for a rule may lie below one that is not: Caddy's wildcards take labels of any length.
+	// A host that is too long for a rule may still be below a wildcard, because Caddy's wildcards match labels of any
+	// length.
 	const enough = maxHost + 2
 	long := len(host) > 2*enough
 	if long {

@@ -10,17 +10,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Applied is one statement as it reaches the crawlers of a Class on a host. A rule that reaches them through two
-// audiences or hosts results in two Applied for each statement.
+// Applied is a statement that reaches the crawlers of a Class on a host, with the way in which it reaches them. If a
+// rule reaches them through two audiences or hosts, each of its statements has two Applied.
 type Applied struct {
 	Rule      *Rule
 	Statement *Statement
-	Audience  Audience // of the rule, with the name in lower case
+	Audience  Audience // the audience through which Rule reaches the crawlers, in lower case
 	Tier      Tier     // how closely Audience names the crawlers
-	Host      int      // how narrowly the rule names the host: the greater the narrower, 0 for every host
-	Direct    bool     // the statement names the requested usage itself, not Present
+	Host      int      // how narrowly Rule names the host, the greater the narrower; 0 means every host
+	Direct    bool     // Statement is about the requested usage itself, and not about Present
 
-	place int32 // of Rule, in Spec.Rules
+	place int32 // the index of Rule in Spec.Rules
 }
 
 // AudienceName returns the audience as the policy file writes it.
@@ -33,24 +33,24 @@ func (x *Applied) AudienceName() string {
 	return x.Audience.String()
 }
 
-// Obstacle is the reason why a permission does not override a prohibition.
+// Obstacle is a reason why a permission does not override a prohibition.
 type Obstacle uint8
 
 // The obstacles.
 const (
-	NoObstacle    Obstacle = iota // it does override it
+	NoObstacle    Obstacle = iota // the permission overrides the prohibition
 	WiderHost                     // the prohibition names the host more narrowly
-	WiderUsage                    // the prohibition names the usage itself, the permission Present
+	WiderUsage                    // the prohibition is about the usage itself, but the permission is about Present
 	WiderAudience                 // the prohibition names the crawler more closely
-	OtherGroup                    // the audiences are of different kinds: category, operator or purpose
+	OtherGroup                    // the audiences are different categories, operators or purposes
 	NotWithinAI                   // the prohibition is for all AI crawlers, and the permission is for a group not limited to them
-	ElseOnly                      // the permission is for everyone-else, the prohibition for everyone
-	Shorter                       // of the same audience, host and usage, with a shorter pattern
-	NotWithin                     // some paths of the permission lie outside the prohibition's pattern
-	OnlyFallback                  // the permission is from the site's own robots.txt, the prohibition from the policy
+	ElseOnly                      // the permission is for everyone-else, but the prohibition is for everyone
+	Shorter                       // audience, host and usage are the same, but the permission has the shorter pattern
+	NotWithin                     // the prohibition's pattern does not cover all paths of the permission
+	OnlyFallback                  // only the permission is from the site's own robots.txt
 )
 
-// Overrides reports whether permission a overrides prohibition d wherever both match.
+// Overrides reports whether permission a overrides prohibition d on the paths that both match.
 func (p *Policy) Overrides(a, d *Applied) bool { return p.Obstacle(a, d) == NoObstacle }
 
 // Obstacle returns the reason why permission a does not override prohibition d, or NoObstacle.
@@ -74,8 +74,8 @@ func (p *Policy) Obstacle(a, d *Applied) Obstacle {
 	return NoObstacle
 }
 
-// SetsAside reports whether permission a voids the qualifiers of permission b: it is at least as narrow in audience, host,
-// usage and path, and narrower in one.
+// SetsAside reports whether permission a makes the qualifiers of permission b ineffective on the paths that both match.
+// For that, a must be at least as narrow as b in audience, host, usage and path, and narrower in at least one of them.
 func (p *Policy) SetsAside(a, b *Applied) bool {
 	sa, sb := a.scope(), b.scope()
 	switch r, _ := sa.against(&sb, false); r {
@@ -92,7 +92,7 @@ func (x *Applied) scope() scope {
 	return scope{x.Tier, &x.Audience, int32(x.Host), x.Direct, x.Rule.Fallback}
 }
 
-// scope holds everything about a statement except its path.
+// scope holds all properties of a statement that its precedence depends on, except its pattern.
 type scope struct {
 	tier     Tier
 	audience *Audience
@@ -101,17 +101,19 @@ type scope struct {
 	fallback bool // see Rule.Fallback
 }
 
-// relation is the test for whether a statement of one scope overrides, or sets aside, a statement of another scope.
+// relation is the condition under which a statement of one scope overrides, or sets aside, a statement of another
+// scope.
 type relation uint8
 
 const (
-	never     relation = iota
-	always             // nothing
-	byLength           // the scopes are the same: the longer pattern wins
-	byPattern          // the pattern must lie within the other's pattern
+	never     relation = iota // it never does
+	always                    // without a further condition
+	byLength                  // if its pattern is longer; the scopes are equal
+	byPattern                 // if its pattern lies within the pattern of the other statement
 )
 
-// against returns the relation of a permission of scope a to a prohibition, or another permission, of scope d.
+// against returns the relation of a permission of scope a to a statement of scope d. prohibition says whether this
+// statement is a prohibition or another permission. If the relation is never, against also returns the reason.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {
 	case d.fallback && !a.fallback:
@@ -161,14 +163,15 @@ func (a *scope) compare(b *scope) int {
 	return 0
 }
 
-// Reasons are the statements that match a query, without overridden prohibitions. A permission whose date has passed is a prohibition.
+// Reasons holds the statements that match a query, without overridden prohibitions. A permission whose date has passed
+// is treated as a prohibition.
 type Reasons struct {
 	Decision    Decision
 	Standing    []Applied // prohibitions that no permission overrides, the narrowest first
-	Permissions []Applied // the narrowest first
+	Permissions []Applied // permissions whose date has not passed, the narrowest first
 }
 
-// Reasons returns the statements behind the answer of Decide.
+// Reasons returns the decision that Decide returns, with the statements that led to it.
 func (p *Policy) Reasons(q Query) Reasons {
 	path := pathpattern.NormalizePath(q.Path)
 	if q.Usage == Crawl && path == robotsTxt {
@@ -181,7 +184,7 @@ func (p *Policy) Reasons(q Query) Reasons {
 	return p.weigh(matching, q.Now)
 }
 
-// Outcome returns the decision about a path that exactly these statements match.
+// Outcome returns the decision about a path that the given statements and no others match.
 func (p *Policy) Outcome(matching []Applied, now time.Time) Decision {
 	return p.weigh(slices.Clone(matching), now).Decision
 }
@@ -241,7 +244,7 @@ func (p *Policy) weigh(all []Applied, now time.Time) (r Reasons) {
 	return r
 }
 
-// limitsOf returns the qualifiers that no other permission sets aside.
+// limitsOf returns the qualifiers of those permissions that no other permission sets aside.
 func (p *Policy) limitsOf(permissions []Applied) *Limits {
 	var limits Limits
 	for _, b := range permissions {
@@ -260,22 +263,23 @@ func (s *Statement) passed(now time.Time) bool {
 	return s.Allow && s.Qualifiers != nil && s.Qualifiers.TimeLimit.Passed(now)
 }
 
-// Query is a question to a Policy.
+// Query is a question to a Policy: may a client make a usage of a path?
 type Query struct {
 	Crawler  CrawlerID
 	Identity Identity
-	Purposes []string // named by the client in addition to the catalog; lower case
-	Host     string   // as sent: case and port do not matter
-	Path     string   // the path and query of the request target, as sent
-	AnyPath  bool     // Path is not known, so whatever restricts some path applies, and nothing overrides it
+	Purposes []string // purposes that the client names, in lower case; the catalog's purposes are added
+	Host     string   // as in the request; case and port do not matter
+	Path     string   // the path and query of the request target, as in the request
+	AnyPath  bool     // the path is unknown: every restriction of some path applies, and permissions override none
 	Usage    Usage
 	Now      time.Time
 }
 
-// Verdict is the answer to a Query.
+// Verdict is the result of a Query.
 type Verdict uint8
 
-// Unstated means that no statement matches; for Crawl that is allowed (RFC 9309 section 2.2.2).
+// The verdicts. Unstated means that no statement matches. If the usage is Crawl, an unstated path may be crawled (RFC
+// 9309 section 2.2.2).
 const (
 	Unstated Verdict = iota
 	Allowed
@@ -287,21 +291,22 @@ var verdictNames = [...]string{"unstated", "allowed", "disallowed"}
 // String returns the verdict in words.
 func (v Verdict) String() string { return verdictNames[v] }
 
-// Decision is a verdict with its reasons.
+// Decision is a verdict with the rule and the statement that decide.
 type Decision struct {
 	Verdict Verdict
-	// Statement is the narrowest standing prohibition or, if Allowed, permission: by audience, host, usage, length of the
-	// pattern and place in the file. It is nil if nothing matches, and for /robots.txt.
+	// Statement decides the query. If Verdict is Disallowed, it is the narrowest prohibition that is not overridden. If
+	// Verdict is Allowed, it is the narrowest permission. Statements are compared by audience, host, usage, length of
+	// the pattern and place in the file. Statement is nil if no statement matches, and for /robots.txt.
 	Statement *Statement
-	Rule      *Rule     // of Statement
+	Rule      *Rule     // the rule that contains Statement
 	Expired   bool      // Statement is a permission whose date has passed
-	Until     time.Time // when the answer may change because a date passes; zero for never
+	Until     time.Time // when the decision may change because a date passes; zero means never
 
 	mode   Mode // see Policy.Mode
 	limits *Limits
 }
 
-// Qualifiers returns the restrictions on the allowed usage. All of them apply.
+// Qualifiers returns the qualifiers that restrict the allowed usage. All of them apply.
 func (d Decision) Qualifiers() Limits {
 	if d.limits == nil {
 		return nil

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy is the model from which every channel is generated. A policy has rules about the usages that
-// crawlers may make of the parts of a site, and Decide answers questions about them. The package does no input or
-// output, and uses neither clock nor log.
+// Package policy defines a site's policy, from which the content of every channel is generated. A policy has rules
+// about the usages that crawlers may make of the parts of a site, and Decide answers questions about these rules. The
+// package does not do any input or output, and does not use the clock or a log.
 package policy
 
 import (
@@ -12,37 +12,37 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// CrawlerID names a crawler of one Policy. 0 stands for any unknown crawler, to which only rules for everyone and
-// for purposes apply.
+// CrawlerID is the number of a crawler in one Policy. The number 0 stands for any unknown crawler. Only rules for
+// everyone and for purposes apply to unknown crawlers.
 type CrawlerID int32
 
-// Policy is a compiled Spec. It does not change and may be shared.
+// Policy is a compiled Spec. It is immutable and safe for concurrent use.
 type Policy struct {
 	spec       *Spec
 	table      *CrawlerTable
-	own        []Crawler // crawlers that only rules name; their numbers follow the table's
+	own        []Crawler // crawlers that only rules name; their numbers follow the numbers of the table
 	ownByToken map[string]CrawlerID
-	families   []CrawlerID   // see Family
-	reachOf    []int32       // of each crawler, in reaches
-	reaches    [][]reach     // the audiences of rules that name a crawler, the closest first
-	crawlersOf [][]CrawlerID // for each of reaches with a narrower audience than everyone
-	atomsOn    [][]*atom     // the audiences of rules that name a host, by the number of the host
+	families   []CrawlerID   // for each crawler, the result of Family
+	reachOf    []int32       // for each crawler, the index of its audiences in reaches
+	reaches    [][]reach     // lists of the audiences that include a crawler, the closest first
+	crawlersOf [][]CrawlerID // for each element of reaches, its crawlers, unless only rules for everyone reach them
+	atomsOn    [][]*atom     // for each number of a host, the audiences of the rules that name the host
 	purposes   map[string]*atom
 	hosts      hostIndex
 
 	statements []*Statement                // in the order of the file
-	ruleOf     []*Rule                     // of each statement
-	limits     []Limits                    // of each statement, see Decision.Qualifiers
-	ruleHosts  [][]int32                   // the hosts of each of Spec.Rules
+	ruleOf     []*Rule                     // the rule of each statement
+	limits     []Limits                    // the qualifiers of each statement, see Decision.Qualifiers
+	ruleHosts  [][]int32                   // the hosts of each rule in Spec.Rules
 	narrower   *pathpattern.Index[[]int32] // see ClassesOf
-	demands    bool                        // some rule demands an identity
+	demands    bool                        // at least one rule demands an identity
 	engines    []string
 	apps       []string
 
 	lastClasses atomic.Pointer[hostClasses]
 
-	wild  bool    // some restricting pattern has "*" or "$"
-	above *Policy // see WithoutFallback; nil if the policy has no fallback
+	wild  bool    // the pattern of at least one restriction has "*" or "$"
+	above *Policy // the result of WithoutFallback; nil if the policy has no fallback
 }
 
 type reach struct {
@@ -50,10 +50,11 @@ type reach struct {
 	*atom
 }
 
-// Spec returns the source of the compiled policy. It must not be changed.
+// Spec returns the Spec that the policy was compiled from. Callers must not change it.
 func (p *Policy) Spec() *Spec { return p.spec }
 
-// Crawler returns the crawler with a product token, in any case (RFC 9309 section 2.2.1), or 0.
+// Crawler returns the number of the crawler with a product token, or 0 if there is none. The case of the token does not
+// matter (RFC 9309 section 2.2.1).
 func (p *Policy) Crawler(token string) CrawlerID {
 	var buf [64]byte // a longer token costs an allocation
 	key := appendLower(buf[:0], token)
@@ -63,18 +64,17 @@ func (p *Policy) Crawler(token string) CrawlerID {
 	return p.ownByToken[string(key)]
 }
 
-// CrawlerInfo returns what the policy knows of a crawler.
+// CrawlerInfo returns the description of a crawler.
 func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 
-// Family returns the crawler of the same operator whose robots.txt group this crawler is documented to follow, or 0
-// if there is none. Rules for that crawler also reach this one.
+// Family returns the crawler of the same operator whose robots.txt group the crawler id is documented to follow, or 0
+// if there is none. Rules for the returned crawler also reach the crawler id.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
-// reachesOf returns the audiences of rules that name a crawler, the closest first.
+// reachesOf returns the audiences of rules that include a crawler, the closest first.
 func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf[id]] }
 
-// Crawlers calls yield with every known crawler: first the catalog's crawlers, then the crawlers that only rules
-// name.
+// Crawlers yields every known crawler: first the catalog's crawlers, then the crawlers that only rules name.
 func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
 	for i := 1; i < p.numCrawlers(); i++ {
 		if !yield(CrawlerID(i), *p.crawler(CrawlerID(i))) {
@@ -86,13 +86,14 @@ func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
 // Apps lists the applications that have directives, in the order of the file.
 func (p *Policy) Apps() []string { return p.apps }
 
-// EngineRuleNames lists the engines' own rules, in the order of the file.
+// EngineRuleNames lists the names of the search engines' own rules, in the order of the file.
 func (p *Policy) EngineRuleNames() []string { return p.engines }
 
-// DemandsIdentity reports whether any rule is only for clients of some identity.
+// DemandsIdentity reports whether at least one rule is only for clients with a certain identity.
 func (p *Policy) DemandsIdentity() bool { return p.demands }
 
-// Identities lists the identities of clients that can make a difference to the policy.
+// Identities lists the identities that the policy distinguishes. If the policy does not demand an identity, the list
+// has only Unknown.
 func (p *Policy) Identities() []Identity {
 	if p.demands {
 		return []Identity{Unknown, Impostor, Verified}
@@ -100,8 +101,8 @@ func (p *Policy) Identities() []Identity {
 	return []Identity{Unknown}
 }
 
-// Mode returns the server's mode for a request that d disallows: the strictest mode of the rules that apply, or
-// else the policy's default.
+// Mode returns the mode in which the server handles a request that the decision d disallows. It is the strictest mode
+// of the rules that disallow the request. For rules without a mode it is the policy's default.
 func (p *Policy) Mode(d Decision) Mode {
 	if d.mode != ModeUnset {
 		return d.mode
@@ -130,7 +131,7 @@ func appendLower(b []byte, s string) []byte {
 	return b
 }
 
-// Severity is the severity of a problem: whether the policy still loads.
+// Severity is the severity of a problem.
 type Severity uint8
 
 // The severities, mildest first. A policy with an error does not load.
@@ -145,15 +146,15 @@ var severityNames = [...]string{"hint", "warning", "error"}
 // String returns the severity in lower case.
 func (s Severity) String() string { return severityNames[s] }
 
-// Problem is something that the author of a policy should know about.
+// Problem is a fault or a doubtful point in a policy, with a message for its author.
 type Problem struct {
 	Severity Severity
-	Code     string // stable, such as "not-flattenable"; docs/reference/messages.md explains it
+	Code     string // a stable identifier, such as "not-flattenable"; docs/reference/messages.md explains each code
 	Pos      Pos
-	Message  string // for readers who are not engineers, with the fix
+	Message  string // a text for readers who are not engineers, which includes the fix
 }
 
-// NewProblem returns a problem whose message is formatted as by [fmt.Sprintf].
+// NewProblem returns a problem. It formats the message with [fmt.Sprintf].
 func NewProblem(severity Severity, code string, at Pos, format string, args ...any) Problem {
 	return Problem{severity, code, at, fmt.Sprintf(format, args...)}
 }

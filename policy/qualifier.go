@@ -27,30 +27,30 @@ const (
 	QualifierRequiredContext        QualifierName = "required-context"
 )
 
-// TimeLimitKind is a form of time limit (ACAP 1.0 section 2.5.3.1).
+// TimeLimitKind is a kind of time limit (ACAP 1.0 section 2.5.3.1).
 type TimeLimitKind uint8
 
-// The forms of a time limit.
+// The kinds of time limits.
 const (
 	NoTimeLimit    TimeLimitKind = iota
 	UntilRecrawled               // until-recrawled
 	UntilDate                    // until-yyyy-mm-dd
-	ForDays                      // n-days from the first such use of the resource
+	ForDays                      // n-days; the days start with the first such use of the resource
 )
 
-// TimeLimit is the time for which a usage is permitted.
+// TimeLimit limits how long a usage is permitted.
 type TimeLimit struct {
 	Kind TimeLimitKind
-	Last time.Time // the end of the last permitted day, UTC, of UntilDate
-	Days int       // of ForDays
+	Last time.Time // for UntilDate, the end of the last permitted day in UTC
+	Days int       // for ForDays, the number of days
 }
 
-// Passed reports whether the limit is a date before now. Other limits never pass.
+// Passed reports whether the limit is a date that is before now. It returns false for limits without a date.
 func (t TimeLimit) Passed(now time.Time) bool {
 	return t.Kind == UntilDate && now.After(t.Last)
 }
 
-// LengthUnit is the unit of a MaxLength.
+// LengthUnit is the unit of a Length.
 type LengthUnit string
 
 // The units of a length (ACAP 1.0, section 2.5.5.2.3).
@@ -59,7 +59,7 @@ const (
 	Words LengthUnit = "words"
 )
 
-// Length limits a snippet. A zero Unit means no limit.
+// Length is the maximum length of a snippet. An empty Unit means that there is no limit.
 type Length struct {
 	N    int
 	Unit LengthUnit
@@ -70,15 +70,15 @@ type Qualifiers struct {
 	TimeLimit              TimeLimit
 	MaxLength              Length
 	MustUseResource        string
-	ProhibitedModification []string // any, or some of format style translation annotation
+	ProhibitedModification []string // "any", or some of "format", "style", "translation" and "annotation"
 	MustIncludeResource    string
-	ProhibitedContext      bool // within-user-frame
-	RequiredContext        bool // within-original-frame
+	ProhibitedContext      bool // the value is within-user-frame
+	RequiredContext        bool // the value is within-original-frame
 
-	text []string // as written, name=value, in the order of the documents
+	text []string // the qualifiers as name=value, in the order of ACAP 1.0 section 2.5
 }
 
-// Strings returns each qualifier as name=value, in the documents' order.
+// Strings returns each qualifier as name=value, in the order of ACAP 1.0 section 2.5.
 func (q *Qualifiers) Strings() []string {
 	if q == nil {
 		return nil
@@ -140,7 +140,8 @@ var qualifierTable = []qualifierSyntax{
 	},
 }
 
-// AllQualifiers calls yield with every qualifier and its values in words, in the order of the documents.
+// AllQualifiers yields the name of every qualifier and a description of its values, in the order of ACAP 1.0 section
+// 2.5.
 func AllQualifiers(yield func(name QualifierName, values string) bool) {
 	for _, s := range qualifierTable {
 		if !yield(s.name, s.value) {
@@ -160,8 +161,9 @@ func QualifiersOf(u Usage) []QualifierName {
 	return names
 }
 
-// SetQualifier adds a qualifier for a permission of usage u. The error names the values that ACAP 1.0 section 2.5
-// accepts. ProhibitedModification may be set several times, except with "any".
+// SetQualifier adds a qualifier to a permission about usage u. It returns an error if the usage cannot have the
+// qualifier or the value is invalid. The error says which values ACAP 1.0 section 2.5 accepts.
+// QualifierProhibitedModification may be set several times, except with "any".
 func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) error {
 	i := slices.IndexFunc(qualifierTable, func(s qualifierSyntax) bool { return s.name == name })
 	if i < 0 {
@@ -232,8 +234,8 @@ func number(v, suffix string) (int, bool) {
 	return int(n), err == nil
 }
 
-// isKnownScheme reports whether a URI of ACAP's own scheme has one of the qualifier's kinds (sections 2.5.3.2 and
-// 2.5.5.2.5) and a name.
+// isKnownScheme reports whether v is valid with respect to ACAP's own URI scheme (sections 2.5.3.2 and 2.5.5.2.5). In
+// that scheme, one of the given kinds and a name must follow the-acap:. URIs of other schemes are valid.
 func isKnownScheme(v string, kinds ...string) bool {
 	rest, own := strings.CutPrefix(strings.ToLower(v), "the-acap:")
 	return !own || slices.ContainsFunc(kinds, func(kind string) bool { return len(rest) > len(kind) && strings.HasPrefix(rest, kind) })
@@ -244,11 +246,11 @@ func isValue(v string) bool {
 	return v != "" && !strings.ContainsFunc(v, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '#' })
 }
 
-// Limits are the qualifiers of several permissions. All of them apply; nil means none.
+// Limits holds the qualifiers of several permissions. All of them apply. It is nil if there are no qualifiers.
 type Limits []*Qualifiers
 
-// Strings returns each limit as name=value, in the documents' order: the strictest of each kind, and all that
-// cannot be compared.
+// Strings returns the qualifiers as name=value, in the order of ACAP 1.0 section 2.5. Where qualifiers can be compared,
+// such as two lengths in words, it returns only the strictest one.
 func (l Limits) Strings() []string {
 	if len(l) == 1 {
 		return l[0].Strings()
@@ -275,7 +277,7 @@ func (l Limits) Strings() []string {
 	return texts
 }
 
-// limit is one qualifier. If two have the same kind, the smaller one is stricter.
+// limit is one qualifier. If two limits have the same kind, the limit with the smaller size is stricter.
 type limit struct {
 	kind string
 	size int64

@@ -9,12 +9,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// atom is one audience of rules, with its blocks for each host.
+// atom is an audience of rules, with the cells that hold these rules for each host.
 type atom struct {
 	audience Audience // with the name in lower case
 	anyHost  *cell
-	byHost   map[int32]*cell // nil when no rule for it names a host
-	reaches  []int32         // the reaches that contain it, by place in Policy.reaches; unset for everyone
+	byHost   map[int32]*cell // nil if no rule for the audience names a host
+	reaches  []int32         // the indexes of the elements of Policy.reaches that contain the atom; unset for everyone
 }
 
 func (c *compiler) atom(a Audience) *atom {
@@ -44,7 +44,7 @@ func (a *atom) setCell(host int32, c *cell) {
 	}
 }
 
-// crawlers adds the crawlers that only rules name, and links each to its audiences.
+// crawlers adds the crawlers that only rules name, and links each crawler to its audiences.
 func (c *compiler) crawlers() {
 	p := c.p
 	for i := range p.spec.Rules {
@@ -91,7 +91,7 @@ func (c *compiler) crawlers() {
 	}
 }
 
-// reachKey holds the audiences of a crawler with few audiences, to find crawlers with the same ones.
+// reachKey is a map key to find crawlers with the same audiences. Only crawlers with at most six audiences have a key.
 type reachKey [6]reach
 
 func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
@@ -124,7 +124,8 @@ func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	return all
 }
 
-// NamedBy returns how closely a rule names a crawler, and the closest of its audiences.
+// NamedBy returns the tier in which a rule names a crawler, and the rule's audience in this tier. If several
+// audiences of the rule include the crawler, the closest one is used. If none does, the tier is NotNamed.
 func (p *Policy) NamedBy(r *Rule, id CrawlerID) (Tier, Audience) {
 	for _, reach := range p.reachesOf(id) {
 		if i := slices.IndexFunc(r.For, func(a Audience) bool { return a.folded() == reach.audience }); i >= 0 {
@@ -134,17 +135,18 @@ func (p *Policy) NamedBy(r *Rule, id CrawlerID) (Tier, Audience) {
 	return NotNamed, Audience{}
 }
 
-// CrawlerTable numbers the crawlers of a Spec. Policies share it, because a catalog is large.
+// CrawlerTable assigns numbers to the crawlers of a Spec. Several policies can share a table, because a catalog is
+// large.
 type CrawlerTable struct {
-	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler
+	crawlers []Crawler // the index is the CrawlerID; element 0 is the unknown crawler
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
 
-	controlled []CrawlerID // with a Control
-	pageTokens []CrawlerID // that only pages name, never a request
+	controlled []CrawlerID // the crawlers with a Control
+	pageTokens []CrawlerID // the tokens that only headers and meta tags name; requests never carry them
 }
 
-// NewCrawlerTable numbers crawlers. If tokens repeat, the first one wins.
+// NewCrawlerTable returns a table of crawlers. If several crawlers have the same token, the table has only the first.
 func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 	t := &CrawlerTable{crawlers: make([]Crawler, 1, len(crawlers)+1), byToken: make(map[string]CrawlerID, len(crawlers))}
 	for _, c := range crawlers {
@@ -165,7 +167,7 @@ func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 	return t
 }
 
-// Crawlers returns the crawlers in the order of their numbers. The result must not be changed.
+// Crawlers returns the crawlers in the order of their numbers. Callers must not change the result.
 func (t *CrawlerTable) Crawlers() []Crawler { return t.crawlers[1:len(t.crawlers):len(t.crawlers)] }
 
 func (t *CrawlerTable) lists(crawlers []Crawler) bool {
@@ -173,8 +175,7 @@ func (t *CrawlerTable) lists(crawlers []Crawler) bool {
 	return len(crawlers) == len(own) && (len(own) == 0 || &crawlers[0] == &own[0])
 }
 
-// familiesOf returns, for each crawler, the crawler of the same operator whose robots.txt group it is documented to
-// follow.
+// familiesOf returns the result of Family for every crawler.
 func (p *Policy) familiesOf() []CrawlerID {
 	families := make([]CrawlerID, p.numCrawlers())
 	for id := range families {

@@ -2,15 +2,15 @@
 
 package policy
 
-// RightsUsages returns the usages in rights documents: the AIPREF categories (draft-ietf-aipref-vocab-08), in
-// order.
+// RightsUsages returns the usages that rights documents can express. They are the categories of AIPREF
+// (draft-ietf-aipref-vocab-08), in the order of that draft.
 func RightsUsages() [3]Usage { return [...]Usage{TrainAI, AIUse, Search} }
 
-// Rights holds the owner of the content, and the terms of its license. It does not affect decisions.
+// Rights describes the owner of the content and the license terms. It does not affect decisions.
 type Rights struct {
 	Copyright string // the rightsholder's name
 	Contact   string // a mailto: or https: URL
-	Terms     string // the URL of the terms in words
+	Terms     string // the URL of the license terms as a text for people
 	TDMPolicy string // the URL of a TDM policy (TDMRep, section "tdm-policy")
 	Offers    []Offer
 }
@@ -20,14 +20,14 @@ type Offer struct {
 	Pos      Pos
 	Usage    Usage    // one of RightsUsages
 	Payment  string   // one of OfferPayments
-	URL      string   // where the license can be obtained
-	Amount   string   // a decimal number, or empty if there is none
-	Currency string   // ISO 4217, with Amount
-	Users    []string // of OfferUsers; empty for all
+	URL      string   // the address at which the license can be obtained
+	Amount   string   // a decimal number, or empty if there is no amount
+	Currency string   // the ISO 4217 code of the currency of Amount
+	Users    []string // some of OfferUsers; empty means all users
 }
 
-// OfferPayments returns the payment types of RSL 1.0 section 3.7 without "free" and "attribution", which rules
-// allow.
+// OfferPayments returns the payment types of RSL 1.0 section 3.7. It omits "free" and "attribution", because a policy
+// expresses them by rules that allow the usage.
 func OfferPayments() []string {
 	return []string{"purchase", "subscription", "training", "crawl", "use", "contribution"}
 }
@@ -37,24 +37,25 @@ func OfferUsers() []string {
 	return []string{"commercial", "non-commercial", "education", "government", "personal"}
 }
 
-// UsageTokens name groups in robots.txt for usages (draft-kelley-aipref-training-preference-signal-00), in the order of
-// RightsUsages, or "" if there is none.
+// UsageTokens holds a user agent name for each usage, in the order of RightsUsages. The group with this name in
+// robots.txt is about the usage (draft-kelley-aipref-training-preference-signal-00). A usage without such a group has
+// "".
 type UsageTokens [3]string
 
 // Preamble is the publisher's own comment at the start of robots.txt.
 type Preamble struct {
-	Host Host // "" for hosts for which there is no other
+	Host Host // "" means all hosts that have no other preamble
 	Text string
 }
 
 // Sitemaps are the sitemaps of a host.
 type Sitemaps struct {
-	Host      Host     // "" for hosts for which there are no others
-	Addresses []string // a path is completed with the host
+	Host      Host     // "" means all hosts that have no other Sitemaps
+	Addresses []string // URLs or paths; the host is added to a path
 }
 
-// SitemapsOf returns the sitemaps of a host: the entry for its name, or else for the longest wildcard, or else for
-// all other hosts. A port is ignored.
+// SitemapsOf returns the addresses of the sitemaps of a host. It uses the entry for the host's name, or else for the
+// longest wildcard that covers it, or else for all other hosts. A port is ignored.
 func (s *Spec) SitemapsOf(host string) []string {
 	if i := mostSpecific(s.Sitemaps, host, func(m *Sitemaps) Host { return m.Host }); i >= 0 {
 		return s.Sitemaps[i].Addresses
@@ -62,8 +63,8 @@ func (s *Spec) SitemapsOf(host string) []string {
 	return nil
 }
 
-// PreambleOf returns the comment for a host: the entry for its name, or else for the longest wildcard, or else for
-// all other hosts. A port is ignored.
+// PreambleOf returns the publisher's comment for a host. It uses the entry for the host's name, or else for the longest
+// wildcard that covers it, or else for all other hosts. A port is ignored.
 func (b *Publish) PreambleOf(host string) string {
 	if i := mostSpecific(b.Preambles, host, func(p *Preamble) Host { return p.Host }); i >= 0 {
 		return b.Preambles[i].Text
@@ -71,8 +72,9 @@ func (b *Publish) PreambleOf(host string) string {
 	return ""
 }
 
-// mostSpecific returns the index of the part for a host: by name, or else by the longest wildcard, or else for all
-// other hosts. It returns -1 if there is none.
+// mostSpecific returns the index of the part that applies to a host. This is the part for the host's name, or else
+// for the longest wildcard that covers it, or else for all other hosts. It returns -1 if there is no such part. The
+// function of returns the host of a part.
 func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 	name := NormalizeHost(host)
 	longest, found := -1, -1
@@ -80,7 +82,7 @@ func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 		h := of(&parts[i])
 		size := len(h)
 		if string(h) == name {
-			size++ // a wildcard can be as long
+			size++ // a wildcard that covers the name may have the same length
 		}
 		if (h == "" || h.Covers(name)) && size > longest {
 			longest, found = size, i
@@ -92,16 +94,16 @@ func mostSpecific[T any](parts []T, host string, of func(*T) Host) int {
 // Expectation is one test of a policy.
 type Expectation struct {
 	Pos      Pos
-	Identity Identity // Verified, or Unknown for one that only claims to be the agent
-	Anyone   bool     // the test names no identity: the answer must be the same for each
+	Identity Identity // Verified, or Unknown for a client that only claims to be the agent
+	Anyone   bool     // the test does not name an identity: the decision must be the same for all identities
 	Agent    Audience
 	Allowed  bool
 	Usage    Usage
-	Host     string // empty: every host that the policy names, and one that it does not
+	Host     string // empty means every host that the policy names, and one host that it does not name
 	Path     string // path and query
 }
 
-// String returns the expectation as in a policy file: "verified Googlebot may crawl /news/".
+// String returns the expectation as a policy file writes it, such as "verified Googlebot may crawl /news/".
 func (e Expectation) String() string {
 	who, may, place := e.Agent.String(), " may ", e.Path
 	switch {

@@ -12,13 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Pos is a place in the policy file. Line and column start at 1; the zero value means no place.
+// Pos is a place in the policy file. Line and column start at 1. The zero value means that the place is unknown.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 }
 
-// AudienceKind is a way to name crawlers.
+// AudienceKind is the kind of an Audience.
 type AudienceKind uint8
 
 // The kinds of audience.
@@ -27,21 +27,21 @@ const (
 	ForToken                     // a product token (RFC 9309 section 2.2.1)
 	ForCategory                  // the crawlers with this category
 	ForOperator                  // the crawlers of an operator
-	ForPurpose                   // the crawlers of a purpose (User-Agent-Purpose)
-	ForEveryoneElse              // everyone; a rule that allows a crawler by name overrides its prohibitions
+	ForPurpose                   // the crawlers with a purpose (User-Agent-Purpose)
+	ForEveryoneElse              // everyone; but a rule that allows a crawler by name overrides the prohibitions
 	ForAI                        // all AI crawlers, whatever their category
 )
 
 var audiencePrefixes = [...]string{"everyone", "", "category:", "operator:", "purpose:", "everyone-else", "category:ai"}
 
-// Audience names crawlers.
+// Audience is a set of crawlers that a rule is for.
 type Audience struct {
 	Kind AudienceKind
 	Name string // empty for ForEveryone, ForEveryoneElse and ForAI
 }
 
-// ParseAudience reads an audience as in a policy file: "everyone" or "*", "everyone-else", "category:ai",
-// "category:NAME", "operator:NAME", "purpose:NAME", else a product token.
+// ParseAudience parses an audience of a policy file. It accepts "everyone" or "*", "everyone-else", "category:ai",
+// "category:NAME", "operator:NAME" and "purpose:NAME". It treats every other text as a product token.
 func ParseAudience(s string) Audience {
 	switch {
 	case s == "*" || strings.EqualFold(s, audiencePrefixes[ForEveryone]):
@@ -72,10 +72,11 @@ var tiers = [...]Tier{
 	ForEveryone: TierEveryone, ForToken: TierToken, ForCategory: TierGroup, ForOperator: TierGroup, ForPurpose: TierGroup, ForAI: TierAI, ForEveryoneElse: TierEveryone,
 }
 
-// Tier returns how closely the audience names crawlers.
+// Tier returns the closeness with which the audience names crawlers.
 func (a Audience) Tier() Tier { return tiers[a.Kind] }
 
-// NarrowsAI reports whether an allow for the audience, with its name in lower case, can override a disallow for all crawlers for AI.
+// NarrowsAI reports whether an allow entry for the audience can override a disallow entry for all AI crawlers. The
+// audience's name must be in lower case.
 func (a *Audience) NarrowsAI() bool {
 	return a.Kind == ForToken || a.Kind == ForCategory && strings.HasPrefix(a.Name, "ai-")
 }
@@ -102,16 +103,16 @@ type Tier uint8
 // The tiers, closest first.
 const (
 	TierToken    Tier = iota // the product token itself
-	TierFamily               // the token of the crawler whose group this crawler follows, see Policy.Family
+	TierFamily               // the token of the crawler whose robots.txt group this crawler follows, see Policy.Family
 	TierGroup                // a category, an operator or a purpose
-	TierAI                   // all crawlers for AI
+	TierAI                   // all AI crawlers
 	TierEveryone             // everyone and everyone-else
-	NotNamed                 // the rule is not for the crawler
+	NotNamed                 // no audience of the rule includes the crawler
 
 	numTiers = NotNamed
 )
 
-// Mode is the server's reaction to a disallowed request.
+// Mode determines how the server handles a disallowed request.
 type Mode uint8
 
 // The modes, mildest first. ModeUnset selects the policy's default.
@@ -127,7 +128,7 @@ var modeNames = [...]string{"", "off", "log", "block"}
 // String returns the mode as configurations spell it.
 func (m Mode) String() string { return modeNames[m] }
 
-// ParseMode returns the mode with a name.
+// ParseMode returns the mode with a name. The result is false if there is no such mode.
 func ParseMode(name string) (Mode, bool) {
 	m := Mode(max(0, slices.Index(modeNames[:], name)))
 	return m, m != ModeUnset
@@ -138,9 +139,9 @@ type Identity uint8
 
 // The results of verification.
 const (
-	Unknown  Identity = iota // not checked, or nothing to check against
-	Impostor                 // checked, and not the crawler it claims to be
-	Verified                 // checked, and the crawler it claims to be
+	Unknown  Identity = iota // the client was not checked, or there is no data to check it with
+	Impostor                 // the check showed that the client is not the crawler that it claims to be
+	Verified                 // the check showed that the client is the crawler that it claims to be
 )
 
 var identityNames = [...]string{"unverified", "impostor", "verified"}
@@ -151,7 +152,7 @@ func (i Identity) String() string { return identityNames[i] }
 // Demand is a rule's condition on a client's identity.
 type Demand uint8
 
-// The demands. DemandAny, the zero value, is met by every client.
+// The demands. Every client meets DemandAny, which is the zero value.
 const (
 	DemandAny Demand = iota
 	DemandNotImpostor
@@ -160,7 +161,7 @@ const (
 
 var demandNames = [...]string{"any", "not-impostor", "verified"}
 
-// ParseDemand returns the demand with a name of the policy file, such as "verified", and whether there is one.
+// ParseDemand returns the demand with a name, such as "verified". The result is false if there is no such demand.
 func ParseDemand(name string) (Demand, bool) {
 	i := slices.Index(demandNames[:], name)
 	return Demand(max(0, i)), i >= 0
@@ -169,22 +170,22 @@ func ParseDemand(name string) (Demand, bool) {
 // String returns the demand as a policy file writes it.
 func (d Demand) String() string { return demandNames[d] }
 
-// MetBy reports whether a rule with demand d is for clients of identity i.
+// MetBy reports whether a rule with the demand d applies to clients with the identity i.
 func (d Demand) MetBy(i Identity) bool {
 	return d == DemandAny || i == Verified || d == DemandNotImpostor && i == Unknown
 }
 
-// Statement allows or disallows one usage of the resources of one pattern.
+// Statement allows or disallows one usage of the resources whose paths match a pattern.
 type Statement struct {
 	Pos        Pos
 	Allow      bool
 	Usage      Usage
 	Pattern    pathpattern.Pattern
-	Written    string      // the pattern as its author wrote it, or "" where that is Pattern
-	Qualifiers *Qualifiers // only of permissions; nil if there are none
-	Resource   string      // the named set that the pattern is from, if any
-	Local      string      // the locally defined usage that Usage is from, if any
-	OverSite   bool        // a permission that lifts the site's own restriction in headers and meta tags
+	Written    string      // the pattern as its author wrote it, or "" if Pattern is the same text
+	Qualifiers *Qualifiers // only permissions have qualifiers; nil if there are none
+	Resource   string      // the name of the ResourceSet that contains the pattern, or ""
+	Local      string      // the name of the LocalUsage that contains Usage, or ""
+	OverSite   bool        // the statement is a permission that also lifts the site's own headers and meta tags
 }
 
 // AppDirective is a member of an App-Directives List (draft-nottingham-plan-b) for one pattern.
@@ -192,21 +193,21 @@ type AppDirective struct {
 	Pos     Pos
 	Pattern pathpattern.Pattern
 	App     string // the application's identifier, an sf-token
-	Text    string // the member of the List: the identifier with its directives as parameters
+	Text    string // the member of the List, which is the identifier with its directives as parameters
 }
 
-// EngineRule is a robots control rule that no usage expresses, for one pattern.
+// EngineRule is a search engine's robots control rule that cannot be expressed as a usage, for one pattern.
 type EngineRule struct {
 	Pos     Pos
 	Pattern pathpattern.Pattern
-	Name    string // lower case, without its value
+	Name    string // the name of the rule in lower case, without its value
 	Rule    robotsrule.Set
 }
 
 // Line is a line in a robots.txt group, with the part of the policy that causes it.
 type Line struct {
 	Text    string
-	Pattern pathpattern.Pattern // of the paths that it is about
+	Pattern pathpattern.Pattern // the pattern of the paths that the line is about
 	Rule    *Rule
 	Pos     Pos
 }
@@ -219,32 +220,32 @@ func NewLine(field string, at pathpattern.Pattern, value string) Line {
 	return Line{Text: field + ": " + value, Pattern: at}
 }
 
-// Rule is one entry of a policy.
+// Rule is a rule of a policy.
 type Rule struct {
 	Name                 string
 	Pos                  Pos
 	For                  []Audience
-	Hosts                []Host // none: every host
+	Hosts                []Host // empty means every host
 	Identity             Demand
-	UsagePurposes        []string // applies only to queries that name one of them (ACAP 1.0 section 2.3.3)
+	UsagePurposes        []string // the rule applies only to queries with one of these purposes (ACAP 1.0 section 2.3.3)
 	Statements           []Statement
 	AppDirectives        []AppDirective
 	EngineRules          []EngineRule
-	CrawlDelay           time.Duration // 0: none
-	NoCrawlDelay         bool          // "crawl-delay: none": a wider rule's delay does not apply
+	CrawlDelay           time.Duration // 0 means that the rule has no delay
+	NoCrawlDelay         bool          // the rule has "crawl-delay: none", so a wider rule's delay does not apply
 	CrawlDelayPos        Pos
-	Limit                Limit // at the edge
-	NoLimit              bool  // "limit: none": a wider rule's limit does not apply
+	Limit                Limit // the rate limit that the server enforces
+	NoLimit              bool  // the rule has "limit: none", so a wider rule's limit does not apply
 	LimitPos             Pos
 	Enforce              Mode
-	Intended             bool     // waives the safety check that the rule fails, if it fails only one
-	IntendedChecks       []string // waives these guards, such as "blocks-search"
+	Intended             bool     // waives the safety check that the rule fails, unless the rule fails several
+	IntendedChecks       []string // the safety checks that the rule waives, such as "blocks-search"
 	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest
-	Fallback             bool // it is from the site's own robots.txt, see Policy.WithFallback
+	Fallback             bool // the rule is from the site's own robots.txt, see Policy.WithFallback
 }
 
-// Patterns yields the patterns of everything in the rule that is about paths.
+// Patterns yields the patterns of the rule's statements, engine rules and application directives.
 func (r *Rule) Patterns(yield func(pathpattern.Pattern) bool) {
 	for i := range r.Statements {
 		if !yield(r.Statements[i].Pattern) {
@@ -263,7 +264,8 @@ func (r *Rule) Patterns(yield func(pathpattern.Pattern) bool) {
 	}
 }
 
-// PagePatterns yields the patterns of everything that headers and meta tags can show, with their places.
+// PagePatterns yields the patterns and places of the rule's entries that headers and meta tags can express. These are
+// the engine rules and all statements except statements about crawling.
 func (r *Rule) PagePatterns(yield func(pathpattern.Pattern, Pos) bool) {
 	for i := range r.Statements {
 		if s := &r.Statements[i]; s.Usage != Crawl && !yield(s.Pattern, s.Pos) {
@@ -277,7 +279,7 @@ func (r *Rule) PagePatterns(yield func(pathpattern.Pattern, Pos) bool) {
 	}
 }
 
-// Ends lists when dates in the policy end what crawlers may do, in order.
+// Ends lists the times at which dates in the policy end a permission or a page's availability, in ascending order.
 func (s *Spec) Ends() (ends []time.Time) {
 	for i := range s.Rules {
 		r := &s.Rules[i]
@@ -296,7 +298,7 @@ func (s *Spec) Ends() (ends []time.Time) {
 	return slices.CompactFunc(ends, time.Time.Equal)
 }
 
-// Lines returns the most lines that the rule can add to a robots.txt group.
+// Lines returns the maximum number of lines that the rule can add to a robots.txt group.
 func (r *Rule) Lines() int { return len(r.Statements) + len(r.AppDirectives) }
 
 // InGroups reports whether the rule adds lines to robots.txt groups.
@@ -316,101 +318,101 @@ func (r *Rule) IsEmpty() bool {
 type ActionRequest struct {
 	Pos    Pos
 	Action string // TakeDown or ReCrawl
-	Path   string // of the resource, which is not a pattern
+	Path   string // the path of the resource, which is not a pattern
 }
 
 // The actions of ACAP 1.0.
 const (
-	TakeDown = "take-down" // section 2.6.1: erase all copies and index entries
-	ReCrawl  = "re-crawl"  // section 2.6.2
+	TakeDown = "take-down" // erase all copies and index entries (section 2.6.1)
+	ReCrawl  = "re-crawl"  // fetch the resource again (section 2.6.2)
 )
 
-// Crawler holds the policy's knowledge of one crawler.
+// Crawler describes a crawler of the catalog or of the policy.
 type Crawler struct {
-	Token            string // RFC 9309 section 2.2.1
+	Token            string // the product token (RFC 9309 section 2.2.1)
 	Operator         string
-	Category         string   // its primary kind, what "category:" means
-	AI               bool     // "category:ai" includes it
-	Purposes         []string // what "purpose:" means
-	Follows          []string // the crawlers whose robots.txt group this one obeys if no group names it, the preferred first
-	IgnoresStar      bool     // it does not obey the group of "*"
-	NoToken          bool     // the name is not a documented product token for robots.txt
-	Rare             bool     // not documented to read robots.txt, and missing from publishers' common lists
-	Signer           bool     // known only by the signature of its requests, so robots.txt, headers and tags cannot name it
-	RobotsOnly       bool     // a control token: it appears in robots.txt, and no request carries it
-	ReadsMeta        bool     // its operator documents that it reads robots meta tags with its name
-	ControlsTraining bool     // it is a control token that switches AI training off
-	Main             string   // for a control token, the crawler whose pages it is about, if known
-	Control          *Control // the rules that its operator reads in headers and meta tags instead of a usage, or nil
+	Category         string   // the NAME in "category:NAME"
+	AI               bool     // "category:ai" includes the crawler
+	Purposes         []string // the possible values of NAME in "purpose:NAME"
+	Follows          []string // other crawlers, whose group this crawler obeys if no group names it, best first
+	IgnoresStar      bool     // the crawler does not obey the group of "*"
+	NoToken          bool     // Token is a name that is not documented as a product token for robots.txt
+	Rare             bool     // the crawler is not documented to read robots.txt, and common lists do not have it
+	Signer           bool     // only request signatures identify the crawler, so that channels cannot name it
+	RobotsOnly       bool     // Token is a control token, which appears in robots.txt but never in requests
+	ReadsMeta        bool     // the operator documents that the crawler reads robots meta tags with its name
+	ControlsTraining bool     // Token is a control token that switches AI training off
+	Main             string   // for a control token, the crawler whose pages the token is about, if known
+	Control          *Control // rules that the operator reads in headers and meta tags instead of a usage, or nil
 	IntendedChecks   []string // safety checks that do not protect the crawler
 }
 
-// ReadsPages reports whether headers and meta tags can name the crawler: a token that no request carries may still have a
-// meaning there.
+// ReadsPages reports whether headers and meta tags can name the crawler. That is the case for crawlers that fetch
+// pages, and for control tokens with a documented meaning in meta tags.
 func (c *Crawler) ReadsPages() bool { return !c.RobotsOnly || c.ReadsMeta }
 
 // InTags reports whether the crawler is documented to read meta tags with its name.
 func (c *Crawler) InTags() bool { return c.ReadsMeta || c.Control != nil }
 
-// Control is a set of robots control rules with which, by its operator's documents, a site refuses some usages.
-// They are sent where all of these usages are disallowed to the crawler.
+// A Control is a set of robots control rules that, according to a crawler's operator, forbid some usages. The server
+// sends Rules on a page if the policy disallows all usages of Takes there.
 type Control struct {
 	Rules robotsrule.Set
 	Takes []Usage
 }
 
-// IsStranger reports whether only the signing host of the crawler is known. A rule that demands a verified client
-// does not accept it, because anyone can sign as some host.
+// IsStranger reports whether the signing host is the only known fact about the crawler. A rule that demands a verified
+// client does not apply to such a crawler, because anyone can sign requests for their own host.
 func (c *Crawler) IsStranger() bool { return c.Signer && c.Category == "" && c.Operator == "" }
 
 // Enforcement is the server's default for rules without their own setting.
 type Enforcement struct {
 	Mode       Mode // ModeUnset means ModeOff
-	Status     int  // of a block; 0 means 403
+	Status     int  // the HTTP status of a blocked request; 0 means 403
 	Impostors  Mode // ModeUnset means ModeOff
 	Message    string
 	RetryAfter time.Duration
-	Close      bool // drop the connection instead of answering
+	Close      bool // close the connection instead of sending a response
 }
 
 // Switch is a setting of Publish.
 type Switch uint8
 
-// The settings. Auto publishes a record only where no other channel expresses the same.
+// The settings. Auto publishes a record only if no other channel expresses the same.
 const (
 	Off Switch = iota
 	On
 	Auto
 
-	Full = On // for ACAP: the whole policy is written, and conventional records are ignored
+	Full = On // for ACAP: robots.txt has the whole policy as ACAP records, and conventional records are ignored
 )
 
-// Publish selects the optional records of robots.txt and the rights documents.
+// Publish selects optional records of robots.txt, headers and meta tags, and the rights documents.
 type Publish struct {
 	ACAP             Switch
 	UserAgentPurpose Switch
 	ContentUsage     Switch
 	ContentSignal    Switch
-	ContentSignalUse string // the value of "use" in Content-Signal, or empty if there is none
-	Controls         Switch // Auto: the operators' own controls that their documents describe
+	ContentSignalUse string // the value of "use" in Content-Signal, or empty to omit "use"
+	Controls         Switch // Auto sends the crawlers' Controls and the control tokens
 	ControlChoices   []ControlChoice
 	UsageTokens      UsageTokens
-	NoAI             Switch // headers and meta tags say "noai" where train-ai is disallowed
+	NoAI             Switch // headers and meta tags have "noai" where train-ai is disallowed
 	TDMRep           Switch
 	RSL              string // the path of the RSL document, or empty if there is none
-	License          string // absolute URL of an RSL license, or empty if there is none
-	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
+	License          string // the absolute URL of an RSL license, or empty if there is none
+	ActionRequests   Switch // the requests of ACAP 1.0 section 2.6, which that section calls not ready
 	Preambles        []Preamble
-	Lines            []string // of robots.txt that are not in a group, such as Clean-param, as they are written
-	EveryoneNamed    bool     // robots.txt names the crawlers that ignore "*" next to it
-	AllGroups        bool     // robots.txt also names the rare crawlers that a rule blocks
+	Lines            []string // complete lines for robots.txt that do not belong to a group, such as Clean-param lines
+	EveryoneNamed    bool     // in robots.txt, the group of "*" also names the crawlers that ignore "*"
+	AllGroups        bool     // robots.txt also names the rare crawlers that a rule disallows
 }
 
-// ControlChoice is a setting for when a crawler's Control, or a control token, is sent. By default it is sent where
-// the policy disallows all usages that it refuses.
+// A ControlChoice sets when the server sends a crawler's Control, or a control token. Without a ControlChoice, the
+// server sends it where the policy disallows all usages that it forbids.
 type ControlChoice struct {
-	Crawler string // or the token
-	Value   string // the rules of a Control: where train-ai or ai-use is disallowed; or NoControl: never
+	Crawler string // the product token of the crawler, or the control token
+	Value   string // NoControl, or rules of a Control to be sent where one rights usage, such as train-ai, is disallowed
 }
 
 // NoControl is the value of a ControlChoice that keeps a Control from being sent.
@@ -421,7 +423,7 @@ type ResourceSet struct {
 	Name     string
 	Pos      Pos
 	Patterns []pathpattern.Pattern
-	Written  []string // of each of Patterns, see Statement; may be nil
+	Written  []string // for each pattern, the text as in Statement.Written; may be nil
 }
 
 // LocalUsage is a named usage: one usage with qualifiers, or several usages (ACAP 1.0 section 2.7.1 and 2.7.2).
@@ -435,19 +437,19 @@ type LocalUsage struct {
 type UsagePart struct {
 	Usage      Usage
 	Qualifiers *Qualifiers
-	Local      string // the LocalUsage that this part was named by, if any
+	Local      string // the LocalUsage that this part is from, or ""
 }
 
-// Spec is a policy as its author states it. It is the input of Compile.
+// Spec is a policy as its author wrote it. Compile makes a Policy from it.
 type Spec struct {
-	File        string // for messages
-	Catalog     string // the date of the catalog that the policy was written for; "" for any
+	File        string // the name of the policy file for messages
+	Catalog     string // the date of the catalog that the policy was written for; "" means any
 	Sitemaps    []Sitemaps
 	Resources   []ResourceSet
 	Usages      []LocalUsage
 	Rules       []Rule
 	Crawlers    []Crawler     // the catalog, with the policy's own additions
-	Table       *CrawlerTable // the table of Crawlers if policies share it, or nil
+	Table       *CrawlerTable // a table of Crawlers to share with other policies, or nil to make a new one
 	Enforcement Enforcement
 	Publish     Publish
 	Rights      Rights

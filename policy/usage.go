@@ -12,8 +12,8 @@ import (
 // Usage is a usage type of ACAP 1.0 (section 2.5) or a category of the AIPREF vocabulary.
 type Usage uint8
 
-// The usages. Present covers the usages derived from it that have no statement; Other covers every usage without a
-// statement except Crawl.
+// The usages. A statement about Present also applies to derived usages, such as PresentLink, for which there is no
+// statement. A statement about Other applies to every usage without a statement, except Crawl.
 const (
 	Crawl Usage = iota
 	Follow
@@ -46,13 +46,14 @@ var usageNames = [numUsages]string{
 // String returns the usage's name as ACAP and AIPREF spell it.
 func (u Usage) String() string { return usageNames[u] }
 
-// ParseUsage returns the usage with a name, in any case (ACAP 1.0 section 3).
+// ParseUsage returns the usage with a name, and whether there is one. The case of the name does not matter (ACAP 1.0
+// section 3).
 func ParseUsage(name string) (Usage, bool) {
 	u := slices.IndexFunc(usageNames[:], func(n string) bool { return strings.EqualFold(n, name) })
 	return Usage(max(0, u)), u >= 0
 }
 
-// Usages lists all usages, in the order of the documents.
+// Usages lists all usages, first the usages of ACAP 1.0 and then the usages of AIPREF.
 func Usages() []Usage {
 	all := make([]Usage, numUsages)
 	for i := range all {
@@ -61,40 +62,40 @@ func Usages() []Usage {
 	return all
 }
 
-// IsRight reports whether the usage is one of RightsUsages, which ACAP 1.0 does not have.
+// IsRight reports whether the usage is one of RightsUsages. ACAP 1.0 does not have these usages.
 func (u Usage) IsRight() bool { return u > Other }
 
-// InGroups reports whether groups of robots.txt have lines about the usage. Other stands for the rights usages that no
-// other rule names.
+// InGroups reports whether groups of robots.txt have lines about the usage. For Other it returns true, because Other
+// includes the rights usages without a statement.
 func (u Usage) InGroups() bool { return u == Crawl || u == Other || u.IsRight() }
 
 // IsPresentation reports whether the usage is derived from Present.
 func (u Usage) IsPresentation() bool { return u > Present && u <= PresentLink }
 
-// fallback returns the usage whose statements apply if none is about u.
+// fallback returns the usage whose statements apply if there is no statement about u. The result is false if there is
+// no such usage.
 func (u Usage) fallback() (Usage, bool) { return Present, u.IsPresentation() }
 
-// Covers reports whether a statement about u can decide about v.
+// Covers reports whether a statement about the usage u can decide about the usage v.
 func (u Usage) Covers(v Usage) bool {
 	fallback, ok := v.fallback()
 	return u == v || ok && u == fallback || u == Other && v != Crawl
 }
 
-// IsPurpose reports whether a word can name a purpose: a letter, then letters, digits, "-", "_" and "." (ACAP 1.0 section 3,
-// name-start-char and name-char).
+// IsPurpose reports whether a word is a valid name of a purpose: a letter, followed by letters, digits, "-", "_" and
+// "." (ACAP 1.0 section 3, name-start-char and name-char).
 func IsPurpose(word string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return word != "" && strings.IndexByte(letters, word[0]) >= 0 && strings.Trim(word, letters+"0123456789-_.") == ""
 }
 
-// MatchPurpose reports whether a pattern matches all of a purpose's name or URI (ACAP 1.0 sections 2.3.3 and 2.8), both
-// in lower case. A "$" at its end has no effect.
+// MatchPurpose reports whether a pattern matches the whole name or URI of a purpose (ACAP 1.0 sections 2.3.3 and 2.8).
+// Both must be in lower case. A "$" at the end of the pattern has no effect.
 func MatchPurpose(pattern, s string) bool {
 	return pathpattern.Raw(strings.TrimSuffix(pattern, "$") + "$").Match(s)
 }
 
-// Purposes lists the purposes of rules, in lower case and order. A purpose with "*" is replaced by an example that
-// it matches.
+// Purposes lists the purposes in the audiences and usage purposes of rules, in lower case and in the order of the file.
 func (s *Spec) Purposes() (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {

@@ -10,38 +10,40 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Client stands for the crawlers of one class that state one purpose, or none. It answers questions about rights.
+// Client represents the crawlers of one class whose requests name a certain purpose, or no purpose. Its methods
+// return the policy's decisions about rights for them.
 type Client struct {
 	Policy  *policy.Policy
 	Class   *policy.Class
 	Purpose string // in lower case, or ""
 
 	query policy.Query
-	all   func() []policy.Applied // returns the statements, computed once
+	all   func() []policy.Applied // returns the result of statements, which is computed only once
 }
 
-// NewClient returns the Client for verified crawlers of a class. purpose must be in lower case, or "" for none.
+// NewClient returns the Client for verified crawlers of a class. purpose must be in lower case. It is "" for
+// crawlers that do not name a purpose.
 func NewClient(p *policy.Policy, c *policy.Class, host, purpose string) *Client {
 	client := &Client{Policy: p, Class: c, Purpose: purpose, query: c.Query(host, policy.Other, purpose)}
 	client.all = sync.OnceValue(client.statements)
 	return client
 }
 
-// At returns the decision about a usage on paths that match the pattern at. Only patterns of the policy that cover
-// all these paths apply.
+// At returns the decision about a usage on paths that match the pattern at. Patterns of the policy that do
+// not cover all these paths are ignored.
 func (c *Client) At(u policy.Usage, at pathpattern.Pattern) policy.Decision {
 	q := c.query
 	q.Usage = u
 	return c.Policy.DecideAt(q, at)
 }
 
-// Statements lists what the policy states about a usage. The statements about Other follow.
+// Statements lists the policy's statements about a usage, followed by its statements about Other.
 func (c *Client) Statements(u policy.Usage) []policy.Applied {
 	all := append(c.Policy.Statements(c.Class, u, c.Purpose), c.Policy.Statements(c.Class, policy.Other, c.Purpose)...)
 	return slices.DeleteFunc(all, func(a policy.Applied) bool { return !a.Rule.Identity.MetBy(c.query.Identity) })
 }
 
-// statements lists what the policy states about the usages of policy.RightsUsages.
+// statements lists the policy's statements about the usages of policy.RightsUsages.
 func (c *Client) statements() (all []policy.Applied) {
 	for _, u := range policyUsages {
 		all = append(all, c.Statements(u)...)

@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// Lines returns the lines of a vocabulary for a client's group in robots.txt. It also returns the problems if lines
-// cannot say exactly what the policy states.
+// Lines returns the lines of a vocabulary for a client's group in robots.txt. It also returns
+// problems if the lines cannot express the policy's decisions exactly.
 func (f *Vocabulary) Lines(c *Client) ([]policy.Line, []policy.Problem) {
 	if f.Crossing != "" {
 		return f.byPath(c)
@@ -78,8 +78,7 @@ func (f *Vocabulary) byPath(c *Client) ([]policy.Line, []policy.Problem) {
 	return lines, nil
 }
 
-// strictest returns one verdict for each usage: disallowed if any path is disallowed, allowed if every path is
-// allowed.
+// strictest returns the result of Strictest for each usage.
 func (c *Client) strictest() (verdicts Verdicts) {
 	for i, u := range policyUsages {
 		verdicts[i] = c.Strictest(u)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights answers what a policy states about the use of content by AI and search. Channels that publish
-// rights ask it. Its usages come from the AIPREF vocabulary: train-ai, ai-use and search.
+// Package rights returns a policy's decisions about the use of content by AI and search, for the channels that publish
+// them. The usages are train-ai, ai-use and search from the AIPREF vocabulary.
 //
-// Client answers for channels that can address one crawler, such as the groups of robots.txt. View answers for
-// channels that address everyone, such as documents, usage tokens and control tokens. These channels cannot exempt
-// a crawler. So a View disallows a usage if it is disallowed for any crawler, purpose or identity.
+// A Client has the decisions for channels that can address one crawler, such as the groups of robots.txt. A View has
+// the decisions for channels that address everyone, such as documents, usage tokens and control tokens. These
+// channels cannot exempt a crawler. So a View disallows a usage if the policy disallows it for any crawler, purpose
+// or identity.
 package rights
 
 import (
@@ -20,12 +21,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Document is a file that a channel publishes. It does not change and may be shared.
+// Document is a file that a channel publishes. It is immutable and safe for concurrent use.
 type Document struct {
 	Body   []byte
-	ETag   string // strong (RFC 9110 section 8.8.3)
+	ETag   string // a strong entity tag (RFC 9110 section 8.8.3)
 	Type   string // media type
-	Source any    // the channel's data behind the file, for merging; or nil
+	Source any    // the data from which the channel made Body, needed for merging; or nil
 }
 
 // NewDocument returns a document with this body and media type. Its entity tag is made from the body.
@@ -36,12 +37,12 @@ func NewDocument(body []byte, mediaType string) *Document {
 
 // SiteDocument is a document that the site itself serves for a channel.
 type SiteDocument interface {
-	// MergeInto returns the stricter combination of our document and the site's. exact is false if the result is
-	// stricter than necessary.
+	// MergeInto returns the combination of the policy's document ours and the site's document. Each restriction of either
+	// document is kept. exact is false if the result is stricter than necessary.
 	MergeInto(ours *Document) (both *Document, exact bool)
 }
 
-// Declared holds the header fields and meta tags of a channel for a page. It does not change.
+// Declared holds the header fields and meta tags of a channel for a page. It is immutable.
 type Declared interface {
 	// Apply merges the fields into the header of a response.
 	Apply(http.Header)
@@ -82,7 +83,7 @@ func (d *Document) Serve(w http.ResponseWriter, r *http.Request, cacheControl st
 	h.Set("Etag", d.ETag)
 	h.Set("Content-Type", d.Type)
 	h.Set("X-Content-Type-Options", "nosniff")
-	// The document is public, and scripts of other sites may read it.
+	// Scripts of other sites may read the document, because it is public.
 	h.Set("Access-Control-Allow-Origin", "*")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(d.Body))
 }
@@ -100,8 +101,8 @@ func (p Preferences) Verdicts() (v Verdicts) {
 	return v
 }
 
-// Combine combines two statements about each usage (draft-ietf-aipref-vocab section 5.1): the usage is disallowed
-// if either disallows it, and otherwise allowed if either allows it.
+// Combine combines two verdicts about each usage (draft-ietf-aipref-vocab section 5.1). A usage is disallowed if v or w
+// disallows it. Otherwise it is allowed if v or w allows it.
 func (v Verdicts) Combine(w Verdicts) Verdicts {
 	for i := range v {
 		v[i] = max(v[i], w[i])
@@ -109,7 +110,7 @@ func (v Verdicts) Combine(w Verdicts) Verdicts {
 	return v
 }
 
-// Stated reports whether any verdict is not Unstated.
+// Stated reports whether at least one verdict is Allowed or Disallowed.
 func (v Verdicts) Stated() bool { return v != Verdicts{} }
 
 // Restrictions returns only the verdicts that disallow a usage. The others are Unstated.
@@ -122,7 +123,7 @@ func (v Verdicts) Restrictions() Verdicts {
 	return v
 }
 
-// Alike reports whether p and q have the same verdicts, and the same reasons for those that disallow.
+// Alike reports whether p and q have the same verdicts, and the same reasons for disallowed usages.
 func (p Preferences) Alike(q Preferences) bool {
 	for i := range p {
 		if p[i].Verdict != q[i].Verdict || p[i].Verdict == policy.Disallowed && p[i].Statement != q[i].Statement {
@@ -135,7 +136,7 @@ func (p Preferences) Alike(q Preferences) bool {
 // severity ranks verdicts from the least to the most strict.
 var severity = [...]int{policy.Allowed: 0, policy.Unstated: 1, policy.Disallowed: 2}
 
-// stricter returns the stricter of two decisions for each usage.
+// stricter returns, for each usage, the stricter of the decisions in p and q.
 func (p Preferences) stricter(q Preferences) Preferences {
 	for i := range p {
 		if severity[q[i].Verdict] > severity[p[i].Verdict] {

@@ -13,17 +13,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// View is a host's policy for readers who cannot tell crawlers apart: for each path and usage it has the strictest
-// decision for any crawler, purpose and identity.
+// View is a host's policy for channels that cannot distinguish crawlers. For each path and usage, a View has the
+// strictest decision that the policy has for any crawler, purpose and identity.
 type View struct {
-	clients  []*Client // classes by purpose and identity; the first stands for crawlers without rules by name
+	clients  []*Client // one for each class, purpose and identity; the first is for crawlers that no rule names
 	patterns []pathpattern.Pattern
 
 	cells func() ([]solve.Cell[Preferences], bool)
 }
 
-// maxClients limits the number of clients with rules about rights. If there are more, a usage is disallowed on
-// every path that is disallowed for any of them.
+// maxClients limits the number of clients with rules about rights. If there are more clients,
+// the View disallows a usage on all paths if the usage is disallowed on any path for any of these clients.
 const maxClients = 200
 
 // NewView returns the view of a host. The host may include a port.
@@ -69,7 +69,7 @@ func NewView(p *policy.Policy, host string) *View {
 	return v
 }
 
-// ownRights reports whether a class has rules about rights that do not apply to everyone.
+// ownRights reports whether a class has rules about rights that do not apply to all crawlers.
 func ownRights(p *policy.Policy, c *policy.Class, purpose string) bool {
 	for tier := range policy.TierEveryone + 1 {
 		for _, r := range p.Rules(c, tier) {
@@ -101,15 +101,15 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
 
-// Answer holds a decision for everyone about each usage. If several clients have the strictest verdict, the
-// decision is from the first of them.
+// Answer holds the decision for everyone about each usage. If several clients have the strictest verdict, the
+// decision is the decision for the first of these clients.
 type Answer struct {
 	Decisions Preferences
 	Clients   [3]int
 }
 
-// At returns the decisions about paths that match a pattern. Only patterns of the policy that cover all these paths
-// apply.
+// At returns the decisions about paths that match a pattern. Patterns of the policy that do not cover all these
+// paths are ignored.
 func (v *View) At(pattern pathpattern.Pattern) (all Answer) {
 	all.Decisions = v.clients[0].Preferences(pattern)
 	for i, c := range v.clients[1:] {
@@ -155,8 +155,8 @@ func (v *View) StatesAny() bool {
 }
 
 // Cells divides all paths into cells with equal decisions, for readers that use the longest matching pattern. If
-// the patterns overlap in too many ways, exact is false. Then there is one cell for all paths, which disallows each
-// usage that is disallowed on any path.
+// the patterns overlap in too many ways, exact is false. In that case, there is one cell for all paths, which
+// disallows each usage that is disallowed on any path.
 func (v *View) Cells() (cells []solve.Cell[Preferences], exact bool) {
 	return v.cells()
 }
@@ -192,8 +192,8 @@ func (v *View) strictest() (all Preferences) {
 	return all
 }
 
-// Exceptions lists the statements that allow a usage for only some crawlers, purposes or identities, so that the
-// view cannot follow them. They are in the order of the policy file.
+// Exceptions lists the statements that allow a usage only for some crawlers, purposes or identities. The view cannot
+// express these statements. They are sorted by their place in the policy file.
 func (v *View) Exceptions() (all []policy.Decision) {
 	seen := map[*policy.Statement]bool{}
 	add := func(d policy.Decision) {
@@ -222,7 +222,7 @@ func (v *View) Exceptions() (all []policy.Decision) {
 	return all
 }
 
-// ForEveryone returns the preferences of the host's View for the path of a query.
+// ForEveryone returns the decisions that the View of the query's host has about the query's path.
 func ForEveryone(p *policy.Policy, q policy.Query) Preferences {
 	var all Preferences
 	first := true

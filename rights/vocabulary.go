@@ -14,8 +14,8 @@ type Vocabulary struct {
 	Key    string // key of the setting under publish
 	Field  string // canonical name of the header field
 	Labels []Label
-	// Crossing is the code of the problem that the paths of lines overlap, if readers use the line with the longest
-	// path. If it is empty, the vocabulary's lines apply to all paths.
+	// Crossing is empty if the vocabulary's lines apply to all paths. Otherwise lines have paths, and readers use the line
+	// with the longest path. Crossing is the code of the problem that is reported if overlapping paths make this wrong.
 	Crossing string
 	// Lenient means that readers accept names and words in any case, and spaces around the equals sign.
 	Lenient bool
@@ -27,7 +27,7 @@ type Vocabulary struct {
 	Use func(*policy.Publish) string
 }
 
-// Label is a name in a Vocabulary, with its possible words from the least to the most strict.
+// Label is the name of a preference in a Vocabulary. Words are its possible values, from the least to the most strict.
 type Label struct {
 	Name  string
 	Words []string
@@ -80,8 +80,8 @@ func (f *Vocabulary) LineKey() string { return strings.ToLower(f.Field) }
 // No returns the word that disallows a usage.
 func (f *Vocabulary) No() string { return f.Labels[0].Words[1] }
 
-// Text returns the line for verdicts, such as "train-ai=n, search=y", or "" if nothing is stated. use states how
-// far content may be used, or is "".
+// Text returns the value of the line for verdicts, such as "train-ai=n, search=y", or "" if the line would be empty.
+// use says how far content may be used, or is "".
 func (f *Vocabulary) Text(v Verdicts, use string) string {
 	var parts []string
 	for _, l := range f.Labels {
@@ -92,7 +92,7 @@ func (f *Vocabulary) Text(v Verdicts, use string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Word returns the word of a label for verdicts, or "" if the verdicts do not state it.
+// Word returns the word of a label that expresses the verdicts, or "" if the verdict for this label is Unstated.
 func (l *Label) Word(v Verdicts, use string) string {
 	if l.usage < 0 {
 		return use

@@ -4,7 +4,7 @@ package robotsrule
 
 import "strings"
 
-// Lift is a set of restrictions that a policy removes from what the site itself says.
+// Lift is a set of restrictions that a policy removes from the site's own headers and meta tags.
 type Lift uint8
 
 // The restrictions that can be lifted.
@@ -13,8 +13,9 @@ const (
 	LiftSnippet                  // nosnippet and max-snippet
 )
 
-// Lifted returns s without the restrictions in l, and without all unknown words in which a reader might find them. Other
-// rules that a reader might find in such a word, as in "noindex nofollow", are added to s.
+// Lifted returns s without the restrictions in l. It also removes unknown words that a reader might understand as
+// such a restriction, for example "noindex nofollow". If a removed word contains other rules, Lifted adds these rules
+// to s.
 func (s Set) Lifted(l Lift) Set {
 	var names []string
 	if l&LiftIndex != 0 {

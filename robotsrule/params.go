@@ -16,11 +16,12 @@ import (
 
 // Params returns the rules as Parameters of Robots-Tag members (draft-illyes-repext-03). Rules without a value are
 // true, numbers are Integers, and the value of max-image-preview is a Token. The date is a String in ISO 8601 form.
-// It is not a Date, because parsers of RFC 8941, which the draft cites, would discard the whole field.
+// It is not a Date, because the draft refers to RFC 8941, which has no Date, so that a parser would discard the whole
+// field.
 //
 // Usually there is one member, or none. If a rule has several values, such as one that cannot be read, each further
-// value needs its own member. These members come first, because readers of a Dictionary, as in draft -02, use only
-// the last.
+// value needs its own member. These members come first, because readers of draft -02 read the field as a Dictionary
+// and use only the last member.
 //
 // Permissive words are left out, because in the draft all rules are restrictive. Unknown rules that RFC 8941 cannot
 // express are left out, too. The order is always the same.
@@ -98,7 +99,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		item, err := httpsfv.UnmarshalItem([]string{text})
 		return name, item.Value, err == nil
 	}
-	// A malformed value of a known rule stays text, so that its type does not change.
+	// A malformed value of a known rule is written as text, so that its type does not change.
 	if item, err := httpsfv.UnmarshalItem([]string{text}); err == nil && len(item.Params.Names()) == 0 && !takesValue(name) {
 		switch v := item.Value.(type) {
 		case int64, httpsfv.Token:
@@ -109,7 +110,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		if !takesValue(name) {
 			return name, nil, false
 		}
-		text = url.PathEscape(text) // so that readers at least see that the rule has a value
+		text = url.PathEscape(text) // readers then at least find a value
 	}
 	return name, text, true
 }
@@ -123,9 +124,9 @@ func isKey(name string) bool {
 }
 
 // FromParams reads the parameters of a Robots-Tag member. It never fails:
-//   - A rule that takes no value applies whatever its value is, even false. The value may be the name of another
-//     rule.
-//   - A number may be a Decimal, which is truncated, or a text.
+//   - A rule that does not take a value applies even if it has one, such as false. If the value is the name of another
+//     rule, that rule also applies.
+//   - A number may also be a Decimal, whose fraction is dropped, or a text.
 //   - A date may be a Date, a String or a Token.
 //   - Unknown rules and values keep their type, except that a Date and a Display String become Strings, because RFC
 //     8941 has only these.
@@ -194,7 +195,7 @@ func paramWord(name string, v any) string {
 		}
 		v = strings.TrimSuffix(strings.TrimPrefix(text, `%"`), `"`)
 	}
-	// "name:value" is preferred, so that a rule is the same whichever field it comes from.
+	// "name:value" is preferred, so that the word is the same for a rule from X-Robots-Tag.
 	word := fmt.Sprint(name, ":", v)
 	if _, back, ok := wordItem(word); ok && back == v && Parse(word).other == word {
 		return word

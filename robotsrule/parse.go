@@ -15,11 +15,11 @@ import (
 // Parse reads a list of rules in the syntax of a robots meta tag's content. X-Robots-Tag has the same syntax after
 // the user agent. Parse never fails:
 //
-//   - Names may have any case, and "=" means ":". none means noindex, nofollow.
+//   - Names may have any case. "=" means the same as ":". The rule none means noindex and nofollow.
 //   - The date of unavailable_after may have the form of RFC 822, RFC 850, ISO 8601 or asctime, or begin with the
-//     month. It may contain commas. Without a time it is the start of the day, and without a zone it is in UTC.
-//   - A number that is too large becomes the largest valid number.
-//   - A rule that takes no value applies even with a value (noindex:true).
+//     month. It may contain commas. A date without a time is the start of the day. A date without a zone is in UTC.
+//   - A number that is too large is replaced with the largest valid number.
+//   - A rule that does not take a value applies even if the list gives it one (noindex:true).
 //   - Unknown rules, and known rules with an unreadable value, are kept unchanged.
 //
 // indexifembedded weakens only a noindex in the same list. Before parsing, join the lists of one author for one
@@ -40,7 +40,7 @@ func Parse(s string) Set {
 			if e.sep == 0 || takesValue(e.name) {
 				break
 			}
-			// The text after a rule without value may be another rule. After an equals sign it is only a value.
+			// The text after a rule without value and a colon may be another rule. After an equals sign, it is always a value.
 			text = text && e.sep == ':'
 			value := e.value
 			if e = elementOf(value); takesValue(e.name) {
@@ -68,7 +68,7 @@ func (e element) word() string {
 	return e.name + ":" + e.value
 }
 
-// nextElement splits off the first member of a list. Its name is empty if there is nothing between two commas.
+// nextElement splits off the first member of a list. The name of e is empty if the text between two commas is empty.
 func nextElement(s string) (e element, rest string) {
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' || r == '=' })
 	first, rest, _ := strings.Cut(s, ",")
@@ -163,7 +163,7 @@ func (s *Set) add(e element) bool {
 	return true
 }
 
-// noindex and embedded record these two words of one list, in either order.
+// noindex adds the rule noindex of a list. Like embedded, it works in either order of the two words.
 func (s *Set) noindex() {
 	switch s.index {
 	case embeddedOnlyWord:
@@ -204,8 +204,8 @@ func parseNumber(value string) (int64, bool) {
 	return n, true
 }
 
-// documented lists the rules that search engines document, with their possible values. Google:
-// https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag Bing:
+// documented lists the rules that search engines document, with their possible values. Documents of Google and Bing:
+// https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag and
 // https://www.bing.com/webmasters/help/which-robots-metatags-does-bing-support-5198d240
 var documented = []documentedRule{
 	{"all", ""},

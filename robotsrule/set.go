@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotsrule provides sets of robots control rules, such as noindex, nosnippet and max-snippet. It parses
-// and writes them, and combines sets to the most restrictive.
+// Package robotsrule provides sets of robots control rules, such as noindex, nosnippet and max-snippet. It parses and
+// writes these rules, and combines sets to the most restrictive set.
 //
 // "Robots control rules" is the term of the IANA registry in draft-illyes-repext-03. The draft defines only noindex
 // and nosnippet, which are combined by "union". The package also knows the rules that search engines document for
-// robots meta tags and X-Robots-Tag. Comments mention where a combination is stricter than an engine's.
+// robots meta tags and X-Robots-Tag. If the package combines rules more strictly than an engine does, a comment says
+// so.
 package robotsrule
 
 import (
@@ -16,16 +17,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Set is a set of robots control rules for one audience. The zero value is the empty set. Two sets that mean the
-// same are equal under ==, so a Set can be a map key. No method changes a Set.
+// Set is a set of robots control rules for one audience. The zero value is the empty set. Two sets with the
+// same meaning are equal under ==, so a Set can be a map key. A Set is immutable.
 type Set struct {
 	flags   uint16
 	index   uint8
 	image   uint8
-	snippet int64  // see limit
-	video   int64  // see limit
+	snippet int64  // the limit of max-snippet, as returned by the function limit
+	video   int64  // the limit of max-video-preview, as returned by the function limit
 	expires int64  // Unix seconds plus one; 0 means no date
-	other   string // sorted, unique, separated by newlines
+	other   string // permissive and unknown words, sorted, without duplicates, separated by newlines
 }
 
 // Restrictive rules without a value, in the order of writing. noindex is not among them, because indexifembedded
@@ -43,8 +44,8 @@ const (
 
 var flagNames = [numFlags]string{"nofollow", "nosnippet", "noarchive", "nocache", "notranslate", "noimageindex", "noodp"}
 
-// What a set says about indexing, from the least to the most strict. indexifembedded alone has no effect. It is
-// kept, because pages and headers may have it in another element than noindex.
+// The values of Set.index, from the least to the most strict. indexifembedded without noindex has no effect. It is
+// kept, because a page may have the noindex in another element or header.
 const (
 	indexUnsaid uint8 = iota
 	embeddedOnlyWord
@@ -62,16 +63,17 @@ const (
 
 var imageNames = [...]string{imageLarge: "large", imageStandard: "standard", imageNone: "none"}
 
-// A limit is 0 if there is none, 1 for "no limit" (-1), or otherwise the number plus 2.
+// Values of Set.snippet and Set.video. The value is 0 if there is no rule, 1 for the rule -1 ("no limit"), and
+// otherwise the number of the rule plus 2.
 const (
 	limitUnsaid    = 0
 	limitUnlimited = 1
 	limitZero      = 2
-	// maxNumber is the largest Integer of RFC 9651 section 3.3.1. Larger numbers are read as this one.
+	// maxNumber is the largest Integer of RFC 9651 section 3.3.1. Larger numbers are replaced with this number.
 	maxNumber = 999_999_999_999_999
 )
 
-// maxDate is the last second of the year 9999, which is the last that headers and meta tags can express.
+// maxDate is the last second of the year 9999 as a Unix time. Headers and meta tags cannot express later years.
 const maxDate = 253402300799
 
 func limit(n int64) int64 {
@@ -95,8 +97,8 @@ func stricterLimit(a, b int64) int64 {
 //
 // For max-snippet and max-video-preview, the smaller number applies; -1 means "no limit", and a max-snippet of 0 is
 // nosnippet. For max-image-preview, none is stricter than standard, and standard stricter than large. For
-// unavailable_after, the earlier date applies. indexifembedded is kept only if every noindex comes with it.
-// noarchive replaces nocache, because Bing reads both together as nocache, which is weaker. A permissive word is
+// unavailable_after, the earlier date applies. indexifembedded is kept only if neither s nor t has a noindex without
+// it. noarchive replaces nocache, because Bing reads both together as nocache, which is weaker. A permissive word is
 // dropped if the set has its contrary, and "all" is dropped if the set has any restriction. Unknown rules and
 // malformed values are kept.
 func (s Set) Union(t Set) Set {
@@ -128,8 +130,8 @@ func UnionAll(sets []Set) Set {
 	}
 }
 
-// canonical removes rules that have no effect next to a stricter one. A condition for removing a rule remains true
-// under Union. This makes Union associative.
+// canonical removes rules that have no effect, because s also has a stricter rule. If canonical removes a rule from
+// s, it also removes this rule from every Union of s. For this reason, Union is associative.
 func (s Set) canonical() Set {
 	if s.snippet == limitZero {
 		s.flags |= nosnippet
@@ -147,19 +149,19 @@ func (s Set) canonical() Set {
 	return s.drop(func(w string) bool { return s.contradicts(w, words) })
 }
 
-// mayNoindex reports whether unknown rules contain a word that a reader might take for a noindex without
+// mayNoindex reports whether the unknown rules contain a word that a reader might understand as a noindex without
 // indexifembedded.
 func (s Set) mayNoindex() bool {
 	return strings.Contains(s.other, "noindex") || strings.Contains(s.other, "none")
 }
 
-// PlainNoindex reports whether s has a noindex without indexifembedded, or an unknown word that a reader might take
-// for it.
+// PlainNoindex reports whether s has a noindex without indexifembedded, or an unknown word that a reader might
+// understand as such a noindex.
 func (s Set) PlainNoindex() bool { return s.index == noindexPlain || s.mayNoindex() }
 
-// contradicts reports whether s makes w meaningless. w is one of the sorted words. It is meaningless if it is a
-// permissive word whose contrary s has, or a known rule without its value. A malformed value is kept next to a
-// valid one, because a reader may understand it.
+// contradicts reports whether the word w has no meaning in s. w is one of the sorted words. It has no meaning if it
+// is a permissive word and s has the opposite rule, or if it is a known rule without the required value. A malformed
+// value is kept next to a valid one, because a reader may understand it.
 func (s Set) contradicts(w string, words []string) bool {
 	name, valued := wordName(w)
 	switch {
@@ -202,7 +204,7 @@ func (s Set) hasFlag(name string) bool {
 	return i >= 0 && s.flags&(1<<i) != 0
 }
 
-// Equal reports whether s and t mean the same. Order, case and spelling do not matter.
+// Equal reports whether s and t have the same meaning. Order, case and spelling do not matter.
 func (s Set) Equal(t Set) bool { return s == t }
 
 // IsEmpty reports whether s has no rules. Permissive words count as rules.
@@ -274,21 +276,22 @@ func UnavailableAfter(t time.Time) Set {
 	return Set{expires: clampDate(t.Unix()) + 1}
 }
 
-// others are names of rules in use that no engine documents, and permissive contraries of known rules.
+// others lists names of rules that are in use although no engine documents them, and permissive opposites of known
+// rules.
 var others = []string{
 	"archive", "cache", "imageindex", "noai", "noimageai", "nositelinkssearchbox", "noyaca", "noydir", "odp", "snippet", "translate",
 }
 
-// IsRule reports whether name, in any case, is the name of a rule. These are the rules that engines document,
-// others in use, and all names that begin with max-. In X-Robots-Tag this distinguishes "unavailable_after: …" from
-// "examplebot: …".
+// IsRule reports whether name is the name of a rule. It accepts rules that engines document, the names in others, and
+// all names that begin with max-. The case of name does not matter. In X-Robots-Tag, IsRule distinguishes a rule with
+// a value ("unavailable_after: …") from a user agent ("examplebot: …").
 func IsRule(name string) bool {
 	name = ascii.Lower(name)
 	return takesValue(name) || slices.Contains(others, name) ||
 		slices.ContainsFunc(documented, func(d documentedRule) bool { return d.name == name })
 }
 
-// HasRule reports whether a list has the named rule, with any value.
+// HasRule reports whether a list has at least one rule that IsRule accepts, with any value.
 func HasRule(list string) bool {
 	for list != "" {
 		var e element
@@ -299,8 +302,8 @@ func HasRule(list string) bool {
 	return false
 }
 
-// Cut splits off the first rule of a list, in the same way as Parse, so that a date keeps its commas. rule and rest
-// are parts of list, without the comma between them.
+// Cut splits off the first rule of a list, in the same way as Parse. So it does not split at the commas in a date.
+// rule and rest are parts of list, without the comma between them.
 func Cut(list string) (rule, rest string) {
 	_, rest = nextElement(list)
 	rule = list[:len(list)-len(rest)]
@@ -310,8 +313,9 @@ func Cut(list string) (rule, rest string) {
 	return rule, rest
 }
 
-// Restrictive returns s without words that only allow something: all, index, … and an indexifembedded without
-// noindex. These words state the default, and some engines let them override a restriction from elsewhere.
+// Restrictive returns s without words that only allow something, such as all, index, and an indexifembedded without
+// noindex. These words only repeat the default, but some engines let them override a restriction in another field or
+// tag.
 func (s Set) Restrictive() Set {
 	if s.index == embeddedOnlyWord {
 		s.index = indexUnsaid

@@ -13,7 +13,8 @@ import (
 // maxDateText limits the length of a date. "Wednesday, 31 December 2026 23:59:59.000 +0000" has about 45 bytes.
 const maxDateText = 64
 
-// zones maps zone names with one common meaning (RFC 822 section 5.1 and others) to hours east of UTC.
+// zones maps zone names to hours east of UTC. It has only names with one usual meaning (RFC 822 section 5.1 and
+// others).
 var zones = map[string]int{
 	"GMT": 0, "UTC": 0, "WET": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 	"WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11,
@@ -58,7 +59,7 @@ var layouts = func() map[beginning][]layout {
 	return by
 }()
 
-// beginning classifies dates by how they begin, because trying all forms takes long.
+// beginning is a class of dates that begin in the same way. It exists to save time, because trying all forms is slow.
 type beginning uint8
 
 const (
@@ -102,7 +103,7 @@ func parseDate(text string) (date, bool) {
 	text = strings.ToUpper(text)
 	text = text[len(weekday.FindString(text)):]
 	text = monthFirst.ReplaceAllString(text, "$1 $2")
-	if strings.HasSuffix(text, " UT") { // RFC 822 has UT, but Go's zones have three letters
+	if strings.HasSuffix(text, " UT") { // package time parses only zone names of at least three letters
 		text += "C"
 	}
 	for _, l := range layouts[beginningOf(text)] {
@@ -219,7 +220,7 @@ func mergeWords(a, b string) string {
 	return joinWords(append(strings.Split(a, "\n"), strings.Split(b, "\n")...))
 }
 
-// permissive reports whether a word without value only allows something: all, and the contraries of known
+// permissive reports whether a word without value only allows something. Such words are all, and the opposites of known
 // restrictions.
 func permissive(word string) bool {
 	switch word {

@@ -71,7 +71,7 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 func readable(rules robotsrule.Set) (text string, lost []string) {
 	text = rules.Without(func(rule string) bool {
 		name, value, _ := strings.Cut(rule, ":")
-		// Readers would read the quotes of a parameter as a part of its text.
+		// Readers would treat the quotes of a parameter as part of its value.
 		bad := strings.Contains(name, "=") || strings.Contains(value, ",")
 		if bad {
 			lost = append(lost, rule)
@@ -81,7 +81,8 @@ func readable(rules robotsrule.Set) (text string, lost []string) {
 	return text, lost
 }
 
-// unscoped writes unknown rules with an equals sign, because readers take a name before a colon for a user agent.
+// unscoped returns text with an equals sign instead of the colon in unknown rules, because readers would understand a
+// name before a colon as a user agent.
 func unscoped(text string) string {
 	var rules []string
 	for text != "" {
@@ -100,15 +101,15 @@ type member struct {
 }
 
 // compose returns the lines of the field with the members of v and of the upstream. The member for everyone comes
-// first, then the other members of v sorted by token, then the upstream's members. Members that do not fit in Limit
-// are reported. If the member is v's, its rules go into the member for everyone; if it is the upstream's, it is
-// left out.
+// first, then the other members of v sorted by token, then the upstream's members. compose
+// reports members that do not fit in Limit. It moves the rules of such a member of v into the member for everyone, and
+// leaves out such a member of the upstream.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)
 	if star.Has("indexifembedded") && (plainNoindex(ours) || plainNoindex(theirs)) {
-		// A reader that combines all lines would find the exception of one audience together with the noindex of
-		// another.
+		// A reader that combines all lines would apply the indexifembedded for one audience to the noindex of another
+		// audience.
 		star = star.WithoutEmbedding()
 	}
 	w := f.write(&star, ours)
@@ -122,7 +123,8 @@ func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	return w.lines(), w.problems
 }
 
-// write writes the members for everyone and of v. It changes star to the rules that the field now has for everyone.
+// write writes the member for everyone and the members of v. It sets star to the rules that the field now has for
+// everyone.
 func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	w := writer{field: f}
 	*star = w.put(Everyone, *star)
@@ -160,7 +162,7 @@ type writer struct {
 	field    *field
 	members  []member
 	used     int
-	over     robotsrule.Set // known rules that do not fit
+	over     robotsrule.Set // known rules of members that do not fit
 	problems []Problem
 }
 
@@ -203,8 +205,8 @@ func (w *writer) cost(text string) int {
 
 func (w *writer) fits(text string) bool { return w.used+w.cost(text) <= Limit }
 
-// lines returns the lines of the field: first the line for everyone, then the others by token. So the bytes do not
-// depend on the order of merging.
+// lines returns the lines of the field. The line for everyone is the first, and the others are sorted by token.
+// Therefore the result does not depend on the order in which members were merged.
 func (w *writer) lines() []string {
 	if len(w.members) == 0 {
 		return nil
@@ -230,14 +232,14 @@ func (w *writer) lines() []string {
 // maxLines limits the lines of X-Robots-Tag, because some clients give up at 100 header lines.
 const maxLines = 32
 
-// ownLine has the first letters of the user agents of large engines. These get their own lines, because some
-// readers look only at the name at the start of a line.
+// ownLine has the beginnings of the user agents of large engines. Members for these user agents get separate lines,
+// because some readers recognize a name only at the start of a line.
 var ownLine = []string{
 	"google", "adsbot-google", "bingbot", "msnbot", "yandex", "baiduspider", "slurp", "applebot",
 	"duckduck", "seznam", "yeti", "petal", "qwant",
 }
 
-// packLines puts the members for other crawlers together into a last line, as RFC 9110 section 5.3 allows.
+// packLines joins the members that do not get separate lines into a last line. RFC 9110 section 5.3 allows this.
 func packLines(members []member, texts []string) []string {
 	var lines, rest []string
 	for i, m := range members {
@@ -292,10 +294,11 @@ func ParseChannel(name string) Channels {
 // Apply merges v into the header h of a response, just before it is sent. The names in h must be canonical, as
 // http.Header.Set writes them.
 //
-// Apply merges the fields that the upstream or another handler has set. The result is never weaker than v. Except
-// for the returned problems and what v lifts, it is never weaker than h either. It depends neither on the order in
-// which values are applied nor on how often. Words that only allow something (all, index, follow, …) are dropped.
-// If a field of preferences is not published but the upstream sends it, Apply only adds what v disallows.
+// Apply merges the fields that the upstream or another handler has set. The result is never weaker than v. It is also
+// never weaker than h, except for the returned problems and the restrictions that v lifts. The result does not depend
+// on the order of several calls, or on repeated calls. Words that only allow something (all, index, follow, …) are
+// dropped. If a field of preferences is not published but the upstream sends it, Apply only adds the usages that v
+// disallows.
 //
 // Each field is merged only with itself, because its readers may not read the others. There is one exception: if v
 // has Robots-Tag, it also gets the rules of X-Robots-Tag in h, because readers of the new name may then ignore the
@@ -324,7 +327,7 @@ func Apply(h http.Header, v *Values, channels Channels) []Problem {
 type applier struct {
 	header   http.Header
 	values   *Values
-	spare    []string // memory for the slices that go into the header
+	spare    []string // memory for the slices that set stores in the header
 	problems []Problem
 }
 
@@ -342,8 +345,8 @@ func (a *applier) set(name string, lines []string) {
 	a.header[name], a.spare = a.spare[:n:n], a.spare[n:]
 }
 
-// unmerged reports whether a field needs no merging. If the response does not have the field yet, it sets the field
-// to ours.
+// unmerged reports whether a field does not need merging. If the response does not have the field yet, unmerged sets
+// it to ours.
 func (a *applier) unmerged(name string, ours []string) bool {
 	theirs := a.header[name]
 	if len(ours) == 0 || slices.Equal(theirs, ours) {
@@ -384,7 +387,7 @@ func (a *applier) rules(f *field, ours []string) {
 	}
 }
 
-// lift removes the lifted restrictions from all rules, and reports whether there were any.
+// lift removes the restrictions in l from the rules of all audiences, and reports whether it changed any rules.
 func (all audiences) lift(l robotsrule.Lift) (changed bool) {
 	for token, rules := range all {
 		if lifted := rules.Lifted(l); lifted != rules {
@@ -394,8 +397,7 @@ func (all audiences) lift(l robotsrule.Lift) (changed bool) {
 	return changed
 }
 
-// isUnknown reports whether a rule has a name that is not in use. It returns false for a known rule with a
-// malformed value.
+// isUnknown reports whether the name of a rule is unknown. It returns false for a known rule with a malformed value.
 func isUnknown(rule string) bool {
 	name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
 	return !robotsrule.IsRule(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// lifts lists the usages that an allow entry can lift the site's own restriction for.
+// lifts lists the usages for which an allow entry can lift the site's own restriction, with that restriction.
 var lifts = []struct {
 	usage policy.Usage
 	lift  robotsrule.Lift
@@ -41,9 +41,9 @@ func CanLift(u policy.Usage) bool {
 	return false
 }
 
-// Lift returns the restrictions that the policy lifts from a page. These are the restrictions of each usage that is
-// decided by an allow entry with over-site. until is the time when that may change, or zero. The usage of q is
-// ignored.
+// Lift returns the restrictions that the policy removes from a page's own headers and meta tags. These are the
+// restrictions of each usage that is decided by an allow entry with over-site. until is the time when the result may
+// change, or zero. The usage of q is ignored.
 func Lift(p *policy.Policy, q policy.Query) (lift robotsrule.Lift, until time.Time) {
 	if q.AnyPath {
 		return 0, until

@@ -16,7 +16,7 @@ func splitMembers(s string) []string {
 	for {
 		end := memberEnd(s)
 		if i := strings.LastIndex(ascii.Lower(s[:end]), "unavailable_after"); i >= 0 {
-			date, _ := robotsrule.Cut(s[i:]) // including its commas
+			date, _ := robotsrule.Cut(s[i:]) // the date includes its commas
 			end = max(end, i+len(date))
 		}
 		pieces = append(pieces, s[:end])
@@ -28,8 +28,8 @@ func splitMembers(s string) []string {
 }
 
 // memberEnd returns the index of the comma after the first member of s, or the length of s. If a String or Inner
-// List does not end, it returns the index of the first comma. An Inner List cannot contain another, so it does not
-// end if another begins.
+// List does not end, it returns the index of the first comma. An Inner List cannot contain another. So if a second
+// one begins, the first one does not end.
 func memberEnd(s string) int {
 	quoted, depth, comma := false, 0, -1
 	for i := 0; i < len(s); i++ {
@@ -59,7 +59,7 @@ func memberEnd(s string) int {
 }
 
 // lastMemberEnd returns the end of the last complete member of a line that was cut off. draft-illyes-repext-03
-// ignores the member at the cut and honors those before it.
+// says that readers ignore the incomplete member and obey the members before it.
 func lastMemberEnd(s string) int {
 	last := -1
 	for at := 0; ; {

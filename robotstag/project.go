@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// spelling maps each usage to the rules that disallow it in headers and meta tags. If no rule disallows exactly the
-// usage, it is the next stricter one. Usages that are not in the map only appear in robots.txt.
+// spelling maps each usage to the rules that disallow it in headers and meta tags. If no rule disallows exactly
+// the usage, the map has the next stricter rule. Usages that are not in the map only appear in robots.txt.
 var spelling = map[policy.Usage]robotsrule.Set{
 	policy.Follow:              robotsrule.Of("nofollow"),
 	policy.Index:               robotsrule.Of("noindex"),
@@ -38,16 +38,15 @@ func spellingOf(publish *policy.Publish, u policy.Usage) (text robotsrule.Set, o
 	return text, ok
 }
 
-// Disallows reports whether robots control rules disallow a usage in the way in which headers and meta tags
-// disallow it.
+// Disallows reports whether robots control rules include the rules with which headers and meta tags disallow a usage.
 func Disallows(rules robotsrule.Set, u policy.Usage) bool {
 	word, ok := spelling[u]
 	return ok && word.Beyond(rules.WithoutEmbedding()).IsEmpty()
 }
 
-// Members returns the policy's rules about a host and path for each audience, everyone first. until is the time
-// when they next change, or zero. The crawler and usage of q are ignored. The other members have only the rules
-// that everyone's member lacks. Tokens that a page cannot name are left out.
+// Members returns the policy's rules about a host and path for each audience, everyone first. until is the time of
+// the next change of these rules, or zero. The crawler and usage of q are ignored. The other members have only the
+// rules that everyone's member lacks. Tokens that a page cannot name are left out.
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
 	everyone, until := Rules(p, q)
@@ -57,7 +56,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	add := func(id policy.CrawlerID, rules robotsrule.Set) {
 		if head := p.Family(id); head != 0 && p.CrawlerInfo(id).RobotsOnly {
 			q := q
-			q.Crawler = head // the crawler that fetches the page for this one; its rules apply, too
+			q.Crawler = head // head fetches the page for the crawler id, so that the rules for head also apply
 			theirs, change := Rules(p, q)
 			rules, until = rules.Beyond(theirs), earlier(until, change)
 		}
@@ -88,8 +87,8 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	return members, until
 }
 
-// OfOne returns the rules that the member for one crawler must have in addition to those for everyone. It leaves
-// out the words of other channels, because their readers do not look for their own names.
+// OfOne returns the rules that the member for one crawler must have in addition to the rules for everyone. It leaves
+// out the words of other channels, because the readers of these words do not look for members with their names.
 func OfOne(rules, everyone robotsrule.Set) robotsrule.Set {
 	return rules.Without(channels.Words().Has).Beyond(everyone)
 }
@@ -101,7 +100,7 @@ type Source struct {
 	Decision policy.Decision
 	Engine   *policy.EngineRule // nil if Decision is the reason
 	Rule     *policy.Rule
-	Control  bool // the rules are the operator's own control, which covers Usage among others
+	Control  bool // Rules are the operator's own control, which is about Usage and possibly other usages
 }
 
 // Rules returns the robots control rules for a crawler, host and path. until is the time when a date next changes
@@ -187,7 +186,8 @@ func spellLimits(u policy.Usage, q *policy.Qualifiers) (rules robotsrule.Set) {
 	return rules
 }
 
-// characters converts a length to characters. n words have at least n characters, plus the spaces between them.
+// characters converts a length to characters. It assumes that a word has one character, and that words are separated by
+// one space.
 func characters(l policy.Length) int {
 	if l.Unit == policy.Words && l.N > 0 {
 		return min(2*l.N-1, 1<<30)

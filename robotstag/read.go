@@ -26,7 +26,7 @@ const (
 	Unread Kind = "unread"
 	// BadToken means that the token of an audience cannot be written in any field.
 	BadToken Kind = "bad-token"
-	// NoRobotsTag means that the token cannot be written in Robots-Tag, but in X-Robots-Tag.
+	// NoRobotsTag means that the token of an audience can be written in X-Robots-Tag, but not in Robots-Tag.
 	NoRobotsTag Kind = "no-robots-tag"
 	// RuleLost means that an unknown rule cannot be written in the field.
 	RuleLost Kind = "rule-lost"
@@ -156,8 +156,8 @@ func readsBack(text string, rules robotsrule.Set) bool {
 
 func lastComma(line string) int { return strings.LastIndexByte(line, ',') }
 
-// eachLine calls read with each line, until readLimit bytes have been read. It cuts a longer line at the index that
-// cut returns, and reports that.
+// eachLine calls read with each line, until it has passed readLimit bytes. It shortens the line that exceeds
+// readLimit at the index that the function cut returns, and reports this as a problem.
 func eachLine(lines []string, field string, cut func(string) int, read func(string, []Problem) []Problem) (problems []Problem) {
 	left := readLimit
 	for _, line := range lines {

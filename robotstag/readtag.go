@@ -13,13 +13,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// reading tells how well a line or member of Robots-Tag could be read, from best to worst.
+// reading says how well a line or member of Robots-Tag could be read, from best to worst.
 type reading int
 
 const (
 	asWritten reading = iota
 	repaired
-	guessed // it is not a structured field
+	guessed // the text is not a structured field, and its meaning was guessed
 )
 
 // readRobotsTag reads an upstream's lines of Robots-Tag. It reads each line separately, because a malformed line
@@ -54,8 +54,8 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 	return found, problems
 }
 
-// addressed makes a member apply to everyone if its token cannot be the token of a crawler, such as 42 or
-// noindex|nosnippet.
+// addressed returns m for everyone if the token of m cannot be the token of a crawler, such as 42 or noindex|nosnippet.
+// Otherwise it returns m unchanged.
 func addressed(m Member) Member {
 	if m.Token == Everyone || isKey(m.Token) && !strings.Contains(m.Token, ".") && !robotsrule.IsRule(m.Token) {
 		return m // the token is valid
@@ -105,7 +105,7 @@ func rulesIn(text string) robotsrule.Set {
 	return robotsrule.UnionAll(found).Without(isUnknown).Restrictive()
 }
 
-// readRobotsTagLine returns the members of a line, and the text of those that contain nothing readable.
+// readRobotsTagLine returns the members of a line. odd has the texts of the members that could not be read.
 func readRobotsTagLine(line string) (members []Member, odd []string, how reading) {
 	if line == "" {
 		return nil, nil, asWritten
@@ -235,7 +235,7 @@ func readList(text string) ([]Member, reading) {
 	return members, worst
 }
 
-// readToken splits a token that contains a rule: "noindex", "googlebot:noindex", "max-snippet:250".
+// readToken splits a token that contains a rule, such as "noindex", "googlebot:noindex" or "max-snippet:250".
 func readToken(token string, rules robotsrule.Set) (Member, reading) {
 	agent, rule, scoped := strings.Cut(token, ":")
 	switch {

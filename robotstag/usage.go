@@ -55,8 +55,8 @@ func (u *Usage) word(f *rights.Vocabulary, l *rights.Label) string {
 // preferenceField is a header field whose value is a Dictionary of preferences (draft-ietf-aipref-attach-05).
 type preferenceField struct{ *rights.Vocabulary }
 
-// upstreamUsage holds the strictest member for each label in an upstream's field. Unknown labels, and values that
-// are not preferences, are passed on, because vocabularies grow.
+// upstreamUsage holds the strictest member for each label in an upstream's field. It includes unknown labels, and
+// values that are not preferences, because vocabularies grow.
 type upstreamUsage struct {
 	preferenceField
 	members map[string]httpsfv.Member
@@ -64,10 +64,10 @@ type upstreamUsage struct {
 
 var aroundEquals = regexp.MustCompile(`[ \t]*=[ \t]*`)
 
-// read reads each line separately, because a malformed line would make the whole field unreadable. If a key occurs
-// in several lines, it combines the values by section 5.1; a reader of the joined lines would use the last. In a
-// malformed line it reads each member separately, but only those that disallow, because to readers of the whole
-// field such a line allows nothing.
+// read reads each line separately, because a malformed line would make the whole field unreadable. If a key occurs in
+// several lines, it combines the values by section 5.1; a reader of the joined lines would use the last. In a
+// malformed line it reads each member separately, but uses only members that disallow a usage. Readers of the whole
+// field would ignore the line, so its permissions have no effect.
 func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 	up := upstreamUsage{f, map[string]httpsfv.Member{}}
 	problems := eachLine(lines, f.Field, lastMemberEnd, func(line string, p []Problem) []Problem {
@@ -86,7 +86,7 @@ func (f preferenceField) read(lines []string) (upstreamUsage, []Problem) {
 		if err == nil && len(texts) == len(whole.Names()) {
 			return p
 		}
-		// Either the key occurs twice and the Dictionary has only the last value, or the line is malformed.
+		// There are two cases: the line is malformed, or a key occurs twice and the Dictionary has only its last value.
 		least := unstated
 		if err != nil {
 			least = laxest + 1
@@ -122,7 +122,8 @@ func (f preferenceField) words(name string) []string {
 	return f.Labels[max(i, 0)].Words
 }
 
-// strictnessOf returns how strict a word is: its place among the words of the label. An unknown word is odd, not an error.
+// strictnessOf returns the strictness of a word, which is its index in the words of the label. It returns odd for an
+// unknown word.
 func strictnessOf(words []string, word string) strictness {
 	switch i := slices.Index(words, word); i {
 	case -1:

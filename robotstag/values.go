@@ -9,8 +9,9 @@
 //   - The fields of rights.Vocabularies, with preferences about AI and search.
 //
 // Draft -03 forbids new uses of X-Robots-Tag, but no engine documents yet that it reads Robots-Tag. So the package
-// writes both with the same rules. All fields only restrict, and readers combine all lines and fields. So a line
-// for one crawler has only the rules that it adds to those for everyone, and no crawler can be exempted from these.
+// writes both with the same rules. All fields only restrict, and readers combine all lines and fields. So a line for
+// one crawler has only rules that are added to the rules for everyone. A crawler cannot be exempted from the rules
+// for everyone.
 package robotstag
 
 import (
@@ -51,7 +52,7 @@ type Values struct {
 	XRobotsTag  []string                           // the line for everyone first; if there are many audiences, some share a line
 	Preferences [len(rights.Vocabularies)][]string // one line each
 	Lift        robotsrule.Lift                    // restrictions to remove from the upstream's fields
-	Until       time.Time                          // when an unavailable_after in the values passes, or zero
+	Until       time.Time                          // when the first unavailable_after in the values passes, or zero
 
 	star    robotsrule.Set
 	members []Member // sorted by token, in lowercase; without Everyone
@@ -59,7 +60,7 @@ type Values struct {
 }
 
 // Build returns the header fields for members and usage at the time now. An unavailable_after that has passed
-// becomes noindex. Members with the same token are combined. The problems tell what could not be written.
+// becomes noindex. Members with the same token are combined. The problems describe the parts that could not be written.
 func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	v := &Values{usage: usage}
 	byToken := map[string]robotsrule.Set{}

@@ -10,13 +10,13 @@ import (
 // bitString is a string of bits, least significant first.
 type bitString struct {
 	b   []byte // whole bytes
-	acc uint64 // bits that do not fill a byte yet
+	acc uint64 // bits that are not in b yet
 	n   uint   // bits in acc, fewer than 32 between calls
 }
 
 func (s *bitString) reset() { s.b, s.acc, s.n = s.b[:0], 0, 0 }
 
-// add appends the low n bits of v, n at most 32.
+// add appends the lowest n bits of v. n is at most 32.
 func (s *bitString) add(v uint64, n uint) {
 	s.acc |= v << s.n
 	s.n += n
@@ -48,7 +48,7 @@ func (s *bitString) addBytes(b []byte) {
 		return
 	}
 	at, n := len(s.b), s.n
-	s.b = append(s.b, b...) // sets the length; the loop below shifts the bits
+	s.b = append(s.b, b...) // this only sets the length; the loop below writes the shifted bits
 	to, acc := s.b[at:], s.acc
 	for ; len(b) >= 8; b, to = b[8:], to[8:] {
 		v := binary.LittleEndian.Uint64(b)
@@ -83,7 +83,7 @@ type blockWriter struct {
 	distLen  [numDist + 2]uint8
 	litCode  [numLit + 2]uint16
 	distCode [numDist + 2]uint16
-	isFixed  bool // the codes are the fixed ones
+	isFixed  bool // the current codes are the fixed codes of RFC 1951
 }
 
 var lengthSymbol = func() (t [259]uint8) {

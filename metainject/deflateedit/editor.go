@@ -21,17 +21,17 @@ type Editor struct {
 	dst      io.Writer
 	gzip     bool // the argument of Reset
 	format   Format
-	header   int // bytes of the container before the stream
+	header   int // the size in bytes of the container's header
 	known    bool
 	phase    phase
 	edits    []Edit
 	window   int   // the largest allowed distance of a match
-	shifts   []int // for each edit made, by how many bytes the text has become longer so far
+	shifts   []int // for each finished edit, the bytes that all edits so far have added to the text
 	next     int   // index of the next edit
-	inserted bool  // the next edit's text was written, and its old bytes are being removed
-	end      int   // end of the last edit in the old text
+	inserted bool  // the text of the next edit was written, but its old bytes are not all removed yet
+	end      int   // the end of the last edit, as a position in the old text
 	text     []byte
-	toks     []token // tokens to write in place of those read
+	toks     []token // tokens to write instead of the tokens that were read
 	buf      [1 << 10]token
 	loaded   bool      // w has the codes of the current block
 	until    int64     // position in the text at which rewriting ends, unless the block ends earlier
@@ -46,8 +46,8 @@ type phase uint8
 const (
 	following phase = iota
 	rewriting       // tokens are written in new blocks
-	inTrailer       // after the last block
-	copyRest        // after the trailer, or after an error in the stream
+	inTrailer       // reading the trailer, which follows the last block
+	copyRest        // copying bytes after the trailer, or after an error in the stream
 )
 
 const (
@@ -98,8 +98,8 @@ func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	return e.runAll()
 }
 
-// textWanted returns how much of the old text must be stored: it ends where no match can contain the last edit or
-// repeat text near it.
+// textWanted returns the number of bytes of the old text that must be stored. No match after these bytes can contain
+// the last edit.
 func (e *Editor) textWanted() int { return e.end + maxMatch }
 
 // Write edits the next bytes of the stream.
@@ -143,7 +143,7 @@ func (e *Editor) emit() error {
 	return err
 }
 
-// run does one step. It returns false if it needs more input.
+// run does one step of the current phase. It returns false if it needs more input.
 func (e *Editor) run() bool {
 	switch e.phase {
 	case following:
@@ -276,8 +276,9 @@ func (e *Editor) endBlock() {
 	e.phase = inTrailer
 }
 
-// corrupt makes the new stream corrupt at the place where the old one is, by a block of the reserved type. Copying
-// the faulty bits would not be enough: a distance that is too large for the old text may be valid in the new text.
+// corrupt writes a block of the reserved type, so that the new stream is corrupt at the same place as the old stream.
+// Copying the invalid bits would not be enough, because a distance that is too large for the old text may be valid in
+// the new text.
 func (e *Editor) corrupt() {
 	d, out := &e.in, &e.w.out
 	e.copyTo(d.bitReader)
@@ -349,7 +350,7 @@ func (e *Editor) Flush() error {
 	return e.emit()
 }
 
-// Close ends the input. If the stream is incomplete, the new stream is, too.
+// Close ends the input. If the old stream is incomplete, the new stream is incomplete as well.
 func (e *Editor) Close() error {
 	if e.phase == inTrailer {
 		e.w.out.b = append(e.w.out.b, e.tail...)

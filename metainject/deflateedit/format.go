@@ -129,14 +129,15 @@ func (e *Editor) trailer() bool {
 type Status uint8
 
 const (
-	More      Status = iota // there are limit more bytes of text
+	More      Status = iota // Peek has appended about limit bytes, and there may be more
 	NeedInput               // the rest of the text has not arrived yet
 	End                     // the text is complete
-	Corrupt                 // not a stream of this kind, or damaged at this place
+	Corrupt                 // the stream has another format, or is damaged at this place
 )
 
-// Peek unpacks about the next limit bytes of text and appends them to text. text is the text so far, from its
-// beginning. stream is the stream so far, from its beginning. From call to call stream may only grow.
+// Peek unpacks about limit further bytes of text and appends them to text. text must be the whole text that earlier
+// calls have returned. stream must be the whole part of the stream that has arrived. In each call, stream begins with
+// the stream of the previous call.
 func (e *Editor) Peek(stream, text []byte, limit int) ([]byte, Status) {
 	if !e.known {
 		f, n, ok := parseHeader(stream, e.gzip)
@@ -192,7 +193,7 @@ func appendToken(text []byte, t token) []byte {
 type sumChange struct {
 	crc            uint32 // XOR of the CRC-32 of the old and of the new beginning
 	a, b           uint32 // differences of the two halves of Adler-32
-	textEnd, delta int    // length of the old beginning, and the increase in the new one
+	textEnd, delta int    // length of the old beginning, and number of bytes that the edits add
 }
 
 const adlerMod = 65521
@@ -234,7 +235,7 @@ func (s *sumChange) crc32(old uint32, n int64) uint32 {
 	return old ^ crcShift(s.crc, uint64(n)-uint64(s.textEnd))
 }
 
-// adler32 does the same as crc32 for Adler-32. It does not change an impossible value.
+// adler32 does the same as crc32 for an Adler-32 checksum. It returns an impossible checksum unchanged.
 func (s *sumChange) adler32(old uint32, n int64) uint32 {
 	if old&0xFFFF >= adlerMod || old>>16 >= adlerMod {
 		return old

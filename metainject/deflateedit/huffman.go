@@ -62,9 +62,9 @@ type huffman struct {
 	endLen  uint8
 }
 
-// build makes the decoder for a code with these lengths, and reports whether such a code exists. If entries is not
-// empty, it fills the table. loose allows the incomplete codes that zlib allows: no symbol at all, or one symbol of
-// one bit.
+// build makes the decoder for the code with the given lengths, and reports whether such a code exists. If entries is
+// not empty, build fills the table. loose means that the incomplete codes of zlib are allowed, which have no symbol
+// or one symbol of one bit.
 func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	h.count = [16]uint16{}
 	for _, l := range lengths {
@@ -121,8 +121,8 @@ var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
 	return
 })
 
-// find decodes a symbol from hold, of which the lowest left bits are valid. n is 0 if there are not enough bits or
-// no such code.
+// find decodes a symbol from the lowest left bits of hold. n is the number of bits of its code, or 0 if there are not
+// enough bits or the code does not exist.
 func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
 	code, first, index := 0, 0, 0
 	for n = 1; n <= min(15, left); n++ {

@@ -12,16 +12,16 @@ type inflater struct {
 	buf     []byte // storage of src, unless src belongs to the caller
 	state   inflateState
 	final   bool
-	stored  int      // bytes left of a stored block
+	stored  int      // the number of bytes that are left in a stored block
 	text    int64    // length of the text so far
 	lit     *huffman // the codes of the current block
 	dist    *huffman
 	own     struct{ lit, dist huffman }
-	lengths [numLit + numDist]uint8 // of dynamic codes: nlit lengths, followed by ndist
+	lengths [numLit + numDist]uint8 // lengths of dynamic codes: nlit literal codes, then ndist distance codes
 	nlit    int
 	ndist   int
 	head    bitString // header of the current block with its "last" bit clear; empty for a stored one
-	blocks  int       // headers that have been read
+	blocks  int       // the number of block headers that have been read
 	first   bitReader // the position after the first header
 }
 
@@ -77,8 +77,8 @@ func (d *inflater) reset() {
 	d.bitReader, d.src, d.state, d.text, d.blocks = bitReader{}, nil, atHeader, 0, 0
 }
 
-// rewind goes back to the beginning of the stream. If the first block is not over, it only goes back to the end of
-// that block's header, so that its codes need not be built again.
+// rewind moves the reader back to the beginning of the stream. If the reader is still in the first block, rewind
+// moves it to the end of that block's header, so that the codes of the block need not be built again.
 func (d *inflater) rewind() (inFirstBlock bool) {
 	if d.blocks != 1 || d.state != inSymbols {
 		d.reset()

@@ -67,8 +67,8 @@ func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
 	return n, ev
 }
 
-// symbol reads one token, or the end of the block, from hold, of which the lowest left bits are valid. took is the
-// number of bits it read.
+// symbol reads one token or the end of the block from the lowest left bits of hold. took is the number of bits that it
+// read.
 func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event) {
 	if e := d.lit.table[hold&tableMask]; e&isLength != 0 && left >= longest {
 		if f := d.dist.table[hold>>e.all()&tableMask]; f != 0 {
@@ -106,7 +106,7 @@ func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event)
 	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
 }
 
-// short returns the event for a missing code when left bits are available.
+// short returns the event if no code was found and left bits are available.
 func short(left uint) event {
 	if left < 15 {
 		return needMore
@@ -124,7 +124,7 @@ func (d *inflater) skipStored() event {
 	return endBlock
 }
 
-// maxSkip is the number of bytes that skip may exceed its limit by: two literals and a match.
+// maxSkip is the maximum number of bytes that skip reads beyond its limit: two literals and a match.
 const maxSkip = 2 + maxMatch
 
 // skip reads symbols until the text has limit bytes. It stops before a match that copies text from before the position
@@ -155,9 +155,9 @@ func (d *inflater) skip(back, limit int64) (ev event) {
 	return ev
 }
 
-// skipTabled does the same as skip for symbols in the tables, if the input does not end soon. Most of the time is
-// spent here. It looks up the next symbol before it refills the bit buffer, so that neither operation waits for the
-// other.
+// skipTabled does the same as skip, but only for symbols in the tables, and stops shortly before the end of the
+// input. The package spends most of its time in this function. It looks up the next symbol before it refills the bit
+// buffer, so that neither operation waits for the other.
 func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, int64) {
 	src, lit, dist := d.src, &d.lit.table, &d.dist.table
 	r.fill(src)

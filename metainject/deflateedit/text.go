@@ -4,8 +4,8 @@ package deflateedit
 
 import "sort"
 
-// token handles the next token of the old text, at position pos. It reports whether the token must be replaced, and
-// puts the new tokens into e.toks.
+// token handles the next token, which is at position pos of the old text. It reports whether the token must be
+// replaced, and puts the new tokens into e.toks.
 func (e *Editor) token(t token, pos int) (changes bool) {
 	n := t.size()
 	e.record(t, pos+n)
@@ -81,12 +81,12 @@ func (e *Editor) remainingEdits() {
 	}
 }
 
-// moveMatch writes a match that refers to text before the last edit, with a longer distance. If an edit is inside
-// the copied bytes, or the distance exceeds the window, it writes literals.
+// moveMatch increases the distance of a match that refers to text before an edit. If an edit is inside the copied
+// bytes, or the new distance exceeds the window, it writes literals instead of the match.
 func (e *Editor) moveMatch(t token, pos int) {
 	n, dist := t.length(), t.dist()
 	from := pos - dist
-	to := from + min(n, dist) // a match may overlap itself
+	to := from + min(n, dist) // a match may copy bytes that the match itself has produced
 	before := sort.Search(e.next, func(i int) bool { return e.edits[i].End > from })
 	intact := before == e.next || e.edits[before].Start >= to
 	if d := dist + e.shift(e.next) - e.shift(before); intact && d <= e.window {

@@ -9,49 +9,52 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// maxCells limits the number of patterns added to the given ones.
+// maxCells is the default limit for the number of patterns that Cells adds to the given patterns.
 const maxCells = 500
 
-// Cell is a pattern with the value of the paths whose longest match it is.
+// Cell is a pattern with a value. The value applies to the paths whose longest matching pattern it is.
 type Cell[V any] struct {
 	Pattern pathpattern.Pattern
 	Value   V
-	Order   int // the place of the pattern among the given ones; added ones come last
+	Order   int // the index of the pattern; added patterns follow the given patterns
 }
 
 // Form describes a format in which the longest matching pattern decides. Value and Same are required.
 type Form[V any] struct {
-	// Value returns the value of the paths that match a pattern but none of the given narrower patterns. The zero
-	// value means that no cell is needed.
+	// Value returns the value of the paths that match a pattern but no narrower given pattern. A cell is not needed
+	// for the zero value.
 	Value func(pathpattern.Pattern) V
 	Same  func(a, b V) bool // whether two values are the same
 	Alike func(a, b V) bool // whether two values also have the same reason; nil means Same
-	// Matters reports whether a given pattern can change the value of a cell where both match; nil means always.
+	// Matters reports whether a given pattern can change the value of the paths that both it and the cell match. If
+	// Matters is nil, it always can.
 	Matters func(c *Cell[V], given pathpattern.Pattern) bool
-	// Beats reports whether, for every reader, x wins over y where both match; nil means that the longer pattern
-	// wins.
+	// Beats reports whether every reader uses x, and not y, for the paths that both match. If Beats is nil, readers use
+	// the longer pattern.
 	Beats func(x, y *Cell[V]) bool
-	// Replaces reports whether every reader that uses a given cell y understands x; nil means always.
+	// Replaces reports whether every reader that uses the given cell y understands x. If Replaces is nil, every reader
+	// does.
 	Replaces func(x, y *Cell[V]) bool
-	// Unsaid is called where c wins although another value, m, is right; a nil m means any value. It reports
-	// whether to drop c. If Unsaid is nil, Cells fails there.
+	// Unsaid is called if readers use c for some paths that have another value. m is a cell with these paths and their
+	// value, or nil if the paths and the value are unknown. Unsaid reports whether to drop c. If Unsaid is nil, Cells
+	// fails in this case.
 	Unsaid func(c, m *Cell[V]) (drop bool)
-	Added  int // patterns that may be added; 0 means maxCells
-	// Keep reports whether a cell stays although others imply it; nil means never.
+	Added  int // the number of patterns that may be added; 0 means maxCells
+	// Keep reports whether to keep a cell although it is redundant. If Keep is nil, redundant cells are dropped.
 	Keep   func(c *Cell[V]) bool
 	Budget *Budget // nil means a new one
 }
 
-// Cells returns patterns that give every path its value, for readers that use the longest matching pattern. The
-// cells are sorted by how many others cover them, the widest first:
+// Cells returns the fewest cells that give every path its value, for readers that use the longest matching pattern. The
+// cells are sorted by the number of patterns that cover them, the widest first. For example:
 //
 //	no for /, yes for /a/     →  no, /a/ yes
 func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern) V, same func(a, b V) bool) ([]Cell[V], bool) {
 	return (&Form[V]{Value: value, Same: same}).Cells(patterns)
 }
 
-// Cells returns the fewest cells that give every path its value, the widest first. It fails if the budget ends, or
-// if a value cannot be expressed and Unsaid is nil.
+// Cells returns the fewest cells that give every path its value, the widest first. The result is false if the budget is
+// used up, or if a value cannot be expressed and Unsaid is nil.
 func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	s := solver[V]{Form: f, known: map[pathpattern.Pattern]int{}, b: f.Budget, added: cmp.Or(f.Added, maxCells), ok: true}
 	if s.b == nil {
@@ -87,21 +90,22 @@ func (f *Form[V]) Cells(patterns []pathpattern.Pattern) ([]Cell[V], bool) {
 	return s.needed(), true
 }
 
-// costOfValue is the work for one value, without the work for each pattern it depends on.
+// costOfValue is the number of steps for computing one value. The steps for the patterns that the value depends on are
+// counted in addition.
 const costOfValue = 24
 
 type solver[V any] struct {
 	*Form[V]
 	cells  []Cell[V]
 	gone   []bool
-	known  map[pathpattern.Pattern]int // the places of cells, from 1
+	known  map[pathpattern.Pattern]int // for each pattern, 1 + the index of its cell
 	given  Set
-	first  int // cells that are given
+	first  int // the number of cells with given patterns
 	b      *Budget
-	added  int // patterns that may still be added
+	added  int // the number of patterns that may still be added
 	ok     bool
-	price  int       // of a value for paths of the cell that is being crossed
-	rivals [][]int32 // for each cell, the overlapping cells with another value; filled when needed
+	price  int       // the number of steps for a value of paths of the cell that cross works on
+	rivals [][]int32 // for each cell, the overlapping cells with another value; nil if not computed yet
 }
 
 func (s *solver[V]) add(p pathpattern.Pattern, v V) {
@@ -124,8 +128,9 @@ func (s *solver[V]) alike(a, b V) bool {
 	return s.Same(a, b)
 }
 
-// cross makes cells for the paths of cell i that the given pattern j matches as well, if their value differs. Only
-// the given patterns matter here: each pattern that changes the value of the longest cell leads to a longer one.
+// cross adds cells for the paths that both the cell i and the given pattern j match, if the value of these paths
+// differs from the value of cell i. It is enough to cross cells with given patterns, because every given pattern that
+// changes the value of a cell leads to a longer cell, and that cell is crossed in turn.
 func (s *solver[V]) cross(i, j int) {
 	c, y := s.cells[i], s.cells[j]
 	if i == j || s.gone[i] || s.beats(&y, &c) || s.Matters != nil && !s.Matters(&c, y.Pattern) || y.Pattern.Covers(c.Pattern) {
@@ -168,7 +173,7 @@ func (s *solver[V]) cross(i, j int) {
 	}
 }
 
-// outranked reports whether a given pattern wins over c for the paths of m, with the value of m.
+// outranked reports whether a given pattern with the value of m covers the paths of m and wins over c.
 func (s *solver[V]) outranked(c, m *Cell[V]) bool {
 	return slices.ContainsFunc(s.given.Covering(m.Pattern), func(k int) bool {
 		w := &s.cells[k]
@@ -184,21 +189,21 @@ func (s *solver[V]) unsaid(i int, m *Cell[V]) {
 	s.gone[i] = s.Unsaid(&s.cells[i], m) || s.gone[i]
 }
 
-// needed drops redundant cells until none is left or the budget ends, and sorts the rest.
+// needed drops redundant cells until there are no more or the budget is used up. It returns the other cells, sorted.
 func (s *solver[V]) needed() (left []Cell[V]) {
 	var all Set
 	for i := range s.cells {
 		all.Add(s.cells[i].Pattern, i)
 	}
 	s.rivals = make([][]int32, len(s.cells))
-	wider := make([][]int, len(s.cells)) // those that cover each, and itself
+	wider := make([][]int, len(s.cells)) // for each cell, the cells that cover it, including the cell itself
 	order := make([]int, len(s.cells))
 	for i := range s.cells {
 		order[i] = i
 		wider[i] = all.Covering(s.cells[i].Pattern)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(wider[b]), len(wider[a])) })
-	done := slices.Clone(s.gone) // cells for which no relevant cell was dropped since the last check
+	done := slices.Clone(s.gone) // cells whose rivals are all still there since the last check
 	for again := true; again; {
 		again = false
 		for _, i := range order {
@@ -224,8 +229,8 @@ func (s *solver[V]) needed() (left []Cell[V]) {
 	return left
 }
 
-// needless reports whether cell i is redundant: a wider cell with the same value decides about its paths, and no
-// cell with another value is between the two.
+// needless reports whether cell i is redundant. It is redundant if a wider cell with the same value would decide about
+// its paths, because no cell with another value would win over the wider cell there.
 func (s *solver[V]) needless(i int, wider []int, all *Set) bool {
 	c := &s.cells[i]
 	if s.Keep != nil && s.Keep(c) {
@@ -260,7 +265,7 @@ func (s *solver[V]) needless(i int, wider []int, all *Set) bool {
 	})
 }
 
-// decided reports whether others win over cell i wherever it meets a rival.
+// decided reports whether, for all paths that both cell i and its rival o match, a third cell wins over cell i.
 func (s *solver[V]) decided(i int, o *Cell[V], all *Set) bool {
 	c := &s.cells[i]
 	if o.Pattern.Covers(c.Pattern) {

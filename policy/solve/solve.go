@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package solve finds, for each path, the pattern that decides about it. Every format that is written from a policy
-// needs it: in robots.txt the longest matching pattern decides, in other records the narrowest, and in a policy the
-// rule that overrides the others.
+// Package solve translates the decisions of a policy into patterns for other formats. The formats differ in which of
+// several matching patterns decides: in robots.txt the longest one, in other records the narrowest one, and in a
+// policy the rule that overrides the others.
 //
-// Take a policy in which everyone may not crawl /*? and Googlebot may crawl /shop/:
+// For example, in a policy everyone may not crawl /*? and Googlebot may crawl /shop/. Googlebot may crawl these paths:
 //
 //	        matches /*?   matches /shop/   the policy says   the longest match says
 //	/a           no             no         allowed           allowed
@@ -12,22 +12,23 @@
 //	/shop/a      no             yes        allowed           allowed
 //	/shop/a?b    yes            yes        disallowed        allowed: /shop/ is longer
 //
-// The wrong pattern can decide only where two patterns cross, so the package examines each overlapping pair. Cross
-// says where: /shop/*? matches exactly what both match. A line for that pattern is longer than both, and makes it
-// right:
+// The wrong pattern can decide only for paths that two patterns match, so the package examines each overlapping pair.
+// Cross returns patterns for the paths that both match, in this case /shop/*?. A line for /shop/*? is longer than the
+// other two lines, and so corrects the result:
 //
 //	Disallow: /*?
 //	Allow: /shop/
 //	Disallow: /shop/*?
 //
-// The added pattern may cross others, so Pairs goes on until nothing is added.
+// The added pattern may overlap further patterns, so Pairs continues until no pattern is added.
 //
-// In the same way, every question about all paths is a question about few patterns. Its answer for a pattern is the
-// value of the paths that match it but no narrower pattern. Cells asks this about all patterns and their crossings.
-// It returns the fewest cells whose longest match gives the answer for every path.
+// In general, a format needs a value for every path, such as "allowed". The value of a pattern is the value of the
+// paths that match this pattern but no narrower pattern. Cells computes the values of all given patterns and of the
+// patterns that Cross returns for them. It returns the smallest set of patterns with values in which the longest
+// matching pattern has the value of the path.
 //
-// Patterns with many wildcards can cross in very many ways. A Budget limits the work. When it ends, the caller must
-// write something stricter.
+// Cross may need a very large number of patterns for two patterns with many wildcards. A Budget limits the work. If the
+// budget is used up, the caller must write a stricter text.
 package solve
 
 import (
@@ -36,18 +37,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Budget bounds the work on one question about a policy, such as its robots.txt for a host. Each step spends some
-// of it.
+// Budget limits the work for one result, such as a policy's robots.txt for a host. Each step of the work reduces the
+// budget.
 type Budget struct {
-	work int // steps, of about a tenth of a microsecond
+	work int // the remaining steps; a step takes about 0.1 microseconds
 }
 
 const allWork = 20_000_000
 
-// NewBudget returns a budget of a second or two, many times the work for the largest known files.
+// NewBudget returns a budget for one or two seconds of work. This is many times the work for the largest known files.
 func NewBudget() *Budget { return &Budget{work: allWork} }
 
-// Spent returns the steps that were taken.
+// Spent returns the number of steps that were taken from the budget.
 func (b *Budget) Spent() int { return allWork - b.work }
 
 // Spend takes steps from the budget and reports whether there were enough of them.
@@ -59,14 +60,14 @@ func (b *Budget) Spend(steps int) bool {
 // Exceeded reports whether the work needed more than the budget.
 func (b *Budget) Exceeded() bool { return b.work < 0 }
 
-// ways is the most patterns that Cross returns for the paths that two patterns both match.
+// ways limits how many patterns Cross returns.
 const ways = 16
 
-// costOfWays is the work for finding that there are more.
+// costOfWays is the number of steps for finding out that Cross needs more patterns than ways allows.
 const costOfWays = 1000
 
-// Cross returns patterns that together match exactly the paths that both p and q match. None of them covers
-// another. It fails if there are too many, or the budget ends.
+// Cross returns patterns that together match exactly the paths that both p and q match. No returned
+// pattern covers another. The result is false if more than ways patterns would be needed, or if the budget is used up.
 func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 	if !b.Spend(p.Len()*q.Len()/32 + 1) {
 		return nil, false
@@ -78,8 +79,8 @@ func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 	return all, ok
 }
 
-// Pairs calls visit for every overlapping pair of n() items, the later item first. Items that visit adds are
-// included. It reports whether the budget lasted.
+// Pairs calls visit for every overlapping pair of the n() items. i is the index of the later item, and j the index of
+// the earlier one. visit may add items, which Pairs then includes. Pairs returns false if the budget was used up.
 func (b *Budget) Pairs(n func() int, overlapping func(i int) []int, visit func(i, j int)) bool {
 	for i := 0; i < n(); i++ {
 		for _, j := range overlapping(i) {
@@ -95,19 +96,20 @@ func (b *Budget) Pairs(n func() int, overlapping func(i int) []int, visit func(i
 	return true
 }
 
-// Set finds patterns by what they match. Each has an id. The zero value is empty.
+// Set is a set of patterns with ids, which finds the patterns that cover or overlap another pattern. The zero value
+// is an empty set.
 type Set struct {
 	entries []pathpattern.Entry[[]int]
-	index   *pathpattern.Index[[]int] // of the first entries
+	index   *pathpattern.Index[[]int] // an index of the first entries; indexed is their number
 	indexed int
 }
 
-// Add adds a pattern.
+// Add adds a pattern with an id.
 func (s *Set) Add(p pathpattern.Pattern, id int) {
 	s.entries = append(s.entries, pathpattern.Entry[[]int]{Pattern: p, Value: []int{id}})
 }
 
-// Covering lists the ids of patterns that cover p, in order.
+// Covering lists the ids of patterns that cover p, in ascending order.
 func (s *Set) Covering(p pathpattern.Pattern) (ids []int) {
 	s.update()
 	if s.index != nil {
@@ -122,7 +124,7 @@ func (s *Set) Covering(p pathpattern.Pattern) (ids []int) {
 	return ids
 }
 
-// Overlapping lists the ids of patterns that overlap p, in order.
+// Overlapping lists the ids of patterns that overlap p, in ascending order.
 func (s *Set) Overlapping(p pathpattern.Pattern) (ids []int) {
 	s.update()
 	if s.index != nil {
@@ -137,7 +139,7 @@ func (s *Set) Overlapping(p pathpattern.Pattern) (ids []int) {
 	return ids
 }
 
-// maxTail patterns are tried one by one before they are indexed.
+// maxTail limits the number of patterns that a small Set tries one by one, because they are not indexed yet.
 const maxTail = 16
 
 // update indexes the added patterns if there are enough of them.

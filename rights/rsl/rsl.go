@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rsl publishes what a policy says about the use of content as an RSL document (Really Simple Licensing
-// 1.0, Recommendation of 10 December 2025). RSL cannot address single crawlers. A usage that the policy allows for
-// everyone is permitted without payment. A usage that it disallows for anyone is prohibited, or is offered under
-// the terms of the policy's rights section.
+// Package rsl publishes a policy's decisions about the use of content as an RSL document (Really Simple Licensing 1.0,
+// Recommendation of 10 December 2025). RSL cannot address single crawlers. If the policy allows a usage
+// for everyone, the document permits it without payment. If the policy disallows a usage for any crawler, the document
+// prohibits the usage or offers it under the terms of the policy's rights section.
 package rsl
 
 import (
@@ -45,7 +45,7 @@ type license struct {
 
 type typed struct {
 	Type string `xml:"type,attr"`
-	List string `xml:",chardata"` // values with spaces between them
+	List string `xml:",chardata"` // the values, separated by spaces
 }
 
 type payment struct {
@@ -65,8 +65,8 @@ type copyright struct {
 	Name         string `xml:",chardata"`
 }
 
-// New returns the RSL document of a view, or nil if the view states nothing. exact is false if the document is
-// stricter than the view.
+// New returns the RSL document of a view, or nil if the view states nothing. exact is
+// false if the document is stricter than the view.
 func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	cells, exact := v.Cells()
 	var doc document
@@ -84,14 +84,14 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	}
 	body, err := xml.MarshalIndent(&doc, "", "  ")
 	if err != nil {
-		panic("rsl: writing into memory: " + err.Error()) // cannot happen: the document has only strings
+		panic("rsl: writing into memory: " + err.Error()) // impossible, because the document has only strings
 	}
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
 
-// licenses returns the free license and the offered ones. In RSL, a license that permits some usages does not
-// permit others, but a license that only prohibits some usages leaves the others open. So licenses writes
-// prohibitions only if it neither permits nor offers any usage.
+// licenses returns the free license and the licenses for offers. In RSL, a license that permits some usages
+// implicitly prohibits all others. A license that only prohibits some usages does not restrict the others. Therefore
+// licenses writes prohibitions only if it neither permits nor offers any usage.
 func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	var permitted, prohibited []string
 	var offered []policy.Offer
@@ -176,7 +176,7 @@ func copyrightOf(r *policy.Rights) *copyright {
 // License is a Link field value that points to a license (RFC 8288, RSL 1.0).
 type License string
 
-// Link returns the License for a target, which is a path on the response's host or a URL.
+// Link returns the License that points to target. target is a URL, or a path on the response's host.
 func Link(target string) License {
 	return License("<" + target + `>; rel="license"; type="` + MediaType + `"`)
 }
@@ -184,7 +184,7 @@ func Link(target string) License {
 // Apply adds the field to a response's header.
 func (l License) Apply(h http.Header) { rights.AddLink(h, string(l)) }
 
-// Tags returns nil.
+// Tags returns nil, because a License has no meta tags.
 func (l License) Tags() []rights.Tag { return nil }
 
 // Restricts returns false, because the restrictions are in the license itself.

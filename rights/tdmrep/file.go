@@ -25,8 +25,8 @@ type File struct {
 	Rules []Rule
 }
 
-// at returns the file's declaration about paths that match a pattern. Only those rules apply whose locations cover
-// all these paths.
+// at returns the file's declaration about paths that match a pattern. It ignores rules whose locations do not cover all
+// these paths.
 func (f *File) at(p pathpattern.Pattern) Declaration {
 	for _, r := range f.Rules {
 		if r.Location.Covers(p) {
@@ -58,7 +58,8 @@ func (f *File) sort() {
 	})
 }
 
-// reduce drops a rule if a later rule says the same for more paths, and no rule between them says anything else.
+// reduce drops a rule if a later rule has the same declaration and covers its location, and no rule between the two
+// changes the result.
 func (f *File) reduce() {
 	for i, r := range slices.Backward(f.Rules) {
 		for _, next := range f.Rules[i+1:] {
@@ -78,9 +79,9 @@ func (f *File) reduce() {
 
 const maxRules = 1000
 
-// Merge returns a file that reserves all rights that f or other reserves. If their locations overlap in too many
-// ways, the merged file leaves out exceptions or, if there are many locations, reserves every path. exact is false
-// then.
+// Merge returns a file that reserves all rights that f or other reserves. exact is false if the locations of both
+// overlap in too many ways. In this case, the merged file leaves out exceptions or, if there are many locations,
+// reserves every path.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}
@@ -146,7 +147,7 @@ type jsonRule struct {
 	Policy      string `json:"tdm-policy,omitempty"`
 }
 
-// JSON returns the file in its published form.
+// JSON returns the file as JSON in the format of tdmrep.json.
 func (f *File) JSON() []byte {
 	b := bytes.NewBufferString("[")
 	e := json.NewEncoder(b)
@@ -165,7 +166,7 @@ func (f *File) JSON() []byte {
 	return b.Bytes()
 }
 
-// Document returns the file in the form in which it is served.
+// Document returns the document that hosts serve for the file.
 func (f *File) Document() *rights.Document {
 	doc := rights.NewDocument(f.JSON(), MediaType)
 	doc.Source = f
@@ -181,8 +182,7 @@ func (f *File) MergeInto(ours *rights.Document) (both *rights.Document, exact bo
 	return merged.Document(), exact
 }
 
-// IsLikely reports whether a body is likely to be JSON. An application may serve a page for every path, which is
-// not JSON.
+// IsLikely reports whether a body is likely to be JSON. It detects applications that serve an HTML page for every path.
 func IsLikely(body []byte) bool {
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	return bytes.HasPrefix(start, []byte("[")) || bytes.HasPrefix(start, []byte("{"))

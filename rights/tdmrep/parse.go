@@ -18,13 +18,13 @@ const MaxFile = 512 << 10
 
 const maxNotes = 20
 
-// Parse reads a site's own tdmrep.json. It returns an error if data is not a JSON array. An invalid rule gets the
-// stricter meaning, and a note says so:
+// Parse reads a site's own tdmrep.json. It returns an error if data is not a JSON array. For an invalid rule,
+// Parse uses the stricter meaning and returns a note:
 //
-//   - A location without a leading slash gets one. A URL is reduced to its path.
-//   - A tdm-reservation other than 0 or 1 is read as 1. Text and booleans of the same meaning are accepted.
-//   - Rules without a location or tdm-reservation are left out, and so are rules after the first 1,000. If rules
-//     after these exist, the file reserves every path.
+//   - A slash is added to a location without a leading slash. A URL is replaced with its path.
+//   - A tdm-reservation other than 0 or 1 is treated as 1. Strings and booleans that mean 0 or 1 are accepted.
+//   - Rules without a location or tdm-reservation are left out. If there are more than 1,000 rules, the further rules
+//     are left out, and the file reserves every path.
 func Parse(data []byte) (f *File, notes []string, err error) {
 	if len(data) > MaxFile {
 		return nil, nil, fmt.Errorf("the file is larger than %d KiB", MaxFile>>10)
@@ -46,7 +46,7 @@ func Parse(data []byte) (f *File, notes []string, err error) {
 	for i, item := range items {
 		if i == maxRules {
 			note(i, "this rule and all that follow are left out, because the file has %d rules", len(items))
-			// The rules left out may have reserved any path.
+			// The omitted rules may have reserved any path.
 			f.Rules = append(f.Rules, Rule{pathpattern.All, Declaration{Reservation: Reserved}})
 			break
 		}

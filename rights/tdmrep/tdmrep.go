@@ -2,7 +2,8 @@
 
 // Package tdmrep publishes a policy about text and data mining in the TDM Reservation Protocol (W3C Community Group
 // final report, 10 May 2024). It writes the file /.well-known/tdmrep.json, and the header fields and meta tags
-// tdm-reservation and tdm-policy. If a site has its own declarations, it merges both to the stricter.
+// tdm-reservation and tdm-policy. If a site has its own declarations, the
+// result of merging is the stricter of both.
 //
 // The protocol has only one usage, and cannot address single crawlers. Rights are reserved if the policy disallows
 // train-ai or ai-use for anyone, and not reserved if it allows train-ai for everyone.
@@ -30,8 +31,8 @@ const (
 // Reservation is a value of tdm-reservation.
 type Reservation uint8
 
-// The values, from the least to the most strict. 0 has the same rank as an unset value: without a reservation the
-// law applies, with 0 or without it.
+// The values, from the least to the most strict. The value 0 has the same legal effect as an unset value, because
+// only a reservation changes the law that applies.
 const (
 	Unset       Reservation = iota
 	NotReserved             // 0
@@ -43,10 +44,10 @@ func (r Reservation) String() string { return [...]string{"", "0", "1"}[r] }
 // Declaration is a declaration about one path or page.
 type Declaration struct {
 	Reservation Reservation
-	Policy      string // the URL of a TDM policy, with Reserved; or ""
+	Policy      string // the URL of a TDM policy, or ""; only used with Reserved
 }
 
-// Of returns the declaration for the verdicts of a policy for everyone.
+// Of returns the declaration for the verdicts that a policy has for everyone.
 func Of(v rights.Verdicts, policyURL string) Declaration {
 	switch {
 	case v[0] == policy.Disallowed, v[1] == policy.Disallowed:
@@ -60,8 +61,8 @@ func Of(v rights.Verdicts, policyURL string) Declaration {
 // Restricts reports whether rights are reserved.
 func (d Declaration) Restricts() bool { return d.Reservation == Reserved }
 
-// Tags returns the meta tags of the declaration. In a page they keep a reservation that is already there, but
-// replace the page's policy URL.
+// Tags returns the meta tags of the declaration. They keep a reservation that the page already has, but replace the
+// page's policy URL.
 func (d Declaration) Tags() []rights.Tag {
 	if d.Reservation == Unset {
 		return nil
@@ -89,8 +90,8 @@ func (d Declaration) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Merge combines two declarations. Rights are reserved if either reserves them. The policy URL is d's, if d has
-// one.
+// Merge combines two declarations. Rights are reserved if either declaration reserves them. The result has the policy
+// URL of d if d reserves rights and has a URL, and otherwise the URL of other.
 func (d Declaration) Merge(other Declaration) Declaration {
 	if d.Reservation < other.Reservation {
 		return other
@@ -120,8 +121,8 @@ func (d Declaration) Apply(h http.Header) {
 	h[PolicyField] = []string{all.Policy}
 }
 
-// ReadReservation reads the values of a header field or of meta tags. It reads any value except 0 as a reservation.
-// The protocol calls other values errors, but the author probably meant a reservation.
+// ReadReservation reads the values of a header field or of meta tags. It treats every value except 0 as a
+// reservation. The protocol calls values other than 0 and 1 errors, but their authors probably meant a reservation.
 func ReadReservation(values ...string) (all Reservation) {
 	for _, line := range values {
 		for value := range strings.SplitSeq(line, ",") {

@@ -8,22 +8,22 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/ascii"
 )
 
-// Encoding tells whether ASCII bytes can be inserted into a text as they are.
+// Encoding is a kind of character encoding. It determines whether ASCII bytes can be inserted into a text unchanged.
 type Encoding uint8
 
 const (
-	// Unlabeled means that the label is missing or unknown: browsers then use an encoding based on ASCII.
+	// Unlabeled means that the label is missing or unknown. In this case, browsers use an encoding based on ASCII.
 	Unlabeled Encoding = iota
 	// ASCIIBased is an encoding in which an ASCII byte always means that ASCII character.
 	ASCIIBased
 	// UTF16 is UTF-16 in either byte order.
 	UTF16
-	// Other is any other encoding: ISO-2022-JP and those that browsers do not decode.
+	// Other is ISO-2022-JP, or an encoding that browsers do not decode.
 	Other
 )
 
-// asciiPrefixes begin the labels of encodings in which the bytes of markup have no other meaning
-// (https://encoding.spec.whatwg.org/#names-and-labels).
+// asciiPrefixes has the beginnings of the labels of encodings in which the ASCII bytes of markup always mean these
+// characters (https://encoding.spec.whatwg.org/#names-and-labels).
 var asciiPrefixes = [...]string{
 	"utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8",
 	"us-ascii", "ascii", "ansi_x3.4", "iso-8859", "iso8859", "iso_8859", "iso-ir-", "csisolatin",
@@ -68,8 +68,8 @@ func EncodingOf(label []byte) Encoding {
 
 // prescan looks for a declaration of the encoding outside the head. Like browsers, it searches the first bytes of
 // the page without parsing them as HTML
-// (https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding). It only
-// matters if nothing else declares the encoding. It returns false if it needs more bytes.
+// (https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding). It does not
+// search if the encoding is known already. It returns false if it needs more bytes.
 func (s *Scanner) prescan(b []byte, eof bool) bool {
 	if s.prescanned || s.Decided || s.xml || s.Foreign || s.CharsetEnd > 0 && s.CharsetEnd <= CharsetLimit {
 		return true
@@ -139,7 +139,7 @@ func (s *Scanner) declares(b []byte, m *metaAttributes) bool {
 	return true
 }
 
-// markup reads the text after "<!": a comment, a DOCTYPE or a bogus comment.
+// markup reads the text after "<!", which is a comment, a DOCTYPE or a bogus comment.
 func (s *Scanner) markup(b []byte, eof bool) bool {
 	rest := b[s.pos+2:]
 	const word = "doctype"
@@ -148,7 +148,7 @@ func (s *Scanner) markup(b []byte, eof bool) bool {
 		return true
 	}
 	if s.unsure && len(rest) > 0 && rest[0] == '[' {
-		return s.stop() // CDATA, or a comment in a place that the scan does not follow
+		return s.stop() // CDATA in foreign content, but a comment in HTML
 	}
 	if len(rest) >= len(word) && ascii.EqualFold(rest[:len(word)], word) {
 		s.pos, s.state, s.doctype = s.pos+2+len(word), stateBogus, true
@@ -162,7 +162,7 @@ func (s *Scanner) markup(b []byte, eof bool) bool {
 	return true
 }
 
-// comment looks for "-->" or "--!>"; "<!-->" and "<!--->" are whole comments.
+// comment skips a comment, which ends with "-->" or "--!>". "<!-->" and "<!--->" are complete comments, too.
 func (s *Scanner) comment(b []byte) bool {
 	from := s.tok + len("<!--")
 	for {

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// Names of elements and attributes as integers whose lowest byte is the first letter. The masks have the bit that
-// small letters differ from capitals by.
+// Names of elements and attributes as integers. The lowest byte of an integer is the first letter. The masks have the
+// bit that is set in lower-case letters but not in upper-case letters.
 const (
 	wordMeta     = 'm' | 'e'<<8 | 't'<<16 | 'a'<<24
 	wordLink     = 'l' | 'i'<<8 | 'n'<<16 | 'k'<<24
@@ -25,8 +25,8 @@ const (
 	capitals     = 0x2020202020202020
 )
 
-// elements skips complete elements of the usual kinds and evaluates the meta tags among them. At anything else it
-// stops, and the state machine goes on. The state machine could do the same work, but takes three times as long.
+// elements skips complete elements of the usual kinds and evaluates the meta tags among them. It stops at all other
+// markup, where the state machine continues. The state machine could do the same work, but takes three times as long.
 func (s *Scanner) elements(b []byte) {
 	i := s.pos
 	for {
@@ -92,7 +92,7 @@ func (s *Scanner) elements(b []byte) {
 }
 
 // skipText skips the text of an element and its end tag, beginning at i. name is the element's name as an integer.
-// If the end tag is incomplete or unusual, skipText returns 0, and the state machine goes on.
+// If the end tag is incomplete or unusual, skipText returns 0, and the state machine continues.
 func (s *Scanner) skipText(b []byte, nameAt, nameEnd, i int, tag tagName, name uint64) int {
 	n := nameEnd - nameAt
 	for {
@@ -139,7 +139,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 			i++
 			continue
 		}
-		// A byte that ends a name does not have bit 6. Hardly any other byte in a name lacks it.
+		// Bit 6 is not set in a byte that ends a name, but it is set in nearly all other bytes of names.
 		const bit6 = 0x4040404040404040
 		word := binary.LittleEndian.Uint64(b[i:])
 		n := bits.TrailingZeros64(^word&bit6) / 8
@@ -163,7 +163,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 	return walkAny(b, i, m)
 }
 
-// slotOf is like slot, for a name of n letters (at most 8) in an integer.
+// slotOf does the same as slot for a name of n bytes that is stored in an integer. n is at most 8.
 func (m *metaAttributes) slotOf(word uint64, n int) int {
 	if !m.exact {
 		word |= capitals

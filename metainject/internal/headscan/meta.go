@@ -26,7 +26,7 @@ type Meta struct {
 	Named bool
 	// Charset is the encoding that the same tag declares. This declaration must stay if the rules are removed.
 	Charset string
-	Done    bool // for the caller's use
+	Done    bool // a mark that only the caller of Metas uses
 }
 
 type attribute struct {
@@ -61,7 +61,7 @@ type metaAttributes struct {
 	exact bool // names are case-sensitive, as in XML
 }
 
-// slot is the number of the attribute called name, or -1.
+// slot returns the index of the attribute with a name in attrNames, or -1 if the attribute is irrelevant.
 func (m *metaAttributes) slot(name []byte) int {
 	for i, lower := range attrNames {
 		if ascii.EqualFold(name, lower) && (!m.exact || string(name) == lower) {
@@ -71,7 +71,7 @@ func (m *metaAttributes) slot(name []byte) int {
 	return -1
 }
 
-// set records the place of an attribute's value, unless the attribute is irrelevant or repeats.
+// set stores the position of an attribute's value. It does nothing if the attribute is irrelevant or repeated.
 func (m *metaAttributes) set(slot, at, end int) {
 	if slot >= 0 && !m.attrs[slot].given {
 		m.attrs[slot] = attribute{int32(at), int32(end), true}
@@ -165,7 +165,7 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	if !s.names.Speaks(f.Audience, f.Content) {
 		return
 	}
-	if declares && !m.attrs[attrCharset].given { // content declares the encoding, not rules
+	if declares && !m.attrs[attrCharset].given { // the attribute content declares the encoding and has no rules
 		f.Named = false
 		if end := bytes.IndexAny(label, "; \t\r\n\f\"'"); end >= 0 {
 			label = label[:end]
@@ -212,7 +212,7 @@ func (m *metaAttributes) label(v *metaValues) (label []byte, ok bool) {
 	return bytes.Trim(after, " \t\r\n\f=\"'"), ok
 }
 
-// declaration records where the page declares its encoding, and returns it.
+// declaration stores the position of a declaration of the encoding, and returns the declared encoding.
 func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, ok bool) {
 	if label, ok = m.label(v); !ok {
 		return nil, false
@@ -221,7 +221,7 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) (label []byte, o
 	if !s.Decided {
 		means = EncodingOf(label)
 	}
-	// XML declares its encoding elsewhere.
+	// XML documents declare their encoding in the XML declaration.
 	if !s.xml && (s.CharsetEnd == 0 || s.unlabeled && means != Unlabeled) {
 		s.CharsetEnd, s.unlabeled = s.pos, means == Unlabeled
 		if s.NoscriptAt >= 0 && means != Unlabeled {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// answer is the answer to a question about bytes of which some may be missing.
+// answer is the answer to a yes-or-no question about the page's bytes. Some of the bytes may not have arrived yet.
 type answer uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	unsure // more bytes are needed
 )
 
-// rawText skips the text of a title, style, noscript, … element (RCDATA and RAWTEXT states).
+// rawText skips the text of an element such as title, style or noscript (RCDATA and RAWTEXT states).
 func (s *Scanner) rawText(b []byte, eof bool) bool {
 	for {
 		j := bytes.IndexByte(b[s.pos:], '<')
@@ -48,8 +48,8 @@ func (s *Scanner) rawEnd(b []byte) {
 	s.pos, s.end, s.state, s.attr = s.nameEnd, true, stateTag, beforeAttr
 }
 
-// tagAhead reports whether the bytes at s.pos are open, the name of the current element, and a byte that ends a
-// name.
+// tagAhead reports whether the bytes at s.pos are the text open, then the name of the current element, and then a
+// byte that ends a name.
 func (s *Scanner) tagAhead(b []byte, open string, eof bool) answer {
 	name, rest := b[s.name:s.nameEnd], b[s.pos:]
 	if len(rest) > 1 && len(open) > 1 && rest[1] != '/' {
@@ -78,7 +78,7 @@ func atEnd(eof bool) answer {
 	return unsure
 }
 
-// wordAhead reports whether the bytes at s.pos are word.
+// wordAhead reports whether the bytes at s.pos begin with word.
 func (s *Scanner) wordAhead(b []byte, word string, eof bool) answer {
 	rest := b[s.pos:]
 	if len(rest) >= len(word) {
@@ -93,8 +93,8 @@ func (s *Scanner) wordAhead(b []byte, word string, eof bool) answer {
 	return no
 }
 
-// script skips a script's text by the script data states of the tokenizer. After "<!--" the escaped states begin.
-// In these, "<script" hides the next "</script".
+// script skips the text of a script. It follows the script data states of the tokenizer. "<!--" begins the escaped
+// states, in which a "</script" that follows a "<script" does not end the element.
 func (s *Scanner) script(b []byte, eof bool) bool {
 	for s.state != stateTag {
 		i := s.pos
@@ -152,7 +152,7 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 	case no:
 	}
 	var a answer
-	// Only these two states lead to another.
+	// Only these two states can change to another state here.
 	//exhaustive:ignore
 	switch s.state {
 	case stateScript:
@@ -174,15 +174,15 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 }
 
 // noscriptEnds examines the text of a noscript element in the head. Parsers without scripting read this text as
-// markup. For them the body begins if the text contains anything but metadata.
+// markup. For these parsers, the body begins here if the text contains anything but metadata.
 func (s *Scanner) noscriptEnds(b []byte) {
 	if s.tag == tagNoscript && s.mode == modeInHead && s.NoscriptAt < 0 && !onlyMetadata(b[s.textAt:s.pos]) {
 		s.NoscriptAt = s.tok
 	}
 }
 
-// onlyMetadata reports whether the content of a noscript element may be in a head. It returns false when in doubt,
-// which is safe.
+// onlyMetadata reports whether the content of a noscript element may be in a head. If it is not
+// certain, it returns false, which is safe.
 func onlyMetadata(b []byte) bool {
 	for i := 0; i < len(b); {
 		c := b[i]

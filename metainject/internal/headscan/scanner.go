@@ -22,8 +22,8 @@ type Names interface {
 // Scan gets the whole page so far, and continues where the previous call stopped. It copies nothing, and allocates
 // nothing until it finds a robots meta tag.
 //
-// Where only a complete tree builder could go on, the Scanner stops as if the head ended there. These places are
-// nested templates, some texts after foreign content, select or col in a template, and long numeric character
+// If only a complete tree builder could continue, the Scanner stops as if the head had ended. This happens at nested
+// templates, at some texts in a template after foreign content, select or col, and at long numeric character
 // references.
 type Scanner struct {
 	names Names
@@ -33,21 +33,21 @@ type Scanner struct {
 	attr    attrState
 	mode    mode
 	ret     mode // mode to return to after the outermost template
-	depth   int  // open templates; in XHTML, open elements inside the head
+	depth   int  // the number of open templates or, in XHTML, of open elements inside the head
 	end     bool // the current tag is an end tag
-	slash   bool // the current tag ended with "/>"; for XHTML
+	slash   bool // in XHTML, the current tag ended with "/>"
 	unsure  bool // in a template, after markup that only a tree builder can follow
 	doctype bool // the current bogus comment is a DOCTYPE
 	tag     tagName
 
-	pos     int // next byte to look at
+	pos     int // position of the next byte to read
 	tok     int // start of the current tag, comment or declaration
-	name    int // start of its name, also while an element's text is skipped
+	name    int // start of the name of the current tag or of the element whose text is skipped
 	nameEnd int
 
 	Done    bool // the end of the head has been found
-	HeadAt  int  // where the head's content begins; -1: not found
-	Implied bool // the content at HeadAt opened the head, not a head tag
+	HeadAt  int  // start of the head's content, or -1 if it has not been found
+	Implied bool // the head has no start tag, and the content at HeadAt opened it
 	// Headless means that an XHTML page needs a head, in one of two cases. Either it has no head, and HeadAt is the
 	// place for one. Or its head is empty, and "/>" is at HeadAt to HeadEnd.
 	Headless bool
@@ -55,7 +55,7 @@ type Scanner struct {
 	// AMP means that the declaration of the encoding must stay the first child of the head
 	// (https://amp.dev/documentation/guides-and-tutorials/learn/spec/amphtml).
 	AMP      bool
-	Document bool // something shows that this is a page and not a fragment of one
+	Document bool // the scan has found evidence that the text is a whole page and not a fragment
 	// CharsetEnd is the end of the meta tag that declares the encoding, or 0 if there is none.
 	CharsetEnd int
 	// NoscriptAt is the place of the first noscript element that ends the head for parsers without scripting, or
@@ -71,9 +71,9 @@ type Scanner struct {
 	unlabeled  bool // browsers do not know the declared encoding, and use the next declaration
 	metas      []Meta
 	metaArray  [4]Meta
-	open       bool // XHTML: the last of metas still waits for its end tag
+	open       bool // in XHTML, the end tag of the last of metas has not been read yet
 	textAt     int  // start of the current element's text
-	until      int  // where to stop looking for evidence of a document
+	until      int  // end of the search for evidence of a document
 	prescanned bool
 }
 
@@ -85,7 +85,7 @@ const CharsetLimit = 1024
 // document, such as a doctype after a PHP warning.
 const evidenceLimit = 8 << 10
 
-// jsonStarts are the bytes that JSON begins with, including the ")" of ")]}'", which some servers put before JSON.
+// jsonStarts has the possible first bytes of JSON. It includes ")", because some servers put ")]}'" before JSON.
 const jsonStarts = `{[")`
 
 type state uint8
@@ -113,7 +113,7 @@ const (
 	modeInHead
 	modeAfterHead
 	modeTemplate
-	modeEvidence // after the head, looking for evidence of a document
+	modeEvidence // after the head, while the scan looks for evidence of a document
 )
 
 // Reset prepares the Scanner for a new page. xml means that the page is XHTML.
@@ -202,8 +202,8 @@ func (s *Scanner) start(b []byte, eof bool) bool {
 	return true
 }
 
-// finish handles a page that ends before its head does. If the page ends in a tag or comment before its head began,
-// it is not changed, because an insertion would change its meaning.
+// finish handles a page that ends before the end of its head. If the page ends in a tag or comment before its head
+// began, it is not changed, because an insertion would change its meaning.
 func (s *Scanner) finish(b []byte) {
 	s.Done = true
 	if s.HeadAt < 0 && !s.xml && s.state == stateData {
@@ -316,7 +316,7 @@ func (s *Scanner) text() bool {
 	return s.stop()
 }
 
-// implyHead opens the head at a place if no tag has opened it.
+// implyHead opens the head at the position at, unless a tag has already opened it.
 func (s *Scanner) implyHead(at int) {
 	if s.mode < modeInHead {
 		s.HeadAt, s.Implied, s.mode = at, true, modeInHead

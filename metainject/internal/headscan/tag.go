@@ -13,10 +13,10 @@ import (
 // Properties of bytes in markup.
 const (
 	isSpace   = 1 << iota // TAB, LF, FF, CR, SPACE
-	isLetter              // ASCII
-	endsName              // of a tag: white space, '/', '>'
-	endsAttr              // of an attribute: endsName and '='
-	endsValue             // of an unquoted value: white space, '>'
+	isLetter              // an ASCII letter
+	endsName              // ends the name of a tag: white space, '/', '>'
+	endsAttr              // ends the name of an attribute: endsName and '='
+	endsValue             // ends an unquoted value: white space, '>'
 )
 
 var class = func() (t [256]uint8) {
@@ -33,15 +33,15 @@ var class = func() (t [256]uint8) {
 	return
 }()
 
-// tagName is the name of an element, as far as the scan distinguishes them.
+// tagName is an element's name, or a group of names that the scan does not distinguish.
 type tagName uint8
 
 const (
 	tagOther tagName = iota
-	tagBase          // and the other void elements of the head
+	tagBase          // base and the other void elements of the head
 	tagBody
 	tagBr
-	tagEmbeds // elements that change how a template goes on
+	tagEmbeds // elements that change how browsers parse the rest of a template
 	tagFrameset
 	tagHead
 	tagHTML
@@ -49,7 +49,7 @@ const (
 	tagNoframes
 	tagNoscript
 	tagPlaintext
-	tagRawBody // text only, and no child of a head: textarea, xmp, iframe, noembed
+	tagRawBody // elements with only text that are not allowed in a head: textarea, xmp, iframe, noembed
 	tagScript
 	tagStyle
 	tagTemplate
@@ -149,7 +149,7 @@ func (s *Scanner) tagName(b []byte) bool {
 	return true
 }
 
-// plainHead are the elements of the head that need no special treatment.
+// plainHead is the set of elements of the head that do not need special treatment.
 const plainHead = 1<<tagBase | 1<<tagMeta | 1<<tagNoframes | 1<<tagNoscript | 1<<tagScript | 1<<tagStyle | 1<<tagTemplate | 1<<tagTitle
 
 func (s *Scanner) startTagNamed() {
@@ -185,8 +185,8 @@ func (s *Scanner) startTagNamed() {
 }
 
 // inTemplate handles a start tag in a template. After svg, math, select and col in a template, browsers differ, and
-// only a tree builder could follow. From there on the scan accepts only markup that has the same meaning under all
-// rules: no nested template, and no '<' in the text of scripts, styles and titles.
+// only a tree builder could follow. After these tags, the scan accepts only markup that all browsers parse in the
+// same way. It does not accept nested templates, or a '<' in the text of scripts, styles and titles.
 func (s *Scanner) inTemplate() {
 	switch {
 	case s.tag == tagEmbeds:
@@ -225,7 +225,7 @@ const (
 	inUnquoted
 )
 
-// attributes continues to look for the end of an incomplete tag.
+// attributes continues the search for the end of an incomplete tag.
 func (s *Scanner) attributes(b []byte) bool {
 	i, st := s.pos, s.attr
 	for i < len(b) {
@@ -313,7 +313,7 @@ func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 		return
 	}
 	if s.unsure && b[end-2] == '/' && (s.tag == tagScript || s.tag == tagStyle || s.tag == tagTitle) {
-		s.stop() // with or without its end tag
+		s.stop() // "/>" ends a foreign element, but not an HTML element
 		return
 	}
 	// Other tags have no effect here.
