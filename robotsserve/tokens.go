@@ -8,11 +8,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Two kinds of groups are not for crawlers. A control token, such as Google-Extended, stands for what an operator may
-// use for AI training: it must not "crawl" what the policy disallows it to crawl or to train-ai. A usage token
-// (draft-kelley-aipref-training-preference-signal-00) stands for one usage by everyone.
+// Two kinds of groups are not for crawlers. The group of a control token, such as Google-Extended, tells an operator
+// which pages it may use for AI training. The token must not "crawl" pages for which the policy disallows crawling or
+// train-ai. The group of a usage token (draft-kelley-aipref-training-preference-signal-00) tells everyone which pages
+// may be used in one way.
 
-// controls gives control tokens units of their own where training is disallowed.
+// controls moves control tokens for which training is disallowed into separate units.
 func (g *grouping) controls(units []unit) []unit {
 	if g.p.Spec().Publish.Controls == policy.Off || !g.disallowsTraining {
 		return units
@@ -51,7 +52,7 @@ func (g *grouping) controls(units []unit) []unit {
 	return append(others, more...)
 }
 
-// controlBody is the lines of control tokens.
+// controlBody returns the lines of a control token's group.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 	all, crawling := g.crawling(u.class)
 	all = append(all, statementsOf(u.control.Statements())...)
