@@ -43,10 +43,10 @@ type Answer struct {
 	Path    string // the path of that line, as written, but with non-ASCII bytes encoded
 }
 
-// Ask returns whether the crawler may fetch a URL. url is a URL or a path with its query, as the crawler would send it.
-// The longest matching rule decides, by its length as written. If an Allow and a Disallow have the same length, the
-// Allow decides (RFC 9309 section 2.2.2). Only unreserved octets are decoded for the comparison: %2B and + are
-// different paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
+// Ask returns the answer for a URL. The argument is a URL, or a path with its query, as the crawler would send it. The
+// longest matching rule decides, by its length as written. If an Allow and a Disallow have the same length, the Allow
+// decides (RFC 9309 section 2.2.2). Only unreserved octets are decoded for the comparison: %2B and + are different
+// paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
 func (a *Agent) Ask(url string) Answer {
 	path := comparable(pathOf(url), false)
 	if path == "/robots.txt" {

@@ -62,7 +62,7 @@ type Rule struct {
 	Allow   bool
 	Pattern pathpattern.Pattern
 	Written string // the pattern as it is written, "" where that is Pattern; see pathpattern.Written
-	Size    int    // the length in bytes that Google's parser compares: as written, with bytes beyond ASCII encoded
+	Size    int    // the length in bytes that Google's parser compares; see writtenSize
 
 	number int
 }
