@@ -85,8 +85,8 @@ func (s *Site) Over(below *robotstxt.File) *Site {
 // "" means all hosts that have answered.
 type Below func(host string) (file *robotstxt.File, known bool)
 
-// OverOf is like Over, with the file that below returns for a host. If there is no file, it returns the site itself. It
-// also reports whether the file is known.
+// OverOf is like Over, with the file that below returns for a host. Without a file, it returns the site itself. It also
+// reports whether the file is known.
 func (s *Site) OverOf(below Below, host string) (*Site, bool) {
 	f, known := below(host)
 	if f == nil {
