@@ -16,7 +16,7 @@ import (
 
 // File holds the ACAP records of a robots.txt (section 2).
 type File struct {
-	Version            string // of the "##ACAP version=" comment (section 2.9.3), or ""
+	Version            string // the version in the "##ACAP version=" comment (section 2.9.3), or ""
 	IgnoreConventional bool   // section 2.9.1
 	Sets               []Set
 	Usages             []Usage

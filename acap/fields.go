@@ -56,7 +56,7 @@ func (s conditional) same(t conditional) bool {
 // claim is a permission or prohibition of one usage in a record.
 type claim struct {
 	pattern   pathpattern.Pattern
-	folded    pathpattern.Pattern // as ACAP compares it
+	folded    pathpattern.Pattern // the pattern in the form for comparisons
 	allow     bool
 	quals     string // the printed qualifiers of a permission
 	condition string
@@ -68,9 +68,9 @@ type claim struct {
 
 func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
 
-// fieldSolver finds the claims about one usage in a record. By the rule of ACAP, they must have the same meaning as the
-// policy: the claim with the narrowest scope decides, and a usage is prohibited if no claim is the narrowest (section
-// 2.4.5).
+// fieldSolver finds the claims about one usage in a record. They must have the same meaning as the policy if a reader
+// applies the rule of ACAP (section 2.4.5): the claim with the narrowest scope decides, and a usage is prohibited if no
+// claim is the narrowest.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/

@@ -228,7 +228,7 @@ func (w *writer) record(c, everyone *policy.Class) *record {
 	return rec
 }
 
-// usages lists the usages for which the record of a class has fields. A usage derived from present only has fields if a
+// usages lists the usages that have fields in the record of a class. A usage derived from present only has fields if a
 // rule mentions it.
 func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	differs := map[policy.Usage]bool{}

@@ -189,7 +189,7 @@ func (p *parser) withKind(token string) string {
 type misspelling struct {
 	n          *yaml.Node
 	text, near string
-	rule       int // its place in Spec.Rules, or -1
+	rule       int // the index of its rule in Spec.Rules, or -1
 }
 
 // misspelled reports names of crawlers that are probably misspelled. It runs after all rules have been parsed, because

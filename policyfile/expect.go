@@ -255,8 +255,8 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	return slices.MaxFunc(all, func(a, b *failure) int { return len(a.crawlers) - len(b.crawlers) })
 }
 
-// hostsOf returns the hosts to check for a test that does not name a host: a host that no rule names, and one host of
-// each set of hosts with the same rules.
+// hostsOf returns the hosts to check for a test that does not name a host. These are a host that no rule names, and one
+// host of each set of hosts with the same rules.
 func hostsOf(p *policy.Policy) []string {
 	hosts, seen := []string{""}, map[int]bool{0: true}
 	for _, h := range robotsserve.Hosts(p) {
@@ -349,7 +349,7 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, quoteless(e.Path), where, why, more)
 }
 
-// why returns the reason for which a test fails, and advice.
+// why returns the reason why a test fails, and advice.
 func (f *failure) why() (why, more string) {
 	const change = "; change that line, or the test"
 	d := f.answer.Decision

@@ -19,7 +19,7 @@ import (
 // HostSummary summarizes the policy for some hosts, for pages that no rule mentions. It tells who may crawl and index
 // these pages, and who may use them for AI training or AI answers.
 type HostSummary struct {
-	Hosts []string `json:"hosts"`          // as the policy writes them, or "any other host" or "every host"
+	Hosts []string `json:"hosts"`          // hosts as in the policy, or "any other host" or "every host"
 	More  int      `json:"more,omitempty"` // hosts that are not in Hosts
 	Crawl Answers  `json:"crawl"`
 	Index Answers  `json:"index"`
@@ -294,7 +294,7 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 }
 
 // ShownText describes what search engines may show of a page that no rule mentions, on a host that no rule names. It
-// also names some pages for which they may show something else. most limits the number of these pages.
+// also names some pages for which they may show something else. The argument most limits the number of these pages.
 func (f *File) ShownText(now time.Time, most int) string {
 	q := policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Identity: policy.Verified, Path: plainPage, Now: now}
 	all := f.Effect.Shown(q).WithoutUnknown()

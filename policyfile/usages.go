@@ -94,7 +94,7 @@ func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	for _, local := range combined {
 		p.combinedUsage(local, values[local])
 	}
-	// ACAP requires that a definition comes before those that use it (section 2.7).
+	// ACAP requires that a definition precedes the definitions that use it (section 2.7).
 	for _, local := range append(simple, combined...) {
 		p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
 	}

@@ -12,8 +12,8 @@ import (
 
 // Explanation lists the lines of a robots.txt for one crawler and one path.
 type Explanation struct {
-	// Agent is the name under which the crawler finds its group: a product token, of its own or of a crawler that it
-	// follows, "purpose:NAME", or "*". Agent is "" if the crawler obeys no group.
+	// Agent is the name of the crawler's group: the product token of the crawler or of a crawler that it follows,
+	// "purpose:NAME", or "*". Agent is "" if the crawler does not obey any group.
 	Agent string
 	// Lines apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the lines of
 	// channels.
@@ -26,10 +26,11 @@ type Explanation struct {
 	LeftOut bool
 }
 
-// Explain returns what the file says to the crawler and path of a query.
+// Explain returns the lines of the file that apply to a query's crawler and path.
 func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.drawn.explain(p, q) }
 
-// Explain returns what the robots.txt for the query's host says to the crawler and path, without a merged file.
+// Explain returns the lines that apply to a query's crawler and path in the robots.txt of its host. It does not include
+// a merged file.
 func (s *Server) Explain(q policy.Query) Explanation {
 	site := s.site(q.Host)
 	site.content(s, q.Host, "")

@@ -18,7 +18,7 @@ type layout struct {
 	places            map[*policy.Rule]uint64       // places of the rules that shape a group
 	usages            []policy.Usage                // usages of the statements of these rules
 	purposes          []string                      // purposes that rules are for
-	followers         map[string][]policy.CrawlerID // by token in lower case
+	followers         map[string][]policy.CrawlerID // the crawlers that follow a token, by this token in lower case
 	ignoring          []policy.CrawlerID            // crawlers that ignore "*"
 	written           map[string]bool               // tokens that rules name, in lower case
 	speaks            robotstxt.Stated

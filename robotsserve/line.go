@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// line is a line of a group about the paths of a pattern, which starts with "/" and has no "*" at its end. In groups
-// that crawlers combine it is an Allow in some and a Disallow in others.
+// line is a line of a group about the paths of a pattern, which starts with "/" and has no "*" at its end. If crawlers
+// combine several groups, the line can be an Allow in some of these groups and a Disallow in others.
 type line struct {
 	pattern   pathpattern.Pattern
 	verdicts  []verdict // one for each group
@@ -21,7 +21,7 @@ type line struct {
 	disallows []string // texts after Disallow
 	low, high int      // lengths in bytes of the shortest and the longest of these texts and of pattern
 	guard     bool     // the line corrects a reading of Google's parser; see guards
-	starred   int      // number of bytes by which star made the pattern longer
+	starred   int      // number of bytes that star added
 }
 
 // newLine returns the line of a pattern, with each spelling of the pattern in the statements. An Allow line has only

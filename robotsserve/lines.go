@@ -77,10 +77,10 @@ type lining struct {
 	losses  []Loss
 }
 
-// lines returns the lines of a group of RFC 9309, in which the longest match decides and a tie allows (section
-// 2.2.2), in the order in which they are printed. Where robots.txt cannot express the verdict, the lines are
-// stricter, and a Loss reports it. When the budget of the file ends, the lines disallow everything that any
-// statement disallows.
+// lines returns the lines of a group in the order in which they are printed. In a group, the longest match decides, and
+// an Allow wins if the lengths are equal (RFC 9309 section 2.2.2). Where robots.txt cannot express the verdict, the
+// lines are stricter than the policy, and a Loss reports this. When the budget of the file ends, the lines disallow
+// everything that any statement disallows.
 func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
 	m := lining{
 		p: g.p, budget: g.budget, apart: apart, value: value,

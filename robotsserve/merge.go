@@ -28,7 +28,7 @@ func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*Fi
 
 const (
 	maxDrawings = 3       // maximum number of attempts to make a merged file that fits
-	mergeSlack  = 4 << 10 // bytes by which the estimated size of the groups can be too small
+	mergeSlack  = 4 << 10 // maximum error of the estimated size of the groups, in bytes
 )
 
 // drawMerged renders the robots.txt of a policy merged with the file other. A group that does not fit, or would take
@@ -123,7 +123,7 @@ type unit struct {
 	class *policy.Class
 	infos []*crawler // empty for everyone
 
-	control *policy.ControlToken // set if infos is a single control token for which training is disallowed
+	control *policy.ControlToken // set if infos is a control token and training is disallowed
 }
 
 // units lists the units of a host, everyone first.

@@ -22,8 +22,8 @@ const (
 	maxMergedBytes = 32 << 20
 )
 
-// Merging a file of thousands of groups takes a second or two. It runs in the background, one file at a time, and a
-// request waits up to mergeWait for it, which is long enough for nearly all sites.
+// Merging a file with thousands of groups takes a second or two. Merges run in the background, one at a time. A request
+// waits at most mergeWait for its merge, which is long enough for nearly all sites.
 const (
 	maxMerging = 16 // number of merges that run or wait
 	mergeWait  = 3 * time.Second

@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name decides which crawlers the groups name. They name a crawler if a rule names it and its lines differ from the
-// group of "*" and from the group of a crawler that it follows. Groups of purposes win over the group of "*", so if
-// there are any, the groups name every crawler that rules name.
+// name sets the tokens of the groups. A crawler is named if a rule names it, and its lines differ from the group of "*"
+// and from the group of a crawler that it follows. If purposes is true, there are groups of purposes, which win over
+// the group of "*". Then every crawler that rules name is named.
 func (g *grouping) name(purposes bool) {
 	g.star.tokens = []string{"*"}
 	all := g.candidates()
@@ -326,7 +326,7 @@ func newTokenSet(of map[string]*group) *tokenSet {
 	return s
 }
 
-// within lists the other tokens that are part of a token, each once.
+// within lists all other tokens in the set that are contained in a token, each once.
 func (s *tokenSet) within(token string) (parts []string) {
 	seen := map[string]bool{token: true}
 	for i := range len(token) {

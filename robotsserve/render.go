@@ -214,7 +214,7 @@ func (d *drawing) least(p *policy.Policy) int {
 
 // varying holds the parts of the file that contain the host's name.
 type varying struct {
-	front    []byte // before all groups
+	front    []byte // the part before all groups
 	sitemaps []byte
 }
 
@@ -320,7 +320,7 @@ func finds(p *policy.Policy, c *policy.Class, host string) bool {
 	})
 }
 
-// tagged reports whether a robots-tag of the policy keeps pages that match a pattern out of indexes.
+// tagged reports whether a robots-tag of the policy sends noindex for the pages that match a pattern.
 func tagged(p *policy.Policy, q policy.Query, at pathpattern.Pattern) bool {
 	q.Path = at.Example()
 	return slices.ContainsFunc([]string{"noindex", "none"}, func(name string) bool {

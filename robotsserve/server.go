@@ -29,15 +29,15 @@ type ServeOptions struct {
 	MaxAge time.Duration // for Cache-Control (see CacheControl); 0 means DefaultMaxAge
 }
 
-// Answer changes how one request is answered.
+// Answer holds options for the answer to one request.
 type Answer struct {
-	CacheControl string          // a value made by CacheControl; "" stands for the value of the ServeOptions
-	Other        *robotstxt.File // merged into the file (see Merge), if it is not nil and that is possible
+	CacheControl string          // a value returned by CacheControl; "" means the value of the ServeOptions
+	Other        *robotstxt.File // the site's own file, which is merged if possible (see Merge); may be nil
 	// Before is the previous file of the site, or nil. While Other is being merged, the server sends the policy merged
 	// with Before. If that result is not cached, it sends the policy alone.
 	Before    *robotstxt.File
-	Meanwhile string // the Cache-Control of what is served until then; "" means CacheControl
-	// Report is called once for each merged file with the results of Merge; it may be nil.
+	Meanwhile string // the Cache-Control of answers before Other is merged; "" means CacheControl
+	// Report, if not nil, is called once for each merged file, with the problems and notes of the merge.
 	Report func([]policy.Problem, []robotstxt.Note)
 	Scheme string // the scheme of this answer, instead of the one in Options, if it is not ""
 }
@@ -66,7 +66,7 @@ type Server struct {
 	merged       mergedSites
 }
 
-// site holds the file of all hosts to which the same rules apply.
+// site holds the file of all hosts with the same rules.
 type site struct {
 	once     sync.Once
 	host     string // one of these hosts
@@ -119,8 +119,8 @@ func Hosts(p *policy.Policy) []policy.Host {
 	return append(hosts, "")
 }
 
-// maxTooLarge limits the number of hosts for which Check reports a file that is too large. These files take the longest
-// to render, and one of them is enough to reject the policy.
+// maxTooLarge limits the number of files that Check reports as too large. These files take the longest to render, and
+// one of them is enough to reject the policy.
 const maxTooLarge = 2
 
 // Check renders the robots.txt of one host for each set of hosts with the same rules. It returns all problems, each

@@ -9,11 +9,11 @@ import (
 )
 
 // Two kinds of groups are not for crawlers. The group of a control token, such as Google-Extended, tells an operator
-// which pages it may use for AI training. The token must not "crawl" pages for which the policy disallows crawling or
+// which pages it may use for AI training. The group disallows the pages that the policy disallows for crawling or for
 // train-ai. The group of a usage token (draft-kelley-aipref-training-preference-signal-00) tells everyone which pages
 // may be used in one way.
 
-// controls moves control tokens for which training is disallowed into separate units.
+// controls moves control tokens into separate units if training is disallowed for them.
 func (g *grouping) controls(units []unit) []unit {
 	if g.p.Spec().Publish.Controls == policy.Off || !g.disallowsTraining {
 		return units
@@ -66,7 +66,7 @@ func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 	return g.assemble(lines, 0, u.class, ""), losses
 }
 
-// addUsageTokens adds the groups of the usage tokens about which the policy states anything.
+// addUsageTokens adds a group for each usage token if the policy states something about its usage.
 func (g *grouping) addUsageTokens() {
 	tokens := g.p.Spec().Publish.UsageTokens
 	if tokens == (policy.UsageTokens{}) {

@@ -38,9 +38,9 @@ func (f *File) BelowClosed(p *policy.Policy) *Below {
 	return &Below{Policy: p.WithFallback(rules), File: read, Closed: true, Left: left}
 }
 
-// fallback returns rules by which each crawler may crawl the same paths as in the file. The rules are for the crawlers
-// of a policy, and for crawlers that only the file names. fallback also returns a copy of the file without the groups
-// that it did not convert.
+// fallback converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
+// crawlers of a policy, and for crawlers that only the file names. fallback also returns a copy of the file without the
+// groups that it did not convert.
 func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 	own := *f
 	own.Groups, own.byName, own.notes = nil, map[string]*Group{}, slices.Clone(f.notes)
@@ -64,7 +64,7 @@ func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 	return im.spec.Rules, &own
 }
 
-// dropGroups removes the groups for which drop returns true, and adds a note about each.
+// dropGroups removes a group if drop returns true for it, and adds a note about each removed group.
 func (im *importer) dropGroups(drop func(*Group) bool, note string) {
 	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
 		if !drop(g) {

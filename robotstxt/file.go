@@ -41,7 +41,7 @@ type File struct {
 	read     int            // number of all lines
 	page     bool           // the file is a web page
 	lines    int            // number of lines of all groups
-	comments map[int]string // of lines, without "#"
+	comments map[int]string // comments by line, without "#"
 	header   string         // the comment at the start of the file
 	notes    []Note
 }
@@ -84,7 +84,7 @@ type Note struct {
 	Line    int // the line number in the robots.txt, from 1; or 0 if the note is not about a line
 	Message string
 	Wrong   bool   // the line cannot have the effect that its author intended
-	Cause   string `json:"-"` // notes of one cause say the same about several lines; "" for one alone
+	Cause   string `json:"-"` // equal for notes about the same problem in several lines; "" if a note cannot be grouped
 }
 
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
@@ -116,7 +116,8 @@ func (f *File) Names() (names []string) {
 	return names
 }
 
-// Obeyed returns the group that a crawler obeys: its own, one that it follows, or the group of "*". It is nil if there is none.
+// Obeyed returns the group that a crawler obeys: its own group, the group of a crawler that it follows, or the group of
+// "*". If the file has none of these, or the crawler ignores "*", it returns nil.
 func (f *File) Obeyed(c policy.Crawler) *Group {
 	if g := f.Group(c.Token); g != nil {
 		return g

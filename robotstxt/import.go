@@ -22,7 +22,7 @@ type ImportOptions struct {
 	// Browser reports whether the User-Agents of browsers contain a name. Such a name only works in robots.txt. If
 	// Browser is nil, there are no such names.
 	Browser  func(name string) bool
-	Crawlers []policy.Crawler // the catalog's: which follow another one's group, and which ignore that of "*"
+	Crawlers []policy.Crawler // the catalog, with the groups that crawlers follow or ignore
 }
 
 // Imported is a robots.txt converted to a policy.

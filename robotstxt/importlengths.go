@@ -37,7 +37,7 @@ const maxPairs = 1 << 22
 type measured struct {
 	Rule
 	read Rule      // the original rule
-	over *measured // the rule because of which this rule became longer, or nil
+	over *measured // the rule that this rule became longer for, or nil
 	left bool      // the rule is left out
 }
 

@@ -41,7 +41,7 @@ func (g *Group) disallows() bool {
 
 func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
 
-// replaces reports whether, for their crawlers, the groups replace another group for which has returns true: the group
+// replaces reports whether has returns true for another group that the groups gs replace for their crawlers: the group
 // of "*", or a group that the crawlers would follow (RFC 9309 section 2.2.1). In a policy, the rules of both groups
 // would apply, so the rule of gs has to override the other rule.
 func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
@@ -258,8 +258,8 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	}
 }
 
-// dropDirectives cancels the App-Directives of the group of "*" for a rule whose group replaces it. It does so for each
-// application for which the rule has no directive for the whole site (draft-nottingham-plan-b, Applying Application
+// dropDirectives cancels the App-Directives of the group of "*" for a rule whose group replaces it. It leaves out
+// applications with a directive of the rule for the whole site (draft-nottingham-plan-b, Applying Application
 // Directives).
 func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	var all policy.Rule

@@ -359,7 +359,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	}
 	if value == "*" {
-		value = "/" // as long, and matches the same; "/*" would be longer
+		value = "/" // the same length and meaning; "/*" would be longer
 	}
 	p, err := pathpattern.Parse(value)
 	if err != nil {

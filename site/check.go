@@ -18,10 +18,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// maxElements is the number of meta tags on a page above which the author gets a hint.
+// maxElements is the maximum number of meta tags on a page without a warning.
 const maxElements = 20
 
-// maxNames is the number of crawlers in a header above which the author gets a hint.
+// maxNames is the maximum number of crawlers in a header without a warning.
 const maxNames = 50
 
 // maxSamples limits the number of paths for which headers are built, in total for all hosts.

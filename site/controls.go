@@ -150,8 +150,8 @@ func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query) iter.Seq2[p
 	}
 }
 
-// controlWanted returns the rule because of which a control is needed. The rule disallows the query's usage for the
-// control's token, or for the crawler of the query. Without such a rule, it returns nil.
+// controlWanted returns the rule that makes a control necessary. The rule disallows the query's usage for the control's
+// token, or for the crawler of the query. Without such a rule, it returns nil.
 func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
 	d := s.Policy.Decide(q)
 	if x.Kind == crawlers.ControlToken {

@@ -46,8 +46,8 @@ type Explanation struct {
 	// Unread is true if the site's own robots.txt would decide, but is not known. See May.
 	Unread bool    `json:"site_robots_txt_not_read,omitempty"`
 	Reason *Reason `json:"reason,omitempty"` // the reason for MayCrawl; nil if no rule decides
-	// MayNotIndex is the reason for which pages and headers tell the crawler not to index the page. It is nil if they
-	// do not tell it so.
+	// MayNotIndex is the reason why pages and headers tell the crawler not to index the page. It is nil if they do not
+	// tell it so.
 	MayNotIndex *Reason   `json:"may_not_index,omitempty"`
 	Despite     []Despite `json:"despite,omitempty"` // permissions that do not override Reason
 	ReadAs      string    `json:"read_as,omitempty"` // the path that decided, if it differs from the sent path
@@ -56,7 +56,7 @@ type Explanation struct {
 	AnyCase  bool       `json:"any_case,omitempty"`
 	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this file
 	Expect   string     `json:"expect,omitempty"` // a line for the policy's expect section that states MayCrawl
-	Usages   []Answer   `json:"usages"`           // usages about which the policy states something
+	Usages   []Answer   `json:"usages"`           // the usages that the policy states
 	Channels []Channel  `json:"channels"`
 	Rights   []Register `json:"rights,omitempty"` // contents of the published rights documents and signals
 	// Controls lists the operator's controls that the policy needs for this crawler and page.
@@ -246,8 +246,8 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	}
 }
 
-// mayNotIndex returns the reason for which headers and meta tags tell a crawler not to index a page. It returns nil if
-// they do not tell it so, or if the crawler does not read pages.
+// mayNotIndex returns the reason why headers and meta tags tell a crawler not to index a page. It returns nil if they
+// do not tell it so, or if the crawler does not read pages.
 func (s *Site) mayNotIndex(q policy.Query) *Reason {
 	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
 		return nil

@@ -165,7 +165,7 @@ func (s *Site) CrawlerOf(c *crawlers.Crawler) (policy.CrawlerID, bool) {
 	return id, id != 0
 }
 
-// Identities returns the published addresses and keys by which requests are attributed to crawlers.
+// Identities returns the published addresses and keys that identify the crawler of a request.
 func (s *Site) Identities() *crawlers.Identities { return s.identities }
 
 func purposes(p *policy.Policy) []string {

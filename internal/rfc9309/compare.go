@@ -32,10 +32,10 @@ const budget = 60_000_000
 
 const Other = "crawler-that-no-file-names"
 
-// Compare asks two files about paths made from each pattern of both files: as written, decoded, encoded, with one more
-// byte, with one byte less, and with paths that match both a pattern with "*" and another pattern. It asks for each
-// crawler that one of the files names, for crawlers that obey a named crawler's group or ignore "*", and for an unknown
-// crawler.
+// Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
+// files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
+// pattern with "*" and another pattern. It asks for each crawler that one of the files names, and for crawlers that
+// obey a named crawler's group or ignore "*". It also asks for an unknown crawler.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)

@@ -319,7 +319,7 @@ func (l *linter) onlyDisallowed() {
 	})
 }
 
-// allowedTokens returns the tokens, in lower case, for which a rule allows crawling of some path.
+// allowedTokens returns the tokens, in lower case, of rules that allow crawling of some path.
 func (l *linter) allowedTokens() map[string]bool {
 	tokens := map[string]bool{}
 	for i := range l.rules {

@@ -160,15 +160,15 @@ func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []polic
 	return open
 }
 
-// controlsOf lists the controls of a kind by which a crawler's operator gives up a usage.
+// controlsOf lists the controls of a kind that take a usage away from a crawler's operator.
 func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlKind) []crawlers.Control {
 	return slices.DeleteFunc(l.Catalog.ControlsOf(token), func(x crawlers.Control) bool {
 		return x.Kind != kind || !slices.Contains(x.Takes, u.String())
 	})
 }
 
-// controls describes the controls of some crawlers' operators. It distinguishes controls that are sent if the policy
-// disallows the usages from controls for which the author has to do more.
+// controls describes the controls of some crawlers' operators. Some controls are sent if the policy disallows the
+// usages. For the others, the text tells the author what to do.
 func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text string) {
 	var tokens, sent, more []string
 	add := func(to *[]string, text string) {

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Unread is a host whose own robots.txt is not known, although search engines may lose something by it: the old policy
-// allowed some paths to them, and the new policy leaves these paths to the file.
+// Unread is a host whose own robots.txt is not known, although search engines may lose something because of it. The old
+// policy allowed them to crawl some paths, and the new policy leaves the decision about these paths to the file.
 type Unread struct {
 	Host     policy.Host // "" for hosts that no policy names
 	Crawlers []string

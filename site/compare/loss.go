@@ -81,7 +81,7 @@ func Sites(old, now *site.Site, o Options) *Diff {
 	return d
 }
 
-// sort moves changes by which search engines lose something to the start.
+// sort moves the changes that cause losses of search engines to the start.
 func (d *Diff) sort() {
 	slices.SortStableFunc(d.Changes, func(a, b Change) int {
 		return last(b.Lost&effect.Counted != 0) - last(a.Lost&effect.Counted != 0)
@@ -95,7 +95,7 @@ type page struct {
 	path    pathpattern.Pattern
 }
 
-// asker finds the losses for an example of each set of pages about which the policies differ.
+// asker finds the losses of search engines, with an example page for each pattern of a change.
 type asker struct {
 	old, now *site.Site
 	at       time.Time

@@ -17,7 +17,7 @@ type record struct {
 	effect     Effect
 	usages     []string
 	old, now   string
-	paths      []pathpattern.Pattern // none of them covers another
+	paths      []pathpattern.Pattern // no pattern covers another one
 	except     []pathpattern.Pattern // parts of paths with another change or without a change
 	already    []pathpattern.Pattern // parts of paths where the old policy had the same result
 	identities uint8                 // a set of policy.Identity, as bits
@@ -228,7 +228,7 @@ func (r *record) apart() (parts []record) {
 	return parts
 }
 
-// widest sorts patterns and drops those that another one covers.
+// widest sorts patterns and drops each pattern that another one covers.
 func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	slices.SortFunc(all, func(a, b pathpattern.Pattern) int {
 		return cmp.Or(len(a.String())-len(b.String()), strings.Compare(a.String(), b.String()))

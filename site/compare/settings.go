@@ -22,7 +22,7 @@ import (
 // both values are lists, a Setting only holds the items that one of them lacks.
 type Setting struct {
 	Key string `json:"key"` // such as enforcement.status or rules[GPTBot].intended
-	Old string `json:"old"` // "" for none
+	Old string `json:"old"` // "" if the key was missing
 	New string `json:"new"`
 }
 

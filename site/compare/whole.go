@@ -8,7 +8,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Whole returns the losses by which a search engine loses nearly a whole host. Under the old policy, it did not.
+// Whole returns the losses of search engines that lose nearly a whole host, if the old policy did not take it away
+// already.
 func (l *Losses) Whole() []Found { return l.whole }
 
 // findWhole finds the losses for Whole among all losses.

@@ -81,8 +81,8 @@ func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	return all
 }
 
-// unmet finds the crawlers and hosts that the choice does not decide for, and the number of those that it asked
-// about. It asks once for crawlers with the same rules.
+// unmet returns the crawlers and hosts for which the choice does not decide. asked is the number of pairs of a crawler
+// and a host that it checked. It checks crawlers with the same rules only once.
 func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	identities := []policy.Identity{policy.Verified}
 	if p.DemandsIdentity() {

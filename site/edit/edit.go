@@ -3,9 +3,9 @@
 // Package edit changes one decision of a policy file by the smallest possible edit of its text. It keeps the
 // author's comments, order and layout.
 //
-// It tries the edits by which an author would usually make the decision: remove a contrary entry, add the path to an
-// existing rule, or add a rule. It loads the result of each edit, and compares it with the previous file. It chooses
-// the edit that makes the decision with the fewest other changes.
+// It tries the edits that an author would usually make: remove a contrary entry, add the path to an existing rule, or
+// add a rule. It loads the result of each edit, and compares it with the previous file. It chooses the edit that makes
+// the decision with the fewest other changes.
 package edit
 
 import (
@@ -108,7 +108,7 @@ type Result struct {
 	Text string
 	// Site is the parsed text.
 	Site *site.Site
-	// Diagnostics are the new diagnostics, which the file did not have before.
+	// Diagnostics holds only new diagnostics, which the file did not have before the edit.
 	Diagnostics policyfile.Diagnostics
 	// Diff holds all changes of decisions, including the chosen one.
 	Diff *compare.Diff
