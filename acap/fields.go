@@ -68,9 +68,9 @@ type claim struct {
 
 func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
 
-// fieldSolver finds the claims about one usage in a record. They must have the same meaning as the policy if a reader
-// applies the rule of ACAP (section 2.4.5): the claim with the narrowest scope decides, and a usage is prohibited if no
-// claim is the narrowest.
+// fieldSolver finds the claims about one usage in a record. They must have the same meaning as the policy for readers
+// that follow section 2.4.5 of ACAP. By this section, the claim with the narrowest scope decides. A usage is prohibited
+// if no claim is the narrowest.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/

@@ -41,9 +41,9 @@ func (g *Group) disallows() bool {
 
 func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
 
-// replaces reports whether has returns true for another group that the groups gs replace for their crawlers: the group
-// of "*", or a group that the crawlers would follow (RFC 9309 section 2.2.1). In a policy, the rules of both groups
-// would apply, so the rule of gs has to override the other rule.
+// replaces reports whether the groups gs replace a group with the property has. For their crawlers, they replace the
+// group of "*", and the groups that the crawlers would follow (RFC 9309 section 2.2.1). In a policy, the rules of both
+// groups would apply, so the rule of gs has to override the other rule.
 func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	other := func(name string) bool {
 		g := im.f.Group(name)
