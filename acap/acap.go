@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package acap reads the ACAP 1.0 records of a robots.txt and answers like a crawler that conforms to ACAP. It is
-// used to test the records that other packages write, and to import files.
+// Package acap reads and writes the ACAP 1.0 records of a robots.txt. It also decides about requests like a crawler
+// that conforms to ACAP, to test records.
 package acap
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // File holds the ACAP records of a robots.txt (section 2).
 type File struct {
-	Version            string // of the "##ACAP version=" comment (section 2.9.3), or ""
+	Version            string // the version in the "##ACAP version=" comment (section 2.9.3), or ""
 	IgnoreConventional bool   // section 2.9.1
 	Sets               []Set
 	Usages             []Usage
@@ -45,12 +45,12 @@ type Usage struct {
 type Part struct {
 	Usage      policy.Usage
 	Qualifiers *policy.Qualifiers
-	Local      string // the Usage that the part was named by, if any
+	Local      string // the name of the Usage that the part refers to, or ""
 }
 
 // Record is a record for some crawlers, or for any crawler if it names "*" (section 2.3).
 type Record struct {
-	Line                 int // of its first field
+	Line                 int // the line number of the first field
 	Crawlers             []string
 	PermissionsReference string
 	Fields               []Field
@@ -60,11 +60,11 @@ type Record struct {
 
 // SubRecord holds fields that apply to some usage purposes only (section 2.3.3).
 type SubRecord struct {
-	Purposes []string // patterns
+	Purposes []string // patterns of usage purposes
 	Fields   []Field
 }
 
-// All returns the fields of a record and of its sub-records, with the purposes of the sub-records.
+// All yields the fields of a record and of its sub-records. Each field comes with the purposes of its sub-record.
 func (r *Record) All() iter.Seq2[*Field, []string] {
 	return func(yield func(*Field, []string) bool) {
 		for _, s := range append([]SubRecord{{Fields: r.Fields}}, r.Subs...) {
@@ -81,35 +81,37 @@ func (r *Record) All() iter.Seq2[*Field, []string] {
 type Field struct {
 	Line       int
 	Allow      bool
-	Parts      []Part // one, or the usages of a locally defined usage
+	Parts      []Part // one usage, or all usages of a locally defined usage
 	Local      string
-	Patterns   []string // one, or the members of a set
+	Patterns   []string // one pattern, or all patterns of a set
 	Set        string
-	Unreadable bool // a permission with an invalid qualifier or a late definition, which permits nothing
+	Unreadable bool // a permission with an invalid qualifier or a late definition; it does not permit anything
 
-	folded []pathpattern.Pattern // the patterns as they are compared
+	folded []pathpattern.Pattern // the patterns in the form for comparisons
 }
 
-// Meets reports whether two fields are about a common usage of a common path.
+// Meets reports whether two fields apply to the same usage of the same path, for at least one usage and one path.
 func (f *Field) Meets(g *Field) bool {
 	return slices.ContainsFunc(f.Parts, func(p Part) bool {
 		return slices.ContainsFunc(g.Parts, func(q Part) bool { return p.Usage == q.Usage })
 	}) && slices.ContainsFunc(f.folded, func(p pathpattern.Pattern) bool { return slices.ContainsFunc(g.folded, p.Overlaps) })
 }
 
-// Request is an action request (section 2.6), which the document calls not ready.
+// Request is an action request (section 2.6). The specification calls this feature not ready for use.
 type Request struct {
 	Line         int
-	Action, Path string // take-down or re-crawl, and one resource
+	Action, Path string // Action is take-down or re-crawl; Path is one resource
 }
 
-// Problem is a line that violates section 3. The line is ignored, unless it is a prohibition with superfluous parts.
+// Problem reports a line that violates section 3. Parse ignores such a line, except for a prohibition with superfluous
+// parts.
 type Problem struct {
 	Line    int
 	Message string
 }
 
-// fold is a pattern as it is compared: in normal form, without case (section 2.8), and relative to the document root.
+// fold returns a pattern in the form for comparisons: in normal form, in lower case (section 2.8), and relative to the
+// document root.
 func fold(pattern string) (pathpattern.Pattern, bool) {
 	if pattern != "" && pattern[0] != '/' && pattern[0] != '*' {
 		pattern = "/" + pattern
@@ -121,17 +123,17 @@ func fold(pattern string) (pathpattern.Pattern, bool) {
 	return Fold(p), true
 }
 
-// Fold returns a pattern without letter case (section 2.8).
+// Fold returns a pattern in lower case, because ACAP ignores letter case (section 2.8).
 func Fold(p pathpattern.Pattern) pathpattern.Pattern {
 	lower := strings.ToLower(p.String())
 	if lower == p.String() {
 		return p
 	}
-	// Hexadecimal digits are upper case in the normal form, so that it stays one.
+	// The hexadecimal digits of escapes stay in upper case, so that the result is in normal form.
 	return pathpattern.MustParse(lower)
 }
 
-// FoldPath returns the form of a path for matching with folded patterns.
+// FoldPath returns a path in the form that folded patterns match.
 func FoldPath(path string) string {
 	return pathpattern.NormalizePath(strings.ToLower(pathpattern.NormalizePath(path)))
 }
@@ -139,7 +141,7 @@ func FoldPath(path string) string {
 // Scope is the result of comparing the scopes of two patterns.
 type Scope int8
 
-// The answers of Compare. Undetermined is also the answer for equal patterns.
+// These are the results of Compare. For equal patterns, the result is Undetermined.
 const (
 	Undetermined Scope = iota
 	First
@@ -174,22 +176,22 @@ func Compare(a, b pathpattern.Pattern) Scope {
 	}
 }
 
-// Query is a question to a File.
+// Query asks whether a File permits a usage.
 type Query struct {
-	Crawler string // its name
+	Crawler string // the name of the crawler
 	Purpose string // what it is about to use the resource for, or ""
 	Path    string
 	Usage   policy.Usage
-	Now     time.Time // for time limits
+	Now     time.Time // the time that time limits are compared with
 }
 
 // Decision is the answer to a Query.
 type Decision struct {
 	Verdict      policy.Verdict
-	Field        *Field             // that decided, or nil if there is none
-	Qualifiers   *policy.Qualifiers // of what is allowed
-	Expired      bool               // a permission whose time limit has passed
-	Undetermined bool               // a prohibition because no permission is narrower than all prohibitions (section 2.4.5)
+	Field        *Field             // the deciding field, or nil if there is none
+	Qualifiers   *policy.Qualifiers // qualifiers of the permission
+	Expired      bool               // the time limit of the permission has passed
+	Undetermined bool               // prohibited, because no permission is narrower than all prohibitions
 }
 
 // candidate is a field that matches a query by one of its patterns.
@@ -199,15 +201,15 @@ type candidate struct {
 	pattern pathpattern.Pattern
 }
 
-// Decide answers like a conforming crawler that ignores conventional records. Fields of records that
-// name the crawler override the fields for any crawler (section 2.2), per usage, purpose and
-// resource. Without a field about a present-* usage, the fields of present apply (section 2.5.5), in
-// the same records. Without any of these, the fields of other apply (section 2.5.6), also for crawl.
+// Decide returns the decision of a conforming crawler that ignores conventional records. For the same usage, purpose
+// and resource, fields in records that name the crawler override fields in records for any crawler (section 2.2).
+// Without a field about a present-* usage, the fields of present apply (section 2.5.5), in the same records. Without
+// any of these, the fields of other apply (section 2.5.6), also for crawl.
 //
-// The document leaves questions open. Here a field without a purpose applies to every purpose, in
-// addition to the fields of the purpose's sub-records. A permission wins if it is narrower than every
-// prohibition. The narrowest of several permissions has the qualifiers; if none is narrowest, one
-// with qualifiers is used.
+// The specification does not define some cases. Decide handles them as follows. A field without a purpose applies to
+// every purpose, in addition to the fields of the purpose's sub-records. A permission wins if it is narrower than every
+// prohibition. If several permissions win, the qualifiers of the narrowest one apply. If none of them is the narrowest,
+// Decide prefers one with qualifiers.
 func (f *File) Decide(q Query) Decision {
 	usages := []policy.Usage{q.Usage}
 	if q.Usage.IsPresentation() {
@@ -310,7 +312,8 @@ func resolve(cs []candidate, now time.Time) Decision {
 	return Decision{Verdict: policy.Allowed, Field: best.field, Qualifiers: q}
 }
 
-// narrowest returns a permission than which none is narrower, with qualifiers if there is a choice.
+// narrowest returns a permission such that no other permission is narrower. If there are several, it prefers one with
+// qualifiers.
 func narrowest(permissions []*candidate) (best *candidate) {
 	for _, c := range permissions {
 		narrower := slices.ContainsFunc(permissions, func(d *candidate) bool { return Compare(d.pattern, c.pattern) == First })

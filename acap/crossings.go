@@ -12,11 +12,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxAdded bounds the fields for where patterns cross, of one usage of a record.
+// maxAdded limits the number of fields that are added for places where patterns cross, for one usage in a record.
 const maxAdded = 60
 
-// pairs calls visit for each two claims that may apply to a path at once, the earlier one first,
-// including those that visit adds.
+// pairs calls visit for each pair of claims that may apply to the same path. The earlier claim comes first. pairs also
+// visits claims that visit adds.
 func (s *fieldSolver) pairs(visit func(i, j int)) {
 	overlapping := func(i int) []int {
 		if s.claims[i].gone || !s.budget.Spend(s.wild) {
@@ -32,7 +32,7 @@ func (s *fieldSolver) pairs(visit func(i, j int)) {
 	})
 }
 
-// narrow adds claims where ACAP's rule would let the wrong one of two decide.
+// narrow adds claims for places where ACAP would let the wrong one of two claims decide.
 func (s *fieldSolver) narrow() {
 	s.pairs(func(i, j int) {
 		switch {
@@ -55,7 +55,7 @@ func (s *fieldSolver) decidePair(i, j int) {
 		return
 	}
 	p, q := a.pattern, d.pattern
-	if !exact { // only as ACAP compares, without case
+	if !exact { // the patterns only overlap in ACAP, which ignores case
 		p, q = a.folded, d.folded
 	}
 	winner := *d
@@ -69,14 +69,14 @@ func (s *fieldSolver) decidePair(i, j int) {
 		}
 		return Compare(loser, m) != First
 	})
-	if !ok && !wins { // rather less than more
+	if !ok && !wins { // permitting less is safer than permitting more
 		s.claims[i].gone = true
 		s.lost(&s.claims[i], p)
 	}
 }
 
-// join looks at two permissions: where both match, their remaining qualifiers unite, and together
-// they may override more than each.
+// join adds a permission for the paths that two permissions match, if it is needed. For these paths, the qualifiers of
+// both apply, and the two together may override prohibitions that neither overrides alone.
 func (s *fieldSolver) join(i, j int) {
 	a, b := &s.claims[i], &s.claims[j]
 	if !a.pattern.Overlaps(b.pattern) || len(a.from) == 0 || len(b.from) == 0 {
@@ -96,13 +96,14 @@ func (s *fieldSolver) join(i, j int) {
 	}
 	condition := cmp.Or(a.condition, b.condition)
 	p, q := *a, *b
-	decides := func(m pathpattern.Pattern, c *claim) bool { // of one pattern that with qualifiers does
+	// If several permissions have the same pattern, one with qualifiers decides.
+	decides := func(m pathpattern.Pattern, c *claim) bool {
 		return Compare(m, c.folded) == First || m == c.folded && c.quals == "" && quals != ""
 	}
 	s.addAt(p.pattern, q.pattern, true, condition, from, func(m pathpattern.Pattern) bool { return decides(m, &p) && decides(m, &q) })
 }
 
-// needBoth reports whether each of two permissions overrides a prohibition where both match that the other does not.
+// needBoth reports whether each of two permissions overrides a prohibition that the other one does not override.
 func (s *fieldSolver) needBoth(a, b *claim) bool {
 	mine, other := false, false
 	for k := range s.claims[:s.given] {
@@ -116,7 +117,8 @@ func (s *fieldSolver) needBoth(a, b *claim) bool {
 	return mine && other
 }
 
-// addAt adds claims for where two patterns cross, unless they exist, and reports whether that suffices.
+// addAt adds claims for the paths that match both p and q, unless such claims exist. It reports whether suffices
+// returns true for the patterns of all these claims.
 func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition string, from []*conditional, suffices func(pathpattern.Pattern) bool) bool {
 	if s.room <= 0 {
 		return false
@@ -138,9 +140,8 @@ func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition stri
 	return ok
 }
 
-// absorb drops the permissions of the same pattern and condition, because a reader could not tell
-// which to obey. It returns the prohibition or permission for their replacement, or nil if that
-// exists.
+// absorb removes the permissions with the same pattern and condition, because a reader could not tell which one to
+// obey. It returns the statements for the claim that replaces them, or nil if such a claim exists.
 func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string, from []*conditional) []*conditional {
 	all := slices.Clone(from)
 	var same []*claim
@@ -165,8 +166,9 @@ func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string
 	return all
 }
 
-// verify reads the claims as a crawler would, for each pattern and where two cross. It drops permissions
-// while the result is laxer than the policy, and reports where it is stricter.
+// verify compares the decisions of an ACAP crawler with the policy, for each pattern and each place where two patterns
+// cross. Where the crawler may do more than the policy allows, it drops permissions. Where the crawler may do less, it
+// reports that.
 func (s *fieldSolver) verify() {
 	if s.budget.Exceeded() || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
 		return
@@ -223,8 +225,8 @@ func (s *fieldSolver) places() []pathpattern.Pattern {
 	return places
 }
 
-// truth is the policy's decision about paths that match a place and no other patterns than those that cover
-// it.
+// truth returns the policy's decision about paths that match the pattern place, and no other patterns except the ones
+// that cover place.
 func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d policy.Decision, from []*conditional) {
 	s.budget.Spend(s.wild)
 	for _, i := range s.stated.Covering(place) {
@@ -235,7 +237,8 @@ func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d poli
 	return s.decide(from, time.Time{}), from
 }
 
-// read returns what a crawler finds there: the deciding permission, or a prohibition.
+// read returns the decision of an ACAP crawler about a place: the deciding permission, or true if the usage is
+// prohibited.
 func (s *fieldSolver) read(place pathpattern.Pattern, condition string) (permission *claim, prohibited bool) {
 	s.budget.Spend(s.wild)
 	var allows, against []*claim
@@ -262,14 +265,15 @@ func (s *fieldSolver) read(place pathpattern.Pattern, condition string) (permiss
 	return permission, permission == nil && len(against) > 0
 }
 
-// dropLaxer drops the permission that decides if the policy does not permit as much.
+// dropLaxer drops the deciding permission if the policy permits less. It reports whether it changed anything.
 func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, condition string) bool {
 	permission, _ := s.read(place, condition)
 	if permission == nil || s.permitsNoMore(permission, place, condition) {
 		return false
 	}
-	// Without it a wider one may say just that. It becomes a prohibition if that is still laxer, or if no
-	// claim of this record applies, which would leave the place to the record for any crawler.
+	// Without this permission, a wider claim may give the policy's decision. If the result still permits too much, the
+	// permission becomes a prohibition. It also becomes one if no other claim of this record applies, because then the
+	// record for any crawler would decide.
 	permission.gone = true
 	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.appliesWith(permission) && c.folded.Covers(permission.folded) })
 	if next, prohibited := s.read(place, condition); covered && (prohibited || next != nil && s.permitsNoMore(next, place, condition)) {
@@ -279,7 +283,7 @@ func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, condition string) boo
 	return true
 }
 
-// permitsNoMore reports whether the policy permits at least as much.
+// permitsNoMore reports whether the policy permits at least as much as the claim c.
 func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, condition string) bool {
 	d, from := s.truth(place, condition)
 	if d.Verdict == policy.Unstated {
@@ -289,7 +293,7 @@ func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, conditi
 	return d.Verdict == policy.Allowed && !ambiguous && (c.quals == quals || quals == "")
 }
 
-// reportStricter reports permissions of the policy that a crawler does not find.
+// reportStricter reports permissions of the policy that an ACAP crawler does not find.
 func (s *fieldSolver) reportStricter(place pathpattern.Pattern, condition string) {
 	d, from := s.truth(place, condition)
 	if d.Verdict != policy.Allowed || d.Statement == nil {
@@ -297,7 +301,7 @@ func (s *fieldSolver) reportStricter(place pathpattern.Pattern, condition string
 	}
 	quals, _ := s.qualifiers(from)
 	if s.unready(quals) {
-		return // that is reported
+		return // prohibitUnready has already reported it
 	}
 	if permission, prohibited := s.read(place, condition); permission == nil || prohibited || permission.quals != quals {
 		for i := range s.statements {

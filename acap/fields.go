@@ -12,14 +12,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// conditional is a statement that applies to some purposes only, or to all.
+// conditional is a statement that applies to all purposes, or only to some.
 type conditional struct {
 	policy.Applied
 	condition string // the purposes of its sub-record in lower case, one a line, or "" if there is none
 }
 
-// statements lists the statements to a class about a usage, with the conditions of their rules. These
-// are usage purposes, and purposes in the rules' audience that no crawler of the class is known for.
+// statements lists the statements about a usage for a class, with their conditions. A condition consists of the usage
+// purposes of the rule, or of a purpose that the rule is for and that no crawler of the class has.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	has := func(a *policy.Applied) bool {
 		return slices.ContainsFunc(all, func(b conditional) bool { return b.Statement == a.Statement && b.Audience == a.Audience })
@@ -35,7 +35,7 @@ func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional)
 		}
 		with := w.p.WithPurpose(c, purpose)
 		for _, a := range w.p.Statements(&with, u, purpose) {
-			if !has(&a) { // it is for the purpose, by which no crawler of the class is known
+			if !has(&a) { // the rule is for a purpose that no crawler of the class has
 				all = append(all, conditional{a, purpose})
 			}
 		}
@@ -56,20 +56,21 @@ func (s conditional) same(t conditional) bool {
 // claim is a permission or prohibition of one usage in a record.
 type claim struct {
 	pattern   pathpattern.Pattern
-	folded    pathpattern.Pattern // as ACAP compares it
+	folded    pathpattern.Pattern // the pattern in the form for comparisons
 	allow     bool
-	quals     string // of a permission, as they are printed
+	quals     string // the printed qualifiers of a permission
 	condition string
-	from      []*conditional // what it stands for: of a prohibition one, of a permission any number
-	ambiguous bool           // a permission whose qualifiers ACAP cannot state together
-	added     bool           // for where two patterns cross
+	from      []*conditional // statements that the claim expresses; one for a prohibition, any number for a permission
+	ambiguous bool           // the claim is a permission whose qualifiers ACAP cannot combine
+	added     bool           // added for a place where two patterns cross
 	gone      bool
 }
 
 func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
 
-// fieldSolver finds the claims of one usage in a record that mean what the policy means under ACAP's
-// rule: the narrowest scope decides, and what cannot be decided is prohibited (section 2.4.5).
+// fieldSolver finds the claims about one usage in a record. They must have the same meaning as the policy for readers
+// that follow section 2.4.5 of ACAP. By this section, the claim with the narrowest scope decides. A usage is prohibited
+// if no claim is the narrowest.
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/
@@ -80,12 +81,12 @@ type fieldSolver struct {
 	usage      policy.Usage
 	statements []conditional
 	claims     []claim
-	given      int       // claims that the statements make
+	given      int       // number of claims made from the statements
 	stated     solve.Set // the patterns of statements
-	written    solve.Set // those of claims
-	folded     solve.Set // those of claims, as ACAP compares them
-	wild       int       // the work of one question to a set
-	room       int       // claims that may still be added
+	written    solve.Set // the patterns of claims
+	folded     solve.Set // the folded patterns of claims
+	wild       int       // the work of one lookup in a set, in steps of the budget
+	room       int       // number of claims that may still be added
 }
 
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
@@ -98,7 +99,8 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		}
 	}
 	if u == policy.Crawl && w.other && everyone {
-		// Other covers what is not explicitly permitted (section 2.5.6), but in the policy never crawl.
+		// In ACAP, other includes all usages that are not explicitly permitted (section 2.5.6). In a policy, other
+		// never includes crawl, so permit it explicitly.
 		s.add(pathpattern.All, true, "", nil)
 	}
 	s.given = len(s.claims)
@@ -140,7 +142,7 @@ func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, f
 	s.claims = append(s.claims, c)
 }
 
-// decide is the policy's decision where exactly these statements apply.
+// decide returns the policy's decision about paths to which exactly these statements apply.
 func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision {
 	matching := make([]policy.Applied, len(from))
 	for i, f := range from {
@@ -151,8 +153,8 @@ func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision
 
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// qualifiers prints those that hold where exactly these statements apply. They are ambiguous if of two
-// neither is stricter, or if a permission without a date depends on one with a date.
+// qualifiers returns the printed qualifiers for paths to which exactly these statements apply. They are ambiguous if
+// two of them differ and neither is stricter, or if a permission without a date depends on a permission with a date.
 func (s *fieldSolver) qualifiers(from []*conditional) (text string, ambiguous bool) {
 	text, ok := qualifiersOf(s.decide(from, time.Time{}).Qualifiers(), s.usage)
 	ends := strings.Contains(text, "time-limit=until-2") || strings.Contains(text, "time-limit=until-1")
@@ -179,8 +181,9 @@ func (s *fieldSolver) dropDecided() {
 	s.repeat()
 }
 
-// repeat repeats a prohibition where Present is allowed. Some readers treat a permission of Present as a permission of
-// each presentation, and find it narrower than the prohibition of that presentation (sections 2.4.5 and 2.5.5).
+// repeat adds a prohibition of a presentation where Present is allowed, if a wider prohibition of the presentation
+// applies there. Some readers treat a permission of Present as a permission of each presentation, which would be
+// narrower than the wider prohibition (sections 2.4.5 and 2.5.5).
 //
 //	allow present /photos/            ACAP-allow-present: /photos/
 //	disallow present-oldcopy /   →    ACAP-disallow-present-oldcopy: /
@@ -205,7 +208,7 @@ func (s *fieldSolver) decidesFor(d, c *claim, first bool) bool {
 	switch {
 	case c.allow && d.allow:
 		return len(c.from) > 0 && len(d.from) > 0 && s.p.SetsAside(&d.from[0].Applied, &c.from[0].Applied)
-	case c.allow: // its qualifiers hold where another permission opens the same
+	case c.allow: // where another permission wins over d, the qualifiers of c apply
 		return !s.overrides(c, d) && !s.opened(d)
 	case d.allow:
 		return s.overrides(d, c)
@@ -224,7 +227,7 @@ func (s *fieldSolver) sameOverrides(c, d *claim) bool {
 	return !slices.ContainsFunc(s.claims, func(a claim) bool { return a.allow && s.overrides(&a, c) != s.overrides(&a, d) })
 }
 
-// field is a claim about a usage.
+// field is a claim with its usage.
 type field struct {
 	claim
 	usage policy.Usage

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// names are the names of a policy that the grammar of ACAP allows (section 2.7).
+// names holds the names of a policy's sets and usages that are valid in ACAP (section 2.7).
 type names struct {
 	sets      []policy.ResourceSet
 	usages    []policy.LocalUsage
@@ -60,13 +60,13 @@ func newNames(spec *policy.Spec) *names {
 
 func qualifierText(q *policy.Qualifiers) string { return strings.Join(q.Strings(), " ") }
 
-// isName reports whether s is a name of the grammar of section 3.
+// isName reports whether s is a valid name by the grammar of section 3.
 func isName(s string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return strings.Trim(s, letters+"0123456789-_.") == "" && strings.IndexAny(s, letters) == 0
 }
 
-// lines are the definitions of used names, each after those it needs.
+// lines returns the definitions of the used names. A definition follows the definitions that it refers to.
 func (d *names) lines() (lines []Line) {
 	for _, s := range d.sets {
 		if d.usedSets[s.Name] {
@@ -96,7 +96,7 @@ func (d *names) lines() (lines []Line) {
 	return lines
 }
 
-// spelling is a name as it was defined.
+// spelling returns a name in the spelling of its definition.
 func (d *names) spelling(name string) string {
 	for _, u := range d.usages {
 		if strings.EqualFold(u.Name, name) {
@@ -108,8 +108,8 @@ func (d *names) spelling(name string) string {
 
 var reserved = strings.NewReplacer("[", "%5B", "]", "%5D", "'", "%27")
 
-// pathOf is a pattern as a resource-path-pattern (sections 2.8 and 3), whose characters are those of paths in RFC 3986
-// without the apostrophe.
+// pathOf returns a pattern as a resource-path-pattern (sections 2.8 and 3). It may contain the characters of paths in
+// RFC 3986, except the apostrophe.
 func pathOf(p pathpattern.Pattern) string { return reserved.Replace(p.String()) }
 
 func joinPatterns(ps []pathpattern.Pattern) string {
@@ -129,7 +129,7 @@ type item struct {
 	gone     bool
 }
 
-// compact prints fields, joined by named sets and usages.
+// compact returns the lines of fields. It combines fields that a named set or usage can express together.
 func (d *names) compact(fields []field) []recordLine {
 	items := d.joinSets(fields)
 	d.joinUsages(items)
@@ -162,7 +162,7 @@ func (f *field) whole() bool {
 	return !f.added && len(f.from) == 1 && f.allow == f.from[0].Statement.Allow
 }
 
-// joinSets makes one item of equal fields for all patterns of a set.
+// joinSets returns the fields as items. If the fields for all patterns of a set are equal, they become one item.
 func (d *names) joinSets(fields []field) []item {
 	type key struct {
 		set, condition, quals, local string
@@ -179,7 +179,7 @@ func (d *names) joinSets(fields []field) []item {
 			groups[of(f)] = append(groups[of(f)], i)
 		}
 	}
-	joined := map[int]*policy.ResourceSet{} // by the first field
+	joined := map[int]*policy.ResourceSet{} // by the index of the first field
 	skip := map[int]bool{}
 	for k, members := range groups {
 		i := slices.IndexFunc(d.sets, func(s policy.ResourceSet) bool { return s.Name == k.set })
@@ -222,7 +222,7 @@ func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bo
 	return len(got) == len(want) && len(got) > 1
 }
 
-// joinUsages makes one item of the permissions of a resource that are all parts of a local usage.
+// joinUsages combines the permissions of a resource into one item if they are all parts of a local usage.
 func (d *names) joinUsages(items []item) {
 	type key struct{ local, resource, condition string }
 	groups := map[key][]int{}
@@ -286,7 +286,7 @@ func (d *names) noteUsed(items []item) {
 	}
 }
 
-// unready reports whether a permission has qualifiers that the document calls not ready (sections
+// unready reports whether a permission has qualifiers that the specification calls not ready for use (sections
 // 2.5.5.2.2 and 2.5.5.2.5).
 func (s *fieldSolver) unready(quals string) bool {
 	if s.usage != policy.Present && !s.usage.IsPresentation() || s.p.Spec().Publish.ActionRequests == policy.On {
@@ -295,8 +295,8 @@ func (s *fieldSolver) unready(quals string) bool {
 	return slices.ContainsFunc(strings.Fields(quals), func(text string) bool { return strings.HasPrefix(text, "must-") })
 }
 
-// prohibitUnready turns permissions that no reader is expected to understand into prohibitions:
-// without the qualifier they would permit too much.
+// prohibitUnready changes permissions with such qualifiers to prohibitions, because readers are not expected to
+// understand the qualifiers, and would permit too much without them.
 func (s *fieldSolver) prohibitUnready() {
 	for i := range s.claims {
 		c := &s.claims[i]
@@ -304,7 +304,7 @@ func (s *fieldSolver) prohibitUnready() {
 			continue
 		}
 		if c.allow, c.quals = false, ""; c.ambiguous {
-			continue // verify reports it
+			continue // verify reports this case
 		}
 		for _, f := range c.from {
 			if f.Statement.Qualifiers != nil {
@@ -340,7 +340,7 @@ func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usag
 	}
 }
 
-// resource is the host and path of a qualifier's resource, "" for one within the page.
+// resource returns the host and path of the resource in a qualifier. Both are "" for a resource within the page.
 func (w *writer) resource(uri string) (host, path string) {
 	for _, role := range []string{"the-acap:credit:", "the-acap:link:"} {
 		uri = strings.TrimPrefix(uri, role)
@@ -351,9 +351,9 @@ func (w *writer) resource(uri string) (host, path string) {
 	return host, path
 }
 
-// qualifiersOf prints the limits that apply together for a usage, without those that section 2.5
-// does not define for it. It fails if two limits of one kind apply and neither is stricter, because
-// a qualifier may occur only once (section 2.5.5.2).
+// qualifiersOf returns the printed limits that apply together to a usage. It leaves out limits that section 2.5 does
+// not define for the usage. It returns false if two limits of the same kind apply and neither is stricter, because a
+// qualifier may occur only once (section 2.5.5.2).
 func qualifiersOf(limits policy.Limits, u policy.Usage) (text string, ok bool) {
 	takes := policy.QualifiersOf(u)
 	seen := map[policy.QualifierName]bool{}

@@ -14,13 +14,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// setPrefix starts the name of a set where a pattern may stand (section 2.4.4).
+// setPrefix precedes the name of a set that is used in place of a pattern (section 2.4.4).
 const setPrefix = "the-acap:resource-set:"
 
-// Limits on names that stand for much.
+// These constants limit the size of definitions.
 const (
-	maxParts    = 64    // of a locally defined usage
-	maxPatterns = 10000 // of a set
+	maxParts    = 64    // maximum number of usages in a locally defined usage
+	maxPatterns = 10000 // maximum number of patterns in a set
 )
 
 // Parse reads the ACAP fields of a robots.txt by section 3. It accepts lines that end in CR, LF or both, superfluous
@@ -40,8 +40,9 @@ func Parse(text []byte) *File {
 	return p.f
 }
 
-// separateAny makes two records of one for any crawler and for named ones (section 2.3.1). Its permissions are for any
-// crawler, and do not override prohibitions in the records of the named ones.
+// separateAny splits each record that is for both any crawler and named crawlers into two records (section 2.3.1). The
+// record for the named crawlers does not have the permissions, so that these do not override prohibitions in other
+// records of the named crawlers.
 func (p *parser) separateAny() {
 	for i := range p.f.Records {
 		r := &p.f.Records[i]
@@ -68,9 +69,9 @@ type parser struct {
 	line   int
 	sets   map[string]*Set
 	usages map[string]*Usage
-	open   bool // the last field named a crawler
+	open   bool // the last field was a crawler field
 
-	defining bool // in the first pass, which reads the definitions
+	defining bool // the parser is in its first pass, which reads the definitions
 	records  int  // the line of the first record before the definition, or 0 if there is none
 }
 
@@ -237,8 +238,8 @@ func (p *parser) resource(f *Field, spec string) bool {
 	return true
 }
 
-// late reports whether a name is defined below the first record, or below a definition that uses it (section 2.7). An
-// allow entry of it permits nothing.
+// late reports whether a name is defined below the first record, or below a definition that uses it (section 2.7). A
+// permission that uses the name does not permit anything.
 func (p *parser) late(line int, name string) bool {
 	if line < p.records {
 		return false
@@ -247,8 +248,8 @@ func (p *parser) late(line int, name string) bool {
 	return true
 }
 
-// qualify adds the qualifiers of a permission. A mistake in them voids it: what the publisher
-// restricted is not known.
+// qualify adds the qualifiers of a permission. If they have a mistake, the permission becomes invalid, because the
+// intended restriction is not known.
 func (p *parser) qualify(f *Field, words []string) {
 	words = joinQualifiers(words)
 	if len(words) == 0 {
@@ -272,7 +273,7 @@ func (p *parser) qualify(f *Field, words []string) {
 	f.Parts[0].Qualifiers = q
 }
 
-// joinQualifiers joins "name = value", which may have white space.
+// joinQualifiers removes the optional white space from "name = value".
 func joinQualifiers(words []string) []string {
 	var joined []string
 	for _, w := range words {
@@ -286,7 +287,8 @@ func joinQualifiers(words []string) []string {
 	return joined
 }
 
-// qualifiers reads qualifiers. It takes until-recrawl of section 2.4.1.2 for until-recrawled of section 2.5.3.1.
+// qualifiers parses the qualifiers of a usage. It reads until-recrawl, which section 2.4.1.2 uses, as until-recrawled
+// of section 2.5.3.1.
 func qualifiers(u policy.Usage, words []string) (*policy.Qualifiers, error) {
 	q := &policy.Qualifiers{}
 	seen := map[string]bool{}
@@ -404,6 +406,6 @@ func Decode(data []byte) []byte {
 		return bytes.TrimPrefix(data, []byte("\ufeff"))
 	}
 	units := make([]uint16, len(data)/2-1)
-	_, _ = binary.Decode(data[2:], order, units) // there are as many bytes
+	_, _ = binary.Decode(data[2:], order, units) // cannot fail, because the sizes match
 	return []byte(string(utf16.Decode(units)))
 }

@@ -14,14 +14,15 @@ import (
 // VersionComment is the first line of a file that has records (section 2.9.3).
 const VersionComment = "##ACAP version=1.0"
 
-// Line is a line of the records, with the place in the policy that it comes from.
+// Line is a line of the records, with its place in the policy.
 type Line = policy.Line
 
-// maxReports bounds the problems reported of one statement: each names another one it conflicts with.
+// maxReports limits the number of problems that are reported for one statement. Each of them names a different
+// conflict.
 const maxReports = 3
 
-// Published reports whether a policy has records. In full mode it always has. In automatic mode it has records if no
-// other channel can express a part of the policy.
+// Published reports whether ACAP records are published for a policy. In full mode, this is always the case. In
+// automatic mode, they are only published if no other channel can express a part of the policy.
 func Published(p *policy.Policy) bool {
 	spec := p.Spec()
 	if spec.Publish.ACAP != policy.Auto {
@@ -37,9 +38,10 @@ func Published(p *policy.Policy) bool {
 
 // Write returns the ACAP 1.0 records of a host for the end of robots.txt, or nil if none are published.
 //
-// In automatic mode they carry what the groups of RFC 9309 cannot say. Crawl is among it if it has to be:
-// ACAP-disallow-other prohibits what is not permitted explicitly (section 2.5.6), and a rule for usage
-// purposes has no other form. In full mode they carry the whole policy.
+// In automatic mode, the records contain the parts of the policy that the groups of RFC 9309 cannot express. They only
+// include crawl if that is necessary, for two reasons: ACAP-disallow-other also prohibits crawling that is not
+// explicitly permitted (section 2.5.6), and only records can express a rule for usage purposes. In full mode, the
+// records contain the whole policy.
 func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	if !all.published {
 		return nil, nil
@@ -47,7 +49,7 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	w := all.writer(host)
 	records := append(w.records(), w.references()...)
 	if len(records) == 0 && w.full {
-		// The grammar asks for a record, and unstated means allowed.
+		// The grammar requires at least one record. This one has no effect, because unstated usages are allowed.
 		records = []*record{{crawlers: []string{"*"}, lines: []recordLine{{Line: Line{Text: "ACAP-allow-crawl: /"}}}}}
 	}
 	if len(records) == 0 {
@@ -68,7 +70,7 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	return lines, w.problems
 }
 
-// checkNames warns of names that the grammar of section 3 does not allow: they must start with a letter.
+// checkNames warns about crawler names that are not valid by the grammar of section 3. A name must start with a letter.
 func (w *writer) checkNames(rec *record) {
 	for _, c := range rec.crawlers {
 		if c == "*" || c[0] >= 'A' && c[0] <= 'Z' || c[0] >= 'a' && c[0] <= 'z' {
@@ -80,19 +82,19 @@ func (w *writer) checkNames(rec *record) {
 			p.Pos = rec.lines[0].Pos
 		}
 		w.problem(p)
-		return // one of a record is enough
+		return // one warning for each record is enough
 	}
 }
 
-// Writer writes the records of a policy, host by host. It is safe for concurrent use.
+// Writer writes the records of a policy for one host at a time. It is safe for concurrent use.
 type Writer struct {
 	p         *policy.Policy
 	published bool
 	full      bool
-	crawl     bool // records say what may be crawled
-	other     bool // some rule disallows other
+	crawl     bool // the records include crawl
+	other     bool // a rule disallows other
 	order     map[*policy.Statement]int
-	purposes  []string // that rules are for and that they ask for, in lower case
+	purposes  []string // audiences and usage purposes of rules, in lower case
 	defined   *names
 }
 
@@ -103,11 +105,11 @@ type writer struct {
 	names    *names
 	problems []policy.Problem
 	reported map[policy.Problem]bool
-	times    map[*policy.Statement]int // how often something was reported of each
+	times    map[*policy.Statement]int // number of problems reported for each statement
 	budget   *solve.Budget
 }
 
-// NewWriter returns a writer of a policy.
+// NewWriter returns a Writer for a policy.
 func NewWriter(p *policy.Policy) *Writer {
 	spec := p.Spec()
 	w := &Writer{p: p, published: Published(p), full: spec.Publish.ACAP == policy.Full}
@@ -140,11 +142,11 @@ func (all *Writer) writer(host string) *writer {
 type record struct {
 	crawlers  []string
 	reference string
-	pos       policy.Pos // of the reference
+	pos       policy.Pos // the place of the reference
 	lines     []recordLine
 }
 
-// recordLine is a field, under a condition or not.
+// recordLine is a line of a record, with its condition if it has one.
 type recordLine struct {
 	Line
 	condition string // the purposes of its sub-record, one a line, or "" if there is none
@@ -178,8 +180,8 @@ func (rec *record) key() string {
 	return b.String()
 }
 
-// records makes the record for any crawler, and those for crawlers with rules of their own, joined
-// where they are equal.
+// records returns the record for any crawler, and the records for crawlers that have their own rules. Crawlers with
+// equal records share one.
 func (w *writer) records() (all []*record) {
 	classes := w.p.PublicClasses(w.host)
 	byKey := map[string]*record{}
@@ -201,8 +203,8 @@ func (w *writer) records() (all []*record) {
 	return all
 }
 
-// record returns the record of a class. Its crawlers look for other usages in the record for any
-// crawler (section 2.2), so it is complete about each usage that narrower rules mention.
+// record returns the record of a class. For usages that are not in this record, its crawlers use the record for any
+// crawler (section 2.2). So the record completely states each usage that rules for the class mention.
 func (w *writer) record(c, everyone *policy.Class) *record {
 	rec := &record{crawlers: []string{"*"}}
 	if c != everyone {
@@ -226,8 +228,8 @@ func (w *writer) record(c, everyone *policy.Class) *record {
 	return rec
 }
 
-// usages lists those that the record of a class has fields of. A usage derived from present needs fields
-// only if a rule mentions it.
+// usages lists the usages that have fields in the record of a class. A usage derived from present only has fields if a
+// rule mentions it.
 func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	differs := map[policy.Usage]bool{}
 	present := c == everyone
@@ -249,7 +251,8 @@ func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	return all
 }
 
-// requests are the action requests of rules (section 2.6). They stand before sub-records, which cannot have any.
+// requests returns the lines for the action requests of rules (section 2.6). They must precede the sub-records, which
+// cannot have requests.
 func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 	if w.p.Spec().Publish.ActionRequests != policy.On {
 		return nil
@@ -270,13 +273,13 @@ func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 	return lines
 }
 
-// compare orders fields: those for all purposes first, then as in the policy.
+// compare orders fields: fields for all purposes come first, and then the order of the policy applies.
 func (w *writer) compare(a, b *field) int {
 	return cmp.Or(strings.Compare(a.condition, b.condition), cmp.Compare(w.at(a), w.at(b)), cmp.Compare(a.usage, b.usage),
 		strings.Compare(a.pattern.String(), b.pattern.String()))
 }
 
-// at is the place of a field's statement, -1 for none.
+// at returns the index of a field's statement in the policy, or -1 if the field has none.
 func (w *writer) at(f *field) int {
 	if n, ok := w.order[f.statement()]; ok {
 		return n
@@ -284,7 +287,7 @@ func (w *writer) at(f *field) int {
 	return -1
 }
 
-// references are the records that refer to another file (section 2.3.2).
+// references returns the records that refer to another file (section 2.3.2).
 func (w *writer) references() (all []*record) {
 	byPath := map[string]*record{}
 	add := func(rule *policy.Rule, crawler string) {
@@ -317,7 +320,7 @@ func (w *writer) references() (all []*record) {
 	return all
 }
 
-// circular reports a reference to a file that has references itself, which section 2.3.2 forbids.
+// circular reports whether a rule refers to a file that also has references. Section 2.3.2 forbids this.
 func (w *writer) circular(rule *policy.Rule) bool {
 	host, path := splitURL(rule.PermissionsReference, w.host)
 	if path != "/robots.txt" || !w.serves(host) {
@@ -328,7 +331,7 @@ func (w *writer) circular(rule *policy.Rule) bool {
 	return true
 }
 
-// serves reports whether a host is the one being written or one that rules name.
+// serves reports whether the records are for a host, or rules name the host.
 func (w *writer) serves(host string) bool {
 	host = policy.NormalizeHost(host)
 	if host == policy.NormalizeHost(w.host) {
@@ -339,7 +342,7 @@ func (w *writer) serves(host string) bool {
 	})
 }
 
-// splitURL cuts a reference into host and path; own is the host of a bare path.
+// splitURL splits a reference into host and path. If the reference is only a path, the host is own.
 func splitURL(ref, own string) (host, path string) {
 	_, rest, absolute := strings.Cut(ref, "://")
 	if !absolute {

@@ -17,8 +17,8 @@ import (
 // Field is the name of the lines.
 const Field = "App-Directives"
 
-// Lines returns the lines of a class of crawlers that name a purpose, or "". For readers, the line with the longest
-// path replaces the others, so each line has the directives of every application.
+// Lines returns the App-Directives lines for a class of crawlers. purpose is the purpose that the crawlers name, or "".
+// Readers only use the line with the longest path, so each line has the directives of every application.
 func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []policy.Problem) {
 	var patterns []pathpattern.Pattern
 	var first policy.Pos
@@ -66,14 +66,14 @@ func Lines(p *policy.Policy, c *policy.Class, purpose string) ([]policy.Line, []
 	return lines, problems
 }
 
-// directed holds the text of a line, and its source.
+// directed holds the text of a line, and the directive that it comes from.
 type directed struct {
 	text string
 	rule *policy.Rule
 	pos  policy.Pos
 }
 
-// hashes reports directives with "#", which starts a comment in robots.txt, even within quotes.
+// hashes reports directives that contain "#". In robots.txt, "#" starts a comment, even within quotes.
 func hashes(found []*finder) (problems []policy.Problem) {
 	for _, f := range found {
 		for _, d := range f.all {
@@ -146,7 +146,7 @@ func (f *finder) at(p pathpattern.Pattern) *policy.AppDirective {
 	return nil
 }
 
-// For yields what each application is directed to do with a query's host and path, and the rule that it is from.
+// For yields the directive of each application for a query's host and path, and the directive's rule.
 func For(p *policy.Policy, q policy.Query) iter.Seq2[*policy.AppDirective, *policy.Rule] {
 	return func(yield func(*policy.AppDirective, *policy.Rule) bool) {
 		for _, app := range p.Apps() {
@@ -169,9 +169,9 @@ func ruleOf(p *policy.Policy, d *policy.AppDirective) *policy.Rule {
 	return nil
 }
 
-// Value returns what an application is directed to do with a query's host and path, or "" if no rule directs it.
+// Value returns the directives of an application for a query's host and path, or "" if there are none.
 func Value(p *policy.Policy, q policy.Query, app string) string {
-	if d := p.AppDirective(q, app); d != nil && d.Text != d.App { // the name alone directs to nothing
+	if d := p.AppDirective(q, app); d != nil && d.Text != d.App { // a name alone has no directives
 		return d.Text
 	}
 	return ""

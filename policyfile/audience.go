@@ -102,7 +102,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 	return true
 }
 
-// otherToken checks a name that is not in the catalog.
+// otherToken checks the name of a crawler that is not in the catalog, and reports whether the name is valid.
 func (p *parser) otherToken(n *yaml.Node, text string) bool {
 	if strings.ContainsAny(text, "()") || strings.HasPrefix(text, "Mozilla/") {
 		return p.refuse(n, "bad-audience", p.tokenWithin(text), "this is a whole User-Agent; write only the name that the crawler has in robots.txt, such as Googlebot")
@@ -158,7 +158,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		return
 	}
 	p.report(posOf(n), UnknownCrawler, "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
-	if !crawlers.ValidToken(text) { // operators document such names, too
+	if !crawlers.ValidToken(text) { // some operators document such names
 		reads := "nothing"
 		if short := crawlers.ReadAs(text); short != "" {
 			reads = quote(short)
@@ -189,11 +189,11 @@ func (p *parser) withKind(token string) string {
 type misspelling struct {
 	n          *yaml.Node
 	text, near string
-	rule       int // its place in Spec.Rules, or -1
+	rule       int // the index of its rule in Spec.Rules, or -1
 }
 
-// misspelled reports misspelled crawlers. It is called when it is known which rules are enforced, because an
-// enforced rule must not miss its crawler.
+// misspelled reports names of crawlers that are probably misspelled. It runs after all rules have been parsed, because
+// a misspelled name is more serious in an enforced rule.
 func (p *parser) misspelled() {
 	for _, m := range p.misspellings {
 		mode := p.spec.Enforcement.Mode

@@ -21,8 +21,8 @@ type Diagnostic struct {
 	File       string
 	Pos        policy.Pos // lines and columns count from 1; columns count characters
 	Severity   policy.Severity
-	Code       string // stable; docs/reference/messages.md explains it
-	Message    string // for readers who are not engineers, with the fix
+	Code       string // stable code; docs/reference/messages.md explains it
+	Message    string // the problem and the fix, for readers who are not engineers
 	DidYouMean string // what the author may have meant to write, or empty
 	Line       string // the line of the file at Pos.Line, or empty
 
@@ -52,7 +52,7 @@ func (d Diagnostic) body() string {
 	return d.Message[:at] + ` (did you mean "` + d.DidYouMean + `"?)` + d.Message[at:]
 }
 
-// MarshalJSON keeps the names of fields stable.
+// MarshalJSON returns the diagnostic as JSON. The names of its fields are stable.
 func (d Diagnostic) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		File       string `json:"file"`
@@ -67,12 +67,12 @@ func (d Diagnostic) MarshalJSON() ([]byte, error) {
 	}{d.File, d.Pos.Line, d.Pos.Column, d.Severity.String(), d.Code, d.Message, d.DidYouMean, d.Line, explanation(d.Code)})
 }
 
-// explanation returns where a code is explained.
+// explanation returns the address of the explanation of a code.
 func explanation(code string) string {
 	return "https://github.com/robotspolicy/caddy-robots-policy/blob/main/docs/reference/messages.md#" + code
 }
 
-// WriteLinks writes where each code is explained.
+// WriteLinks writes the address of the explanation of each code.
 func (ds Diagnostics) WriteLinks(w io.Writer) error {
 	seen := map[string]bool{}
 	for _, d := range ds.Sorted() {
@@ -106,7 +106,7 @@ func (ds Diagnostics) Count(s policy.Severity) int {
 	return n
 }
 
-// Sorted returns the problems by file, line and column. At the same place, the gravest is first.
+// Sorted returns the problems by file, line and column. At the same place, the most severe problem comes first.
 func (ds Diagnostics) Sorted() Diagnostics {
 	sorted := slices.Clone(ds)
 	isHint := func(d Diagnostic) int {
@@ -125,7 +125,8 @@ func (ds Diagnostics) Sorted() Diagnostics {
 
 const maxErrorLines = 20
 
-// Error returns the first 20 problems, one a line, the gravest first. Similar problems are summed up.
+// Error returns a text with the first 20 problems, one on each line. The most severe ones come first. Similar problems
+// are combined.
 func (ds Diagnostics) Error() string {
 	sorted := ds.Summed()
 	slices.SortStableFunc(sorted, func(a, b Diagnostic) int { return cmp.Compare(b.Severity, a.Severity) })
@@ -160,8 +161,8 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// Write writes the problems in the order of the file, with their source lines. Hints come last, and similar
-// problems are summed up.
+// Write writes the problems in the order of the file, with their source lines. Hints come last, and similar problems
+// are combined.
 func (ds Diagnostics) Write(w io.Writer, color bool) error {
 	paint := func(style, s string) string {
 		if !color {

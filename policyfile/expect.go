@@ -86,7 +86,8 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 	return e, true
 }
 
-// inOtherWords returns the test for a text that says "cannot", "is blocked on" and so on, or "".
+// inOtherWords returns the correct form of a test that uses other words, such as "cannot" or "is blocked on". It
+// returns "" if the text does not use such words.
 func inOtherWords(text string) string {
 	near := mayNotWords.ReplaceAllString(isBlocked.ReplaceAllString(text, " may not crawl "), " may not ")
 	near = mayWords.ReplaceAllString(near, " may ")
@@ -103,7 +104,7 @@ func inOtherWords(text string) string {
 	return ""
 }
 
-// expectAgent parses the agent of a test. whole returns the test with a corrected name.
+// expectAgent parses the agent of a test. whole returns the test with another agent, for suggestions.
 func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
@@ -133,7 +134,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
 }
 
-// checkExpectations runs the tests of the file. A failure is an error or, for a text that was accepted before, a
+// checkExpectations runs the tests of the file. A failing test is an error or, for a text that was accepted before, a
 // warning.
 func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 	code := codeTestFails
@@ -160,7 +161,7 @@ func (p *parser) checkExpectations(engine *effect.Engine, o Options) {
 
 const maxDecisions = 10_000_000
 
-// evaluator runs tests. It asks only once for all crawlers that the same rules apply to.
+// evaluator runs tests. It asks once for each set of crawlers that the same rules apply to.
 type evaluator struct {
 	effect  *effect.Engine
 	policy  *policy.Policy
@@ -226,7 +227,8 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 					return nil
 				}
 				a := x.effect.Answer(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
-				a.Untold = a.Untold && e.Agent.Kind == policy.ForToken // among many crawlers, a few may not read robots.txt
+				// In a set of many crawlers, a few may not read robots.txt.
+				a.Untold = a.Untold && e.Agent.Kind == policy.ForToken
 				if disallowed := a.Disallowed && (e.Allowed || !a.Untold); disallowed != e.Allowed {
 					continue
 				}
@@ -249,12 +251,12 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	if len(all) == 0 {
 		return nil
 	}
-	// The failure for the most crawlers explains best what is wrong.
+	// The failure that affects the most crawlers is the best explanation.
 	return slices.MaxFunc(all, func(a, b *failure) int { return len(a.crawlers) - len(b.crawlers) })
 }
 
-// hostsOf returns the hosts of a test without a host: an unknown host, and one of each set of hosts with the same
-// results.
+// hostsOf returns the hosts to check for a test that does not name a host. These are a host that no rule names, and one
+// host of each set of hosts with the same rules.
 func hostsOf(p *policy.Policy) []string {
 	hosts, seen := []string{""}, map[int]bool{0: true}
 	for _, h := range robotsserve.Hosts(p) {
@@ -305,8 +307,8 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	return members
 }
 
-// membersOf returns the crawlers of an audience, with the unlisted client if it can be a member. A test can call it
-// for each of many hosts.
+// membersOf returns the crawlers of an audience. If unlisted clients can belong to the audience, the result includes 0.
+// The result is cached, because a test may have many hosts.
 func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
 	ids, ok := x.members[a]
 	if ok {
@@ -347,7 +349,7 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, quoteless(e.Path), where, why, more)
 }
 
-// why explains why a test fails, and what to do about it.
+// why returns the reason why a test fails, and advice.
 func (f *failure) why() (why, more string) {
 	const change = "; change that line, or the test"
 	d := f.answer.Decision

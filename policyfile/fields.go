@@ -89,7 +89,7 @@ func (fs fields[T]) index(key *yaml.Node) int {
 	return slices.IndexFunc(fs, func(f field[T]) bool { return f.name == key.Value })
 }
 
-// readMap parses a map with known keys, in the order of the table.
+// readMap parses a map with the keys fs, in the order of fs.
 func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) {
 	if !p.isMap(n, what) {
 		return
@@ -112,7 +112,7 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 			found[j] = i + 1
 		}
 	}
-	for _, i := range wrong { // parse them, too, so that one run reports all problems
+	for _, i := range wrong { // parse their values, too, so that one run reports all problems
 		near := nearestKey(n.Content[i].Value, what, fs.names())
 		if j := slices.Index(fs.names(), near); j >= 0 && found[j] == 0 {
 			found[j] = i + 1
@@ -138,7 +138,7 @@ func printMap[T any](w *printer, fs fields[T], from T) {
 	}
 }
 
-// shape is a JSON Schema (2020-12) for a value, for editors. It may allow more than the parser.
+// shape is a JSON Schema (2020-12) for a value, for editors. It may accept values that the parser rejects.
 type shape map[string]any
 
 var (
@@ -160,7 +160,7 @@ func textShape(about, pattern string) shape {
 }
 
 func choiceShape(words ...string) shape {
-	if slices.Contains(words, "on") || slices.Contains(words, "off") { // editors may take them for true and false
+	if slices.Contains(words, "on") || slices.Contains(words, "off") { // editors may read these words as true and false
 		return shape{"enum": anys(words)}
 	}
 	return shape{"type": "string", "enum": anys(words)}

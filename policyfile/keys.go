@@ -24,7 +24,7 @@ type RuleKeys struct {
 	Keys    Keys
 }
 
-// Keys returns the keys of the file outside its rules and crawlers. It includes every key that Print writes.
+// Keys returns the keys of the file outside its rules and crawlers. It includes all other keys that Print writes.
 func (f *File) Keys() Keys {
 	spec := *f.Spec
 	spec.Crawlers, spec.Rules = nil, nil
@@ -68,7 +68,7 @@ func printed(spec *policy.Spec) *yaml.Node {
 	return root.Content[0]
 }
 
-// add adds the values of a node and the nodes below it.
+// add adds the values of a node and of all nodes below it. at is the key of the node.
 func (k Keys) add(at string, n *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:

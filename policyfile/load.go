@@ -4,9 +4,9 @@
 // as diagnostics. It also checks a policy for probable mistakes, prints a policy as YAML, and provides the JSON
 // Schema.
 //
-// The authors of policy files are publishers. So every diagnostic names the place, says what is wrong in plain
-// words, and what to write. The values of YAML scalars are their source texts: on, 1e3 and 2027-01-31 stand for
-// exactly these characters.
+// The authors of policy files are publishers. So every diagnostic names the place, describes the problem in plain
+// words, and tells the author how to fix it. The values of YAML scalars are their source texts: on, 1e3 and 2027-01-31
+// stand for exactly these characters.
 package policyfile
 
 import (
@@ -43,7 +43,7 @@ type Options struct {
 	Now      time.Time         // the time for time limits; the zero value means the time of the call
 	Catalog  *crawlers.Catalog // extended by the file's own crawlers; nil means the built-in one
 	Accepted bool              // the same text was accepted before, so failing tests and exceeded limits are only warnings
-	Below    *robotstxt.File   // the site's own robots.txt, which decides about crawling where the policy is silent; nil for none
+	Below    *robotstxt.File   // the site's own robots.txt, the fallback for crawling; nil if there is none
 }
 
 // Load parses, checks, compiles and tests a policy file. name is the name in messages. The diagnostics are sorted.
@@ -188,7 +188,7 @@ func (p *parser) read(root *yaml.Node) {
 	p.signers()
 	p.checkRights()
 	p.setCrawlers()
-	if p.errors == 0 { // otherwise, the use may be in a part that could not be parsed
+	if p.errors == 0 { // with errors, a name may be used in a part that was not parsed
 		p.unused()
 	}
 }
@@ -371,7 +371,7 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	return true
 }
 
-// unused reports unused names. They are often misspelled elsewhere.
+// unused reports names that no rule uses. Often such a name is misspelled in a rule.
 func (p *parser) unused() {
 	for _, s := range p.spec.Resources {
 		if !p.sets[strings.ToLower(s.Name)].used {
@@ -385,7 +385,8 @@ func (p *parser) unused() {
 	}
 }
 
-// allKeys are all keys of the format. An author may join one to its value by mistake.
+// allKeys returns all keys of the format. isJoined and isGlued need them, because authors sometimes join a key to its
+// value.
 func allKeys() map[string]bool {
 	keys := slices.Concat(
 		fileFields.names(), ruleFields.names(), rowFields.names(), enforcementFields.names(), publishFields.names(),

@@ -28,7 +28,8 @@ func (p *parser) known() *nameIndex {
 	p.names = &nameIndex{operators: map[string]string{}}
 	for i := range p.catalog.Len() {
 		c := p.catalog.At(i)
-		if c.Category != crawlers.CategoryNone { // crawlers without a category are rarely meant, and resemble many names
+		// Crawlers without a category are rarely meant, and their names resemble many other names.
+		if c.Category != crawlers.CategoryNone {
 			low := strings.ToLower(c.Token)
 			p.names.tokens = append(p.names.tokens, low)
 			p.names.letters = append(p.names.letters, letters(low))
@@ -73,7 +74,8 @@ func (k *nameIndex) group(name string) (audience, what string) {
 	return "", ""
 }
 
-// longToken is the length from which two mistakes in a name are more likely than another name.
+// longToken is the length in bytes at which a name with two differences is more probably misspelled than a different
+// name.
 const longToken = 9
 
 // crawlerOf returns the best-known crawler whose name begins with an operator's name: Googlebot for Google.
@@ -137,7 +139,7 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 		near, _ := p.known().group(name)
 		ns.known = p.names
 		if near != "" {
-			// The same check as for the keys of crawlers.
+			// The keys under crawlers have the same checks.
 			return crawlers.CheckPattern(name) == nil && crawlers.ValidToken(name) && !crawlers.NamesBrowser(name), true
 		}
 	}

@@ -29,10 +29,10 @@ type parser struct {
 	catalog          *crawlers.Catalog
 	names            *nameIndex
 	misspellings     []misspelling
-	intended         map[string][]string // safety checks waived for crawlers, by token in lower case
+	intended         map[string][]string // safety checks that a crawler's entry waives, by token in lower case
 	ruleTokens       map[string]bool     // names under for, in lower case
-	statements       int                 // number in all rules; at most maxStatements
-	enforcementAt    policy.Pos          // place of the mode
+	statements       int                 // number of statements in all rules; at most maxStatements
+	enforcementAt    policy.Pos          // place of the enforcement mode
 	rslAt, licenseAt policy.Pos
 	tokenAt          [3]policy.Pos // places of usage-tokens
 	full             bool
@@ -106,7 +106,7 @@ func (p *parser) isMap(n *yaml.Node, what string) bool {
 	return p.refuse(n, "wrong-type", "", `%s must be written as "key: value" lines, not %s`, what, kindOf(n))
 }
 
-// isJoined reports a "key:value" that YAML read as a text.
+// isJoined reports a problem if YAML has read a "key:value" without a space as a text.
 func (p *parser) isJoined(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 {
 		return false
@@ -120,8 +120,8 @@ func (p *parser) isJoined(n *yaml.Node) bool {
 	return true
 }
 
-// isGlued reports a key without a space before its value, as in "disallow:{crawl: /}", which YAML read as a longer
-// key.
+// isGlued reports a problem if YAML has read a key and its value as one longer key, because the space between them is
+// missing, as in "disallow:{crawl: /}".
 func (p *parser) isGlued(key, value *yaml.Node) bool {
 	g := joinedKey.FindStringSubmatch(key.Value)
 	if g == nil || !p.keys[g[1]] {
@@ -135,8 +135,8 @@ func (p *parser) isGlued(key, value *yaml.Node) bool {
 	return true
 }
 
-// pair returns a key with its value as it must be written at the place of a node. After another key on the line it
-// is in braces.
+// pair returns a key with its value in the form that is valid at the place of a node. If another key precedes the node
+// on its line, the pair is in braces.
 func (p *parser) pair(n *yaml.Node, text string) string {
 	if n.Line > len(p.lines) {
 		return text
@@ -182,7 +182,7 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	return n.Value, true
 }
 
-// typographic are the quotation marks of word processors.
+// typographic holds the quotation marks that word processors insert.
 const typographic = "“”„‟«»‘’‚‹›"
 
 func (p *parser) texts(n *yaml.Node, what string, visit func(n *yaml.Node, text string)) {
@@ -206,7 +206,7 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 	return "", false
 }
 
-// meanings are words that authors often write instead of others.
+// meanings holds sets of words with a similar meaning, because authors often write one instead of another.
 var meanings = [][]string{
 	{"on", "true", "yes"},
 	{"full", "on", "true", "yes"},
@@ -216,7 +216,7 @@ var meanings = [][]string{
 	{"log", "warn", "monitor", "report", "dry-run", "test"},
 }
 
-// sameMeaning returns the word that another one is used for, or "".
+// sameMeaning returns the valid word with the same meaning as a text, or "".
 func sameMeaning(text string, words []string) string {
 	for _, group := range meanings {
 		if slices.Contains(words, group[0]) && containsFold(group, text) {

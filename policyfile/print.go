@@ -18,22 +18,22 @@ import (
 // PrintOptions configures how a policy is printed.
 type PrintOptions struct {
 	Header string
-	// Comments are the comments before rules, by index in Spec.Rules. LineComments are those before statements, by
-	// line. Both are without "#".
+	// Comments holds the comments before rules, by index in Spec.Rules. LineComments holds the comments before
+	// statements, by line. The comments do not have "#".
 	Comments     map[int]string
 	LineComments map[int]string
 	Footer       string
-	// Catalog has the facts by which the policy's own crawlers are recognized and verified. If it is nil, they are
-	// left out.
+	// Catalog has the facts for recognizing and verifying the policy's own crawlers. If it is nil, these facts are not
+	// printed.
 	Catalog *crawlers.Catalog
 }
 
-// Print writes a Spec as a policy file for people. Parsing the file gives a Spec of the same meaning, if a file can
-// express it. For that, all names must be valid, and no rule may allow and disallow the same usage of a pattern.
-// File.Print also writes how the policy's own crawlers are recognized and verified.
+// Print returns a policy file for a Spec. Parsing the file gives a Spec with the same meaning, if two conditions are
+// met: all names are valid, and no rule both allows and disallows the same usage of a pattern. File.Print also writes
+// the facts for recognizing and verifying the policy's own crawlers.
 func Print(spec *policy.Spec) []byte { return PrintWith(spec, PrintOptions{}) }
 
-// Print writes the policy as a file, without the comments of the original.
+// Print returns a policy file for the policy, without the comments of the original file.
 func (f *File) Print() []byte { return PrintWith(f.Spec, PrintOptions{Catalog: f.Catalog}) }
 
 // PrintWith is like Print with options.
@@ -149,7 +149,8 @@ var (
 	guessed     = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|\d{4}-\d\d?-\d\d?.*)$`)
 )
 
-// Scalar returns a text in the form in which a policy file has it after a key: in quotes if YAML needs them.
+// Scalar returns a text in the form in which it is written after a key of a policy file. It is in quotes if YAML needs
+// them.
 func Scalar(s string) string {
 	switch {
 	case plainScalar.MatchString(s) && !strings.HasSuffix(s, " ") && !numberLike.MatchString(s) && !guessed.MatchString(s) && !strings.HasPrefix(s, "..."):

@@ -29,7 +29,7 @@ func printRules(w *printer, spec *policy.Spec) {
 	})
 }
 
-// mention is an element of a list of paths.
+// mention is an element of a list of paths in a policy file.
 type mention struct {
 	text       string
 	comment    string
@@ -75,7 +75,8 @@ func printStatements(w *printer, r *ruleReader) {
 	}
 }
 
-// mention finds the path or set that the first statements of a list were made from.
+// mention returns the path or set that the first statements of a list were parsed from. used is the number of these
+// statements.
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()
@@ -100,7 +101,7 @@ func (w *printer) mention(list []policy.Statement) (key string, m mention, used 
 	return key, m, len(parts)
 }
 
-// written reports whether a list begins with the statements that parts make of the pattern in s.
+// written reports whether a list begins with the statements that the parts of a usage produce for a pattern.
 func written(list []policy.Statement, pattern pathpattern.Pattern, parts []policy.UsagePart, s *policy.Statement) bool {
 	if len(list) < len(parts) {
 		return false
@@ -124,7 +125,7 @@ func (w *printer) group(g group) {
 }
 
 func (w *printer) mentions(rest []mention) {
-	printed := "" // the last comment; a line that makes two statements has only one
+	printed := "" // the comment printed last; two statements of one line have the same comment
 	for len(rest) > 0 {
 		q, over := rest[0].qualifiers, rest[0].overSite
 		if rest[0].isPlain() {
@@ -198,7 +199,7 @@ func printAppDirectives(w *printer, r *ruleReader) {
 	w.directives("app-directives", "directives", texts)
 }
 
-// printRobotsTag writes the rules of one path together.
+// printRobotsTag writes the rules of search engines. It combines the rules of one path.
 func printRobotsTag(w *printer, r *ruleReader) {
 	var texts []directiveText
 	for rest := r.rule.EngineRules; len(rest) > 0; {

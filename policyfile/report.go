@@ -44,7 +44,7 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 	r.list = append(r.list, r.diagnostic(policy.Problem{Severity: severity, Code: code, Pos: at, Message: message}, didYouMean))
 }
 
-// refuse reports a problem and returns false.
+// refuse reports an error and returns false.
 func (r *reporter) refuse(n *yaml.Node, code, didYouMean, format string, args ...any) bool {
 	r.report(posOf(n), code, didYouMean, format, args...)
 	return false
@@ -54,7 +54,7 @@ func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string,
 	r.reportAdvice(at, code, didYouMean, problem, "must be "+english.List(words, "or"))
 }
 
-// reportAdvice reports a problem with the suggestion between problem and advice.
+// reportAdvice reports a problem. Its message consists of problem, the suggestion, and advice.
 func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice string) {
 	n := len(r.list)
 	if r.report(at, code, didYouMean, "%s: %s", problem, advice); len(r.list) > n {
@@ -100,7 +100,7 @@ func splitLines(s string) []string {
 // Code is a kind of problem.
 type Code lint.Code
 
-// codeTable lists the codes of this package. docs/reference/messages.md explains them.
+// codeTable lists the codes of this package, which docs/reference/messages.md explains.
 var codeTable = []Code{
 	{"file-too-large", policy.Error, "The file is too large"},
 	{"file-empty", policy.Error, "The file is empty"},
@@ -170,7 +170,7 @@ func severityOf(code string) policy.Severity {
 	return s
 }
 
-// Codes lists the codes of policy files, the gravest first. Channels report further codes (see File.Add).
+// Codes lists the codes of policy files. The most severe ones come first. Channels report further codes (see File.Add).
 func Codes() []Code {
 	all := slices.Clone(codeTable)
 	for _, c := range lint.Codes() {

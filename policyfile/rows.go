@@ -16,7 +16,7 @@ import (
 
 type crawlerRow struct {
 	crawlers.Row
-	intended []string // guards
+	intended []string // safety checks that the crawler's entry waives
 }
 
 var rowFields = fields[*crawlerRow]{
@@ -63,7 +63,7 @@ var rowFields = fields[*crawlerRow]{
 		func(w *printer, r *crawlerRow) { w.texts("intended", r.intended) }),
 }
 
-// words returns the values of a text or a list. An empty list removes the values of the catalog.
+// words returns the values of a text or a list. An empty list means that the values of the catalog do not apply.
 func (p *parser) words(n *yaml.Node, what string) []string {
 	words := []string{}
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
@@ -124,7 +124,7 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 		for i := range spec.Crawlers {
 			c := &spec.Crawlers[i]
 			if c.Signer {
-				continue // its rule names the crawler
+				continue // a rule already names the crawler
 			}
 			known, ok := base.Lookup(c.Token)
 			if !ok {
@@ -138,7 +138,7 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 	})
 }
 
-// ownEntry returns the policy's entry for a crawler. If there is none, it returns the facts known without it.
+// ownEntry returns the policy's own entry for a crawler. If the policy has none, it returns known.
 func (w *printer) ownEntry(token string, known *crawlers.Crawler) *crawlers.Crawler {
 	if w.options.Catalog != nil {
 		if own, ok := w.options.Catalog.Lookup(token); ok && own.FromPolicy {

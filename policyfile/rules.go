@@ -22,7 +22,7 @@ import (
 type ruleReader struct {
 	rule   *policy.Rule
 	source *lint.Source
-	seen   map[statementKey]int // indexes of the rule's statements
+	seen   map[statementKey]int // indexes of the rule's statements, to find duplicates
 }
 
 var ruleFields = fields[*ruleReader]{
@@ -66,7 +66,7 @@ var ruleFields = fields[*ruleReader]{
 		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }
 
-// besideReference are the keys that cannot be combined with permissions-reference.
+// besideReference lists the keys that cannot be combined with permissions-reference.
 var besideReference = slices.DeleteFunc(ruleFields.names(), func(key string) bool {
 	return slices.Contains([]string{"name", "for", "hosts", "permissions-reference"}, key)
 })
@@ -100,8 +100,8 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 	})
 }
 
-// checkOverSite reports entries that lift a site's own restriction only for some clients. That is not possible,
-// because all readers obey what a page says to everyone.
+// checkOverSite reports entries that remove a site's own restriction for some clients only. That is not possible,
+// because all readers obey the restrictions that a page states for everyone.
 func (p *parser) checkOverSite(r *policy.Rule) {
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.OverSite })
 	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForEveryone })
@@ -154,7 +154,7 @@ func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-// maxDelay is a day in seconds. A larger number is probably in another unit.
+// maxDelay is the maximum crawl-delay: a day in seconds. A larger number is probably in another unit.
 const maxDelay = 86400
 
 var decimal = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
@@ -229,13 +229,13 @@ func (p *parser) guards(n *yaml.Node) (guards []string) {
 	return guards
 }
 
-// Purposes are names, in which "*" and "$" have the meaning of ACAP 1.0 section 2.8, or addresses.
+// A usage purpose is an address or a name. In a name, "*" and "$" are wildcards as in ACAP 1.0 section 2.8.
 var (
 	purposeWord    = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9_.*-]*\$?$`)
 	purposeAddress = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9+.*-]*://[^ #"']+$|^/[^ #"']*$`)
 )
 
-// requestFields are the action requests (ACAP 1.0 section 2.6).
+// requestFields holds the keys of action requests (ACAP 1.0 section 2.6).
 var requestFields = fields[*ruleReader]{
 	requestKey(policy.TakeDown, "the pages whose copies and index entries should be deleted"),
 	requestKey(policy.ReCrawl, "the pages that should be fetched again"),
@@ -306,7 +306,7 @@ func readLimit(p *parser, n *yaml.Node, r *ruleReader) {
 		readRate(p, n, &limit)
 	}
 	if limit.IsZero() {
-		return // reported
+		return // already reported
 	}
 	limit.Burst = cmp.Or(limit.Burst, min(limit.Requests, maxBurst))
 	r.rule.Limit = limit
@@ -326,7 +326,7 @@ func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
 	l.Per = limitUnits[text[end+1]]
 }
 
-// count parses a whole number from 1 to most. must describes the valid numbers in messages.
+// count parses a whole number from 1 to most. must describes the valid numbers for messages.
 func (p *parser) count(n *yaml.Node, what string, most uint64, must string) uint64 {
 	text, ok := p.text(n, what)
 	if !ok {

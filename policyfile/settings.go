@@ -81,7 +81,7 @@ func printEnforcement(w *printer, spec *policy.Spec) {
 	e := spec.Enforcement
 	e.Mode, e.Impostors = max(e.Mode, policy.ModeOff), max(e.Impostors, policy.ModeOff)
 	if e.Close {
-		e.Status, e.Message, e.RetryAfter = 0, "", 0 // only an answer has these
+		e.Status, e.Message, e.RetryAfter = 0, "", 0 // the action close sends no answer, so these do not apply
 	}
 	e.Status = cmp.Or(e.Status, defaultStatus)
 	switch e {
@@ -164,7 +164,8 @@ var defaultPublish = policy.Publish{ContentUsage: policy.On, Controls: policy.Au
 
 const maxPreamble = 32 << 10
 
-// otherLine matches the lines of robots.txt that can be outside groups. "#" would start a comment in them.
+// otherLine matches the lines of robots.txt that are valid outside groups. It excludes "#", which would start a
+// comment.
 const otherLine = `^(Clean-param|Host): [^\s#]([^\x00-\x1f\x7f#]*[^\s#])?$`
 
 const (
@@ -201,7 +202,8 @@ func readPreamble(p *parser, n *yaml.Node, b *policy.Publish) {
 	p.eachHost(n, "preamble", func(value *yaml.Node, host policy.Host) { p.preamble(value, host, b) })
 }
 
-// eachHost calls visit with a value for all hosts, for which host is "", or with each value of a map of hosts.
+// eachHost calls visit for a setting that may depend on the host. If the setting is a map of hosts, it calls visit for
+// each host. Otherwise it calls visit once, with the host "".
 func (p *parser) eachHost(n *yaml.Node, what string, visit func(value *yaml.Node, host policy.Host)) {
 	if n.Kind != yaml.MappingNode {
 		visit(n, "")
@@ -254,7 +256,7 @@ func printPreamble(w *printer, b *policy.Publish) {
 func (w *printer) block(key, text string) {
 	start := ": |"
 	if text[0] == ' ' || text[0] == '\t' {
-		start = ": |2" // otherwise the text would seem indented
+		start = ": |2" // without a number, YAML would read the spaces as indentation
 	}
 	w.line(key + start)
 	w.indent++

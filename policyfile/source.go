@@ -73,7 +73,8 @@ func decode(r io.Reader) (root, second *yaml.Node, err error) {
 	return root, second, nil
 }
 
-// isText rejects characters that no editor writes into a text file.
+// isText reports whether the data is a text. It reports an error for characters that editors do not write into text
+// files.
 func (p *parser) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		p.report(policy.Pos{Line: 1, Column: 1}, "not-text", "", "the file is in UTF-16; save it as UTF-8")
@@ -119,7 +120,7 @@ func isProse(before []byte) bool {
 
 var proseKey = regexp.MustCompile(`(?:^|[{,-]) *(?:message|name): [^,]*$`)
 
-// plain reports aliases, tags and missing values, which policy files must not have.
+// plain reports aliases, tags and missing values, because they are not valid in policy files.
 func (p *parser) plain(n *yaml.Node) {
 	bad := func(n *yaml.Node, code, format string, args ...any) {
 		p.report(posOf(n), code, "", format, args...)
@@ -171,8 +172,8 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// notIndented reports usages that are next to allow or disallow instead of below. Otherwise they would be reported
-// as unknown keys.
+// notIndented reports usages that are on the same level as allow or disallow, instead of below them. Its message is
+// clearer than one about unknown keys.
 func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
 		return false
@@ -186,7 +187,7 @@ func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	return found
 }
 
-// robotsTxtLine returns a line that shows that the file is a robots.txt, or 0.
+// robotsTxtLine returns the number of a line that shows that the file is a robots.txt, or 0.
 func robotsTxtLine(lines []string) int {
 	found := 0
 	for i, line := range lines {

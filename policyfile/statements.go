@@ -77,7 +77,7 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 	})
 }
 
-// noUsage advises about paths, usages or a list that are directly under allow or disallow.
+// noUsage returns advice for an author who has written paths, usages or a list directly under allow or disallow.
 func noUsage(n *yaml.Node) (near, fix string) {
 	if paths := pathsIn(n); paths != "" {
 		return "crawl: " + paths, "fetching is called crawl"
@@ -171,7 +171,8 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 	return l.parts, l.name, len(l.parts) > 0
 }
 
-// fits limits the number of statements that sets and usages expand to.
+// fits reports whether count further statements are within the limit for a file. Sets and usages can expand to many
+// statements.
 func (p *parser) fits(at policy.Pos, count int) bool {
 	if p.statements += count; p.statements <= maxStatements {
 		return true
@@ -277,7 +278,7 @@ var hostAndPath = regexp.MustCompile(`^(?i:www\.[^/ ]+|[a-z0-9-]+(?:\.[a-z0-9-]+
 
 var yesAndNo = []string{"false", "no", "off", "true", "yes", "on"}
 
-// severalPaths matches the text that YAML makes of a list without hyphens.
+// severalPaths matches the text that YAML reads from several lines with paths but without hyphens.
 var severalPaths = regexp.MustCompile(`^-?[/*]\S*(?:,? -? ?|,)[/*]`)
 
 // resource is an element of the paths of an entry: a path or the name of a set.

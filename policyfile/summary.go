@@ -16,10 +16,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// HostSummary says who may crawl and index the pages of some hosts that no rule mentions, and who may train AI with
-// them or answer with them.
+// HostSummary summarizes the policy for some hosts, for pages that no rule mentions. It tells who may crawl and index
+// these pages, and who may use them for AI training or AI answers.
 type HostSummary struct {
-	Hosts []string `json:"hosts"`          // as the policy writes them, or "any other host" or "every host"
+	Hosts []string `json:"hosts"`          // hosts as in the policy, or "any other host" or "every host"
 	More  int      `json:"more,omitempty"` // hosts that are not in Hosts
 	Crawl Answers  `json:"crawl"`
 	Index Answers  `json:"index"`
@@ -32,20 +32,21 @@ type Answers struct {
 	// May and MayNot count known crawlers by category, the largest first.
 	May     []CategoryCount `json:"may"`
 	MayNot  []CategoryCount `json:"may_not"`
-	Unknown bool            `json:"unlisted_may"` // says whether an unlisted client may
+	Unknown bool            `json:"unlisted_may"` // an unlisted client may do it
 }
 
 // CategoryCount is the number of crawlers of a category in one part of a summary.
 type CategoryCount struct {
 	Category string   `json:"category"`        // "other" for crawlers without one
-	Count    int      `json:"count"`           // with this answer
-	Total    int      `json:"total"`           // of the category
-	Names    []string `json:"names,omitempty"` // up to ten, unless it is the whole category
+	Count    int      `json:"count"`           // number of crawlers with this answer
+	Total    int      `json:"total"`           // number of crawlers in the category
+	Names    []string `json:"names,omitempty"` // at most ten; empty if it is the whole category
 }
 
 const maxSummaryHosts = 50
 
-// Summary says for each host, and for all others, who may come in. Hosts with the same answer are together.
+// Summary returns a summary for each host that rules name, and for all other hosts. Hosts with the same answers are
+// together.
 func (f *File) Summary(now time.Time) []HostSummary {
 	var hosts []string
 	seen := map[string]bool{}
@@ -85,7 +86,7 @@ func (f *File) Summary(now time.Time) []HostSummary {
 	return all
 }
 
-// plainPage is a page that no rule mentions.
+// plainPage is the path of a page that no rule mentions.
 var plainPage = pathpattern.All.Example()
 
 func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
@@ -108,7 +109,7 @@ func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
 	return s
 }
 
-// mostNamed bounds how many crawlers of a category a summary names.
+// mostNamed is the maximum number of crawlers of a category that a summary names.
 const mostNamed = 10
 
 func counts(names map[string][]string, total map[string]int) []CategoryCount {
@@ -127,8 +128,8 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// SummaryText is a summary as check prints it: hosts, and two to five lines. In brief the longer list is "everyone
-// else", and only two sets of hosts are shown.
+// SummaryText returns a summary in the form in which the command check prints it: the hosts, and two to five lines for
+// them. If brief is true, the longer list is replaced by "everyone else", and only two sets of hosts are shown.
 func SummaryText(all []HostSummary, brief bool) string {
 	const most = 2
 	var b strings.Builder
@@ -160,7 +161,7 @@ func SummaryText(all []HostSummary, brief bool) string {
 	return b.String()
 }
 
-// SummaryRow is a row of the text of a summary.
+// SummaryRow returns a row of the text of a summary.
 func SummaryRow(label, text string) string {
 	return fmt.Sprintf("  %-19s%s\n", label, text)
 }
@@ -213,20 +214,21 @@ func countText(counts []CategoryCount, unknown bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// Closed lists the parts that a Summary leaves out.
+// Closed lists the paths and the enforced rules that a Summary leaves out.
 type Closed struct {
-	Crawl []string `json:"crawl,omitempty"` // patterns that some or all may not crawl, besides whole hosts
-	Index []string `json:"index,omitempty"` // or may not index
+	Crawl []string `json:"crawl,omitempty"` // patterns that some or all crawlers may not crawl, except for whole hosts
+	Index []string `json:"index,omitempty"` // patterns that they may not index
 	Train []string `json:"train_ai,omitempty"`
 	AIUse []string `json:"ai_use,omitempty"`
-	Open  []string `json:"allowed,omitempty"` // that some or all may crawl
-	// Blocked are lines of rules whose prohibitions to crawl are enforced, Logged in dry run, Asked in robots.txt only.
+	Open  []string `json:"allowed,omitempty"` // patterns that some or all crawlers may crawl
+	// Blocked are the lines of rules whose disallow entries about crawling are enforced. Logged are the lines of rules
+	// that are only logged. Asked are the lines of rules that only robots.txt states.
 	Blocked []int `json:"blocked_by_lines,omitempty"`
 	Logged  []int `json:"logged_by_lines,omitempty"`
 	Asked   []int `json:"asked_by_lines,omitempty"`
 }
 
-// Closed returns a text about the paths that rules disallow, and about the enforced rules.
+// Closed returns the paths that rules disallow or allow, and the enforced rules.
 func (f *File) Closed() (c Closed) {
 	add := func(list *[]string, s *policy.Statement) {
 		if text := s.Pattern.String(); !s.Pattern.IsAll() && !slices.Contains(*list, text) {
@@ -268,7 +270,8 @@ func (f *File) Closed() (c Closed) {
 	return c
 }
 
-// ClosedText returns Closed in the form in which check prints it, with a few paths, or "".
+// ClosedText returns the result of Closed in the form in which the command check prints it. paths is the maximum number
+// of paths. It returns "" if there are no such paths and rules.
 func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
 	x := newEvaluator(f.Effect, now)
@@ -290,8 +293,8 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 	return text
 }
 
-// ShownText describes what search engines may show of a page that no rule mentions, on a host that no rule names.
-// It also names a few of the pages for which they may show something else.
+// ShownText describes what search engines may show of a page that no rule mentions, on a host that no rule names. It
+// also names some pages for which they may show something else. The argument most limits the number of these pages.
 func (f *File) ShownText(now time.Time, most int) string {
 	q := policy.Query{Crawler: f.Policy.Crawler("Googlebot"), Identity: policy.Verified, Path: plainPage, Now: now}
 	all := f.Effect.Shown(q).WithoutUnknown()
@@ -363,7 +366,7 @@ func (f *File) pathsText(head string, u policy.Usage, patterns []string, most in
 	return b.String()
 }
 
-// hostOf returns a host of the first rule with a pattern for a usage; "" is every host.
+// hostOf returns a host of the first rule that has a pattern for a usage. It returns "" if that rule is for all hosts.
 func (f *File) hostOf(pattern string, u policy.Usage) policy.Host {
 	for i := range f.Spec.Rules {
 		r := &f.Spec.Rules[i]
@@ -407,8 +410,8 @@ func rulesIn(lines []int) string {
 	return "rules in lines " + english.Some(words, 4)
 }
 
-// MaxMode returns the most that a server could do under the policy: ModeLog or ModeBlock if a rule that disallows
-// crawling, or the setting for impostors, asks for it, else ModeOff.
+// MaxMode returns the strictest mode that a server could apply under the policy. It considers the rules that disallow
+// crawling, and the setting for impostors. Without any of them, it returns ModeOff.
 func (f *File) MaxMode() policy.Mode {
 	mode := max(f.Spec.Enforcement.Impostors, policy.ModeOff)
 	closes := func(s policy.Statement) bool { return s.Usage == policy.Crawl && (!s.Allow || s.Qualifiers != nil) }

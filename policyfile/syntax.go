@@ -12,9 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// syntax reports a file that is not YAML. The YAML library stops at the first mistake, and often names the start of
-// the block instead. So syntax first searches the lines for common mistakes, and uses the library's message only if
-// it finds none.
+// syntax reports the error of a file that is not valid YAML. The YAML library stops at the first mistake, and often
+// names the start of the block instead. So syntax first searches the lines for common mistakes, and uses the library's
+// message only if it finds none.
 func (p *parser) syntax(data string, err error) {
 	line := p.errorLine(data, err)
 	explained := false
@@ -45,7 +45,7 @@ func (p *parser) syntax(data string, err error) {
 	p.report(policy.Pos{Line: line, Column: column}, "yaml-syntax", "", "%s", message)
 }
 
-// openQuote returns the first value up to a line that has an unclosed quotation mark.
+// openQuote returns the place of the first value with an unclosed quotation mark. It only looks at lines up to last.
 func (p *parser) openQuote(last int) (line, column int) {
 	for i, text := range p.lines[:min(last, len(p.lines))] {
 		m := entryStart.FindStringSubmatch(text)
@@ -91,7 +91,7 @@ func (p *parser) errorLine(data string, err error) int {
 	return max(n, 1)
 }
 
-// byteReader returns single bytes, to find out how far a parser has read.
+// byteReader returns one byte for each call, to find out how far a parser has read.
 type byteReader struct {
 	text string
 	read int
@@ -149,7 +149,7 @@ var (
 	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*|[^\"',:\\[\\]{}]*\\?[^,\\]}]*)")
 )
 
-// suspect looks for mistakes that are invalid YAML in any place.
+// suspect looks for mistakes in a line that are never valid YAML.
 func (p *parser) suspect(line string) *suspicion {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
 		if strings.TrimSpace(line) == "" {
@@ -189,7 +189,7 @@ func (p *parser) suspect(line string) *suspicion {
 	return nil
 }
 
-// indicators are the characters with a special meaning at the start of a YAML value.
+// indicators holds the characters that have a special meaning at the start of a YAML value.
 const indicators = "*&!%@`|>]},"
 
 var blockHeader = regexp.MustCompile(`^[|>][-+0-9]{0,2}\s*(#.*)?$`)

@@ -11,13 +11,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The codes of a failing test in a new text, and in a text that was accepted before.
+// These are the codes of a failing test: the first one in a new text, the second one in a text that was accepted
+// before.
 const (
 	codeTestFails    = "expectation-failed"
 	codeTestFailsNow = "expectation-no-longer-holds"
 )
 
-// notRun has the codes of tests that were not run, in a new text and in a text that was accepted before.
+// notRun holds the codes of tests that were not run: first in a new text, then in a text that was accepted before.
 var notRun = []string{"too-many-rules", "more-than-allowed"}
 
 // IsFailedTest reports whether a diagnostic is about a failing test of the policy.
@@ -41,21 +42,21 @@ var testsPass = claim.Register("tests-pass", func(s testsSubject) claim.Finding 
 	return f
 })
 
-// TestResult is a test of a policy, and whether it passes: it cannot be judged if it did not run.
+// TestResult is a test of a policy with its result. A test that did not run cannot be judged.
 type TestResult struct {
 	policy.Expectation
 	Outcome claim.Outcome
-	Message string // of a test that fails
+	Message string // the message of a failing test
 }
 
-// TestResults returns the result of each test by the diagnostics about the policy.
+// TestResults returns the result of each test, based on the diagnostics about the policy.
 func TestResults(tests []policy.Expectation, ds Diagnostics) []TestResult {
 	all := make([]TestResult, len(tests))
 	outcome := claim.Holds
 	for i, e := range tests {
 		for j := range ds {
 			if ds[j].Pos == e.Pos && slices.Contains(notRun, ds[j].Code) {
-				outcome = claim.CannotBeJudged // as all after it
+				outcome = claim.CannotBeJudged // the test did not run, and neither did the tests after it
 			}
 		}
 		all[i] = TestResult{Expectation: e, Outcome: outcome}
@@ -67,7 +68,8 @@ func TestResults(tests []policy.Expectation, ds Diagnostics) []TestResult {
 	return all
 }
 
-// TestsPass judges the tests of a policy by its diagnostics. A policy without tests gets no claim.
+// TestsPass judges whether the tests of a policy pass, based on its diagnostics. For a policy without tests, it returns
+// the zero Claim.
 func TestsPass(tests []policy.Expectation, ds Diagnostics) claim.Claim {
 	if len(tests) == 0 {
 		return claim.Claim{}

@@ -38,7 +38,7 @@ var qualifiedFields = append(fields[*qualified]{
 	key("usage", "the usage that is qualified, such as present-snippet", usageShape, readQualifiedUsage, nil).must(),
 }, qualifierFields(func(q *qualified) *[]qualifierText { return &q.qualifiers })...)
 
-// qualifierFields are the qualifiers of ACAP 1.0 section 2.5 as keys of a map.
+// qualifierFields returns the qualifiers of ACAP 1.0 section 2.5 as keys of a map.
 func qualifierFields[T any](into func(T) *[]qualifierText) fields[T] {
 	var fs fields[T]
 	for name, accepted := range policy.AllQualifiers {
@@ -68,7 +68,7 @@ func readQualifiedUsage(p *parser, n *yaml.Node, q *qualified) {
 	}
 }
 
-// readUsages parses qualified usages before combined ones, because these refer to them.
+// readUsages parses the section usages. It parses qualified usages first, because combined usages refer to them.
 func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	var simple, combined []*localUsage
 	values := map[*localUsage]*yaml.Node{}
@@ -94,7 +94,7 @@ func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	for _, local := range combined {
 		p.combinedUsage(local, values[local])
 	}
-	// ACAP requires that a definition comes before those that use it (section 2.7).
+	// ACAP requires that a definition precedes the definitions that use it (section 2.7).
 	for _, local := range append(simple, combined...) {
 		p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
 	}

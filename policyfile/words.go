@@ -54,7 +54,7 @@ var (
 		"images": {"Googlebot-Image"}, "imagesearch": {"Googlebot-Image"}, "googleimages": {"Googlebot-Image"}, "googlenews": {"Googlebot-News"}, "googleads": {"AdsBot-Google"},
 	}
 
-	// audienceKeys are the keys for "for" in other formats.
+	// audienceKeys are the keys of other formats that correspond to "for".
 	audienceKeys = wordSet(`useragent useragents agent agents bot bots robot robots crawlers who audience`)
 
 	// usageWords are words for a usage, or for disallowing it.
@@ -128,13 +128,13 @@ func squash(s string) string {
 	}, strings.ToLower(strings.ReplaceAll(s, "&", "and")))
 }
 
-// Advice about keys that no line of a rule can replace.
+// These texts are advice about keys that a line of a rule cannot replace.
 const (
 	endless = `rules do not expire; delete this line now, and the rule on that day. A comment, after "#", can hold the date`
 	apart   = `names of crawlers belong under "for", and paths under a usage, as in "allow: {crawl: /a/}"`
 )
 
-// Names of maps that misplaced keys are explained for.
+// These are the names of maps for which misplaced keys have an explanation.
 const (
 	theFile = "the file"
 	aRule   = "a rule"
@@ -189,8 +189,7 @@ func (p *parser) misplaced(within, key, value *yaml.Node, what string) string {
 	return ""
 }
 
-// onlyIndexes reports whether a rule with an end date only says what may be indexed. Only such a rule can have a
-// date.
+// onlyIndexes reports whether a rule with an end date is only about indexing. Only such a rule can have an end date.
 func onlyIndexes(rule *yaml.Node) bool {
 	for i := 0; i+1 < len(rule.Content); i += 2 {
 		key, value := rule.Content[i].Value, rule.Content[i+1]
@@ -224,7 +223,7 @@ func writeInstead(line, where string) string {
 	return "write " + quoteWhole(line) + where
 }
 
-// ruleLine returns the line of a rule that replaces a key of another tool, or "".
+// ruleLine returns the line of a rule with the same meaning as a key of another tool, or "".
 func ruleLine(key string, value *yaml.Node) string {
 	word, text := squash(key), value.Value
 	paths, verb := pathsIn(value), "disallow"
@@ -269,7 +268,7 @@ func limitIn(text string) string {
 	return m[1] + "/" + strings.ToLower(m[2])
 }
 
-// namesIn returns the values of a scalar or a list. Several values are in brackets.
+// namesIn returns the text of a scalar, or the values of a list in brackets.
 func namesIn(value *yaml.Node) string {
 	names := make([]string, len(value.Content))
 	for i, n := range value.Content {
@@ -307,7 +306,7 @@ func pathsIn(value *yaml.Node) string {
 	return "[" + strings.Join(paths, ", ") + "]"
 }
 
-// ruleInFile returns a rule that replaces a key of the file, or "".
+// ruleInFile returns a rule with the same meaning as an unknown key of the file, or "".
 func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	word, who := squash(key.Value), value.Value
 	if value.Kind == yaml.SequenceNode {

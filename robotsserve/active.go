@@ -9,12 +9,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// active lists the patterns with statements that change something for the crawlers of one group: permissions that override a
-// prohibition, and prohibitions that stand where no wider one does. No permission for all paths of its pattern overrides one
-// that stands.
+// active lists the patterns whose statements can change something for the crawlers of one group. A permission can if it
+// overrides a standing prohibition. A standing prohibition can if no wider standing prohibition says the same. A
+// prohibition is standing if no permission for all of its paths overrides it.
 func (m *lining) active() []pathpattern.Pattern {
 	standing := map[pathpattern.Pattern][]stated{}
-	var closing, opening solve.Set // the patterns of these, and of permissions
+	var closing, opening solve.Set // the patterns of standing prohibitions, and of permissions
 	for i, p := range m.given {
 		if slices.ContainsFunc(m.all[p], func(s stated) bool { return s.Allow }) {
 			opening.Add(p, i)
@@ -47,11 +47,12 @@ func (m *lining) active() []pathpattern.Pattern {
 	})
 }
 
-// repeats reports whether a wider prohibition that stands says the same as s, to all readers and on all of its paths.
+// repeats reports whether a wider standing prohibition says the same as the prohibition s, to all readers and on all
+// paths of p.
 func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solve.Set, standing map[pathpattern.Pattern][]stated) bool {
 	texts := pathpattern.Spell(p, s.rooted(p))
 	usual := texts.Octets == 0 && texts.Written == texts.Normal
-	var overlapping []int // permissions, once asked for
+	var overlapping []int // indexes of the permissions that overlap p; nil until they are needed
 	return slices.ContainsFunc(closing.Covering(p), func(i int) bool {
 		return m.given[i] != p && slices.ContainsFunc(standing[m.given[i]], func(wider stated) bool {
 			understood := wider.Pattern.IsAll() || usual && (wider.Pattern.IsPlain() || !p.IsPlain()) // see replaces

@@ -13,14 +13,15 @@ import (
 // groupBody holds the lines of a group after its User-agent lines.
 type groupBody struct {
 	lines  []Line
-	key    string // of the lines
+	key    string // identifies the lines
 	losses []Loss
 }
 
 var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 
-// bodies returns those of units, in their order. The most important come first; a group that has no room, or in a merged
-// file would take too long, disallows everything.
+// bodies returns the group body of each unit, in the order of units. It computes the most important bodies first. If
+// the room for groups is used up, the remaining units get a body that disallows everything. With a merged file, they
+// also get one if the computation would take too long.
 func (g *grouping) bodies(units []unit) []groupBody {
 	made := make([]groupBody, len(units))
 	cache := map[string]groupBody{} // in a large policy many classes share lines
@@ -65,7 +66,8 @@ func (g *grouping) sizeOf(u unit, key string) int {
 	return n
 }
 
-// byImportance orders units: everyone, search engines, crawlers that a rule names, the others.
+// byImportance returns the indexes of units, the most important unit first: everyone, then search engines, then
+// crawlers that a rule names, then the others.
 func (g *grouping) byImportance(units []unit) []int {
 	order, rank := make([]int, len(units)), make([]int, len(units))
 	for i, u := range units {

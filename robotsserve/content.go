@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// served is the rendering for the hosts that have the same rules.
+// served is the rendered robots.txt of the hosts that have the same rules.
 type served struct {
 	drawing *drawing
 	// The two parts of the drawing, each compressed separately, so that text for one host can
@@ -22,7 +22,7 @@ type served struct {
 	last       atomic.Pointer[filled]
 }
 
-// contents is a file, plain and compressed.
+// contents holds a file in two codings: uncompressed and as gzip.
 type contents struct{ identity, gzip content }
 
 type content struct {
@@ -61,8 +61,8 @@ func (s *site) content(srv *Server, host, scheme string) *contents {
 	return c
 }
 
-// filled is the last answer to a host; the host is "" if all hosts get the same answer. Only the last one is
-// cached: made-up hosts must not cost memory.
+// filled caches the last answer and its host. The host is "" if all hosts get the same answer. Only one answer is
+// cached, so that requests for made-up hosts do not take memory.
 type filled struct {
 	host, scheme string
 	contents     *contents
@@ -101,8 +101,8 @@ func (s *served) fill(v varying) *contents {
 	return c
 }
 
-// Version returns the version that the entity tag of a robots.txt names: without quotes, and
-// without what is appended for a coding, here or by Caddy's encode.
+// Version returns the version in the entity tag of a robots.txt. It removes the quotes, and the suffix that this
+// package or Caddy's encode appends for a content coding.
 func Version(etag string) string {
 	version := strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	for _, coding := range []string{"-gz", "-gzip", "-br", "-zstd"} {
@@ -116,11 +116,12 @@ func Version(etag string) string {
 // gzipHeader follows RFC 1952 section 2.3: deflate, no flags, no time, slowest compression, system unknown.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255}
 
-// deflate compresses data into blocks that end on a byte (RFC 1951).
+// deflate compresses data into deflate blocks (RFC 1951). Their end is aligned to a byte, so that other blocks can
+// follow.
 func deflate(data []byte, last bool) []byte {
 	var b bytes.Buffer
-	w, _ := flate.NewWriter(&b, flate.BestCompression) // fails for unknown levels only
-	_, _ = w.Write(data)                               // into memory
+	w, _ := flate.NewWriter(&b, flate.BestCompression) // an error is only possible for an unknown level
+	_, _ = w.Write(data)                               // writing to memory does not fail
 	if last {
 		_ = w.Close()
 	} else {
@@ -129,7 +130,7 @@ func deflate(data []byte, last bool) []byte {
 	return b.Bytes()
 }
 
-// stored returns data in blocks that are not compressed (RFC 1951 section 3.2.4).
+// stored returns data as uncompressed deflate blocks (RFC 1951 section 3.2.4).
 func stored(data []byte) []byte {
 	var b []byte
 	for len(data) > 0 {

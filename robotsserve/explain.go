@@ -12,24 +12,25 @@ import (
 
 // Explanation lists the lines of a robots.txt for one crawler and one path.
 type Explanation struct {
-	// Agent is the name under which the crawler finds its group: a product token, of its
-	// own or of a crawler that it follows, "purpose:NAME", or "*". "" means that no group is for it.
+	// Agent is the name of the crawler's group: the product token of the crawler or of a crawler that it follows,
+	// "purpose:NAME", or "*". Agent is "" if the crawler does not obey any group.
 	Agent string
 	// Lines apply to the path: first the deciding Allow or Disallow, then Crawl-delay, then the lines of
 	// channels.
 	Lines []Line
-	// AsSent is the line for readers that compare URLs as sent, such as Google's, if they decide differently. It
-	// has no text if no line matches for them.
+	// AsSent is the deciding line for readers that compare URLs as sent, such as Google's. It is nil if they decide
+	// like all other readers. Its text is empty if no line matches for them.
 	AsSent *Line
-	// LeftOut is true if the file does not name the crawler, and only counts it among the rarer crawlers of a
-	// group.
+	// LeftOut is true if the file does not name the crawler. A comment of the file then includes the crawler in a
+	// number of rarer crawlers.
 	LeftOut bool
 }
 
-// Explain returns what the file says to the crawler and path of a query.
+// Explain returns the lines of the file that apply to a query's crawler and path.
 func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.drawn.explain(p, q) }
 
-// Explain returns what the robots.txt for the query's host says to the crawler and path, without a merged file.
+// Explain returns the lines that apply to a query's crawler and path in the robots.txt of its host. It does not include
+// a merged file.
 func (s *Server) Explain(q policy.Query) Explanation {
 	site := s.site(q.Host)
 	site.content(s, q.Host, "")
@@ -65,7 +66,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 			e.AsSent = &Line{}
 		}
 	} else if by != nil && asSent != nil {
-		longest["disallow"] = asSent // the text that all find
+		longest["disallow"] = asSent // the text that every reader finds
 	}
 	keys := []string{"disallow", "crawl-delay"}
 	for _, ch := range channels.Groups() {
@@ -81,8 +82,8 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	return e
 }
 
-// longer reports whether a line wins over another line that is shorter by this number of bytes (RFC 9309 section
-// 2.2.2).
+// longer reports whether l wins over another line that is shorter by this number of bytes. If both have the same
+// length, an Allow wins (RFC 9309 section 2.2.2).
 func longer(l *Line, by int) bool { return by > 0 || by == 0 && l.key == "allow" }
 
 // pathLen returns the length of a line's path in normal form, or 0 for a line without a path.

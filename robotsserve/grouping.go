@@ -18,20 +18,22 @@ import (
 type grouping struct {
 	*layout
 	host     string
-	star     *group            // of everyone who is not named
-	groups   []*group          // the others, in the order of the policy
-	byKey    map[string]*group // of groups
+	star     *group            // the group of "*"
+	groups   []*group          // all other groups, in the order of the policy
+	byKey    map[string]*group // groups by their keys
 	due      map[string]*group // by token in lower case: the group that a crawler named by rules should obey
-	nameless map[string]bool   // by token in lower case: crawlers that need no name
-	left     map[string]bool   // by token in lower case: the ones that no group names
+	nameless map[string]bool   // by token in lower case: crawlers that need not be named
+	left     map[string]bool   // by token in lower case: crawlers that groups count and do not name
 	below    *robotstxt.File   // the merged file, whose lines are the policy's fallback, or nil
-	room     int               // for the bytes of all groups
+	room     int               // the maximum size of all groups in bytes
 	budget   *solve.Budget
-	shut     int // crawlers whose groups had no room
+	shut     int // number of crawlers whose groups had no room
 	losses   []Loss
 	problems []policy.Problem
 
-	mixed, asWritten spelledHint // Disallow lines without some spellings, and Allow lines
+	// mixed is the hint about Disallow lines whose spellings are not all printed. asWritten is the hint about Allow
+	// lines.
+	mixed, asWritten spelledHint
 }
 
 func (g *grouping) report(severity policy.Severity, code string, at policy.Pos, format string, args ...any) {
@@ -41,7 +43,7 @@ func (g *grouping) report(severity policy.Severity, code string, at policy.Pos, 
 // maxRoom limits the groups of a policy, in bytes. A file of that size is far too large.
 const maxRoom = 4 * robotstxt.MaxSize
 
-// collect makes a group of each class of crawlers and joins those with equal lines.
+// collect makes a group for each class of crawlers. Classes with equal lines share a group.
 func (g *grouping) collect() {
 	classes := g.p.PublicClasses(g.host)
 	units := g.controls(g.units(classes))
@@ -63,7 +65,7 @@ func (g *grouping) collect() {
 		refused := g.refuses(u, gr)
 		for _, info := range u.infos {
 			if info.NoToken && !g.written[info.lower] && (g.below == nil || g.below.Group(info.Token) == nil) {
-				continue // it could not find a group
+				continue // a crawler without a token cannot find a group of its own
 			}
 			if tokens = append(tokens, info.Token); shaped {
 				g.due[info.lower] = gr
@@ -101,7 +103,7 @@ func (g *grouping) hintNamed() {
 	}
 }
 
-// narrower lists the rules that reach a class more closely than everyone.
+// narrower lists the rules that apply to a class more specifically than rules for everyone.
 func narrower(p *policy.Policy, c *policy.Class) (rules []*policy.Rule) {
 	for tier := range policy.TierEveryone {
 		rules = append(rules, p.Rules(c, tier)...)
@@ -132,10 +134,11 @@ func (g *grouping) crawlLines(all []stated, apart bool, value func(pathpattern.P
 	return lines, losses
 }
 
-// assemble puts the lines of a group together: the policy's, then the file's below.
+// assemble returns the lines of a group: first the lines of the policy, then the lines of the merged file.
 func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose string) []Line {
 	var ours, theirs, also []Line
-	there := map[string]bool{} // lines: two statements about one path in two spellings share some
+	// there holds the texts of the lines added so far: two statements about two spellings of a path share some lines.
+	there := map[string]bool{}
 	for i := range lines {
 		for _, l := range lines[i].printed(of) {
 			if there[l.Text] {
@@ -177,13 +180,14 @@ func (g *grouping) assemble(lines []*line, of int, c *policy.Class, purpose stri
 		return append(ours, also...)
 	case len(ours) > 0:
 		return slices.Concat(ours, also, []Line{{Text: theirsComment}}, theirs)
-	case len(also) > 0: // a rule stands first
+	case len(also) > 0: // lines of rules come first
 		return slices.Concat([]Line{{Text: theirsComment}}, theirs, []Line{{Text: oursComment}}, also)
 	}
 	return append([]Line{{Text: theirsComment}}, theirs...)
 }
 
-// extensionBelow is a line of a merged file that is not about crawling. It has no key if its path cannot be compared.
+// extensionBelow returns a line of a merged file that is not about crawling. The result has no key if the path of the
+// line cannot be compared.
 func extensionBelow(text string) Line {
 	l := Line{Text: text, pattern: pathpattern.All}
 	name, value, _ := strings.Cut(text, ": ")
@@ -248,16 +252,16 @@ func (g *grouping) warn(l *Loss) {
 // Line is a line of a group, with its origin in the policy.
 type Line struct {
 	Text      string
-	Rule      *policy.Rule // nil for what the policy does not state
+	Rule      *policy.Rule // nil if no rule states the line
 	Statement *policy.Statement
 	Pos       policy.Pos
 
 	key     string
 	pattern pathpattern.Pattern
-	raw     pathpattern.Pattern // of an Allow or Disallow: its text as it stands
+	raw     pathpattern.Pattern // the path of an Allow or Disallow line, as written
 }
 
-// isBelow reports whether a merged file says so.
+// isBelow reports whether the line comes from a merged file.
 func (l *Line) isBelow() bool { return l.Rule != nil && l.Rule.Fallback }
 
 // allowAll is the rule of a group that disallows nothing. A group needs a rule, because Google's parser joins a
@@ -268,10 +272,10 @@ const allowAll = "Disallow:"
 type group struct {
 	tokens   []string // product tokens; "*" for everyone who is not named
 	purposes []string
-	rules    []*policy.Rule // that shape it
+	rules    []*policy.Rule // the rules that shape the group
 	lines    []Line
-	key      string // equal for groups of equal lines
-	left     int    // crawlers that it counts and does not name
+	key      string // groups with equal lines have equal keys
+	left     int    // number of crawlers that the group does not name
 }
 
 func keyOf(lines []Line) string {
@@ -291,7 +295,7 @@ func (g *group) add(rules []*policy.Rule) {
 	}
 }
 
-// maxNames limits the names of rules in a group's comment.
+// maxNames is the maximum number of rule names in a group's comment.
 const maxNames = 8
 
 func (g *group) names() (names []string) {

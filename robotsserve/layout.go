@@ -10,20 +10,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// layout is shared by the files of all hosts of a policy. It is not safe for concurrent use.
+// layout holds data that the files of all hosts of a policy share. It is not safe for concurrent use.
 type layout struct {
 	p                 *policy.Policy
-	records           []writerOf                    // of channels with records
-	crawlers          []*crawler                    // by policy.CrawlerID, filled when asked for
-	places            map[*policy.Rule]uint64       // of the rules that shape a group
-	usages            []policy.Usage                // of the statements of such rules
-	purposes          []string                      // that rules are for
-	followers         map[string][]policy.CrawlerID // by token in lower case
+	records           []writerOf                    // writers of the channels that have records
+	crawlers          []*crawler                    // by policy.CrawlerID; an element is nil until it is needed
+	places            map[*policy.Rule]uint64       // places of the rules that shape a group
+	usages            []policy.Usage                // usages of the statements of these rules
+	purposes          []string                      // purposes that rules are for
+	followers         map[string][]policy.CrawlerID // the crawlers that follow a token, by this token in lower case
 	ignoring          []policy.CrawlerID            // crawlers that ignore "*"
-	written           map[string]bool               // tokens in lower case that rules name
+	written           map[string]bool               // tokens that rules name, in lower case
 	speaks            robotstxt.Stated
-	disallowsTraining bool               // some rule disallows train-ai, or other
-	controls          []policy.CrawlerID // control tokens for training
+	disallowsTraining bool               // a rule disallows train-ai or other
+	controls          []policy.CrawlerID // control tokens for AI training
 }
 
 func newLayout(p *policy.Policy) *layout {

@@ -11,21 +11,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// line is a line of a group about the paths of a pattern, which starts with "/" and has no "*" at its end. In groups
-// that crawlers combine it is an Allow in some and a Disallow in others.
+// line is a line of a group about the paths of a pattern, which starts with "/" and has no "*" at its end. If crawlers
+// combine several groups, the line can be an Allow in some of these groups and a Disallow in others.
 type line struct {
 	pattern   pathpattern.Pattern
-	verdicts  []verdict // of each group
+	verdicts  []verdict // one for each group
 	spelled   pathpattern.Spellings
 	allows    []string // texts after Allow
 	disallows []string // texts after Disallow
-	low, high int      // lengths of the shortest and the longest of them, to readers that decode it as well
-	guard     bool     // against Google's parser: see guards
-	starred   int      // bytes that the pattern needs more to win; see star
+	low, high int      // lengths in bytes of the shortest and the longest of these texts and of pattern
+	guard     bool     // the line corrects a reading of Google's parser; see guards
+	starred   int      // number of bytes that star added
 }
 
-// newLine returns the line of a pattern, with the texts in which statements write it. An Allow has only the texts of the
-// rule that decides.
+// newLine returns the line of a pattern, with each spelling of the pattern in the statements. An Allow line has only
+// the spellings of the deciding rule.
 func newLine(p pathpattern.Pattern, verdicts []verdict, statements []stated) *line {
 	l := &line{pattern: p, verdicts: verdicts}
 	var spelled []pathpattern.Spellings
@@ -36,7 +36,8 @@ func newLine(p pathpattern.Pattern, verdicts []verdict, statements []stated) *li
 	}
 	if spelled == nil {
 		spelled = []pathpattern.Spellings{pathpattern.Spell(p, "")}
-		if by := l.deciding(false); l.opens() && by.Statement != nil && by.Written != "" { // an Allow has the spelling of the one that it is for
+		// An Allow line is spelled like the deciding statement.
+		if by := l.deciding(false); l.opens() && by.Statement != nil && by.Written != "" {
 			like := pathpattern.Spell(by.Pattern.Rooted()[0], by.rooted(by.Pattern.Rooted()[0]))
 			if text := spelled[0].Like(&like); text != "" {
 				spelled[0].Written = text
@@ -63,8 +64,9 @@ func (l *line) measure(n int) {
 	}
 }
 
-// star makes texts longer that are shorter than the pattern with n more bytes. It adds "*" that change nothing else, if
-// the pattern has a place for them. Readers that know no "*" need a line without them, too.
+// star makes the line's texts n bytes longer than the pattern, so that the line wins over others. It adds "*" where
+// they do not change the meaning. If the pattern has no such place, star does nothing. For readers that do not support
+// "*", it keeps the plain texts, too.
 func (l *line) star(n int) {
 	if n <= 0 || l.pattern.Longer(n) == l.pattern {
 		return
@@ -100,7 +102,7 @@ func (s stated) rooted(p pathpattern.Pattern) string {
 	case p.String() == "/"+s.Pattern.Plain().String():
 		return "/" + s.Written
 	}
-	return s.Written[1:] // the one of "*/x" that is "/x"
+	return s.Written[1:] // the pattern "*/x" also has the rooted pattern "/x"
 }
 
 // closes reports whether some group disallows the paths.
@@ -108,14 +110,15 @@ func (l *line) closes() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes })
 }
 
-// opens reports whether some group allows the paths, and no other group closes them by its own rule, which crawlers that
-// combine the groups would obey.
+// opens reports whether some group allows the paths. It returns false if another group disallows them by a rule of its
+// own, because crawlers that combine the groups would obey that rule.
 func (l *line) opens() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return !v.closes }) &&
 		!slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.closes && v.own })
 }
 
-// deciding returns the statement that decides for the first group that closes the paths, or opens them.
+// deciding returns the deciding statement of the first group that disallows the paths or, if closes is false, allows
+// them.
 func (l *line) deciding(closes bool) stated {
 	for i := range l.verdicts {
 		if l.verdicts[i].closes == closes {
@@ -133,14 +136,14 @@ func (l *line) same(m *line) bool {
 	return slices.EqualFunc(l.verdicts, m.verdicts, func(a, b verdict) bool { return a.closes == b.closes && a.own == b.own })
 }
 
-// alike reports whether two lines also disallow for the same reason.
+// alike reports whether two lines mean the same, and disallow for the same reason.
 func (l *line) alike(m *line) bool {
 	return slices.EqualFunc(l.verdicts, m.verdicts, func(a, b verdict) bool {
 		return a.closes == b.closes && a.own == b.own && (!a.closes || a.Statement == b.Statement && a.client == b.client)
 	})
 }
 
-// padded returns the length of a text as star pads it.
+// padded returns the length of a text after star has padded it.
 func (l *line) padded(text string) int {
 	if l.starred == 0 {
 		return len(text)
@@ -150,19 +153,21 @@ func (l *line) padded(text string) int {
 
 func (l *line) len() int { return l.pattern.Len() + l.starred }
 
-// beats reports whether l wins over m where both match: a Disallow over an Allow for every reader, an Allow for those who
-// put URLs into normal form.
+// beats reports whether l wins over m where both match. If l is a Disallow, it must win over an Allow for every reader.
+// If l is an Allow, it must win for readers that normalize URLs.
 func (l *line) beats(m *line) bool {
 	switch {
 	case !l.closes():
 		return l.len() >= m.len()
 	case !m.opens():
 		return l.len() > m.len()
-	case l.len() <= m.len() || len(l.spelled.Upper)+l.starred <= len(m.spelled.Upper)+m.starred: // for readers that decode or encode both
+	// Some readers decode both lines, and others encode both.
+	case l.len() <= m.len() || len(l.spelled.Upper)+l.starred <= len(m.spelled.Upper)+m.starred:
 		return false
 	}
 	return !slices.ContainsFunc(m.allows, func(text string) bool {
-		if a := m.spelled; a.Octets > 0 { // to others the Allow only matches URLs in its own spelling
+		// For readers that do not normalize, the Allow only matches URLs in its own spelling.
+		if a := m.spelled; a.Octets > 0 {
 			if pathpattern.Raw(text).Overlaps(pathpattern.Raw(l.spelled.Written)) && l.padded(l.spelled.Written) <= len(text) {
 				return true
 			}
@@ -175,13 +180,14 @@ func (l *line) beats(m *line) bool {
 	})
 }
 
-// isBelow reports whether a merged file decides.
+// isBelow reports whether a statement of a merged file decides about the line.
 func (l *line) isBelow() bool {
 	return slices.ContainsFunc(l.verdicts, func(v verdict) bool { return v.isBelow() })
 }
 
-// replaces reports whether readers that understand m understand l, and those that know no normal form find the
-// unusual spellings of m in l. Lines of the policy do not depend on a merged file's lines.
+// replaces reports whether m can be left out next to l. Every reader that understands m must understand l, and l must
+// also match the unusual spellings of m for readers that do not normalize URLs. A line of a merged file cannot replace
+// a line of the policy.
 func (l *line) replaces(m *line) bool {
 	if !l.pattern.IsPlain() && m.pattern.IsPlain() || l.isBelow() && !m.isBelow() {
 		return false
@@ -208,7 +214,7 @@ func (l *line) printed(group int) []Line {
 	for i, text := range texts {
 		lines[i] = Line{Text: key + ": " + text, Rule: v.rule, key: strings.ToLower(key), pattern: l.pattern, raw: pathpattern.Raw(text)}
 		if p, err := pathpattern.Parse(text); err == nil {
-			lines[i].pattern = p // a plain "*" is any text
+			lines[i].pattern = p // in the text, an unencoded "*" matches any text
 		}
 		if v.rule != nil {
 			lines[i].Statement, lines[i].Pos = v.Statement, v.Statement.Pos
@@ -217,7 +223,7 @@ func (l *line) printed(group int) []Line {
 	return lines
 }
 
-// maxCounted is the most reserved octets for which the spellings are counted.
+// maxCounted is the maximum number of reserved octets in a pattern whose spellings are counted.
 const maxCounted = 12
 
 // countSpellings notes the Disallow lines whose spellings are not all printed.
@@ -248,7 +254,7 @@ func (g *grouping) countSpellings(lines []*line) {
 	}
 }
 
-// spelledHint collects the patterns with one hint, which names the first and the number of others.
+// spelledHint collects the patterns for one hint. The hint names the first pattern, and the number of the others.
 type spelledHint struct {
 	patterns map[pathpattern.Pattern]bool
 	hint     func(others string) policy.Problem

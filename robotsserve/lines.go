@@ -16,26 +16,26 @@ import (
 type stated struct {
 	*policy.Statement
 	rule    *policy.Rule
-	applied *policy.Applied // nil for one that decides
+	applied *policy.Applied // nil for the deciding statement of a verdict
 }
 
 // isBelow reports whether the statement comes from a merged file.
 func (s stated) isBelow() bool { return s.rule != nil && s.rule.Fallback }
 
-// verdict is the verdict for the crawlers of a group.
+// verdict is the decision about some paths for the crawlers of a group.
 type verdict struct {
-	stated      // that decides; empty for nothing
-	client int  // of several kinds, that which it is about
+	stated      // the deciding statement; zero if none decides
+	client int  // the verdict is about this one of several kinds of clients
 	closes bool // the paths are disallowed
-	silent bool // the group says so by a wider line
-	own    bool // by a rule that names the purpose of the group
+	silent bool // the group needs no line, because a wider line says the same
+	own    bool // the policy states the verdict; in the group of a purpose, a rule for the purpose disallows the paths
 }
 
 func (g *grouping) verdictOf(d policy.Decision) verdict {
 	return verdict{stated: stated{Statement: d.Statement, rule: d.Rule}, closes: d.Verdict == policy.Disallowed, own: d.Verdict != policy.Unstated}
 }
 
-// crawling returns the verdict for a class about crawling, and the statements.
+// crawling returns the statements about crawling for a class, and a function that returns the verdict about a pattern.
 func (g *grouping) crawling(c *policy.Class) ([]stated, func(pathpattern.Pattern) []verdict) {
 	q := c.Query(g.host, policy.Crawl, "")
 	return statementsOf(g.p.Statements(c, policy.Crawl, "")), func(at pathpattern.Pattern) []verdict {
@@ -62,25 +62,25 @@ func statementsOf(applied []policy.Applied) []stated {
 type lining struct {
 	p       *policy.Policy
 	budget  *solve.Budget
-	apart   bool                             // the statements are for several crawlers or usages
-	starred bool                             // lines are as long as the statements that decide
-	all     map[pathpattern.Pattern][]stated // by their rooted patterns
-	given   []pathpattern.Pattern            // these
-	set     solve.Set                        // of given
+	apart   bool                             // the statements are for several groups of crawlers or several usages
+	starred bool                             // star makes lines as long as the deciding statements
+	all     map[pathpattern.Pattern][]stated // statements by their rooted patterns
+	given   []pathpattern.Pattern            // the patterns in all, in order
+	set     solve.Set                        // the patterns in given
 	value   func(pathpattern.Pattern) []verdict
-	lines   map[pathpattern.Pattern]*line // that are not what value says
-	places  map[*policy.Statement]int     // among the paths of the group
-	opening map[*line][]stated            // permissions for all paths of a line, once asked for
-	closing map[*line][]stated            // prohibitions of them that stand, once asked for
+	lines   map[pathpattern.Pattern]*line // lines whose verdicts differ from the results of value
+	places  map[*policy.Statement]int     // the index of each statement in the group
+	opening map[*line][]stated            // cache of openingOf
+	closing map[*line][]stated            // cache of closingOf
 	dropped []*line
-	left    []stated // permissions that Google's parser would take for more
+	left    []stated // permissions that allow more for Google's parser than for other readers
 	losses  []Loss
 }
 
-// lines returns the lines of a group of RFC 9309, in which the longest match decides and a tie allows (section
-// 2.2.2), in the order in which they are printed. Where robots.txt cannot express the verdict, the lines are
-// stricter, and a Loss reports it. When the budget of the file ends, the lines disallow everything that any
-// statement disallows.
+// lines returns the lines of a group in the order in which they are printed. In a group, the longest match decides, and
+// an Allow wins if the lengths are equal (RFC 9309 section 2.2.2). Where robots.txt cannot express the verdict, the
+// lines are stricter than the policy, and a Loss reports this. When the budget of the file ends, the lines disallow
+// everything that any statement disallows.
 func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Pattern) []verdict) ([]*line, []Loss) {
 	m := lining{
 		p: g.p, budget: g.budget, apart: apart, value: value,
@@ -124,8 +124,8 @@ func (g *grouping) lines(all []stated, apart bool, value func(pathpattern.Patter
 	return lines, m.losses
 }
 
-// faults counts what a solution loses: lines, and each Disallow with a spelling that is longer than an Allow that should
-// win over it.
+// faults counts the places where a solution is stricter than the policy: dropped lines, losses, and each Disallow with
+// a spelling that is longer than an Allow that should win over it.
 func (m *lining) faults(cells []solve.Cell[*line]) int {
 	n := len(m.dropped) + len(m.losses)
 	for i := range cells {
@@ -140,7 +140,7 @@ func (m *lining) faults(cells []solve.Cell[*line]) int {
 	return n
 }
 
-// shed takes the needless "*" from lines that win and lose without them, too.
+// shed removes the "*" that star added to lines, if the lines win and lose against the same lines without them.
 func (m *lining) shed(cells []solve.Cell[*line]) {
 	for again := true; again; {
 		again = false
@@ -157,7 +157,8 @@ func (m *lining) shed(cells []solve.Cell[*line]) {
 	}
 }
 
-// disallowing returns a line for each pattern of a prohibition, and none for what is allowed, with one loss.
+// disallowing returns a Disallow line for each pattern of a prohibition, and no Allow lines. If there are permissions,
+// it also returns one Loss.
 func (m *lining) disallowing() (lines []*line, losses []Loss) {
 	groups := len(m.value(pathpattern.All))
 	for _, p := range m.given {
@@ -177,7 +178,7 @@ func (m *lining) disallowing() (lines []*line, losses []Loss) {
 	return lines, nil
 }
 
-// guarded solves with guards against Google's parser.
+// guarded computes the cells with the patterns that guards returns for Google's parser.
 func (m *lining) guarded(patterns []pathpattern.Pattern) ([]solve.Cell[*line], bool) {
 	cells, ok := m.solve(patterns)
 	if guards := m.guards(cells); ok && len(guards) > 0 {
@@ -200,7 +201,7 @@ func (m *lining) solve(patterns []pathpattern.Pattern) ([]solve.Cell[*line], boo
 	}).Cells(patterns)
 }
 
-// at returns the line of a pattern.
+// at returns the line of a pattern. It is made for the pattern if m.lines does not have one.
 func (m *lining) at(p pathpattern.Pattern) *line {
 	if l := m.lines[p]; l != nil {
 		return l
@@ -212,9 +213,9 @@ func (m *lining) at(p pathpattern.Pattern) *line {
 	return l
 }
 
-// matters reports whether a statement of a pattern can change the verdict. A permission can if it overrides one of the
-// standing prohibitions, because another permission may override the others. A prohibition can if no permission for all
-// of the paths overrides it.
+// matters reports whether a statement of the pattern given can change the verdict of a cell. A permission can if it
+// overrides at least one standing prohibition, because other permissions may override the rest. A prohibition can if no
+// permission for all paths of the cell overrides it.
 func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 	return slices.ContainsFunc(m.all[given], func(s stated) bool {
 		return slices.ContainsFunc(c.Value.verdicts, func(v verdict) bool {
@@ -231,7 +232,7 @@ func (m *lining) matters(c *solve.Cell[*line], given pathpattern.Pattern) bool {
 	})
 }
 
-// openingOf lists the permissions for all paths of a line.
+// openingOf lists the permissions that cover all paths of a line.
 func (m *lining) openingOf(l *line) []stated {
 	all, ok := m.opening[l]
 	if !ok {
@@ -241,7 +242,8 @@ func (m *lining) openingOf(l *line) []stated {
 	return all
 }
 
-// closingOf lists the prohibitions for all paths of a line that no permission for all of them overrides.
+// closingOf lists the prohibitions that cover all paths of a line, without the prohibitions that a permission for all
+// of these paths overrides.
 func (m *lining) closingOf(l *line) []stated {
 	all, ok := m.closing[l]
 	if !ok {
@@ -254,7 +256,7 @@ func (m *lining) closingOf(l *line) []stated {
 	return all
 }
 
-// covering lists the permissions, or the prohibitions, of patterns that cover p.
+// covering lists the statements whose patterns cover p: the permissions if allow is true, else the prohibitions.
 func (m *lining) covering(p pathpattern.Pattern, allow bool) (all []stated) {
 	for _, i := range m.set.Covering(p) {
 		for _, s := range m.all[m.given[i]] {
@@ -271,7 +273,8 @@ func (m *lining) opened(d stated, permissions []stated) bool {
 	return slices.ContainsFunc(permissions, func(a stated) bool { return m.p.Overrides(a.applied, d.applied) })
 }
 
-// unsaid leaves out an Allow where robots.txt cannot say that some of its paths are disallowed.
+// unsaid is called where the line c wins although the value of other is the right one. If c is an Allow, unsaid reports
+// that c has to be dropped. If c is a Disallow, unsaid keeps it and notes the loss.
 func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 	if c.Value.opens() {
 		m.dropped = append(m.dropped, c.Value)
@@ -283,8 +286,8 @@ func (m *lining) unsaid(c, other *solve.Cell[*line]) bool {
 	return false
 }
 
-// shorten leaves out of groups that crawlers combine each Disallow within a wider one of the same group, if no Allow of any
-// group is between the two. It stops when the budget ends.
+// shorten removes needless Disallow lines from groups that crawlers combine. A Disallow is needless if a wider Disallow
+// of the same group covers it, and no Allow of any group lies between the two. shorten stops when the budget is spent.
 func (m *lining) shorten(lines []*line) {
 	for _, l := range lines {
 		if len(l.verdicts) == 1 {
@@ -301,17 +304,17 @@ func (m *lining) shorten(lines []*line) {
 	}
 }
 
-// maxDerived bounds the lines that are printed only because two others cross.
+// maxDerived limits the number of lines that are only printed because two other lines cross.
 const maxDerived = 100
 
 // The costs of operations, in steps of the budget.
 const (
 	costOfStatement = 24
-	costOfMeeting   = 64 // of asking for what holds where two cross
+	costOfMeeting   = 64 // the cost of a decision about paths where two patterns cross
 )
 
-// sorted returns lines in the order of the policy, but losers after the lines that they lose to, for readers that take the
-// first match.
+// sorted returns the lines in the order of the policy. But a line that loses to another follows that line, because some
+// readers use the first match.
 func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
 	var set solve.Set
 	byLength := make([]int, len(cells))
@@ -331,12 +334,14 @@ func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
 		}
 		return cells[x].Order - cells[y].Order
 	})
-	depth := make([]int, len(cells)) // the longest chain of lines that lose to each of those looked at, and 1
+	// depth holds, for each line, the length of the longest chain of lines that ends with it and in which each line
+	// loses to the next.
+	depth := make([]int, len(cells))
 	for n, i := range byLength {
 		depth[i] = 1
 		overlapping := set.Overlapping(cells[i].Pattern)
 		if !m.budget.Spend(len(overlapping)) {
-			depth[i] = n + 1 // the longest first
+			depth[i] = n + 1 // without the budget, sort by length, the longest first
 			continue
 		}
 		for _, j := range overlapping {
@@ -356,8 +361,8 @@ func (m *lining) sorted(cells []solve.Cell[*line]) []*line {
 	return lines
 }
 
-// place returns the place of the statement that decides about a cell. If that is not a statement of its
-// pattern, place returns the first one of these.
+// place returns the index of the statement that decides about a cell. If statements have the cell's pattern and none of
+// them decides, place returns the index of the first of them.
 func (m *lining) place(c *solve.Cell[*line]) int {
 	s := c.Value.deciding(c.Value.closes()).Statement
 	if own := m.all[c.Pattern]; len(own) > 0 && !slices.ContainsFunc(own, func(o stated) bool { return o.Statement == s }) {
@@ -377,8 +382,9 @@ func (l *line) indexPage() string {
 	return text[:i+1]
 }
 
-// guards returns patterns for which a Disallow closes a directory whose index page is allowed: it is longer than what
-// Google's parser makes of the Allow. Where there is none, the Allow is left out:
+// guards returns patterns for Disallow lines that keep a directory disallowed although its index page is allowed.
+// Google's parser reads such an Allow as one for the directory, too, so the Disallow has to be longer. If no such
+// pattern exists, the Allow is left out:
 //
 //	disallow /x/, allow /x/a/index.html     →     Disallow: /x/*a/$
 func (m *lining) guards(cells []solve.Cell[*line]) (patterns []pathpattern.Pattern) {
@@ -407,7 +413,7 @@ func (m *lining) guards(cells []solve.Cell[*line]) (patterns []pathpattern.Patte
 	return patterns
 }
 
-// decides returns the line that decides about a path, nil for none.
+// decides returns the line that decides about a path, or nil if no line matches.
 func decides(cells []solve.Cell[*line], path string) (found *line) {
 	for _, c := range cells {
 		if l := c.Value; l.pattern.Match(path) && (found == nil || l.len() > found.len() || l.len() == found.len() && l.opens()) {

@@ -10,7 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// lose notes a statement that the lines do not express for some paths, or only for another spelling of them.
+// lose adds a Loss: the lines do not express the statement s for some paths. If spelling is true, they only fail to
+// express it for other spellings of these paths.
 func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
 	if s.Statement != nil {
 		l := Loss{Paths: paths, Pattern: s.Pattern, Rule: s.rule, Pos: s.pos(), written: s.Written, spelling: spelling, allow: s.Allow}
@@ -21,7 +22,7 @@ func (m *lining) lose(s stated, paths pathpattern.Pattern, spelling bool) {
 	}
 }
 
-// loseDropped notes the omitted Allow lines whose paths the remaining lines disallow in part.
+// loseDropped adds a Loss for each omitted Allow line if the remaining lines disallow some of its paths.
 func (m *lining) loseDropped(lines []*line) {
 	var closing solve.Set
 	for i, l := range lines {
@@ -65,7 +66,8 @@ func (m *lining) loseDropped(lines []*line) {
 	}
 }
 
-// permission returns the statement that allows the paths of a line, or one about some of them.
+// permission returns the statement that allows the paths of a line. If there is none, it returns a permission with the
+// pattern of the line.
 func (m *lining) permission(l *line) stated {
 	s := l.deciding(false)
 	if i := slices.IndexFunc(m.all[l.pattern], func(s stated) bool { return s.Allow }); s.Statement == nil && i >= 0 {
@@ -74,8 +76,8 @@ func (m *lining) permission(l *line) stated {
 	return s
 }
 
-// loseClosed notes the Allow lines that are not printed because another group, which crawlers combine with this one, closes
-// the paths by a rule of its own.
+// loseClosed adds a Loss for each Allow line that is not printed because a rule of another group disallows the paths.
+// Crawlers that combine both groups would otherwise ignore that rule.
 func (m *lining) loseClosed(lines []*line) {
 	for _, l := range lines {
 		for _, v := range l.verdicts {
@@ -89,9 +91,9 @@ func (m *lining) loseClosed(lines []*line) {
 	}
 }
 
-// loseSpellings notes where readers that compare URLs as they are sent find more disallowed than the policy does. They
-// do so for other spellings of an Allow or of the paths that it opens. Some also match a Disallow up to a plain "$",
-// which they read as the end wherever it is.
+// loseSpellings adds a Loss for each place where readers that compare URLs as sent find more paths disallowed than the
+// policy disallows. This affects other spellings of an Allow, or of the paths that the Allow opens. Some of these
+// readers also treat a literal "$" in a Disallow as the end of the path.
 func (m *lining) loseSpellings(lines []*line) {
 	var opens solve.Set
 	for i, l := range lines {

@@ -12,11 +12,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Merge renders the robots.txt of a policy and a host with another file below it. Where the policy states nothing for
-// a crawler and a path, the group of the other file decides that the crawler would have obeyed. Every crawler that the
-// other file names gets a group with the lines of both, the other's after a comment. Crawl-delays, preferences and
-// directives for applications are added where the policy states none, and sitemaps always. A Note names the lines that
-// are left out. With a problem that is an error the result must not be published.
+// Merge renders the robots.txt of a policy for a host, merged with the site's own file other. Where the policy states
+// nothing for a crawler and a path, the group of the other file that the crawler would have obeyed decides. Every
+// crawler that the other file names gets a group with the lines of both files. The lines of the other file follow a
+// comment. Crawl-delays, preferences and directives for applications are added where the policy states none. Sitemaps
+// are always added. The Notes name the lines that are left out. If a problem is an error, the result must not be
+// published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	l, d, problems, notes := drawMerged(p, host, other)
 	o.Below = other
@@ -26,12 +27,12 @@ func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*Fi
 }
 
 const (
-	maxDrawings = 3       // tries to make a merged file that fits
-	mergeSlack  = 4 << 10 // by which the sizes of groups are estimated too low
+	maxDrawings = 3       // maximum number of attempts to make a merged file that fits
+	mergeSlack  = 4 << 10 // maximum error of the estimated size of the groups, in bytes
 )
 
-// drawMerged draws a policy with another file below. Crawlers whose group has no room, or would take too long, are
-// disallowed everything.
+// drawMerged renders the robots.txt of a policy merged with the file other. A group that does not fit, or would take
+// too long, disallows everything.
 func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout, d *drawing, problems []policy.Problem, notes []robotstxt.Note) {
 	below := other.Below(p)
 	l = newLayout(below.Policy)
@@ -52,7 +53,8 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	return l, d, problems, below.Notes()
 }
 
-// fit draws a policy with another file below, in as much room as there is.
+// fit renders a policy with a file below it. If the result is larger than crawlers read, fit tries again with less room
+// for groups.
 func (l *layout) fit(host string, below *robotstxt.File) (*drawing, []policy.Problem) {
 	d, problems := l.draw(host, below, robotstxt.MaxSize)
 	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
@@ -69,7 +71,8 @@ func (d *drawing) fits(p *policy.Policy, problems []policy.Problem) bool {
 	return d.least(p) <= robotstxt.MaxSize && !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error })
 }
 
-// addSitemaps adds the other file's sitemaps to the policy's, as many as fit.
+// addSitemaps adds the other file's sitemaps after the policy's sitemaps. It leaves out sitemaps that do not fit, and
+// reports their number.
 func addSitemaps(other *robotstxt.File, d *drawing, v *varying) (problems []policy.Problem) {
 	w := writer{eol: d.eol}
 	room := robotstxt.MaxSize - len(v.front) - len(d.head) - len(d.tail)
@@ -109,7 +112,7 @@ func addSitemaps(other *robotstxt.File, d *drawing, v *varying) (problems []poli
 	return problems
 }
 
-// Comments before the lines of the file below, and before the policy's lines that follow them.
+// These comments precede the lines of the merged file, and the lines of the policy that follow them.
 const (
 	theirsComment = "# from the robots.txt of the site"
 	oursComment   = "# from the policy"
@@ -118,9 +121,9 @@ const (
 // unit is a set of crawlers that the same rules reach.
 type unit struct {
 	class *policy.Class
-	infos []*crawler // none: everyone
+	infos []*crawler // empty for everyone
 
-	control *policy.ControlToken // infos is a control token, and training is disallowed
+	control *policy.ControlToken // set if infos is a control token and training is disallowed
 }
 
 // units lists the units of a host, everyone first.
@@ -149,8 +152,9 @@ func (g *grouping) obeyedBelow(c *policy.Class) *robotstxt.Group {
 	return g.below.Obeyed(g.p.CrawlerInfo(c.Crawlers[0]))
 }
 
-// refuse adds to each line of preferences the usages that another file disallows everywhere, because the line with
-// the longest path replaces the others. It returns lines for keys without a line for all paths.
+// refuse adds the usages that another file disallows everywhere to each line of preferences in ours. It has to change
+// every line, because the line with the longest path replaces all others. For keys that have no line for all paths, it
+// returns such a line.
 func refuse(ours []Line, refused map[string][]string) (more []Line) {
 	for _, f := range rights.Vocabularies {
 		key, no := f.LineKey(), "="+f.No()

@@ -14,17 +14,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// A Server caches up to maxMerged merged files and maxMergedBytes of them, at least half of both
-// the latest: an upstream decides how many there are.
+// A Server caches at most maxMerged merged files, with at most maxMergedBytes in total. The limits are necessary
+// because an upstream decides how many different files there are. The most recent half of the files always stays in the
+// cache.
 const (
 	maxMerged      = 4096
 	maxMergedBytes = 32 << 20
 )
 
-// Merging a file of thousands of groups takes a second or two. It runs in the background, one file at a time, and a
-// request waits up to mergeWait for it, which is long enough for nearly all sites.
+// Merging a file with thousands of groups takes a second or two. Merges run in the background, one at a time. A request
+// waits at most mergeWait for its merge, which is long enough for nearly all sites.
 const (
-	maxMerging = 16 // with those that wait
+	maxMerging = 16 // number of merges that run or wait
 	mergeWait  = 3 * time.Second
 )
 
@@ -33,13 +34,13 @@ type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
 	earlier map[mergedKey]*mergedSite // dropped when recent is full
-	bytes   int                       // of recent, as far as they are merged
-	running int                       // files that are being merged, or wait for that
-	work    sync.Mutex                // held while one is merged
+	bytes   int                       // size of the finished files in recent
+	running int                       // number of merges that run or wait
+	work    sync.Mutex                // held while a file is merged
 	last    atomic.Pointer[filledMerge]
 }
 
-// filledMerge is the last answer to a host: filling in very many sitemaps costs more than all the rest.
+// filledMerge caches the last merged answer, because adding very many sitemaps takes longer than all other work.
 type filledMerge struct {
 	site  *site
 	other *robotstxt.File
@@ -54,7 +55,7 @@ type mergedKey struct {
 // mergedSite is the content of a site merged with another file.
 type mergedSite struct {
 	done   chan struct{} // closed when served is set
-	served *served       // nil: the two cannot be merged
+	served *served       // nil if the site and the file cannot be merged
 }
 
 func (m *mergedSite) ready() bool {
@@ -79,7 +80,7 @@ func (m *mergedSite) wait(ctx context.Context) bool {
 	return m.ready()
 }
 
-// find returns the cached result, or nil. ms.mu is held.
+// find returns the cached result, or nil. The caller must hold ms.mu.
 func (ms *mergedSites) find(k mergedKey) *mergedSite {
 	m := ms.recent[k]
 	if m != nil {
@@ -101,8 +102,8 @@ func (ms *mergedSites) add(k mergedKey, m *mergedSite) {
 	}
 }
 
-// of returns the result for a site and a file, and starts the merge if it was not started yet. It returns nil while
-// too many other files are being merged.
+// of returns the result for a site and a file. If the merge was not started yet, it starts the merge. It returns nil if
+// too many other merges run or wait.
 func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -130,7 +131,7 @@ func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 	return m
 }
 
-// before returns the result for an earlier file, nil if there is none in the cache.
+// before returns the cached result for an earlier file, or nil if the cache has none.
 func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	if other == nil {
 		return nil
@@ -160,12 +161,12 @@ func (s *Server) mergedContent(ctx context.Context, site *site, host string, a A
 	return s.fillMerged(s.merged.before(site, a.Before), site, host, a, a.Before), false
 }
 
-// merge returns nil if a site and another file cannot be merged.
+// merge merges a site with another file. It returns nil if they cannot be merged.
 func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	var problems []policy.Problem
 	var notes []robotstxt.Note
 	defer func() {
-		if p := recover(); p != nil { // in a goroutine of our own
+		if p := recover(); p != nil { // this goroutine has no other handler for panics
 			m = nil
 			problems = append(problems, policy.NewProblem(policy.Error, "not-merged", policy.Pos{}, "merging failed: panic: %v; please report it with the file", p))
 		}
@@ -185,7 +186,7 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 			return nil
 		}
 	}
-	d.groups, d.losses = nil, nil // large, and only explaining needs them
+	d.groups, d.losses = nil, nil // they take much memory, and only explanations need them
 	return serve(d)
 }
 

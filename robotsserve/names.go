@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name decides which crawlers the groups name. They name a crawler if a rule names it and its lines differ from the
-// group of "*" and from the group of a crawler that it follows. Groups of purposes win over the group of "*", so if
-// there are any, the groups name every crawler that rules name.
+// name sets the tokens of the groups. A crawler is named if a rule names it, and its lines differ from the group of "*"
+// and from the group of a crawler that it follows. If purposes is true, there are groups of purposes, which win over
+// the group of "*". Then every crawler that rules name is named.
 func (g *grouping) name(purposes bool) {
 	g.star.tokens = []string{"*"}
 	all := g.candidates()
@@ -27,7 +27,7 @@ func (g *grouping) name(purposes bool) {
 	}
 	g.skipIdle(all, named)
 	g.leave(all, named)
-	followers := map[*group]*group{} // of crawlers named only because of what they follow
+	followers := map[*group]*group{} // groups of crawlers that would otherwise follow another crawler's group
 	for _, info := range all {
 		token := info.lower
 		gr, due := named[token], g.due[token]
@@ -61,8 +61,8 @@ func (g *grouping) name(purposes bool) {
 	}
 }
 
-// skipIdle removes crawlers that ignore "*" and whose own group would allow everything and repeat
-// the preferences in the group of "*": for crawling, no group means the same.
+// skipIdle removes crawlers that need no group: they ignore "*", and their own group would only allow everything and
+// repeat the preferences in the group of "*". Without a group, they may crawl everything, too.
 func (g *grouping) skipIdle(all []*crawler, named map[string]*group) {
 	if g.p.Spec().Publish.EveryoneNamed {
 		return
@@ -119,7 +119,7 @@ func (g *grouping) followed(info *crawler, named map[string]*group) *group {
 	return nil
 }
 
-// isFamily reports whether a crawler follows another one of its operator.
+// isFamily reports whether a crawler follows another crawler of the same operator.
 func (g *grouping) isFamily(info *crawler) bool {
 	return g.p.Family(g.p.Crawler(info.Token)) != 0
 }
@@ -151,10 +151,10 @@ func (g *group) index(key string) *pathpattern.Index[struct{}] {
 	return pathpattern.NewIndex(entries, func(a, _ struct{}) struct{} { return a })
 }
 
-// arrange orders the groups: "*", then the order of the policy. Some readers take the first group
-// whose name is a part of their own (Python's urllib), so a shorter name must come after the longer
-// names that contain it. Groups are sorted by that where necessary, and split where sorting is not
-// enough.
+// arrange returns the groups in the order in which they are printed: first the group of "*", then the others in the
+// order of the policy. Some readers, such as Python's urllib, take the first group whose name is a part of their own
+// name. So a shorter name must come after the longer names that contain it. If necessary, arrange sorts the groups
+// accordingly, and splits groups that no order suits.
 func (g *grouping) arrange() []*group {
 	all := slices.DeleteFunc(slices.Clone(g.groups), func(gr *group) bool { return len(gr.tokens) == 0 })
 	of := make(map[string]*group, len(g.due)) // by token
@@ -175,8 +175,8 @@ func (g *grouping) arrange() []*group {
 
 // nameOrder knows which tokens are parts of tokens of other groups.
 type nameOrder struct {
-	of    map[string]*group   // of a token
-	parts map[string][]string // of each token, those in groups with other lines
+	of    map[string]*group   // group of each token
+	parts map[string][]string // for each token, its parts that are tokens of groups with different lines
 	depth map[string]int      // how many tokens, each part of the previous one, lead to a token
 }
 
@@ -220,7 +220,8 @@ func (o *nameOrder) deepest(gr *group) (n int) {
 	return n
 }
 
-// split makes groups of tokens of one depth each, in that order. The purposes of a group go to its first part.
+// split splits the groups so that all tokens of a group have the same depth, and sorts them by depth. The first part of
+// a group keeps its purposes.
 func (o *nameOrder) split(all []*group) (parts []*group) {
 	for _, gr := range all {
 		rest := *gr
@@ -245,13 +246,13 @@ type refused int
 
 const (
 	refusesLess refused = iota
-	refusesMore         // all that the group of "*" does not disallow
+	refusesMore         // all paths that the group of "*" does not disallow
 	refusesAll          // every page
 )
 
-// refuses returns the extent to which "enforce: block" in the same rules blocks the paths that a unit's group
-// disallows. The servers' default does not matter. Rules that allow something or demand an identity, which a server
-// may not know at once, have to be in the file.
+// refuses returns the extent to which the server blocks the paths that a unit's group disallows. It only counts rules
+// with "enforce: block", and ignores the default of the servers. It returns refusesLess if a rule allows something, or
+// demands an identity, which a server may not know at once. Such rules have to be in the file.
 func (g *grouping) refuses(u *unit, gr *group) refused {
 	if g.p.Spec().Publish.AllGroups {
 		return refusesLess
@@ -279,7 +280,8 @@ func (g *group) extensions() []Line {
 	return slices.DeleteFunc(slices.Clone(g.lines), func(l Line) bool { return l.key == "allow" || l.key == "disallow" || l.Text == allowAll })
 }
 
-// leave removes nameless crawlers from named groups in which others are named, and counts them.
+// leave removes crawlers that need not be named from groups that name other crawlers, too. It counts the removed
+// crawlers of each group.
 func (g *grouping) leave(all []*crawler, named map[string]*group) {
 	names := map[*group]bool{}
 	for _, info := range all {
@@ -306,7 +308,7 @@ func (g *group) leftComment() string {
 // tokenSet finds tokens that are part of others. A merged file can have thousands, of any length.
 type tokenSet struct {
 	all     map[string]bool
-	heads   map[string]bool // what they start with: headLen bytes, or the whole of a shorter one
+	heads   map[string]bool // the first headLen bytes of each token, or all bytes of a shorter token
 	lengths []int
 }
 
@@ -324,7 +326,7 @@ func newTokenSet(of map[string]*group) *tokenSet {
 	return s
 }
 
-// within lists the other tokens that are part of a token, each once.
+// within lists all other tokens in the set that are contained in a token, each once.
 func (s *tokenSet) within(token string) (parts []string) {
 	seen := map[string]bool{token: true}
 	for i := range len(token) {

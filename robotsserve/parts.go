@@ -25,7 +25,7 @@ func recordWriters(p *policy.Policy) (all []writerOf) {
 	return all
 }
 
-// recordsOf are the records of a channel for a host.
+// recordsOf holds the records of a channel for a host.
 type recordsOf struct {
 	*channels.Records
 	lines []policy.Line

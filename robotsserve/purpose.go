@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// purpose is a purpose that rules are for, with what its group says.
+// purpose is a purpose that rules are for, with the lines of its group.
 type purpose struct {
 	name  string
 	class policy.Class
@@ -53,7 +53,8 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 	return all
 }
 
-// combined returns the verdicts for crawling, for each purpose.
+// combined returns all statements about crawling for the purposes, and a function that returns the verdict of each
+// purpose about a pattern.
 func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpattern.Pattern) []verdict) {
 	queries := make([]policy.Query, len(purposes))
 	for i := range purposes {
@@ -72,8 +73,9 @@ func (g *grouping) combined(purposes []purpose) (all []stated, value func(pathpa
 	}
 }
 
-// agree makes the lines of purposes that differ strict, in channels that can: in combined groups the longest
-// path would replace what a shorter one of another purpose forbids.
+// agree handles purposes whose lines of a channel differ. If crawlers combine such groups, the line with the longest
+// path would replace a shorter one of another purpose that disallows more. So agree replaces the lines by strict ones,
+// in channels that have strict lines.
 func (g *grouping) agree(all []purpose) {
 	differ := func(key string) bool {
 		says := func(p *purpose) string {
@@ -113,7 +115,8 @@ func (g *grouping) agree(all []purpose) {
 		english.List(names, "and"), all[0].name, english.List(strict, "and"), english.List(longest, "and"))
 }
 
-// makeStrict replaces the lines of a channel by one for every path. It also has the usages that a merged file disallows.
+// makeStrict replaces the lines of a channel by one line for all paths. This line also disallows the usages that a
+// merged file disallows.
 func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[string][]string) {
 	var others, strict []Line
 	var first *Line
@@ -142,7 +145,8 @@ func (p *purpose) makeStrict(f *channels.Group, c *rights.Client, refused map[st
 	p.lines = slices.Insert(others, at, strict...)
 }
 
-// addPurposes adds the lines of purposes after the User-agent lines of a group: most readers do not know them.
+// addPurposes adds purposes to groups. Their lines follow the User-agent lines of a group, because most readers do not
+// know User-Agent-Purpose.
 func (g *grouping) addPurposes(all []purpose) {
 	for _, p := range all {
 		gr := g.byKey[keyOf(p.lines)]
@@ -155,11 +159,12 @@ func (g *grouping) addPurposes(all []purpose) {
 	}
 }
 
-// isPurpose reports whether a name can be in a User-Agent-Purpose line, which Google's parser reads as
-// a User-agent line, up to the first character that is not a letter, "-" or "_".
+// isPurpose reports whether a name can be in a User-Agent-Purpose line. Google's parser reads such a line as a
+// User-agent line, and cuts the name before the first character that is not a letter, "-" or "_". So the name must not
+// look like a crawler's.
 func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
-	read := name[:len(name)-len(strings.TrimLeft(name, letters))] // by Google
+	read := name[:len(name)-len(strings.TrimLeft(name, letters))] // the part that Google's parser reads
 	var why string
 	switch {
 	case !policy.IsPurpose(name):
@@ -174,7 +179,7 @@ func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	return false
 }
 
-// hasPurpose reports whether a group names a crawler that is known by a purpose.
+// hasPurpose reports whether a group names a crawler that has a purpose.
 func (g *grouping) hasPurpose(gr *group, purpose string) bool {
 	return slices.ContainsFunc(gr.tokens, func(t string) bool {
 		return slices.ContainsFunc(g.p.CrawlerInfo(g.p.Crawler(t)).Purposes, func(p string) bool { return strings.EqualFold(p, purpose) })

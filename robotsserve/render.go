@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotsserve renders a policy as the robots.txt of a host, and serves it. The file has the same meaning for
-// every reader as the policy. It expresses crawl in groups of RFC 9309, with the lines of other channels in and after
-// the groups.
+// Package robotsserve renders a policy as the robots.txt of a host, and serves the file. The file has the same meaning
+// as the policy for every reader. Groups of RFC 9309 state what may be crawled. Other channels add their lines to the
+// groups, or after them.
 package robotsserve
 
 import (
@@ -17,13 +17,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// maxLine is the longest line that crawlers read: Google's parser cuts lines at 2083 * 8 bytes.
+// maxLine is the maximum length of a line in bytes. Google's parser cuts lines after 2083 * 8 bytes.
 const maxLine = 16 << 10
 
 // Options are the options of a rendering apart from the policy and the host.
 type Options struct {
 	Scheme string // completes sitemaps that the policy names by path; "" means https
-	// Below is the file whose lines are the policy's fallback: its lines about anything but crawling are added. Nil: none.
+	// Below is the site's own file, or nil. The policy must already have its lines about crawling as a fallback.
+	// Rendering adds its other lines.
 	Below *robotstxt.File
 }
 
@@ -35,7 +36,7 @@ func (o Options) with(scheme string) Options {
 	return o
 }
 
-// below returns the options for a client's scheme, which may be "", and a file below.
+// below returns the options for a client's scheme, which may be "", and for a site's own file.
 func (o Options) below(f *robotstxt.File, scheme string) Options {
 	o = o.with(scheme)
 	o.Below = f
@@ -46,7 +47,7 @@ func (o Options) below(f *robotstxt.File, scheme string) Options {
 type File struct {
 	Body   []byte
 	ETag   string // strong (RFC 9110 section 8.8.3)
-	Losses []Loss // in the groups, where the file is stricter than the policy
+	Losses []Loss // places in the groups where the file is stricter than the policy
 	drawn  *drawing
 }
 
@@ -54,16 +55,18 @@ type File struct {
 // cannot express the policy.
 type Loss struct {
 	Crawlers []string            // product tokens; "*" is everyone who is not named
-	Purpose  string              // whose group it is instead, in lower case
-	Paths    pathpattern.Pattern // the paths concerned, some of which may be read rightly
+	Purpose  string              // if Crawlers is empty, the purpose that the group is for, in lower case
+	Paths    pathpattern.Pattern // the affected paths; for some of them, the file may agree with the policy
 	Rule     *policy.Rule
 	Pos      policy.Pos
-	Pattern  pathpattern.Pattern // of the statement
-	spelling bool                // only readers that compare URLs as they come find it stricter
-	allow    bool                // it is another spelling of an Allow
+	Pattern  pathpattern.Pattern // the pattern of the statement
+	spelling bool                // the file is only stricter for readers that compare URLs as sent
+	allow    bool                // the statement is a permission
 	written  string              // the pattern as its author wrote it
-	all      bool                // everything that is allowed may be left out
-	combined bool                // the group of another purpose disallows the paths, and crawlers of both combine the two
+	all      bool                // the file may lack any of the policy's permissions
+	// combined is true if another purpose's group disallows the paths, and crawlers with both purposes combine the
+	// groups.
+	combined bool
 }
 
 // Render renders the robots.txt of a policy for a host, which may have a port. If a problem is an error, the policy
@@ -78,7 +81,7 @@ func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
 	return d.file(l.p, v, append(problems, more...))
 }
 
-// drawBelow is draw with the file of the options below.
+// drawBelow is like draw, but merges the file Below of the options.
 func (l *layout) drawBelow(host string, o Options) (*drawing, []policy.Problem) {
 	if o.Below == nil {
 		return l.draw(host, nil, maxRoom)
@@ -119,26 +122,26 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 
 // drawing is a robots.txt without the parts that contain the host's name.
 type drawing struct {
-	first      []byte            // before everything else
+	first      []byte            // the start of the file
 	license    string            // the line that names a license, or ""
-	theirs     string            // comments of a file that is merged, or ""
-	head, tail []byte            // the groups, and what comes after the sitemaps
-	documents  []document        // that the file names
-	hidden     bool              // search engines may find nothing, so there are no sitemaps
-	sum        [sha256.Size]byte // of head and tail
+	theirs     string            // comments of the merged file, or ""
+	head, tail []byte            // the groups, and the part after the sitemaps
+	documents  []document        // documents that the file names
+	hidden     bool              // search engines cannot find any page, so there are no sitemaps
+	sum        [sha256.Size]byte // the SHA-256 of head and tail
 	eol        string
-	groups     []*group        // as they are printed
+	groups     []*group        // in the order in which they are printed
 	left       map[string]bool // by token in lower case: crawlers that groups count and do not name
 	losses     []Loss
-	work       int // in the steps of a budget
+	work       int // the work done, in steps of a budget
 	shut       int // crawlers whose groups had no room
 }
 
 // costOfLine is the cost of printing a line, in the steps of a budget.
 const costOfLine = 8
 
-// draw renders the common parts of the files of hosts with the same rules, with another file below
-// or nil, and with room for a number of bytes of groups.
+// draw renders the parts that are the same for all hosts with the same rules. below is the site's own file, or nil.
+// room limits the size of the groups in bytes.
 func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
 	g := &grouping{
 		layout: l, host: host, below: below, room: room, budget: solve.NewBudget(),
@@ -191,7 +194,7 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 	return d, problems
 }
 
-// least is the size of the file without sitemaps, for a host with the longest name.
+// least returns the size of the file in bytes without sitemaps, for a host with the longest possible name.
 func (d *drawing) least(p *policy.Policy) int {
 	n := len(d.first) + len(d.eol) + len(d.head) + len(d.tail) + len(d.license) + len(d.eol)
 	longest := writer{eol: d.eol}
@@ -209,9 +212,9 @@ func (d *drawing) least(p *policy.Policy) int {
 	return n
 }
 
-// varying holds the parts with the host's name.
+// varying holds the parts of the file that contain the host's name.
 type varying struct {
-	front    []byte // before all groups
+	front    []byte // the part before all groups
 	sitemaps []byte
 }
 
@@ -224,7 +227,7 @@ func varies(p *policy.Policy) bool {
 		})
 }
 
-// vary also returns what is wrong with sitemaps of a file below.
+// vary returns the parts that depend on the host, and problems with the sitemaps of a merged file.
 func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []policy.Problem) {
 	if o.Scheme == "" {
 		o.Scheme = "https"
@@ -236,7 +239,7 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []pol
 		w.preamble(d.theirs)
 	}
 	if d.license != "" {
-		w.line(d.license) // before all groups, or it would be of the last one only
+		w.line(d.license) // must precede all groups; otherwise it would only belong to the last group
 	}
 	for _, doc := range d.documents {
 		if isAuthority(host) {
@@ -255,7 +258,7 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) (varying, []pol
 	return v, problems
 }
 
-// addLines adds the lines outside groups for which there is room, the policy's first.
+// addLines adds the lines outside groups, the lines of the policy first. It leaves out lines that do not fit.
 func (d *drawing) addLines(p *policy.Policy, o Options, v *varying) {
 	w := writer{eol: d.eol}
 	there := map[string]bool{}
@@ -281,7 +284,7 @@ func (d *drawing) addLines(p *policy.Policy, o Options, v *varying) {
 	v.sitemaps = append(v.sitemaps, w.text...)
 }
 
-// etag is the entity tag of the drawing as it is completed.
+// etag returns the entity tag of the complete file.
 func (d *drawing) etag(v varying) string {
 	h := sha256.New()
 	h.Write(d.sum[:])
@@ -317,7 +320,7 @@ func finds(p *policy.Policy, c *policy.Class, host string) bool {
 	})
 }
 
-// tagged reports whether a robots-tag of the policy keeps pages that match a pattern out of indexes.
+// tagged reports whether a robots-tag of the policy sends noindex for the pages that match a pattern.
 func tagged(p *policy.Policy, q policy.Query, at pathpattern.Pattern) bool {
 	q.Path = at.Example()
 	return slices.ContainsFunc([]string{"noindex", "none"}, func(name string) bool {
@@ -326,7 +329,8 @@ func tagged(p *policy.Policy, q policy.Query, at pathpattern.Pattern) bool {
 	})
 }
 
-// sitemaps are the Sitemap lines for a host. Those named by path need a valid host.
+// sitemaps returns the Sitemap lines for a host. It leaves out sitemaps that the policy names by a path if the host is
+// not valid.
 func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
 	var w writer
 	w.eol = d.eol
@@ -348,10 +352,11 @@ func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
 	return w.text
 }
 
-// maxAuthority is the longest host with its port.
+// maxAuthority is the maximum length of a host with its port, in bytes.
 const maxAuthority = 261
 
-// isAuthority reports whether a URL can have host in it: a client can send anything as Host.
+// isAuthority reports whether a URL can contain host. The check is necessary because a client can send anything as
+// Host.
 func isAuthority(host string) bool {
 	return host != "" && len(host) <= maxAuthority &&
 		strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") == ""
@@ -360,13 +365,13 @@ func isAuthority(host string) bool {
 type writer struct {
 	text     []byte
 	eol      string
-	pos      policy.Pos       // of the rule that the next lines are from
-	problems []policy.Problem // with lines that are too long
+	pos      policy.Pos       // the place of the rule that the next lines come from
+	problems []policy.Problem // problems with lines that are too long
 }
 
 func (w *writer) line(s string) {
 	if strings.ContainsAny(s, "\r\n") {
-		s = strings.NewReplacer("\r", " ", "\n", " ").Replace(s) // whatever a caller's Spec has
+		s = strings.NewReplacer("\r", " ", "\n", " ").Replace(s) // a caller's Spec may contain line breaks
 	}
 	if len(s) > maxLine {
 		w.problems = append(w.problems, policy.NewProblem(policy.Error, "line-too-long", w.pos,
@@ -385,7 +390,7 @@ func (w *writer) preamble(text string) {
 	}
 }
 
-// blankOnce starts with an empty line.
+// blankOnce writes an empty line if nothing was written yet.
 func (w *writer) blankOnce() {
 	if len(w.text) == 0 {
 		w.line("")

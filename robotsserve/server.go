@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// DefaultMaxAge is the time for which a robots.txt may be cached, and MaxMaxAge the most that RFC 9309
-// section 2.4 recommends.
+// DefaultMaxAge is the default of ServeOptions.MaxAge. MaxMaxAge is the longest time that a robots.txt should be
+// cached, according to RFC 9309 section 2.4.
 const (
 	DefaultMaxAge = time.Hour
 	MaxMaxAge     = 24 * time.Hour
@@ -29,21 +29,21 @@ type ServeOptions struct {
 	MaxAge time.Duration // for Cache-Control (see CacheControl); 0 means DefaultMaxAge
 }
 
-// Answer changes how one request is answered.
+// Answer holds options for the answer to one request.
 type Answer struct {
-	CacheControl string          // a value made by CacheControl; "" stands for the value of the ServeOptions
-	Other        *robotstxt.File // merged into the file (see Merge), if it is not nil and that is possible
-	// Before is the file before Other, or nil. Its merge is served while Other is being merged,
-	// if it is known, else the policy's own file.
+	CacheControl string          // a value returned by CacheControl; "" means the value of the ServeOptions
+	Other        *robotstxt.File // the site's own file, which is merged if possible (see Merge); may be nil
+	// Before is the previous file of the site, or nil. While Other is being merged, the server sends the policy merged
+	// with Before. If that result is not cached, it sends the policy alone.
 	Before    *robotstxt.File
-	Meanwhile string // the Cache-Control of what is served until then; "" means CacheControl
-	// Report is called once for each merged file with the results of Merge; it may be nil.
+	Meanwhile string // the Cache-Control of answers before Other is merged; "" means CacheControl
+	// Report, if not nil, is called once for each merged file, with the problems and notes of the merge.
 	Report func([]policy.Problem, []robotstxt.Note)
 	Scheme string // the scheme of this answer, instead of the one in Options, if it is not ""
 }
 
-// CacheControl returns the value of Cache-Control for a robots.txt that may be cached for this time, which is at most
-// MaxMaxAge. For less than a second it returns no-cache.
+// CacheControl returns the value of Cache-Control for a robots.txt that may be cached for maxAge. Longer times are
+// reduced to MaxMaxAge. If maxAge is less than a second, the value is "no-cache".
 func CacheControl(maxAge time.Duration) string {
 	seconds := int64(min(maxAge, MaxMaxAge) / time.Second)
 	if seconds <= 0 {
@@ -52,8 +52,8 @@ func CacheControl(maxAge time.Duration) string {
 	return "max-age=" + strconv.FormatInt(seconds, 10)
 }
 
-// Server serves the robots.txt of every host of a policy, to every client. A client without a file
-// may treat everything as allowed (RFC 9309 section 2.3.1.3).
+// Server serves the robots.txt of every host of a policy. It answers every client, because a client that does not get
+// the file may treat everything as allowed (RFC 9309 section 2.3.1.3).
 //
 // Requests for made-up hosts do not take memory, because the file is rendered once for all hosts with the same rules.
 // The sitemaps are added to each answer.
@@ -61,20 +61,20 @@ type Server struct {
 	p            *policy.Policy
 	o            ServeOptions
 	cacheControl string
-	varies       bool          // files contain the host's name
+	varies       bool          // the files contain the host's name
 	hosts        map[int]*site // by policy.Policy.HostKey
 	merged       mergedSites
 }
 
-// site is the file of the hosts to which the same rules apply.
+// site holds the file of all hosts with the same rules.
 type site struct {
 	once     sync.Once
-	host     string // one of them
+	host     string // one of these hosts
 	problems []policy.Problem
 	*served
 }
 
-// draw makes the file once, with a layout of the policy or nil.
+// draw renders the file in the first call. l is a layout of the policy, or nil if there is none yet.
 func (s *site) draw(srv *Server, l *layout) {
 	s.once.Do(func() {
 		if l == nil {
@@ -103,7 +103,7 @@ func NewServer(p *policy.Policy, o ServeOptions) *Server {
 }
 
 // Hosts lists the hosts that rules name, in the order of the policy, followed by "" for all other hosts. Each of them
-// may have a different robots.txt. A wildcard stands for all other hosts below it.
+// may have a different robots.txt. A wildcard means all of its subdomains that rules do not name.
 func Hosts(p *policy.Policy) []policy.Host {
 	var hosts []policy.Host
 	seen := map[policy.Host]bool{}
@@ -119,13 +119,13 @@ func Hosts(p *policy.Policy) []policy.Host {
 	return append(hosts, "")
 }
 
-// maxTooLarge is for how many hosts Check reports files that are too large: they take the longest,
-// and one is enough to reject the policy.
+// maxTooLarge limits the number of files that Check reports as too large. These files take the longest to render, and
+// one of them is enough to reject the policy.
 const maxTooLarge = 2
 
-// Check renders the robots.txt of all hosts, one for each set of hosts with the same rules, and returns
-// their problems, each once. It stops after a few files that are too large. If all hosts would take too
-// long, it renders the ones with the most rules, and says so. The rendered files are served.
+// Check renders the robots.txt of one host for each set of hosts with the same rules. It returns all problems, each
+// once. It stops after a few files that are too large. If all files would take too long, it renders the files with the
+// most rules, and reports that it left out others. The server sends the rendered files.
 func (s *Server) Check() []policy.Problem {
 	problems, _ := s.check()
 	return problems
@@ -162,7 +162,7 @@ func (s *Server) check() (problems []policy.Problem, rendered int) {
 	return problems, rendered
 }
 
-// differentHosts lists one host for each different file, those with the most statements first.
+// differentHosts lists one host for each different file. The hosts with the most statements come first.
 func differentHosts(p *policy.Policy) (hosts []policy.Host) {
 	size := map[policy.Host]int{}
 	rules := p.Spec().Rules
@@ -202,8 +202,8 @@ func mostSitemaps(p *policy.Policy) (host policy.Host) {
 
 const methodResponse = "robots.txt answers GET and HEAD only\n"
 
-// ServeHTTP answers a request for the robots.txt of r.Host, whatever its path is. It answers GET and
-// HEAD, with ranges and conditions (RFC 9110), and other methods with 405.
+// ServeHTTP answers a request for the robots.txt of r.Host. It ignores the path. It supports GET and HEAD with ranges
+// and conditions (RFC 9110). It answers other methods with status 405.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.Serve(w, r, Answer{}) }
 
 // Serve is like ServeHTTP, with an Answer. It reports whether another file was merged into the response. settled is
@@ -233,7 +233,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (merged
 	return merged, settled
 }
 
-// Text is the robots.txt that is served to a host, uncompressed, and its entity tag.
+// Text returns the uncompressed robots.txt that is served for a host, and its entity tag.
 func (s *Server) Text(host string) (text, etag string) {
 	var b strings.Builder
 	c := &s.site(host).content(s, host, "").identity
@@ -245,7 +245,7 @@ func (s *Server) Text(host string) (text, etag string) {
 
 func (s *Server) site(host string) *site { return s.hosts[s.p.HostKey(policy.NormalizeHost(host))] }
 
-// acceptsGzip reports whether a client takes gzip (RFC 9110 section 12.5.3).
+// acceptsGzip reports whether a client accepts gzip (RFC 9110 section 12.5.3).
 func acceptsGzip(h http.Header) bool {
 	accepts := false
 	for _, line := range h["Accept-Encoding"] {
@@ -266,8 +266,8 @@ func acceptsGzip(h http.Header) bool {
 	return accepts
 }
 
-// fields are the values of an answer's header, in one allocation. Answers do not share them,
-// because handlers around the Server, such as Caddy's header directive, change values in place.
+// fields holds the values of an answer's header in one allocation. Answers do not share them, because handlers around
+// the Server, such as Caddy's header directive, change values in place.
 type fields struct {
 	header http.Header
 	values [8]string
@@ -280,7 +280,7 @@ func (f *fields) set(name, value string) {
 	f.n++
 }
 
-// answer writes a file to a client that accepts it, in either coding.
+// answer sends a file to a client, compressed if the client accepts gzip.
 func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl string) {
 	f := fields{header: w.Header()}
 	body, coded := &c.identity, false
@@ -295,7 +295,7 @@ func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl st
 		f.set("Vary", "Accept-Encoding")
 	}
 	if v := r.Header["If-None-Match"]; len(v) == 1 && v[0] == body.etag && len(r.Header["If-Match"]) == 0 {
-		w.WriteHeader(http.StatusNotModified) // as ServeContent would find out, too
+		w.WriteHeader(http.StatusNotModified) // http.ServeContent would send the same status
 		return
 	}
 	if coded {
@@ -303,12 +303,12 @@ func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl st
 	}
 	f.set("Content-Type", "text/plain; charset=utf-8")
 	f.set("X-Content-Type-Options", "nosniff")
-	f.set("Content-Length", body.length) // ServeContent leaves it out for encoded content
+	f.set("Content-Length", body.length) // http.ServeContent does not set it for encoded content
 	if selective(r.Header) {
 		http.ServeContent(unmet{w}, r, "", time.Time{}, body.reader())
 		return
 	}
-	// What ServeContent would do, without its copying.
+	// The rest does the same as http.ServeContent, without copying the content.
 	f.set("Accept-Ranges", "bytes")
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
@@ -316,13 +316,13 @@ func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl st
 	}
 	for _, p := range body.parts {
 		if _, err := w.Write(p); err != nil {
-			return // the client is gone
+			return // the client has closed the connection
 		}
 	}
 }
 
-// unmet removes what describes the file where a condition is not met: http.ServeContent leaves
-// it, and with a Content-Length and no body the client would wait for more.
+// unmet removes the fields that describe the file from answers to requests whose condition is not met.
+// http.ServeContent does not remove them. After a Content-Length without a body, the client would wait for the body.
 type unmet struct{ http.ResponseWriter }
 
 func (u unmet) WriteHeader(status int) {
@@ -332,12 +332,12 @@ func (u unmet) WriteHeader(status int) {
 			delete(u.Header(), name)
 		}
 	case http.StatusNotModified:
-		delete(u.Header(), "X-Content-Type-Options") // nor has the usual 304 of answer one
+		delete(u.Header(), "X-Content-Type-Options") // other answers with status 304 do not have the field, either
 	}
 	u.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the underlying writer for http.ResponseController.
 func (u unmet) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
 // selective reports whether a request asks for something other than the whole file (RFC 9110

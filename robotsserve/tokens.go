@@ -8,11 +8,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Two kinds of groups are not for crawlers. A control token, such as Google-Extended, stands for what an operator may
-// use for AI training: it must not "crawl" what the policy disallows it to crawl or to train-ai. A usage token
-// (draft-kelley-aipref-training-preference-signal-00) stands for one usage by everyone.
+// Two kinds of groups are not for crawlers. The group of a control token, such as Google-Extended, tells an operator
+// which pages it may use for AI training. The group disallows the pages that the policy disallows for crawling or for
+// train-ai. The group of a usage token (draft-kelley-aipref-training-preference-signal-00) tells everyone which pages
+// may be used in one way.
 
-// controls gives control tokens units of their own where training is disallowed.
+// controls moves control tokens into separate units if training is disallowed for them.
 func (g *grouping) controls(units []unit) []unit {
 	if g.p.Spec().Publish.Controls == policy.Off || !g.disallowsTraining {
 		return units
@@ -51,7 +52,7 @@ func (g *grouping) controls(units []unit) []unit {
 	return append(others, more...)
 }
 
-// controlBody is the lines of control tokens.
+// controlBody returns the lines of a control token's group.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 	all, crawling := g.crawling(u.class)
 	all = append(all, statementsOf(u.control.Statements())...)
@@ -65,7 +66,7 @@ func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 	return g.assemble(lines, 0, u.class, ""), losses
 }
 
-// addUsageTokens adds the groups of the usage tokens about which the policy states anything.
+// addUsageTokens adds a group for each usage token if the policy states something about its usage.
 func (g *grouping) addUsageTokens() {
 	tokens := g.p.Spec().Publish.UsageTokens
 	if tokens == (policy.UsageTokens{}) {

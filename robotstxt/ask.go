@@ -15,13 +15,14 @@ import (
 
 // Agent holds the lines of a file for one crawler. It is safe for concurrent use.
 type Agent struct {
-	rules *pathpattern.Index[*Rule] // by their patterns, as paths are compared with them
+	rules *pathpattern.Index[*Rule] // rules by the patterns that URLs are compared with
 	all   []Rule
 	lines []line
 	delay time.Duration
 }
 
-// Agent returns the group that a crawler obeys, as Obeyed does. A crawler without one may fetch everything.
+// Agent returns the lines that apply to a crawler: the group that Obeyed returns. If there is none, the crawler may
+// fetch everything.
 func (f *File) Agent(c policy.Crawler) *Agent {
 	g := f.Obeyed(c)
 	if g == nil {
@@ -35,16 +36,17 @@ func (f *File) Agent(c policy.Crawler) *Agent {
 	return &Agent{pathpattern.NewIndex(entries, winner), g.rules, g.lines, time.Duration(g.CrawlDelay() * float64(time.Second))}
 }
 
-// Answer tells whether a crawler may fetch a URL.
+// Answer holds whether a crawler may fetch a URL, and the deciding line.
 type Answer struct {
 	Allowed bool
-	Line    int    // the line of the deciding Allow or Disallow, 0 if none matches
-	Path    string // of that line, as it is written but for bytes beyond ASCII, which are encoded
+	Line    int    // the line number of the deciding Allow or Disallow, or 0 if no line matches
+	Path    string // the path of that line, as written, but with non-ASCII bytes encoded
 }
 
-// Ask answers about a URL, or a path with its query, as the crawler would send it. The rule that is longest as
-// written decides, or the Allow (RFC 9309 section 2.2.2). Only unreserved octets are compared decoded: %2B and +
-// are two paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
+// Ask returns the answer for a URL. The argument is a URL, or a path with its query, as the crawler would send it. The
+// longest matching rule decides, by its length as written. If an Allow and a Disallow have the same length, the Allow
+// decides (RFC 9309 section 2.2.2). Only unreserved octets are decoded for the comparison: %2B and + are different
+// paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
 func (a *Agent) Ask(url string) Answer {
 	path := comparable(pathOf(url), false)
 	if path == "/robots.txt" {
@@ -58,8 +60,8 @@ func (a *Agent) Ask(url string) Answer {
 	return Answer{best.Allow, best.number, best.text()}
 }
 
-// AskAsSent answers as Google's parser does, which compares a URL as it is sent, and writes the escapes of patterns in
-// upper case: a URL with "%3a" matches no line.
+// AskAsSent is like Ask, but compares as Google's parser does. The parser compares a URL as sent, and changes the
+// escapes of patterns to upper case. So it never matches a line with the "%3a" of a URL.
 func (a *Agent) AskAsSent(url string) Answer {
 	path := pathOf(url)
 	var best *Rule
@@ -74,23 +76,25 @@ func (a *Agent) AskAsSent(url string) Answer {
 	return Answer{best.Allow, best.number, best.text()}
 }
 
-// escape is an encoded octet.
+// escape matches an encoded octet.
 var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 
 func upperEscapes(pattern string) string {
 	return escape.ReplaceAllStringFunc(pathpattern.EncodeBeyondASCII(pattern), strings.ToUpper)
 }
 
-// Allowed reports whether the crawler may fetch a URL, see Ask.
+// Allowed reports whether the crawler may fetch a URL; see Ask.
 func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
 
-// CrawlDelay is the requested time between requests, or 0 if it has no plausible one.
+// CrawlDelay returns the time that the crawler should wait between requests, or 0 if the file has no plausible value
+// for it.
 func (a *Agent) CrawlDelay() time.Duration { return a.delay }
 
-// ContentUsage is the Content-Usage for a URL (draft-ietf-aipref-attach): the lines of the longest path, or "".
+// ContentUsage returns the value of Content-Usage for a URL (draft-ietf-aipref-attach). This is the value of the lines
+// with the longest matching path, or "" if no line matches.
 func (a *Agent) ContentUsage(url string) string { return a.extension("content-usage", url) }
 
-// AppDirectives is ContentUsage for App-Directives (draft-nottingham-plan-b).
+// AppDirectives returns the value of App-Directives for a URL (draft-nottingham-plan-b). It works like ContentUsage.
 func (a *Agent) AppDirectives(url string) string { return a.extension("app-directives", url) }
 
 func (a *Agent) extension(key, url string) string {
@@ -114,7 +118,8 @@ func (a *Agent) extension(key, url string) string {
 	return strings.Join(values, ", ")
 }
 
-// winner is the rule that decides where both match, of equal ones the first in the file. a may be nil.
+// winner returns the rule that decides where both rules match. If they are equal, the first one in the file decides. a
+// may be nil.
 func winner(a, b *Rule) *Rule {
 	if a == nil || b.Size > a.Size || b.Size == a.Size && (b.Allow && !a.Allow || b.Allow == a.Allow && b.number < a.number) {
 		return b
@@ -140,8 +145,8 @@ func pathOf(url string) string {
 	return url
 }
 
-// comparable is a path or pattern with unreserved octets decoded, and with octets beyond ASCII, and special
-// characters of patterns where they are literal, encoded (RFC 9309 section 2.2.3).
+// comparable returns a path or pattern in the form for comparisons (RFC 9309 section 2.2.3). Unreserved octets are
+// decoded. Non-ASCII octets are encoded, and so are "*" and "$" where they are literal.
 func comparable(text string, pattern bool) string {
 	const hex = "0123456789ABCDEF"
 	var b []byte

@@ -9,17 +9,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Below is a site's own robots.txt below a policy.
+// Below is a policy with a site's own robots.txt as its fallback.
 type Below struct {
-	Policy *policy.Policy // with the lines of the file as its fallback
-	File   *File          // the file as the policy reads it, with notes about what it does not read
-	Closed bool           // the file was too large, and File is what Closing makes of it
-	Left   int            // the Disallow lines for everyone that File lacks
+	Policy *policy.Policy // the policy, with the lines of the file as its fallback
+	File   *File          // the file as used, with notes about the lines that are not used
+	Closed bool           // the file was too large, so File only has Disallow lines
+	Left   int            // number of Disallow lines for everyone that File lacks
 }
 
-// Below puts the file below a policy: where the policy does not state whether a crawler may crawl a path, the group of the
-// file that the crawler obeys decides (see [policy.Policy.WithFallback]). The lines are read as Import reads them, so that
-// nothing opens that the file disallows.
+// Below makes the file the fallback of a policy. Where the policy does not state whether a crawler may crawl a path,
+// the group of the file that the crawler obeys decides (see [policy.Policy.WithFallback]). Below reads the lines in the
+// same way as Import, so a path that the file disallows is never allowed by mistake.
 func (f *File) Below(p *policy.Policy) *Below {
 	if f.crawlWeight() > maxImported {
 		return f.BelowClosed(p)
@@ -31,16 +31,16 @@ func (f *File) Below(p *policy.Policy) *Below {
 // Notes returns notes on the lines of the file that the policy does not take over, or reads differently.
 func (b *Below) Notes() []Note { return b.File.LeftOut(StatedBy(b.Policy)) }
 
-// BelowClosed is Below for a shorter file in which no group opens anything.
+// BelowClosed is like Below, but uses a shorter file without Allow lines.
 func (f *File) BelowClosed(p *policy.Policy) *Below {
 	closing, left := f.closing()
 	rules, read := closing.fallback(p)
 	return &Below{Policy: p.WithFallback(rules), File: read, Closed: true, Left: left}
 }
 
-// fallback returns rules that let each crawler crawl the paths that the file allows. They are for the crawlers of a
-// policy, and for crawlers that only the file names. It also returns the file without the groups that became no
-// rules.
+// fallback converts the file to rules. They let each crawler crawl the same paths as the file. The rules are for the
+// crawlers of a policy, and for crawlers that only the file names. fallback also returns a copy of the file without the
+// groups that it did not convert.
 func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 	own := *f
 	own.Groups, own.byName, own.notes = nil, map[string]*Group{}, slices.Clone(f.notes)
@@ -64,7 +64,7 @@ func (f *File) fallback(p *policy.Policy) ([]policy.Rule, *File) {
 	return im.spec.Rules, &own
 }
 
-// dropGroups leaves out groups, with a note about each.
+// dropGroups removes a group if drop returns true for it, and adds a note about each removed group.
 func (im *importer) dropGroups(drop func(*Group) bool, note string) {
 	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
 		if !drop(g) {
@@ -78,8 +78,8 @@ func (im *importer) dropGroups(drop func(*Group) bool, note string) {
 
 // joinCutNames leaves out groups whose names Google's parser cuts to the name of a crawler in the catalog. Google's
 // parser would join them with the group that the policy writes for that crawler. It reads "sistrix" in "SISTRIX
-// Crawler", and "GPTBot" in "GPTBot2". The crawler gets the lines of its first word, or else the Disallow lines in
-// addition to its own.
+// Crawler", and "GPTBot" in "GPTBot2". If the file has a group for that crawler, the group gets the Disallow lines of
+// the removed groups. Otherwise, a group for the crawler's first word becomes the crawler's group.
 func (im *importer) joinCutNames() {
 	of := map[string]policy.Crawler{}
 	for _, c := range im.crawlers {
@@ -108,18 +108,18 @@ func (im *importer) joinCutNames() {
 	im.f.Groups = append(im.f.Groups, adopted...)
 }
 
-// cutName is the part of a name that Google's parser reads, in lower case.
+// cutName returns the part of a name that Google's parser reads, in lower case.
 func cutName(name string) string {
 	return strings.ToLower(name[:len(name)-len(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"))])
 }
 
 const (
-	maxClosing      = 1000    // closing lines of a group of a file that is too large
-	maxClosingLines = 1 << 16 // of all its groups
+	maxClosing      = 1000    // maximum number of Disallow lines in a group, if the file is too large
+	maxClosingLines = 1 << 16 // maximum number of lines in all groups of such a file
 )
 
-// closing returns a shorter file in which no group opens anything, "*" has its first Disallow lines, and groups with too
-// many disallow everything. left is how many lines of "*" are left out.
+// closing returns a shorter file without Allow lines. The group of "*" keeps its first Disallow lines. Another group
+// with too many Disallow lines disallows everything. left is the number of Disallow lines of "*" that closing left out.
 func (f *File) closing() (closing *File, left int) {
 	c := *f
 	c.Groups, c.byName = nil, map[string]*Group{}

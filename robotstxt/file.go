@@ -20,28 +20,28 @@ import (
 // section 2.5.
 const MaxSize = 500 << 10
 
-// PurposePrefix starts the name of a group for a purpose that no crawler is known by. No crawler has such a name.
+// PurposePrefix starts the name of a group for a purpose that no known crawler has. No crawler's name starts with it.
 const PurposePrefix = "purpose-"
 
-// File is a robots.txt as Google's parser reads it (RFC 9309 with its tolerances), except that names may have
-// digits, spaces and dots. It does not change and may be shared.
+// File is a robots.txt as Google's parser reads it: by RFC 9309, with the parser's tolerance for mistakes. Unlike for
+// the parser, names may have digits, spaces and dots. A File is immutable and may be shared.
 type File struct {
-	// Groups are those of product tokens and of "*". A token has one group.
+	// Groups holds the group of each product token, and of "*".
 	Groups  []*Group
-	TooLong bool              // the groups had too many lines, and the rest was not read
-	Sum     [sha256.Size]byte // equal for files that say the same in groups
+	TooLong bool              // the groups had too many lines, so the remaining lines were not read
+	Sum     [sha256.Size]byte // equal for files whose groups are equal
 
-	byName   map[string]*Group // in lower case
-	purposes []*Group          // of User-Agent-Purpose lines
+	byName   map[string]*Group // groups by their names in lower case
+	purposes []*Group          // groups of User-Agent-Purpose lines
 	sitemaps []line
 	licenses []line
-	others   []line         // for the whole file, see fileKeys
-	top      []line         // preferences above the first group, for everyone
-	acap     int            // lines of ACAP
-	read     int            // lines of any kind
-	page     bool           // it is a web page
-	lines    int            // of all groups
-	comments map[int]string // of lines, without "#"
+	others   []line         // lines for the whole file; see fileKeys
+	top      []line         // preferences for everyone, above the first group
+	acap     int            // number of lines of ACAP
+	read     int            // number of all lines
+	page     bool           // the file is a web page
+	lines    int            // number of lines of all groups
+	comments map[int]string // comments by line, without "#"
 	header   string         // the comment at the start of the file
 	notes    []Note
 }
@@ -50,9 +50,9 @@ type File struct {
 type Group struct {
 	Name string
 
-	number    int // of the first User-agent line
+	number    int // the line number of the first User-agent line
 	rules     []Rule
-	lines     []line // of extensions
+	lines     []line // lines that extend RFC 9309
 	delay     string
 	delayLine int
 }
@@ -62,7 +62,7 @@ type Rule struct {
 	Allow   bool
 	Pattern pathpattern.Pattern
 	Written string // the pattern as it is written, "" where that is Pattern; see pathpattern.Written
-	Size    int    // the length in bytes that Google's parser compares: as written, with bytes beyond ASCII encoded
+	Size    int    // the length in bytes that Google's parser compares; see writtenSize
 
 	number int
 }
@@ -79,12 +79,12 @@ type line struct {
 	key, value string
 }
 
-// Note is something that reading a robots.txt left out or guessed.
+// Note reports a line that was left out or interpreted while a robots.txt was read.
 type Note struct {
-	Line    int // of the robots.txt, from 1; 0 if there is none
+	Line    int // the line number in the robots.txt, from 1; or 0 if the note is not about a line
 	Message string
-	Wrong   bool   // set for a line that does not do what its author can have meant
-	Cause   string `json:"-"` // notes of one cause say the same about several lines; "" for one alone
+	Wrong   bool   // the line cannot have the effect that its author intended
+	Cause   string `json:"-"` // equal for notes about the same problem in several lines; "" if a note cannot be grouped
 }
 
 // Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
@@ -116,7 +116,8 @@ func (f *File) Names() (names []string) {
 	return names
 }
 
-// Obeyed returns the group that a crawler obeys: its own, one that it follows, or the group of "*". It is nil if there is none.
+// Obeyed returns the group that a crawler obeys: its own group, the group of a crawler that it follows, or the group of
+// "*". If the file has none of these, or the crawler ignores "*", it returns nil.
 func (f *File) Obeyed(c policy.Crawler) *Group {
 	if g := f.Group(c.Token); g != nil {
 		return g
@@ -140,16 +141,17 @@ func (g *Group) Lines() (numbers []int) {
 	return numbers
 }
 
-// Decisive returns the rules of a group without those that lose to another rule of the same pattern. The winner is
-// longer as written, an Allow of the same length, or a Disallow in another spelling, because a policy knows one
-// spelling. If a Disallow is written in several spellings, the first is kept, with the largest Size, if it implies
-// the others.
+// Decisive returns the rules of a group without the rules that lose to another rule of the same pattern. A rule loses
+// to a rule that is longer as written. A Disallow loses to an Allow of the same length. An Allow also loses to a
+// Disallow in another spelling, because a policy does not distinguish spellings. If several spellings of a Disallow are
+// equivalent, the first is kept, with the largest Size of them.
 func (g *Group) Decisive() []Rule {
 	rules, _ := g.decisive()
 	return rules
 }
 
-// decisive also returns the Allow lines left out because of a Disallow in another spelling.
+// decisive does the same as Decisive. It also returns the Allow lines that were left out because of a Disallow in
+// another spelling.
 func (g *Group) decisive() (rules, respelled []Rule) {
 	at := map[spelling]int{}
 	for _, r := range g.rules {
@@ -175,14 +177,14 @@ func (g *Group) decisive() (rules, respelled []Rule) {
 	return rules, respelled
 }
 
-// spelling is a pattern as it is written.
+// spelling is a pattern in one of its spellings.
 type spelling struct {
 	pattern pathpattern.Pattern
 	written string
 }
 
-// respelledAllows finds the Allow lines that would beat a Disallow everywhere in a policy, but not for readers that
-// compare octets as written.
+// respelledAllows finds the Allow lines that would win over a Disallow for all of its paths in a policy, but not for
+// readers that compare octets as written.
 func respelledAllows(rules []Rule) map[spelling]bool {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Written != "" }) {
 		return nil
@@ -213,7 +215,7 @@ func respelledAllows(rules []Rule) map[spelling]bool {
 	return left
 }
 
-// impliedSpellings drops Disallow lines that publishing an earlier one implies.
+// impliedSpellings removes Disallow lines whose spelling is also published for an earlier Disallow.
 func impliedSpellings(rules []Rule) (left []Rule) {
 	implied := map[spelling]int{}
 	for _, r := range rules {
@@ -238,7 +240,7 @@ const respelledNote = "%q is left out, because it is another spelling of the pat
 
 const maxDelay = 24 * time.Hour
 
-// CrawlDelay is the group's crawl-delay in seconds, or 0 if it has no plausible one.
+// CrawlDelay returns the group's crawl-delay in seconds, or 0 if the group has no plausible value.
 func (g *Group) CrawlDelay() float64 {
 	s, err := strconv.ParseFloat(g.delay, 64)
 	if err != nil || !(s > 0) || s > maxDelay.Seconds() {
@@ -247,7 +249,7 @@ func (g *Group) CrawlDelay() float64 {
 	return s
 }
 
-// key is equal for groups of equal lines.
+// key returns a text that is equal for groups with equal lines.
 func (g *Group) key() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q", g.delay)
@@ -262,10 +264,10 @@ func (g *Group) key() string {
 
 const maxLinesShown = 10
 
-// Notes are about what crawlers do not read as it is written.
+// Notes returns notes about lines that crawlers read differently from their text, or not at all.
 func (f *File) Notes() []Note { return slices.Clone(f.notes) }
 
-// Grouped merges the notes of one cause: "… (and 412 more like this, lines 7, 9, …)".
+// Grouped merges notes with the same cause, as in "… (and 412 more like this, lines 7, 9, …)".
 func Grouped(notes []Note) (grouped []Note) {
 	at := map[string]int{}
 	lines := map[string][]string{}

@@ -16,35 +16,40 @@ import (
 
 // ImportOptions are the settings of Import.
 type ImportOptions struct {
-	// Name reports whether a policy file can have a crawler's name, and whether it must list it. Nil takes every name.
+	// Name reports whether a name is valid for a crawler in a policy file, and whether the file must then list the
+	// crawler. If Name is nil, all names are valid.
 	Name func(name string) (valid, listed bool)
-	// Browser reports whether browsers have a name in their User-Agent, so that it only works in robots.txt. Nil: none.
+	// Browser reports whether the User-Agents of browsers contain a name. Such a name only works in robots.txt. If
+	// Browser is nil, there are no such names.
 	Browser  func(name string) bool
-	Crawlers []policy.Crawler // the catalog's: which follow another one's group, and which ignore that of "*"
+	Crawlers []policy.Crawler // the catalog, with the groups that crawlers follow or ignore
 }
 
-// Imported is a robots.txt as a policy.
+// Imported is a robots.txt converted to a policy.
 type Imported struct {
-	// Spec has lines of the robots.txt as positions. Its Crawlers are those that a policy file must list.
+	// Spec is the policy. Its positions are lines of the robots.txt. Its Crawlers are the crawlers that a policy file
+	// must list.
 	Spec  *policy.Spec
-	Notes []Note // what had to be left out, or does not say quite the same
-	// Comments are by the places of rules in Spec, LineComments by lines. Other comments are in the Spec's preamble.
+	Notes []Note // about lines that were left out, or whose meaning changed
+	// Comments holds comments by the index of a rule in Spec. LineComments holds comments by line. All other comments
+	// are in the Spec's preamble.
 	Comments     map[int]string
 	LineComments map[int]string
 }
 
-// The errors of Import.
+// Import returns these errors.
 var (
 	ErrPage     = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
 	ErrEmpty    = errors.New("the file has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
 	ErrTooLarge = errors.New("the file has too many lines, names and patterns to find a policy with the same meaning; shorten it, or write the policy by hand")
 )
 
-// maxImported bounds the memory and time of an import: this many plain lines, or fewer of other kinds. The largest known
-// file of a site has 12,000 by this count.
+// maxImported limits the weight of a file, and so the memory and time of an import. A plain line has the weight 1, and
+// other lines have more. The largest known file of a site has the weight 12,000.
 const maxImported = 12_500
 
-// weight is the cost of an import. A line counts for each name of its group; patterns that cross others cost more.
+// weight returns the cost of an import. Each line counts once for each name of its group. Patterns that cross others
+// cost more.
 func (f *File) weight() int {
 	n := f.read/16 + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap + f.crawlWeight()
 	for _, g := range f.Groups {
@@ -58,12 +63,12 @@ func (f *File) weight() int {
 
 const crossing, stated = 4, 16
 
-// crawlWeight is the weight of the groups' rules.
+// crawlWeight returns the weight of the Allow and Disallow lines.
 func (f *File) crawlWeight() int {
 	const pairs = 100
 	n := f.lines + len(f.Groups)
 	for _, g := range f.Groups {
-		var wild [2]int // that disallow, and that allow
+		var wild [2]int // number of Disallow and of Allow lines with wildcards
 		for i := range g.rules {
 			if r := &g.rules[i]; !r.normal() || strings.Contains(r.Pattern.String(), "*") {
 				n += crossing
@@ -79,8 +84,9 @@ func (f *File) crawlWeight() int {
 	return n
 }
 
-// Import reads a robots.txt, as Google's parser does, as a policy that says the same to every crawler: groups,
-// sitemaps, crawl-delays, Content-Usage, Content-Signal, App-Directives and License lines, purposes and ACAP records.
+// Import converts a robots.txt to a policy with the same meaning for every crawler. It reads the file as Google's
+// parser does. It converts groups, sitemaps, crawl-delays, purposes, ACAP records, and the lines Content-Usage,
+// Content-Signal, App-Directives and License.
 //
 //	User-agent: *                 - for: everyone-else
 //	Disallow: /a/                   disallow: {crawl: /a/}
@@ -90,7 +96,7 @@ func (f *File) crawlWeight() int {
 //	                                disallow: {crawl: /b/}
 //	                                allow: {crawl: /}
 //
-// An error means that data is not a robots.txt, says nothing, or is too large to judge.
+// Import returns an error if data is not a robots.txt, has no usable lines, or is too large.
 func Import(data []byte, o ImportOptions) (*Imported, error) {
 	known := map[string]bool{}
 	for _, c := range o.Crawlers {
@@ -133,7 +139,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	return made, nil
 }
 
-// DropEmptyRules drops empty rules and moves their comments to the next rule.
+// DropEmptyRules removes empty rules and moves their comments to the next rule.
 func (im *Imported) DropEmptyRules() {
 	comments := map[int]string{}
 	var rules []policy.Rule
@@ -168,13 +174,13 @@ type importer struct {
 	browser   func(name string) bool
 	known     map[string]bool // tokens of the catalog, in lower case
 	crawlers  []policy.Crawler
-	comments  map[int]string // of rules
+	comments  map[int]string // comments of rules, by index
 	acap      *acap.File
-	permitted []policy.Audience // the crawlers that their groups allow to crawl something
-	below     bool              // only crawling matters, below a policy
+	permitted []policy.Audience // crawlers whose groups allow them to crawl something
+	below     bool              // the file is a fallback below a policy, so only crawling matters
 }
 
-// dropNames leaves out groups with names that a policy file cannot have.
+// dropNames removes groups whose names are not valid in a policy file.
 func (im *importer) dropNames() {
 	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
 		name := g.Name
@@ -189,7 +195,7 @@ func (im *importer) dropNames() {
 	})
 }
 
-// misnamed notes a name that a policy file cannot have, and why.
+// misnamed adds a note about a name that is not valid in a policy file. left says what is left out.
 func (im *importer) misnamed(line int, name, left string) {
 	why := ""
 	if policy.ParseAudience(name).Kind != policy.ForToken {
@@ -198,7 +204,8 @@ func (im *importer) misnamed(line int, name, left string) {
 	im.f.note(line, "%q cannot be the name of a crawler in a policy%s; %s", name, why, left)
 }
 
-// name reports whether a policy file can have a crawler's name, and lists it unless the catalog does.
+// name reports whether a crawler's name is valid in a policy file. It adds a valid name to the crawlers of the policy
+// unless the catalog has it.
 func (im *importer) name(name string) bool {
 	valid, listed := im.check(name)
 	if !valid || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
@@ -216,7 +223,7 @@ func crawl(allow bool, p pathpattern.Pattern, line int) policy.Statement {
 	return policy.Statement{Pos: position(line), Allow: allow, Usage: policy.Crawl, Pattern: p}
 }
 
-// position is the start of a line, or nothing for 0.
+// position returns the start of a line, or the zero Pos for line 0.
 func position(line int) policy.Pos {
 	if line == 0 {
 		return policy.Pos{}
@@ -224,8 +231,8 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// noteSpellings notes each Disallow with a reserved octet, which is published and enforced in several spellings, while
-// some readers take it for one.
+// noteSpellings adds a note about each Disallow with a reserved octet. The policy publishes and enforces several
+// spellings of its path. Some readers of the original file only match the spelling in the file.
 func (f *File) noteSpellings(note func(line int, format string, args ...any)) {
 	said := map[int]bool{}
 	for _, g := range f.Groups {
@@ -249,14 +256,15 @@ var aboutRights = regexp.MustCompile(`(?i)copyright|\(c\) ?[0-9]|©|\brights?\b|
 	`pridržan|autorsk|jogfennt|fenntart|szerzői|drepturi|direitos|derechos|diritti|droits|drittijiet|δικαι|права|` +
 	`data[- ]?mining|\btdm|datengewinnung|fouille de|l122-5|\blicen[cs]|terms of|nutzungsbedingungen|prohibited|forbidden|permission`)
 
-// Preamble returns the author's words that are published: the comment at the start, and comments about rights. Lines are
-// without "#".
+// Preamble returns the comments that a policy publishes: the comment at the start of the file, and all comments about
+// rights. The lines do not have "#".
 func (f *File) Preamble() string {
 	text, _ := f.preamble()
 	return text
 }
 
-// preamble also returns the line of the first later comment about rights, or 0 if there is none.
+// preamble does the same as Preamble. It also returns the line of the first comment about rights after the start, or 0
+// if there is none.
 func (f *File) preamble() (text string, first int) {
 	parts := []string{strings.TrimRight(f.header, "\n")}
 	for _, line := range slices.Sorted(maps.Keys(f.comments)) {

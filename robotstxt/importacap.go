@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// records adds what ACAP records say. About crawling, crawlers that know ACAP prefer a record to an Allow or Disallow
-// with the same pattern, or ignore these lines (sections 2.9.1 and 2.9.2); others only know the lines. As a policy is
-// for all crawlers, what either closes is closed.
+// records adds rules for ACAP records. For crawling, crawlers that know ACAP prefer a record to an Allow or Disallow
+// with the same pattern, or ignore these lines (sections 2.9.1 and 2.9.2). Other crawlers only know the lines. A policy
+// is for all crawlers, so it disallows what a record or a line disallows.
 func (im *importer) records(f *acap.File) {
 	for _, p := range f.Problems {
 		im.f.note(p.Line, "%s", p.Message)
@@ -48,7 +48,8 @@ func (im *importer) records(f *acap.File) {
 	}
 }
 
-// entries counts what the records state: each usage of each path, more often than the lines if these name sets.
+// entries returns the number of statements in the records: one for each usage of each path. If lines name sets, this
+// number is larger than the number of lines.
 func (im *importer) entries() (n int) {
 	if im.acap == nil {
 		return 0
@@ -61,8 +62,8 @@ func (im *importer) entries() (n int) {
 	return n
 }
 
-// withoutRecord lists the crawlers that a group, and no record of their own, allows to crawl something: they obey what
-// a record prohibits everyone to crawl (section 2.2).
+// withoutRecord lists the crawlers that may crawl something because of a group, and have no record that permits
+// crawling. These crawlers obey the records that prohibit crawling for everyone (section 2.2).
 func (im *importer) withoutRecord(f *acap.File) []policy.Audience {
 	return slices.DeleteFunc(slices.Clone(im.permitted), func(a policy.Audience) bool {
 		return slices.ContainsFunc(f.Records, func(r acap.Record) bool {
@@ -130,8 +131,8 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 	return all
 }
 
-// fields adds permissions and prohibitions. Crawl fields for "*" apply to everyone else, and to crawlers with a
-// group but no record that permits crawling.
+// fields adds the permissions and prohibitions of a record to the policy. In a record for "*", fields about crawling
+// apply to everyone else, and to the crawlers of im.permitted.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	crawls := policy.Rule{For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
 	for i, a := range crawls.For {
@@ -176,8 +177,8 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	}
 }
 
-// permitsCrawl reports whether a record for a rule's crawlers, with no other purposes, permits to crawl all that a pattern
-// matches.
+// permitsCrawl reports whether a record for a rule's crawlers permits crawling of all paths that a pattern matches. The
+// record must apply to all purposes, or to the rule's purposes.
 func (im *importer) permitsCrawl(r *policy.Rule, p pathpattern.Pattern) bool {
 	for fd, purposes := range im.acapFields(r.For) {
 		if !prohibits(fd) && speaksOfCrawl(fd) && (len(purposes) == 0 || slices.Equal(purposes, r.UsagePurposes)) &&
@@ -191,7 +192,7 @@ func (im *importer) permitsCrawl(r *policy.Rule, p pathpattern.Pattern) bool {
 	return false
 }
 
-// acapFields returns the fields of all records for some of the crawlers, or for all crawlers, and their purposes.
+// acapFields yields the fields of all records for any of the crawlers, with the purposes of each field.
 func (im *importer) acapFields(audience []policy.Audience) iter.Seq2[*acap.Field, []string] {
 	return func(yield func(*acap.Field, []string) bool) {
 		for i := range im.acap.Records {
@@ -210,8 +211,9 @@ func (im *importer) acapFields(audience []policy.Audience) iter.Seq2[*acap.Field
 	}
 }
 
-// repeat repeats prohibitions for any crawler in the records of named crawlers that permit the same for other purposes.
-// Only fields with the same purposes override each other (section 2.2).
+// repeat copies prohibitions from the records for any crawler to records of named crawlers that permit the same for
+// other purposes. Otherwise these permissions would override them in the policy. Only fields with the same purposes
+// override each other (section 2.2).
 func (im *importer) repeat() {
 	everyone := []policy.Audience{{}}
 	var added []acap.Record
@@ -235,8 +237,8 @@ func (im *importer) repeat() {
 	im.acap.Records = append(im.acap.Records, added...)
 }
 
-// undetermined reports whether a permission is left out, because it would win in the policy over a prohibition of the same
-// usage and crawlers that is not wider in ACAP (section 2.4.5).
+// undetermined reports whether a permission has to be left out. In the policy, it would win over a prohibition of the
+// same usage for the same crawlers. In ACAP, it does not win, because the prohibition is not wider (section 2.4.5).
 func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u policy.Usage, pattern pathpattern.Pattern) bool {
 	own := acap.Fold(pattern)
 	for fd := range im.acapFields(audience) {
@@ -254,7 +256,7 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 	return false
 }
 
-// close drops an audience's permissions to crawl one pattern: a record that prohibits it beats the Allow line
+// close removes the Allow lines with a pattern for an audience, because a record that prohibits crawling wins over them
 // (section 2.9.2).
 func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
@@ -277,7 +279,7 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	}
 }
 
-// noteProhibited notes that ACAP records prohibit everyone to crawl what groups leave open.
+// noteProhibited adds a note if ACAP records prohibit crawling for everyone where the groups allow it.
 func (im *importer) noteProhibited(f *acap.File) {
 	open := func(pattern string) bool {
 		p, ok := acapPattern(pattern)
@@ -296,7 +298,8 @@ func (im *importer) noteProhibited(f *acap.File) {
 	}
 }
 
-// closedToOthers reports whether a permission to crawl is left out because a Disallow line closes it.
+// closedToOthers reports whether a permission to crawl has to be left out because of a Disallow line. It then adds a
+// note.
 func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p pathpattern.Pattern) bool {
 	if prohibits(f) {
 		return false

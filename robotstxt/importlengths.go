@@ -10,10 +10,12 @@ import (
 )
 
 // winsInPolicy reports whether a wins over b in a policy (RFC 9309 section 2.2.2). A policy compares the lengths of
-// patterns in normal form: they have a "/" before a "*" at the start, and no needless "%". Google's parser compares Size.
+// patterns in normal form, which has a "/" before a "*" at the start, and no needless "%". Google's parser compares the
+// lengths as written instead, which Size holds.
 func winsInPolicy(a, b Rule) bool { return a.Pattern.Len() >= b.lengthToLose(a.Allow) }
 
-// lengthToLose returns the shortest length of an Allow, or of a Disallow, that wins over the rule in a policy.
+// lengthToLose returns the minimum length of an Allow or, if toAllow is false, of a Disallow that wins over the rule in
+// a policy.
 func (r *Rule) lengthToLose(toAllow bool) int {
 	if toAllow {
 		return r.Pattern.Len()
@@ -23,30 +25,31 @@ func (r *Rule) lengthToLose(toAllow bool) int {
 
 func (r *Rule) normal() bool { return r.Size == r.Pattern.Len() }
 
-// meets reports whether readers that compare octets as written find the two to meet.
+// meets reports whether some path matches both rules for readers that compare octets as written.
 func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
-// maxPairs bounds the comparisons of the rules of a group.
+// maxPairs limits the number of comparisons between the rules of a group.
 const maxPairs = 1 << 22
 
 // measured is a rule whose length may change.
 type measured struct {
 	Rule
-	read Rule      // as it was read
-	over *measured // the rule that it became longer for, or nil
-	left bool      // left out
+	read Rule      // the original rule
+	over *measured // the rule that this rule became longer for, or nil
+	left bool      // the rule is left out
 }
 
-// lengthen makes the same rules win in the policy as in the file. It adds "*" to patterns, which only make them longer:
+// lengthen changes the lengths of patterns so that the same rules win in the policy as in the file. It adds "*" to
+// patterns, which does not change what they match:
 //
 //	Disallow: *.html        disallow: /*.html     (6 bytes as written, 7 in the policy)
 //	Allow: /docs/      →    allow:    /docs/*
 //
-// A pattern such as /a$ has no place for them. If such an Allow loses in the policy, more is disallowed than in the file.
-// If such a Disallow loses, the Allow that wins is left out, or stays as it was read, so that nothing opens that the file
-// disallows.
+// A pattern such as /a$ has no place for a "*". If such an Allow loses in the policy, the policy disallows more than
+// the file. If such a Disallow loses, the winning Allow is left out or keeps its original length, so that the policy
+// does not allow a path that the file disallows.
 func (im *importer) lengthen(rules []Rule) []Rule {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return !r.normal() }) {
 		return rules
@@ -57,10 +60,10 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 	}
 	weakest := weakestFirst(all)
 	pairs := 0
-	var lost []*measured // Allow lines that win as written, and not in the policy
+	var lost []*measured // Allow lines that win in the file and lose in the policy
 	for i, r := range weakest {
 		length := r.Pattern.Len()
-		var losers []*measured // as written, which win in the policy
+		var losers []*measured // rules that lose to r in the file and win in the policy
 		for _, s := range weakest[:i] {
 			if s.Allow == r.Allow || s.left || winsInPolicy(r.Rule, s.Rule) {
 				continue
@@ -103,7 +106,7 @@ func (im *importer) lengthen(rules []Rule) []Rule {
 	return kept(all)
 }
 
-// weakestFirst sorts rules so that each wins, as written, over those before it.
+// weakestFirst sorts rules so that each rule wins in the file over all rules before it.
 func weakestFirst(rules []*measured) []*measured {
 	return slices.SortedStableFunc(slices.Values(rules), func(a, b *measured) int {
 		switch {
@@ -116,7 +119,8 @@ func weakestFirst(rules []*measured) []*measured {
 	})
 }
 
-// kept returns the rules that are not left out. An Allow wins over an equal Disallow.
+// kept returns the rules that are not left out. If an Allow and a Disallow have the same pattern, kept only returns the
+// Allow.
 func kept(all []*measured) (rules []Rule) {
 	allowed := map[pathpattern.Pattern]bool{}
 	for _, r := range all {
@@ -130,7 +134,8 @@ func kept(all []*measured) (rules []Rule) {
 	return rules
 }
 
-// longer returns the rule with n more "*". It is not ok if the pattern has no place for them.
+// longer returns the rule with a pattern that is longer by n "*". It returns false if the pattern has no place for a
+// "*", or would become too long.
 func (r Rule) longer(n int) (Rule, bool) {
 	longer := r.Pattern.Longer(n)
 	if longer.Len() != r.Pattern.Len()+n || longer.Len() > maxPath {
@@ -143,7 +148,7 @@ func (r Rule) longer(n int) (Rule, bool) {
 	return r, true
 }
 
-// withoutAllows leaves out the Allow lines of a group that cannot be compared.
+// withoutAllows removes the Allow lines of a group that has too many rules to compare, and adds a note.
 func (im *importer) withoutAllows(rules []Rule, line int) []Rule {
 	im.f.note(line, "the Allow lines of this group are left out, because the group has too many lines to find overlaps with this line. "+
 		"Write shorter groups, or write the policy by hand")

@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// license takes over the file's first valid license, or else the first of a group.
+// license imports the first valid License line for the whole file. If there is none, it imports the first one of a
+// group.
 func (im *importer) license() {
 	all := im.f.licenses
 	inGroups := map[int]bool{}
@@ -43,13 +44,13 @@ func (im *importer) license() {
 	}
 }
 
-// isAddress reports whether a text is a web URL that is allowed in a line.
+// isAddress reports whether a text is a web URL that can be written in a line.
 func isAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
 }
 
-// sitemaps takes over web URLs and paths.
+// sitemaps imports the sitemaps that are web URLs or paths.
 func (im *importer) sitemaps() {
 	for _, l := range im.f.sitemaps {
 		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
@@ -62,13 +63,14 @@ func (im *importer) sitemaps() {
 	}
 }
 
-// maxOtherLines and maxOtherLine are what a policy file can have.
+// maxOtherLines is the maximum number of other lines in a policy file. maxOtherLine is the maximum length of such a
+// line in bytes.
 const (
 	maxOtherLines = 1000
 	maxOtherLine  = 2000
 )
 
-// otherLines copies the lines about the whole file.
+// otherLines imports the lines for the whole file.
 func (im *importer) otherLines() {
 	all := im.f.OtherLines()
 	lines := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return len(text) > maxOtherLine })
@@ -89,8 +91,8 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 	}
 }
 
-// path returns the path before the value of an extension, or "". A Structured Field may start with "*", too: "*app;x" is
-// the name of an application.
+// path splits the text of an extension into a path, which may be "", and a value. The value is a Structured Field,
+// which may also start with "*": "*app;x" is the name of an application, not a path.
 func (l line) path() (path, value string) {
 	_, err := httpsfv.UnmarshalList([]string{l.value})
 	if strings.HasPrefix(l.value, "/") || strings.HasPrefix(l.value, "*") && (err != nil || l.key != "app-directives") {
@@ -100,7 +102,8 @@ func (l line) path() (path, value string) {
 	return "", l.value
 }
 
-// extension adds a line of an extension. In the file a longer path replaces shorter ones, in the policy it adds.
+// extension imports a line that extends RFC 9309. In the file, the line with the longest path replaces the others. In
+// the policy, all entries apply together.
 func (im *importer) extension(r *policy.Rule, l line) {
 	pattern := pathpattern.All
 	path, value := l.path()
@@ -157,8 +160,9 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 	}
 }
 
-// replaceDirectives makes each path replace the directives of shorter ones, as in robots.txt (draft-nottingham-plan-b,
-// Applying Application Directives): an application's name alone directs it to do nothing.
+// replaceDirectives changes a rule so that the directives of a path replace the directives of shorter paths, as in
+// robots.txt (draft-nottingham-plan-b, Applying Application Directives). It adds entries with only an application's
+// name, which cancel the directives for that application.
 func replaceDirectives(r *policy.Rule) {
 	said := slices.Clone(r.AppDirectives)
 	for _, long := range said {
@@ -171,8 +175,8 @@ func replaceDirectives(r *policy.Rule) {
 	}
 }
 
-// preferences takes over Content-Signal and Content-Usage lines above the first group as preferences for everyone:
-// their authors mean the whole site, although no group has them.
+// preferences imports the Content-Signal and Content-Usage lines above the first group as preferences for everyone. The
+// lines belong to no group, but their authors mean the whole site.
 func (im *importer) preferences() {
 	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}}
 	for _, l := range im.f.top {
@@ -184,7 +188,7 @@ func (im *importer) preferences() {
 	}
 }
 
-// earlierLabels are names in earlier drafts of draft-ietf-aipref-vocab (-02 to -04).
+// earlierLabels maps the usage names of earlier versions of draft-ietf-aipref-vocab (-02 to -04).
 var earlierLabels = map[string]policy.Usage{"train-genai": policy.TrainAI, "ai-output": policy.AIUse}
 
 func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
@@ -211,7 +215,7 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 	}
 }
 
-// prefer adds a preference; any line that disallows wins.
+// prefer adds a preference to a rule. If lines contradict each other, the line that disallows wins.
 func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, u policy.Usage, allow bool) {
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && s.Pattern == pattern })
 	if i >= 0 {
@@ -240,13 +244,13 @@ func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 	}
 }
 
-// usagePrefix begins names of groups that stand for a usage (draft-kelley-aipref-training-preference-signal).
+// usagePrefix is the start of the names of groups for a usage (draft-kelley-aipref-training-preference-signal).
 const usagePrefix = "__usage_"
 
-// trainingToken is the group for AI training. The draft leaves the name open.
+// trainingToken is the name of the group for AI training. The draft does not define the name.
 const trainingToken = usagePrefix + "ai-training"
 
-// usageGroups turns the groups of usages into rules.
+// usageGroups converts the groups for usages to rules.
 func (im *importer) usageGroups() {
 	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
 		if len(g.Name) < len(usagePrefix) || !strings.EqualFold(g.Name[:len(usagePrefix)], usagePrefix) {

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// groups adds a rule for each set of equal groups.
+// groups adds one rule for each set of groups with equal lines.
 func (im *importer) groups() {
 	star := im.f.Group("*")
 	if star != nil {
@@ -41,8 +41,9 @@ func (g *Group) disallows() bool {
 
 func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
 
-// replaces reports whether the groups replace, in robots.txt, that of "*" or of the crawlers' family (RFC 9309 section
-// 2.2.1), and has is true of that. Rules of a policy add up, so theirs has to override it.
+// replaces reports whether the groups gs replace a group with the property has. For their crawlers, they replace the
+// group of "*", and the groups that the crawlers would follow (RFC 9309 section 2.2.1). In a policy, the rules of both
+// groups would apply, so the rule of gs has to override the other rule.
 func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	other := func(name string) bool {
 		g := im.f.Group(name)
@@ -54,7 +55,7 @@ func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	})
 }
 
-// joined collects the groups of named crawlers that are equal.
+// joined returns the groups of named crawlers. Groups with equal lines are together.
 func (im *importer) joined() (all [][]*Group) {
 	at := map[string]int{}
 	for _, g := range im.f.Groups {
@@ -72,8 +73,8 @@ func (im *importer) joined() (all [][]*Group) {
 	return all
 }
 
-// followers finds unnamed crawlers that obey another one's group, unless a policy's rule reaches them anyway (see
-// policy.Policy.Family).
+// followers returns, for each group, the crawlers that obey it although it does not name them. It leaves out crawlers
+// that a policy's rule for the named crawler also applies to (see policy.Policy.Family).
 func (im *importer) followers() map[*Group][]string {
 	follow := map[*Group][]string{}
 	for _, c := range im.crawlers {
@@ -85,7 +86,7 @@ func (im *importer) followers() map[*Group][]string {
 	return follow
 }
 
-// isFamily reports whether a policy's rule for a token reaches a crawler that follows it.
+// isFamily reports whether a policy's rule for a token also applies to the crawler c, which follows that token.
 func (im *importer) isFamily(c policy.Crawler, token string) bool {
 	for _, t := range c.Follows {
 		for _, head := range im.crawlers {
@@ -97,7 +98,8 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 	return false
 }
 
-// ignoringStar adds a rule for unnamed crawlers that ignore the group of "*": they may crawl what it closes, at once.
+// ignoringStar adds a rule for unnamed crawlers that ignore the group of "*". They may crawl the paths that the group
+// disallows, without its crawl-delay.
 func (im *importer) ignoringStar(star *Group) {
 	r := policy.Rule{NoCrawlDelay: star.delays()}
 	if star.disallows() {
@@ -115,7 +117,8 @@ func (im *importer) ignoringStar(star *Group) {
 	im.spec.Rules = append(im.spec.Rules, r)
 }
 
-// rule adds the rule of equal groups. With opens it allows every path that they do not mention.
+// rule adds the rule for groups with equal lines. If opens is true, the rule allows every path that the groups do not
+// mention.
 func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
 	r := policy.Rule{For: audience}
@@ -147,7 +150,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	}
 }
 
-// extensions adds the lines that extend RFC 9309.
+// extensions adds the group's lines that extend RFC 9309 to a rule.
 func (im *importer) extensions(r *policy.Rule, audience []policy.Audience, g *Group) {
 	for _, l := range g.lines {
 		im.extension(r, l)
@@ -159,8 +162,8 @@ func (im *importer) extensions(r *policy.Rule, audience []policy.Audience, g *Gr
 	}
 }
 
-// commentRule collects the comments of the rule to be added: those before the groups' names, those of lines that do
-// not become statements, and those that only later groups have.
+// commentRule sets the comments of the rule that is added next. It collects the comments before the names of the
+// groups, the comments of lines that do not become statements, and the comments that only later groups have.
 func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	var texts []string
 	done := map[string]bool{"": true}
@@ -174,7 +177,7 @@ func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	for _, s := range r.Statements {
 		statement[s.Pos.Line] = true
 	}
-	first := map[string]bool{} // comments of rules of the first group
+	first := map[string]bool{} // comments of the first group's rules
 	for _, line := range gs[0].rules {
 		first[im.f.comments[line.number]] = true
 	}
@@ -207,8 +210,8 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 	return true
 }
 
-// beginnings replaces the rules whose path is longer than a policy file can have: a Disallow by one for the beginning of
-// its path, and an Allow by none.
+// beginnings handles paths that are too long for a policy file. It shortens the path of a Disallow to its beginning,
+// and removes an Allow.
 func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	for _, r := range rules {
 		switch {
@@ -224,7 +227,8 @@ func (im *importer) beginnings(rules []Rule) (all []Rule) {
 	return all
 }
 
-// beginning is a pattern that a prohibition can have in a policy file: one that is too long ends early.
+// beginning returns the pattern of a prohibition. If the pattern is too long for a policy file, it returns the
+// beginning of the pattern.
 func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Pattern {
 	if p.Len() <= maxPath {
 		return p
@@ -237,9 +241,12 @@ func (im *importer) beginning(line int, p pathpattern.Pattern) pathpattern.Patte
 	return pathpattern.MustParse(text)
 }
 
-// fallsThrough notes extensions of "*" that a group lacks: in robots.txt its crawler does not read them, in a policy it does.
+// fallsThrough adds a note about extensions that the group of "*" has and the group g lacks. In robots.txt, they do not
+// apply to the crawlers of g. In the policy, they do.
 func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
-	has := map[string]bool{"license": true, "app-directives": true, "request-rate": true, "visit-time": true} // which are not inherited
+	// has holds the keys without a further note. The keys listed here need none, because a policy does not apply them
+	// to g, either.
+	has := map[string]bool{"license": true, "app-directives": true, "request-rate": true, "visit-time": true}
 	for _, l := range g.lines {
 		has[l.key] = true
 	}
@@ -251,8 +258,9 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	}
 }
 
-// dropDirectives overrides the App-Directives of "*", which the rule's group replaces, for each application without one for
-// the whole site in that group (draft-nottingham-plan-b, Applying Application Directives).
+// dropDirectives cancels the App-Directives of the group of "*" for a rule whose group replaces it. It leaves out
+// applications with a directive of the rule for the whole site (draft-nottingham-plan-b, Applying Application
+// Directives).
 func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	var all policy.Rule
 	notes := im.f.notes
@@ -270,7 +278,7 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 }
 
 // purpose adds the rule for clients that name a purpose (draft-illyes-rep-purpose-00). Their group replaces the group
-// of "*", so the rule allows paths that only "*" may not crawl.
+// of "*", so the rule allows the paths that only the group of "*" disallows.
 func (im *importer) purpose(g, star *Group) {
 	name := g.Name
 	if !policy.IsPurpose(name) || len(name) > maxName {
@@ -302,7 +310,7 @@ func (im *importer) purpose(g, star *Group) {
 	if open == nil {
 		return
 	}
-	if rules == len(im.spec.Rules) { // the group says nothing itself
+	if rules == len(im.spec.Rules) { // the group has no lines that become rules
 		im.spec.Rules = append(im.spec.Rules, policy.Rule{For: audience})
 	}
 	r := &im.spec.Rules[rules]

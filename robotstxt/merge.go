@@ -13,11 +13,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxLine bounds lines taken into another file: Google's parser cuts lines at 2083 * 8 bytes.
+// maxLine is the maximum length in bytes of a line that a merged file takes over. Google's parser cuts lines after 2083
+// * 8 bytes.
 const maxLine = 16 << 10
 
-// Stated is the extensions of RFC 9309 that a policy uses. Lines of two files cannot be mixed, because the longest path
-// replaces shorter ones.
+// Stated reports which extensions of RFC 9309 a policy uses. A merge leaves out the site's lines of these extensions,
+// because in a mix of both files, a line with a longer path would replace other lines.
 type Stated struct {
 	Preferences bool // Content-Usage or Content-Signal
 	Directives  bool // App-Directives
@@ -32,7 +33,8 @@ func StatedBy(p *policy.Policy) (s Stated) {
 		s.Directives = s.Directives || len(rules[i].AppDirectives) > 0
 		for j := range rules[i].Statements {
 			u := rules[i].Statements[j].Usage
-			s.Preferences = s.Preferences || u.IsRight() || u == policy.Other // other stands for the rights usages that no other rule names
+			// The usage other means all rights usages that no rule names.
+			s.Preferences = s.Preferences || u.IsRight() || u == policy.Other
 		}
 	}
 	return s
@@ -72,8 +74,9 @@ func (g *Group) Extensions(stated Stated) (lines []string) {
 	return lines
 }
 
-// Disallowed returns what the lines without a path disallow, by key and preference in lower case: train-ai of "Content-Usage:
-// train-ai=n". A merged file adds it to the policy's preferences.
+// Disallowed returns the preferences that lines without a path disallow, by the key of the line in lower case. For
+// "Content-Usage: train-ai=n", it returns train-ai under content-usage. A merged file adds them to the policy's
+// preferences.
 func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
@@ -89,11 +92,11 @@ func (g *Group) Disallowed() map[string][]string {
 	return all
 }
 
-// refused returns the preferences that a line disallows; all reports whether it says nothing else.
+// refused returns the preferences that a line disallows. all reports whether the line does not contain anything else.
 func (l line) refused() (names []string, all bool) {
 	all = true
 	for member := range strings.SplitSeq(l.value, ",") {
-		member, _, _ = strings.Cut(member, ";") // its parameters
+		member, _, _ = strings.Cut(member, ";") // without parameters
 		name, value, _ := strings.Cut(strings.TrimSpace(member), "=")
 		name, value = strings.ToLower(name), strings.ToLower(value)
 		if value != "n" && value != "no" || !isPreference(name) {
@@ -120,7 +123,8 @@ func (f *File) OtherLines() (lines []string) {
 	return lines
 }
 
-// other is a line for the whole file as a merged file has it, or "" if it leaves the line out.
+// other returns a line for the whole file in the form for a merged file. It returns "" if a merged file leaves the line
+// out.
 func (l line) other() string {
 	if text := fileKeys[l.key] + ": " + l.value; l.value != "" && printable(l.value) && len(text) <= maxLine {
 		return text
@@ -128,7 +132,7 @@ func (l line) other() string {
 	return ""
 }
 
-// Sitemaps returns the URLs of sitemaps that a merged file takes over.
+// Sitemaps returns the URLs of the sitemaps that a merged file takes over.
 func (f *File) Sitemaps() (urls []string) {
 	for _, l := range f.sitemaps {
 		if l.isSitemap() {
@@ -142,7 +146,7 @@ func (l line) isSitemap() bool {
 	return strings.Contains(l.value, "://") && printable(l.value) && len(l.value) <= maxLine/2
 }
 
-// LeftOut returns notes on what a file loses in a merge, and on what could not be read.
+// LeftOut returns notes about the lines that a merge leaves out, and about lines that could not be read.
 func (f *File) LeftOut(stated Stated) []Note {
 	notes := slices.Clone(f.notes)
 	add := func(line int, format string, args ...any) {
@@ -155,7 +159,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
 				if _, all := l.refused(); all && stated.Preferences && l.isPreferences() {
-					continue // the merged file says it
+					continue // a comment of the merged file already says so
 				}
 				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
 			}
@@ -182,7 +186,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 		add(l.number, "the license %q is left out; name it in the policy", l.value)
 	}
 	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
-	return slices.Compact(notes) // a line of several crawlers is one
+	return slices.Compact(notes) // a line for several crawlers has one note
 }
 
 func printable(s string) bool {

@@ -7,16 +7,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Said holds what a crawler's group says about a URL in extensions of RFC 9309.
+// Said holds the values of extensions of RFC 9309 that apply to a crawler and a URL.
 type Said struct {
 	ContentUsage string `json:"content_usage,omitempty"`
 	Directives   string `json:"app_directives,omitempty"`
 }
 
-// Said returns what the crawler's group says about a URL.
+// Said returns the values of extensions in the crawler's group for a URL.
 func (a *Agent) Said(url string) Said { return Said{a.ContentUsage(url), a.AppDirectives(url)} }
 
-// Lines returns what is said, as lines of robots.txt.
+// Lines returns the values as lines of robots.txt.
 func (s Said) Lines() (all []string) {
 	for _, l := range [][2]string{{"content-usage", s.ContentUsage}, {"app-directives", s.Directives}} {
 		if l[1] != "" {
@@ -26,7 +26,7 @@ func (s Said) Lines() (all []string) {
 	return all
 }
 
-// RecordNotes returns what is unusual about the ACAP records of a file.
+// RecordNotes returns notes about problems in the ACAP records of a file.
 func RecordNotes(data []byte) (notes []Note) {
 	for _, p := range acap.Parse(data).Problems {
 		notes = append(notes, Note{Line: p.Line, Message: "ACAP: " + p.Message})
@@ -34,8 +34,9 @@ func RecordNotes(data []byte) (notes []Note) {
 	return notes
 }
 
-// Decode returns a file in UTF-8.
+// Decode converts a file to UTF-8.
 func Decode(data []byte) []byte { return acap.Decode(data) }
 
-// HasRecords reports whether the imported file has ACAP records. The policy then publishes everything as records, too.
+// HasRecords reports whether the imported file has ACAP records. If so, the policy also publishes all of its rules as
+// ACAP records.
 func (im *Imported) HasRecords() bool { return im.Spec.Publish.ACAP == policy.On }

@@ -16,24 +16,25 @@ import (
 )
 
 const (
-	// maxLines bounds the lines of all groups. A line counts for each of its User-agent lines.
+	// maxLines limits the number of lines in all groups. A line counts once for each User-agent line of its group.
 	maxLines = 1 << 18
 	maxName  = 200
 )
 
 type reader struct {
 	file    *File
-	isName  func(name string) bool // this User-agent value is a name as it stands
-	number  int                    // of the current line
-	groups  []*Group               // that the current line belongs to
-	shut    bool                   // there was no room for their lines
-	naming  bool                   // among User-agent lines, or after them before an Allow or Disallow
-	between bool                   // a line of another key came after these User-agent lines
+	isName  func(name string) bool // reports whether the whole value of a User-agent line is a name
+	number  int                    // the number of the current line
+	groups  []*Group               // groups that the current line belongs to
+	shut    bool                   // the file has too many lines, so these groups disallow everything
+	naming  bool                   // a User-agent line was read, and no Allow or Disallow since then
+	between bool                   // a line with another key followed these User-agent lines
 	started bool                   // a line that is not a comment was read
-	pending []string               // comments of the next line
+	pending []string               // comments that belong to the next line
 }
 
-// read reads any file. A name that isName accepts is not cut at the first byte that a product token cannot have.
+// read parses a file. It cuts a name at the first byte that a product token cannot have, unless isName returns true for
+// the whole name.
 func read(data []byte, isName func(name string) bool) *File {
 	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, isName: isName}
 	f := r.file
@@ -43,7 +44,7 @@ func read(data []byte, isName func(name string) bool) *File {
 	}
 	cut := len(decoded) > MaxSize
 	if cut {
-		// The part before the cut could mean more than the whole line: "Disallow: /".
+		// A line that is cut off could disallow more than the whole line, such as "Disallow: /". So drop it.
 		decoded = decoded[:bytes.LastIndexAny(decoded[:MaxSize], "\r\n")+1]
 	}
 	text := strings.ReplaceAll(string(decoded), "\r\n", "\n")
@@ -64,7 +65,7 @@ func read(data []byte, isName func(name string) bool) *File {
 }
 
 func (r *reader) read(text string) {
-	text, _, _ = strings.Cut(text, "\x00") // where Google's parser stops reading it
+	text, _, _ = strings.Cut(text, "\x00") // Google's parser ends a line here
 	before, comment, commented := strings.Cut(text, "#")
 	if commented {
 		r.pending = append(r.pending, strings.TrimSpace(strings.TrimLeft(asUTF8(comment), "#")))
@@ -100,10 +101,10 @@ func (r *reader) read(text string) {
 	}
 }
 
-// asUTF8 converts a comment to UTF-8. Other text is read as Windows-1252, which includes Latin-1.
+// asUTF8 converts a comment to UTF-8. Text that is not valid UTF-8 is read as Windows-1252, which includes Latin-1.
 func asUTF8(text string) string {
 	if !utf8.ValidString(text) {
-		text, _ = charmap.Windows1252.NewDecoder().String(text) // which takes any bytes
+		text, _ = charmap.Windows1252.NewDecoder().String(text) // this decoder accepts any bytes
 	}
 	return text
 }
@@ -123,7 +124,8 @@ func (r *reader) agent(key, value string) {
 	r.groups = append(r.groups, g(value))
 }
 
-// line reads a line of the current groups. Unknown ones do not end the User-agent lines (RFC 9309 section 2.2.4).
+// line adds a line to the current groups. A line with an unknown key does not end a block of User-agent lines (RFC 9309
+// section 2.2.4).
 func (r *reader) line(key, value string) {
 	r.between = r.naming && key != "allow" && key != "disallow"
 	r.naming = r.between
@@ -160,7 +162,7 @@ func (r *reader) line(key, value string) {
 	}
 }
 
-// delay sets a group's crawl-delay, or keeps a longer one.
+// delay sets a group's crawl-delay, unless the group already has a longer one.
 func (r *reader) delay(g *Group, value string) {
 	had, line := *g, r.number
 	if g.delay, g.delayLine = value, r.number; had.delay == "" || had.delay == value {
@@ -187,12 +189,12 @@ func (f *File) note(line int, format string, args ...any) {
 
 func (r *reader) note(format string, args ...any) { r.file.note(r.number, format, args...) }
 
-// wrong notes a line that does not do what its author can have meant.
+// wrong adds a note about a line that cannot have the effect that its author intended.
 func (r *reader) wrong(format string, args ...any) {
 	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true, Cause: format})
 }
 
-// keys only count if written exactly so.
+// keys maps the keys that must be written exactly like this.
 var keys = map[string]string{
 	"crawl-delay": "crawl-delay", "crawldelay": "crawl-delay",
 	"content-signal": "content-signal", "content-usage": "content-usage",
@@ -201,10 +203,10 @@ var keys = map[string]string{
 	"clean-param": "clean-param", "host": "host", "request-rate": "request-rate", "visit-time": "visit-time",
 }
 
-// fileKeys are the keys of lines that are for the whole file, wherever they are.
+// fileKeys holds the keys of lines that apply to the whole file, wherever they are in it.
 var fileKeys = map[string]string{"clean-param": "Clean-param", "host": "Host"}
 
-// prefixes start the keys that Google's parser reads, in its order.
+// prefixes holds the beginnings by which Google's parser recognizes keys, in the parser's order.
 var prefixes = []struct{ prefix, key string }{
 	{"user-agent", "user-agent"},
 	{"useragent", "user-agent"},
@@ -220,7 +222,7 @@ var prefixes = []struct{ prefix, key string }{
 	{"site-map", "sitemap"},
 }
 
-// keyOf returns the key that a lower-case word stands for, or "".
+// keyOf returns the key that a lower-case word means, or "".
 func keyOf(key string) string {
 	if strings.HasPrefix(key, "acap-") {
 		return key
@@ -270,18 +272,18 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	return known, value, true
 }
 
-// unknownKeys say why a line is left out, and what to write instead.
+// unknownKeys maps keys to notes. A note says why a line is left out, and what to write instead.
 var unknownKeys = map[string]string{
 	"noindex": "%q is left out, because search engines no longer read Noindex in robots.txt. To keep pages out of their results, " +
 		"disallow index in the policy file, and let crawlers fetch the pages",
 }
 
-// group returns the group of a User-agent line, without its version.
+// group returns the group for the value of a User-agent line. It ignores a version in the value.
 func (r *reader) group(value string) *Group {
 	name := r.name(value)
 	if name == "" || !printable(name) || len(name) > maxName {
 		r.note("%q is not the name of a crawler; its group is left out", value)
-		return &Group{Name: value} // not in the file, it takes the lines that follow
+		return &Group{Name: value} // this group is not in the file; it collects the lines that follow
 	}
 	if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
 		r.note("the name %q is read as %q, as Google's parser does", value, name)
@@ -310,8 +312,9 @@ func (r *reader) purpose(value string) *Group {
 
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-// name is the product token of a User-agent line. It is "*", also with words after it, or a name that isName
-// accepts. Otherwise it ends before the first byte that no token has. Google's parser also cuts it at a digit.
+// name returns the product token of a User-agent line. If the first word is "*", it returns "*". If isName accepts the
+// whole name, it returns the name. Otherwise it cuts the name before the first byte that a token cannot have. Google's
+// parser also cuts a name before a digit.
 func (r *reader) name(value string) string {
 	if first, _, _ := strings.Cut(value, " "); first == "*" || strings.HasPrefix(value, "*\t") {
 		return "*"
@@ -323,17 +326,17 @@ func (r *reader) name(value string) string {
 	return strings.TrimRight(name[:len(name)-len(strings.TrimLeft(name, nameBytes))], " ")
 }
 
-// mayBeName reports whether a text can be a name outside catalogs: one or a few words.
+// mayBeName reports whether a text can be the name of a crawler that is not in the catalog: one or a few words.
 func mayBeName(s string) bool {
 	return strings.Trim(s, nameBytes+". !") == "" && strings.Trim(s, "-_. !") != ""
 }
 
-// noBreak removes a no-break space in UTF-8 or Latin-1 from the start.
+// noBreak removes a no-break space at the start of a value, in UTF-8 or Latin-1.
 func noBreak(value string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(value, "\u00a0"), "\xa0")
 }
 
-// rules returns what an Allow or Disallow line says, or nil.
+// rules returns the rules for the value of an Allow or Disallow line. It returns nil if the line has no effect.
 func (r *reader) rules(allow bool, value string) []Rule {
 	switch {
 	case value == "":
@@ -356,7 +359,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	}
 	if value == "*" {
-		value = "/" // as long, and matches the same; "/*" would be longer
+		value = "/" // the same length and meaning; "/*" would be longer
 	}
 	p, err := pathpattern.Parse(value)
 	if err != nil {
@@ -364,7 +367,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		return nil
 	}
 	rules := []Rule{{allow, p, pathpattern.Written(p, value), writtenSize(value), r.number}}
-	// Google's parser takes an Allow of an index page for one of its directory.
+	// Google's parser reads an Allow for an index page as an Allow for its directory, too.
 	if i := strings.LastIndexByte(value, '/'); allow && i >= 0 && strings.HasPrefix(value[i:], "/index.htm") {
 		dir := value[:i+1] + "$"
 		if p, err := pathpattern.Parse(dir); err == nil {
@@ -374,7 +377,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 	return rules
 }
 
-// rooted is the path that a value without a slash probably means.
+// rooted returns the path that a value without a slash at the start probably means.
 func rooted(value string) string {
 	if fileOrFolder(value) == "folder" && !strings.HasSuffix(value, "/") {
 		value += "/"
@@ -389,7 +392,8 @@ func fileOrFolder(value string) string {
 	return "folder"
 }
 
-// writtenSize is the length that Google's parser compares: as written, with bytes beyond ASCII encoded.
+// writtenSize returns the length in bytes that Google's parser compares: the length as written, with non-ASCII bytes
+// encoded.
 func writtenSize(value string) int {
 	n := len(value)
 	for i := range len(value) {

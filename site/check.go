@@ -18,16 +18,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// maxElements is the number of meta tags on a page above which the author gets a hint.
+// maxElements is the maximum number of meta tags on a page without a warning.
 const maxElements = 20
 
-// maxNames is the number of crawlers in a header above which the author gets a hint.
+// maxNames is the maximum number of crawlers in a header without a warning.
 const maxNames = 50
 
-// maxSamples bounds the paths of hosts for which headers are tried.
+// maxSamples limits the number of paths for which headers are built, in total for all hosts.
 const maxSamples = 1000
 
-// check says what the channels cannot carry, for every host that the policy tells apart.
+// check reports the parts of the policy that channels cannot express, for every host with different rules.
 func (s *Site) check() []policy.Problem {
 	problems := s.Engine.Robots.Check()
 	samples, left := s.samples(), maxSamples
@@ -41,14 +41,14 @@ func (s *Site) check() []policy.Problem {
 	return append(problems, s.checkRights()...)
 }
 
-// sample is a path to try, and what of the policy it is for.
+// sample is a path for a check, and the place in the policy of the pattern that it was made from.
 type sample struct {
 	path string
 	pos  policy.Pos
 }
 
-// samples returns a path for each pattern that headers can show, and for each pair of patterns
-// that meet, because both patterns' rules apply there.
+// samples returns a path for each pattern whose rules headers can show. It also returns paths that match two such
+// patterns, because the rules of both apply to them.
 func (s *Site) samples() (all []sample) {
 	var patterns []pathpattern.Pattern
 	var places []policy.Pos
@@ -86,7 +86,8 @@ func (s *Site) samples() (all []sample) {
 
 const tailored = `write "headers tailored" in the Caddyfile, which sends each crawler only its own header values`
 
-// checkHeaders builds the headers for the samples, as many as left says.
+// checkHeaders builds the headers for the samples and returns their problems. It stops when left, which it decreases,
+// is 0.
 func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems []policy.Problem) {
 	now := time.Now()
 	for _, sm := range samples {
@@ -147,7 +148,7 @@ func samplePath(pattern string) string {
 	return path
 }
 
-// publicRegisters names the registers for everyone that are on.
+// publicRegisters returns the names of the published rights documents and signals for everyone.
 func publicRegisters(p *policy.Publish) string {
 	var names []string
 	for _, r := range channels.Table {
@@ -158,10 +159,11 @@ func publicRegisters(p *policy.Publish) string {
 	return strings.Join(names, ", ")
 }
 
-// maxRegisterHosts bounds the hosts for which registers are checked.
+// maxRegisterHosts limits the number of hosts for which rights documents and signals are checked.
 const maxRegisterHosts = 50
 
-// checkRights says once where registers are stricter than the policy, and where two would say different things.
+// checkRights reports where rights documents and signals are stricter than the policy, and where two of them differ. It
+// reports each problem once.
 func (s *Site) checkRights() (problems []policy.Problem) {
 	publish := &s.File.Spec.Publish
 	on := publicRegisters(publish)

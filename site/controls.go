@@ -16,25 +16,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// ControlState says what a policy makes of one control of an operator against one usage that it disallows.
+// ControlState describes whether a policy uses an operator's control against a usage that the policy disallows.
 type ControlState struct {
 	Usage    string   `json:"usage"`
 	Operator string   `json:"operator"`
-	Sent     string   `json:"sent,omitempty"`    // what carries it; empty if nothing does
-	Where    []string `json:"where,omitempty"`   // the patterns that it is sent for
-	Costs    string   `json:"costs,omitempty"`   // what it takes away that the policy does not disallow
-	ByHand   string   `json:"by_hand,omitempty"` // what remains to be done
+	Sent     string   `json:"sent,omitempty"`    // how the control is sent; empty if it is not sent
+	Where    []string `json:"where,omitempty"`   // patterns of the paths for which it is sent
+	Costs    string   `json:"costs,omitempty"`   // usages that it takes away and the policy does not disallow
+	ByHand   string   `json:"by_hand,omitempty"` // what the author of the policy has to do
 }
 
-// ControlScope limits ControlStates. Empty fields do not.
+// ControlScope limits the result of ControlStates. An empty field does not limit it.
 type ControlScope struct {
-	Crawler string // the token of one that a control concerns
+	Crawler string // the token of a crawler that controls affect
 	Host    string
-	Path    string // of Host
+	Path    string // a path on Host
 }
 
-// ControlStates lists the operators' own controls against AI training and AI answers, for what the policy disallows.
-// It also lists what preserve takes away besides, because an operator may read noarchive as its control.
+// ControlStates lists the operators' own controls against AI training and AI answers, for the usages that the policy
+// disallows. It also lists controls that are sent because the policy disallows preserve: an operator may read noarchive
+// as its control.
 func (s *Site) ControlStates(in ControlScope, now time.Time) (all []ControlState) {
 	controls := s.File.Catalog.Controls()
 	if in.Crawler != "" {
@@ -98,12 +99,12 @@ func (s *Site) controlState(x crawlers.Control, u policy.Usage, in ControlScope,
 	return state, wanted
 }
 
-// maxControlHosts bounds the hosts of a rule whose controls are shown.
+// maxControlHosts limits the number of hosts of a rule for which controls are shown.
 const maxControlHosts = 100
 
-// controlQueries yields the query itself if it has a path and a control is wanted there. Otherwise it yields a query for an
-// example of each pattern, on each host or on the query's, for which a rule decides that the control is wanted. It names
-// the places.
+// controlQueries yields queries for which a rule wants a control, with their places as texts. If the query has a path,
+// it only yields this query. Otherwise it yields a query for an example of each pattern, on the query's host or on each
+// host of the rule.
 func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
 	return func(yield func(policy.Query, string) bool) {
 		if q.Path != "" {
@@ -123,8 +124,8 @@ func (s *Site) controlQueries(x crawlers.Control, q policy.Query) iter.Seq2[poli
 	}
 }
 
-// ruleQueries yields a query for an example of each pattern and host where a rule disallows the query's usage, or another
-// one that the control takes away. It names both.
+// ruleQueries yields a query for each pattern and host of a rule that disallows the query's usage, or another usage
+// that the control takes away. The text names the pattern and the host.
 func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query) iter.Seq2[policy.Query, string] {
 	hosts := r.Hosts[:min(len(r.Hosts), maxControlHosts)]
 	if len(hosts) == 0 || q.Host != "" {
@@ -149,8 +150,8 @@ func ruleQueries(r *policy.Rule, x crawlers.Control, q policy.Query) iter.Seq2[p
 	}
 }
 
-// controlWanted returns the rule that disallows the query's usage to the main crawler of a control, or to its token; nil if
-// no rule does.
+// controlWanted returns the rule that makes a control necessary. The rule disallows the query's usage for the control's
+// token, or for the crawler of the query. Without such a rule, it returns nil.
 func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
 	d := s.Policy.Decide(q)
 	if x.Kind == crawlers.ControlToken {
@@ -163,7 +164,7 @@ func (s *Site) controlWanted(x crawlers.Control, q policy.Query) *policy.Rule {
 	return d.Rule
 }
 
-// decides reports whether a rule decides about one of the usages that a control takes away.
+// decides reports whether the rule r decides about any of the usages that a control takes away.
 func (s *Site) decides(r *policy.Rule, x crawlers.Control, q policy.Query) bool {
 	return slices.ContainsFunc(x.Takes, func(name string) bool {
 		q.Usage, _ = policy.ParseUsage(name)
@@ -171,7 +172,7 @@ func (s *Site) decides(r *policy.Rule, x crawlers.Control, q policy.Query) bool 
 	})
 }
 
-// controlSent reports whether an operator gets a control, for whatever reason.
+// controlSent reports whether a control is sent to its operator, for any reason.
 func (s *Site) controlSent(x crawlers.Control, q policy.Query) bool {
 	switch x.Kind {
 	case crawlers.ControlToken:
@@ -184,7 +185,7 @@ func (s *Site) controlSent(x crawlers.Control, q policy.Query) bool {
 	return false
 }
 
-// ControlsText is a table of states, or "" if there is none.
+// ControlsText returns a table of the states, or "" if there are none.
 func ControlsText(all []ControlState) string {
 	if len(all) == 0 {
 		return ""

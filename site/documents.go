@@ -15,27 +15,27 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Document is a document that is published on a host under a name: robots.txt, the file of a channel, or fields, the
-// response fields that everyone gets.
+// Document is a document that is published on a host. Its name is robots.txt, the name of a channel's file, or "fields"
+// for the response fields that everyone gets.
 type Document struct {
 	Name    string `json:"name"`
-	Host    string `json:"host"`    // as a rule names it; empty for all other hosts
-	Version string `json:"version"` // its entity tag, or of fields the start of their SHA-256
+	Host    string `json:"host"`    // a host in the form of the rules; empty for all other hosts
+	Version string `json:"version"` // the entity tag of a file, or the start of the SHA-256 of response fields
 	Text    string `json:"text"`
 }
 
-// RobotsTxt is the name of a [Document].
+// RobotsTxt is the name of the [Document] for robots.txt.
 const RobotsTxt = "robots.txt"
 
-// The bounds of what is listed of a policy.
+// These constants limit the number of documents that are listed for a policy.
 const (
 	maxDocumentHosts = 200
 	maxDocumentBytes = 4 << 20
 )
 
-// Documents returns the documents that the policy publishes, for each host in the rules. Hosts
-// with the same rules have one document, named after the first. A wildcard stands for the hosts
-// below it that no rule names. leftOut is the number of hosts beyond the limit.
+// Documents returns the documents that the policy publishes, for each host in the rules. Hosts with the same rules
+// share a document, which has the name of the first of them. A wildcard means all of its subdomains that no rule names.
+// leftOut is the number of hosts that are left out because of the limit.
 func (s *Site) Documents() (all []Document, leftOut int) {
 	size := 0
 	done := map[int]bool{}
@@ -66,7 +66,7 @@ func (s *Site) Documents() (all []Document, leftOut int) {
 	return all, leftOut
 }
 
-// fields are the response fields that everyone gets, by a path for each pattern.
+// fields returns a text with the response fields that everyone gets, for an example path of each pattern.
 func (s *Site) fields(host string) string {
 	var b strings.Builder
 	samples := s.samples()

@@ -10,8 +10,8 @@ import (
 // Verdict is the server's decision about a request.
 type Verdict = effect.Verdict
 
-// Purposes finds the purposes that both the User-Agent lines of a request and the policy name,
-// in lower case (draft-illyes-rep-purpose-00 section 2.1).
+// Purposes returns the purposes in lower case that the User-Agent lines of a request name, if the policy also names
+// them (draft-illyes-rep-purpose-00 section 2.1).
 func (s *Site) Purposes(userAgents []string) (found []string) {
 	if len(s.purposes) == 0 {
 		return nil
@@ -22,9 +22,9 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 	return found
 }
 
-// RecognizeAll appends to ids the crawlers that the User-Agent lines of a request
-// name, in the order in which they come, and returns the extended slice. Nearly
-// every crawler names itself alone; one that names a second may hide behind it.
+// RecognizeAll appends the crawlers that the User-Agent lines of a request name to ids, in the order of the lines, and
+// returns the extended slice. Nearly every crawler only names itself. A client that names a second crawler may want to
+// hide behind that name.
 func (s *Site) RecognizeAll(ids []policy.CrawlerID, userAgents []string) []policy.CrawlerID {
 	var buf [4]int
 	for _, i := range s.recognizer.RecognizeEach(buf[:0], userAgents) {
@@ -35,7 +35,8 @@ func (s *Site) RecognizeAll(ids []policy.CrawlerID, userAgents []string) []polic
 	return ids
 }
 
-// whoAsks returns the crawlers that an agent stands for: one by its product token, or those that a User-Agent names.
+// whoAsks returns the crawlers that an agent means. If agent is a product token, this is one crawler. Otherwise agent
+// is a User-Agent, which may name several.
 func (s *Site) whoAsks(agent string) []policy.CrawlerID {
 	if id := s.Policy.Crawler(agent); id != 0 {
 		return []policy.CrawlerID{id}

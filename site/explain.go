@@ -24,11 +24,10 @@ type Question struct {
 	Agent string // a User-Agent, or a product token alone
 	URL   *url.URL
 	Now   time.Time
-	// Verify, if not nil, checks the client against what the crawler's operator publishes, and returns the evidence
-	// in words. Without it the client is not verified.
+	// Verify, if not nil, checks the client by the proofs that the crawler's operator publishes. It returns the
+	// identity, and the evidence in words. If Verify is nil, the client is unverified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
-	// Below returns the host's own robots.txt for the merge, and whether it is known. The file is nil if there is none.
-	// It is nil if nothing is merged.
+	// Below finds the site's own robots.txt. It is nil if the policy is not merged with it.
 	Below Below
 }
 
@@ -36,40 +35,41 @@ type Question struct {
 type Explanation struct {
 	URL     string   `json:"url"`
 	Agent   string   `json:"agent"`
-	Crawler *Crawler `json:"crawler"` // nil: no crawler that the policy or the catalog knows
-	// Others are the tokens of other crawlers that Agent names. The strictest decision
-	// about any of them applies, which is that about Crawler.
+	Crawler *Crawler `json:"crawler"` // nil if neither the policy nor the catalog has the crawler
+	// Others holds the tokens of other crawlers that Agent names. The server applies the strictest decision about any
+	// of these crawlers. Crawler is the crawler with this decision.
 	Others []string `json:"also_names,omitempty"`
-	Meant  string   `json:"did_you_mean,omitempty"` // a crawler of a similar name, where Crawler is nil
-	// MayCrawl is false if the policy disallows crawling in one of the ways in which the target may be read (see
-	// Edge). A client that is not recognized is never blocked.
+	Meant  string   `json:"did_you_mean,omitempty"` // if Crawler is nil, a crawler with a similar name
+	// MayCrawl is false if the policy disallows crawling for any of the paths that servers may read the URL as (see
+	// Target). But a client that is not recognized is never blocked.
 	MayCrawl bool `json:"may_crawl"`
-	// Unread says that the site's own robots.txt is not known and decides. See May.
+	// Unread is true if the site's own robots.txt would decide, but is not known. See May.
 	Unread bool    `json:"site_robots_txt_not_read,omitempty"`
-	Reason *Reason `json:"reason,omitempty"` // for MayCrawl; nil where no rule decides
-	// MayNotIndex is why pages and headers tell the crawler not to index the page; nil if they do not.
+	Reason *Reason `json:"reason,omitempty"` // the reason for MayCrawl; nil if no rule decides
+	// MayNotIndex is the reason why pages and headers tell the crawler not to index the page. It is nil if they do not
+	// tell it so.
 	MayNotIndex *Reason   `json:"may_not_index,omitempty"`
 	Despite     []Despite `json:"despite,omitempty"` // permissions that do not override Reason
-	ReadAs      string    `json:"read_as,omitempty"` // the path that decided, where it is not the one that was sent
-	// AnyCase reports that the path is disallowed only in another letter case. A
-	// permission for the path as it was sent opens it.
+	ReadAs      string    `json:"read_as,omitempty"` // the path that decided, if it differs from the sent path
+	// AnyCase is true if the path is only disallowed in another letter case. A permission for the path in the sent
+	// letter case allows it.
 	AnyCase  bool       `json:"any_case,omitempty"`
-	Open     bool       `json:"always_allowed"`   // no request is blocked there: crawlers learn the rules from it
-	Expect   string     `json:"expect,omitempty"` // for a crawler: the line of the policy's expect section that states MayCrawl
-	Usages   []Answer   `json:"usages"`           // about which the policy states something
+	Open     bool       `json:"always_allowed"`   // the server never blocks requests for this file
+	Expect   string     `json:"expect,omitempty"` // a line for the policy's expect section that states MayCrawl
+	Usages   []Answer   `json:"usages"`           // the usages that the policy states
 	Channels []Channel  `json:"channels"`
-	Rights   []Register `json:"rights,omitempty"` // what registers say, of those that are on
-	// Controls lists the controls of the crawler's operator that the policy needs for the page.
+	Rights   []Register `json:"rights,omitempty"` // contents of the published rights documents and signals
+	// Controls lists the operator's controls that the policy needs for this crawler and page.
 	Controls []ControlState `json:"operators_controls,omitempty"`
-	Identity *Identity      `json:"identity,omitempty"` // nil where there is none to verify
+	Identity *Identity      `json:"identity,omitempty"` // nil for unrecognized clients, and for tokens without requests
 }
 
-// Crawler says who was recognized.
+// Crawler describes the recognized crawler.
 type Crawler struct {
 	Token    string `json:"token"`
 	Operator string `json:"operator,omitempty"`
 	Category string `json:"category,omitempty"`
-	AI       bool   `json:"ai,omitempty"` // category:ai includes it
+	AI       bool   `json:"ai,omitempty"` // category:ai includes the crawler
 	How      string `json:"how"`
 }
 
@@ -84,20 +84,20 @@ type Answer struct {
 // Reason is the part of the policy file that decided.
 type Reason struct {
 	Place string `json:"place"` // FILE:LINE
-	Rule  string `json:"rule"`  // its name, or its audiences
+	Rule  string `json:"rule"`  // the name of the rule, or else its audiences
 	Says  string `json:"says"`
 }
 
-// Channel describes the output of one channel, or its action.
+// Channel describes the output or the action of one channel.
 type Channel struct {
 	Name    string   `json:"name"`
-	Sends   []string `json:"sends,omitempty"` // as the client gets it
+	Sends   []string `json:"sends,omitempty"` // the output that the client gets
 	Summary string   `json:"summary"`
 	Reasons []Reason `json:"reasons,omitempty"`
-	Differs []string `json:"differs,omitempty"` // where it cannot say what the policy says
+	Differs []string `json:"differs,omitempty"` // parts of the policy that the channel cannot express
 }
 
-// The names of the channels.
+// These are the names of channels.
 const (
 	ChannelRobotsTxt = "robots.txt"
 	ChannelHeaders   = "headers"
@@ -105,8 +105,8 @@ const (
 	ChannelEdge      = "blocking"
 )
 
-// Explain answers a question about a client of the identity that Verify finds,
-// and says what happens to clients of other identities.
+// Explain answers a question about a client with the identity that Verify returns. It also tells what happens to
+// clients with other identities.
 func (s *Site) Explain(q Question) *Explanation {
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
 	known := true
@@ -146,13 +146,14 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	e.Identity = s.explainIdentity(query, evidence[query.Crawler])
 	d, _ := s.crawling(query)
-	if e.Unread = !known && d.Verdict == policy.Unstated; e.Unread { // otherwise the file cannot change the answer
+	// If the policy decides, the file cannot change the answer.
+	if e.Unread = !known && d.Verdict == policy.Unstated; e.Unread {
 		e.Expect = ""
 	}
 	return e
 }
 
-// sentHost is the host of a URL as clients send it: in A-labels.
+// sentHost returns the host of a URL in the form that clients send, with A-labels.
 func sentHost(host string) string {
 	if strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }) {
 		return policy.NormalizeHost(host)
@@ -160,7 +161,7 @@ func sentHost(host string) string {
 	return host
 }
 
-// evaluate answers whether the target may be crawled, as Edge does. It reports whether the site's own robots.txt decides.
+// evaluate fills the parts of e about crawling and blocking. It reports whether the site's own robots.txt decides.
 func (s *Site) evaluate(q policy.Query, e *Explanation) (below bool) {
 	e.Open = s.Open(s.TargetOf(q.Host, q.Path))
 	d, by := s.crawling(q)
@@ -178,22 +179,22 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) (below bool) {
 	return below
 }
 
-// Crawling decides whether a target may be crawled, as Edge does, but also by crawlers
-// that the policy does not know: those are never blocked, and may not crawl everything.
+// Crawling returns the decision about crawling for a request. Unlike the server's verdict, it also decides for crawlers
+// that the policy does not know. These are never blocked, but they may not crawl everything.
 func (s *Site) Crawling(q policy.Query) policy.Decision {
 	d, _ := s.crawling(q)
 	return d
 }
 
-// reading names the reading of a request's target that decided.
+// reading is the reading of a request's target that decided.
 type reading struct {
 	effect.Reader
 	query  policy.Query
-	asSent bool // its path is the one that was sent
+	asSent bool // the path is the sent path
 }
 
-// crawling decides about a target by the first of its readings that is disallowed, or
-// else as it was sent. by is empty unless one reading alone decided.
+// crawling returns the decision about the first reading of a target that is disallowed. If none is, it returns the
+// decision about the target as sent. by is the reading that is disallowed, or empty.
 func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	t := s.TargetOf(q.Host, q.Path)
 	if name, _, _ := strings.Cut(t.Path, "?"); t.More == nil && name == "/robots.txt" {
@@ -203,7 +204,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	first := true
 	for p, q := range s.Queries(t, q) {
 		found := p.Decide(q)
-		ofSite := found.Rule != nil && found.Rule.Fallback // for readers of robots.txt, which compare the path as sent
+		// The site's own file is for readers of robots.txt, which compare the path as sent.
+		ofSite := found.Rule != nil && found.Rule.Fallback
 		if found.Verdict == policy.Disallowed && (first || !ofSite) {
 			return found, reading{p, q, q.Path == t.Path}
 		}
@@ -220,7 +222,8 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-// who says which of the crawlers that an agent stands for decides.
+// who sets the recognized crawler. ids are the crawlers that the agent means, and decides is the one that the strictest
+// decision is about.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
 		e.Meant = s.meant(e.Agent)
@@ -243,7 +246,8 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	}
 }
 
-// mayNotIndex is why headers and meta tags tell a crawler not to index a page; nil if they do not, or cannot name it.
+// mayNotIndex returns the reason why headers and meta tags tell a crawler not to index a page. It returns nil if they
+// do not tell it so, or if the crawler does not read pages.
 func (s *Site) mayNotIndex(q policy.Query) *Reason {
 	if info := s.Policy.CrawlerInfo(q.Crawler); !info.ReadsPages() {
 		return nil
@@ -282,7 +286,7 @@ func (s *Site) answers(q policy.Query) []Answer {
 	return answers
 }
 
-// reasonOf is the reason for a decision, nil where no rule decides.
+// reasonOf returns the reason for a decision, or nil if no rule decides.
 func (s *Site) reasonOf(d policy.Decision) *Reason {
 	if d.Rule == nil {
 		return nil
@@ -291,21 +295,21 @@ func (s *Site) reasonOf(d policy.Decision) *Reason {
 	return &r
 }
 
-// SiteRobots is the name of the robots.txt that a site has itself.
+// SiteRobots is the name of a site's own robots.txt in explanations.
 const SiteRobots = "the site's own robots.txt"
 
-// placeOf is the place of a part of a rule, which may be one of the site's own robots.txt.
+// placeOf returns the place of a part of a rule. The rule may come from the site's own robots.txt.
 func (s *Site) placeOf(r *policy.Rule, at policy.Pos) string {
 	switch {
 	case !r.Fallback:
 		return s.Place(at)
-	case at.Line == 0: // no line says so
+	case at.Line == 0: // the file has no line for this part
 		return SiteRobots
 	}
 	return fmt.Sprintf("%s:%d", SiteRobots, at.Line)
 }
 
-// reason puts a decision of a rule into words.
+// reason describes the rule that decided, in words.
 func (s *Site) reason(d policy.Decision) Reason {
 	verb := "disallows "
 	if d.Statement.Allow {
@@ -327,7 +331,8 @@ func (s *Site) reason(d policy.Decision) Reason {
 	return Reason{Place: s.placeOf(d.Rule, d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
 }
 
-// explainEdge says what the server does about a query. The other crawlers that its request names may limit it, too.
+// explainEdge describes what the server does with the request of a query. The limits of other crawlers that the request
+// names may apply, too.
 func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {
@@ -344,7 +349,7 @@ func (s *Site) explainEdge(q policy.Query, t *Target, named []Client) Channel {
 	}
 	v := s.EdgeOf(t, q)
 	if v.Decision.Rule != nil && v.Decision.Rule.Fallback && !v.Impostor {
-		v.Decision = policy.Decision{} // it is never enforced
+		v.Decision = policy.Decision{} // the server never enforces it
 	}
 	if v.Decision.Rule != nil && !v.Impostor {
 		c.add(s.reason(v.Decision))

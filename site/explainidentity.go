@@ -9,25 +9,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Identity says how a crawler can be verified, and what happens to the request of a client of each identity.
+// Identity describes how a crawler can be verified, and what happens to the request of a client with each identity.
 type Identity struct {
 	// By lists the proofs that the crawler's operator publishes: some of "address lists",
 	// "reverse DNS" and "signatures". If it is empty, every client of that name is unverified.
 	By       []string  `json:"verified_by"`
 	Assumed  string    `json:"assumed"`            // the identity that the explanation is for: verified, unknown or impostor
-	Evidence string    `json:"evidence,omitempty"` // why Assumed is assumed; empty where nothing was checked
-	Demands  []Reason  `json:"demands,omitempty"`  // the rules that decide for some identity and demand it
-	Outcomes []Outcome `json:"outcomes"`           // what the edge does for each identity that the client can have
+	Evidence string    `json:"evidence,omitempty"` // the reason for Assumed; empty if the client was not checked
+	Demands  []Reason  `json:"demands,omitempty"`  // rules that demand an identity, and decide for some identity
+	Outcomes []Outcome `json:"outcomes"`           // the server's decision for each identity that the client can have
 }
 
-// Outcome is the edge's decision about a client of one identity.
+// Outcome is the server's decision about a client with one identity.
 type Outcome struct {
 	Identity string `json:"identity"`
 	Blocked  bool   `json:"blocked"`
 	Summary  string `json:"summary"`
 }
 
-// explainIdentity returns nil for clients that are not recognized and for tokens that no request carries.
+// explainIdentity describes the identities of a query's crawler. It returns nil if the client is not recognized, and
+// for tokens that requests never contain.
 func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	if q.Crawler == 0 || s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
 		return nil

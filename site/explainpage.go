@@ -62,7 +62,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	return c
 }
 
-// addLifted says which restrictions of the site itself the policy lifts from a page.
+// addLifted adds the site's own restrictions that the policy removes from a page.
 func (s *Site) addLifted(c *Channel, q policy.Query) {
 	pg := s.Page(q.Host, q.Path, q.Now)
 	if pg.Values == nil || pg.Values.Lift == 0 {
@@ -77,7 +77,7 @@ func (s *Site) addLifted(c *Channel, q policy.Query) {
 	}
 }
 
-// stated is the first field of preferences, or "".
+// stated returns the value of the first preference field in a header, or "".
 func stated(h http.Header) string {
 	for _, f := range rights.Vocabularies {
 		if text := h.Get(f.Field); text != "" {
@@ -87,13 +87,13 @@ func stated(h http.Header) string {
 	return ""
 }
 
-// preferencesPublished reports whether a header states preferences.
+// preferencesPublished reports whether the policy publishes a header with preferences.
 func (s *Site) preferencesPublished() bool {
 	return slices.ContainsFunc(rights.Vocabularies[:], func(f *rights.Vocabulary) bool { return f.On(&s.File.Spec.Publish) })
 }
 
-// restrictions returns the rules for a crawler in headers and elements. The rules for everyone
-// and those for its token unite (draft-illyes-repext-03).
+// restrictions returns the rules for a crawler in headers and meta tags. The rules for everyone and the rules for its
+// token apply together (draft-illyes-repext-03).
 func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
 	for p, q := range s.PageQueries(q) {
@@ -107,7 +107,7 @@ func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
 	return all
 }
 
-// headerDiffers says where the headers cannot say to this crawler what the policy decides for it.
+// headerDiffers describes where headers cannot express the policy's decisions for the query's crawler.
 func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []string) {
 	var own robotsrule.Set
 	for p, q := range s.PageQueries(q) {

@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Register describes the statements of a register of rights about a URL, and its readers.
+// Register describes the statements of a rights document or signal about a URL, and its readers.
 type Register struct {
 	Name     string `json:"name"`
 	Says     string `json:"says"`
@@ -22,7 +22,7 @@ type Register struct {
 	Readers  string `json:"readers"`
 }
 
-// explainRights says what each channel of rights says about a query's URL.
+// explainRights returns the statements of each channel about rights for a query's URL.
 func (s *Site) explainRights(q policy.Query) (all []Register) {
 	page := s.Page(q.Host, q.Path, q.Now)
 	everyone := sync.OnceValue(func() rights.Verdicts {
@@ -45,7 +45,8 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 	return all
 }
 
-// says lists what a channel says about a page; nil if it says nothing about rights.
+// says lists the statements of a channel about a page. It returns nil if the channel does not state anything about
+// rights.
 func (s *Site) says(ch *channels.Channel, x channels.Question, page *Page, q policy.Query) []string {
 	switch {
 	case ch.Says != nil:

@@ -60,15 +60,15 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	return c
 }
 
-// leavesOpen reports whether robots.txt disallows nothing here to a crawler that it leaves out.
+// leavesOpen reports whether robots.txt leaves the crawler out, and allows it the path.
 func leavesOpen(read robotsserve.Explanation) bool {
 	return read.LeftOut && (len(read.Lines) == 0 || !strings.HasPrefix(read.Lines[0].Text, "Disallow: "))
 }
 
 const leftOut = "robots.txt does not name this crawler, because it is rare and its rule has enforce: block. Only the block keeps the crawler from this page. To name it in robots.txt, write publish: {groups: all}"
 
-// spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,
-// where it has no text, by none.
+// spelledOtherwise describes the decision of a crawler that compares URLs as sent. l is the line that decides for such
+// a crawler. Its text is empty if no line matches.
 func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
 	const who = "a crawler that compares URLs as they are written, such as Google's parser, "
 	switch {
@@ -87,7 +87,8 @@ func agentLine(agent string) string {
 	return "User-agent: " + agent
 }
 
-// robotsDiffers says where robots.txt answers otherwise than the policy, or is "".
+// robotsDiffers describes why robots.txt and the policy decide differently about a query. It returns "" if they do not
+// differ.
 func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) string {
 	d, info := s.Policy.Decide(q), s.Policy.CrawlerInfo(q.Crawler)
 	same := func(q policy.Query) bool { return disallowed == (s.Policy.Decide(q).Verdict == policy.Disallowed) }
@@ -97,7 +98,7 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 	purposeless.Purposes = nil
 	switch {
 	case same(q), disallowed && info.ControlsTraining && s.File.Spec.Publish.SendsControl(info.Token):
-		return "" // a line of a control token is about train-ai, and names its rule
+		return "" // the line of a control token is about train-ai and already names its rule
 	case info.Signer:
 		return fmt.Sprintf("the policy decides that crawling is %s, and robots.txt cannot name this client, "+
 			"which is recognized only by its signature; %s", d.Verdict, s.byEdge(d))
@@ -115,7 +116,7 @@ func (s *Site) robotsDiffers(q policy.Query, agent string, disallowed bool) stri
 		"Its readers only compare the lengths of patterns, so robots.txt has the stricter rule", d.Verdict)
 }
 
-// byEdge says whether the server closes what robots.txt leaves open.
+// byEdge describes whether the server blocks a request that robots.txt does not disallow.
 func (s *Site) byEdge(d policy.Decision) string {
 	if d.Verdict == policy.Disallowed && s.Policy.Mode(d) == policy.ModeBlock {
 		return "the server blocks it"
@@ -123,7 +124,7 @@ func (s *Site) byEdge(d policy.Decision) string {
 	return "only enforce: block makes the server block it"
 }
 
-// explainOthers adds what channels other than the groups' rules say about a query.
+// explainOthers adds the lines of robots.txt about a query that are neither Allow nor Disallow lines.
 func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	for _, ch := range channels.Groups() {
 		if ch.Group.Reasons != nil {
@@ -137,7 +138,8 @@ func (s *Site) explainOthers(c *Channel, q policy.Query) {
 	}
 }
 
-// explainRecords adds the records that apply, and says where their readers get another answer than the policy's.
+// explainRecords adds the ACAP records that apply to a query. It also describes where readers of the records get a
+// decision that differs from the policy's.
 func (s *Site) explainRecords(c *Channel, q policy.Query) {
 	for _, ch := range channels.Table {
 		if ch.Records == nil || !ch.On(&s.File.Spec.Publish) {

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// WriteText writes the explanation as an answer to a person.
+// WriteText writes the explanation as a text for people.
 func (e *Explanation) WriteText(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(e.headline())
@@ -68,7 +68,8 @@ func (id *Identity) write(b *strings.Builder) {
 	}
 }
 
-// quoted is a line of a list in YAML. A path may end in a colon, and only there does such a line need quotes.
+// quoted returns a line in the form for a list in YAML. It only needs quotes if it ends in a colon, which is possible
+// at the end of a path.
 func quoted(line string) string {
 	if !strings.HasSuffix(line, ":") {
 		return line
@@ -108,7 +109,7 @@ func (e *Explanation) headline() string {
 	return who + "\n" + e.Sentences()
 }
 
-// String is the reason in words, the place first.
+// String returns the reason in words. The place comes first.
 func (r *Reason) String() string {
 	if r == nil {
 		return "always"
@@ -116,7 +117,7 @@ func (r *Reason) String() string {
 	return fmt.Sprintf("%s, rule %q, %s", r.Place, r.Rule, r.Says)
 }
 
-// Despite is a permission that matches what is disallowed and does not override the prohibition that decides.
+// Despite is a permission that matches a disallowed path, but does not override the deciding prohibition.
 type Despite struct {
 	Reason
 	Why string `json:"why"`
@@ -124,8 +125,8 @@ type Despite struct {
 
 const maxDespite = 3
 
-// despite lists the permissions that fail to open what is disallowed, the narrowest first, with what keeps each from
-// overriding the narrowest prohibition that stands.
+// despite lists the permissions that match a disallowed path but do not allow it, the narrowest first. For each, it
+// explains why the permission does not override the narrowest standing prohibition.
 func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	r := p.Reasons(q)
 	if len(r.Standing) == 0 {
@@ -143,7 +144,7 @@ func (s *Site) despite(p *policy.Policy, q policy.Query) (all []Despite) {
 	return all
 }
 
-// obstacle says in words why a permission does not override a prohibition.
+// obstacle returns a text that explains why a permission does not override a prohibition, or "".
 func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 	switch p.Obstacle(a, d) {
 	case policy.WiderHost:

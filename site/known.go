@@ -11,12 +11,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// known holds the crawlers that a policy knows, apart from its rules. It is large and the same for all policies that
-// add no crawler to the catalog in use, so they share one.
+// known holds data about the crawlers that a policy knows. The data does not depend on the policy's rules. It is large,
+// so all policies that do not add crawlers to the catalog share one copy.
 type known struct {
 	recognizer *crawlers.Recognizer
 	facts      []crawlers.Verification // by crawler
-	tokens     map[string]struct{}     // in lower case, of the crawlers that read elements with their names
+	tokens     map[string]struct{}     // in lower case, tokens of the crawlers that read meta tags with their names
 	identities *crawlers.Identities
 }
 
@@ -43,7 +43,7 @@ func newKnown(f *policyfile.File) *known {
 			k.tokens[strings.ToLower(c.Token)] = struct{}{}
 		}
 		k.facts = append(k.facts, facts)
-		for _, n := range names { // the strings that the catalog knows, else the token
+		for _, n := range names { // the names in the catalog, or else the token
 			patterns = append(patterns, crawlers.Pattern{Token: n, Index: int(id)})
 		}
 	}
@@ -51,14 +51,14 @@ func newKnown(f *policyfile.File) *known {
 	return k
 }
 
-// readable is a URL with its host as it was asked for, where url.URL would write
-// letters beyond ASCII as escapes. It is without a user's name and password.
+// readable returns a URL with its host unchanged, whereas url.URL would escape non-ASCII letters. It leaves out a user
+// name and password.
 func readable(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + u.RequestURI()
 }
 
-// meant returns the token of the crawler that an unknown agent may be a misspelling of, or "". In a whole User-Agent
-// only words that call themselves a crawler are looked at, because most others are parts of browsers' names.
+// meant returns the token of the crawler that an unknown agent may be a misspelling of, or "". In a whole User-Agent,
+// it only examines words with "bot", "crawler" or "spider", because most other words belong to browsers' names.
 func (s *Site) meant(agent string) string {
 	words := strings.FieldsFunc(agent, func(c rune) bool { return strings.ContainsRune(" \t;,()/+", c) })
 	whole := strings.ContainsAny(agent, " \t;(")
@@ -71,7 +71,7 @@ func (s *Site) meant(agent string) string {
 			return name
 		}
 		if !whole {
-			break // what follows is a version
+			break // the rest is a version
 		}
 	}
 	return ""

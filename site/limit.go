@@ -15,8 +15,8 @@ import (
 // Limit is a limit that applies to a request.
 type Limit = effect.Limit
 
-// MaxMode returns the most that the edge could do under the policy: ModeLog or
-// ModeBlock if it blocks or limits anyone, else ModeOff.
+// MaxMode returns the strictest mode that a server could apply under the policy: ModeLog or ModeBlock if the policy can
+// block or limit any client, else ModeOff.
 func (s *Site) MaxMode() policy.Mode {
 	mode := s.File.MaxMode()
 	for i := range s.File.Spec.Rules {
@@ -29,7 +29,7 @@ func (s *Site) MaxMode() policy.Mode {
 
 const passes = "the request passes"
 
-// explainLimits says which limits apply to a request that is explained as one of the crawler asked about.
+// explainLimits adds the limits that apply to a request. asked is the crawler that the explanation is about.
 func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID) {
 	blocking := 0
 	for _, l := range limits {
@@ -55,7 +55,8 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 	}
 }
 
-// LimitTexts says who is limited at the edge: a text for each limit and for each crawl-delay that is enforced.
+// LimitTexts describes the rate limits of the server. It returns a text for each limit and for each enforced
+// crawl-delay.
 func (s *Site) LimitTexts() (all []string) {
 	dryRun := map[policy.Mode]string{policy.ModeBlock: "", policy.ModeLog: " (in dry run)"}
 	for i := range s.File.Spec.Rules {

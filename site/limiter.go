@@ -10,37 +10,36 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// limitKey is the key of one bucket. A client influences it only by the crawler that it is
-// recognized as. So a crawler with many addresses has one bucket, and the number of buckets
-// depends on the policy and the catalog only.
+// limitKey is the key of a bucket. It only depends on the client by the crawler that the client is recognized as. So a
+// crawler with many addresses has one bucket, and the number of buckets only depends on the policy and the catalog.
 type limitKey struct {
-	Crawler  string // its token
+	Crawler  string // the token of the crawler
 	Identity policy.Identity
-	Pos      policy.Pos // of the limit in the policy file
+	Pos      policy.Pos // the place of the limit in the policy file
 	Limit    policy.Limit
-	DryRun   bool // requests over the limit pass, so they must not count for those who block
+	DryRun   bool // the limit is only logged; such a bucket also counts requests that an enforced limit would block
 }
 
-// maxBuckets bounds the buckets of one policy. New versions of the policy have new keys.
+// maxBuckets limits the number of buckets of one policy. New versions of the policy have new keys.
 const maxBuckets = 8192
 
-// Limiter counts requests against limits: it holds the buckets of one policy. The zero value has none. It is safe for
-// concurrent use.
+// Limiter counts requests against rate limits. It holds the buckets of one policy. The zero value has no buckets. It is
+// safe for concurrent use.
 type Limiter struct {
 	mu sync.Mutex
-	// buckets has when each is full again (the generic cell rate algorithm). Denied
-	// requests do not change it, however many come at a time.
+	// buckets holds, for each bucket, the time when it will be full again (the generic cell rate algorithm). Denied
+	// requests do not change these times.
 	buckets map[limitKey]time.Time
 }
 
-// share is the part of a limit that one of several servers has.
+// share returns one server's part of a limit that several servers share.
 func share(l policy.Limit, servers int) (burst int, interval time.Duration) {
 	return max(1, l.Burst/servers), l.Interval() * time.Duration(servers)
 }
 
-// Take counts a request against its limits under p, each divided among that many servers. If the request is over a
-// limit, Take returns the limit, the server's mode for it, at most maxMode, and the time to wait. The request is then
-// not counted against limits that are enforced alike.
+// Take counts a request against its limits under the policy p. Each limit is divided by the number of servers. If the
+// request is over a limit, Take returns the limit, the mode, which is at most maxMode, and the time to wait. In that
+// case, the request is not counted against any limit with the same mode.
 func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode policy.Mode, limits []Limit) (over *Limit, mode policy.Mode, wait time.Duration) {
 	for _, mode := range [...]policy.Mode{policy.ModeBlock, policy.ModeLog} {
 		var keyBuf [4]limitKey
@@ -65,9 +64,9 @@ func (l *Limiter) Take(p *policy.Policy, now time.Time, servers int, maxMode pol
 	return nil, policy.ModeOff, 0
 }
 
-// allow takes a request from the bucket of each key, or from none. If one is empty, it returns
-// which, and after which time the request is possible. If several are empty, it returns the one
-// with the longest wait.
+// allow takes a request from the bucket of each key. If a bucket is empty, it does not take any request. It then
+// returns the index of the key, and the time to wait. If several buckets are empty, it returns the key with the longest
+// wait.
 func (l *Limiter) allow(now time.Time, servers int, keys ...limitKey) (over int, wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,8 +101,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// sweep removes the buckets that are full again, which a new one equals. If none is, it
-// removes all: to let a few requests more pass is better than to grow.
+// sweep removes the buckets that are full again, because they equal new buckets. If there are still too many, it
+// removes all buckets: allowing a few more requests is better than using more memory.
 func (l *Limiter) sweep(now time.Time) {
 	maps.DeleteFunc(l.buckets, func(_ limitKey, full time.Time) bool { return !full.After(now) })
 	if len(l.buckets) >= maxBuckets {

@@ -45,7 +45,8 @@ var mayCrawl = claim.Register("may-crawl", func(s maySubject) claim.Finding {
 	return f
 })
 
-// May judges whether the crawler may crawl the page: it may not if the server blocks the request, either.
+// May judges whether the crawler may crawl the page. It may not if the policy disallows crawling, or if the server
+// blocks the request.
 func (e *Explanation) May() claim.Claim {
 	s := maySubject{Explanation: e}
 	if !e.Unread {
@@ -54,7 +55,7 @@ func (e *Explanation) May() claim.Claim {
 	return claim.Judge(mayCrawl, s)
 }
 
-// MarshalJSON adds the claim.
+// MarshalJSON adds the claim that May returns.
 func (e *Explanation) MarshalJSON() ([]byte, error) {
 	type fields Explanation
 	return json.Marshal(struct {
@@ -75,7 +76,7 @@ func (e *Explanation) Blocked() bool {
 	return false
 }
 
-// Sentences returns the answer with what it lacks.
+// Sentences returns the answer of May in sentences, with the gaps in its knowledge.
 func (e *Explanation) Sentences() string {
 	may := e.May()
 	gaps := may.Gaps()

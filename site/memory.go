@@ -2,13 +2,15 @@
 
 package site
 
-// Memory remembers crawlers while the versions of a policy follow each other. It is safe for concurrent use.
+// Memory holds what a server remembers about crawlers when a new version of a policy is loaded. It is safe for
+// concurrent use.
 type Memory struct {
 	Limiter  Limiter
-	Readings Readings // who has fetched which robots.txt
+	Readings Readings // the versions of robots.txt that crawlers have fetched
 }
 
-// NewMemory returns an empty memory, for the policy of one host or for one of all hosts.
+// NewMemory returns an empty memory. It is smaller if ofOneHost is true, which means that the policy is only for one
+// host.
 func NewMemory(ofOneHost bool) *Memory {
 	m := &Memory{Readings: Readings{maxReaders: maxReaders, maxSites: maxReadSites}}
 	if ofOneHost {

@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Offers returns the licenses that the policy offers for usages that it disallows to the query's crawler there.
+// Offers yields the licenses that the policy offers for usages that it disallows for the query's crawler and URL.
 func (s *Site) Offers(q policy.Query) iter.Seq[*policy.Offer] {
 	return func(yield func(*policy.Offer) bool) {
 		offers := s.File.Spec.Rights.Offers
@@ -21,7 +21,7 @@ func (s *Site) Offers(q policy.Query) iter.Seq[*policy.Offer] {
 	}
 }
 
-// disallows reports whether the policy disallows a usage of any path that a request can mean.
+// disallows reports whether the policy disallows the query's usage for any of the paths that the request can mean.
 func (s *Site) disallows(q policy.Query) bool {
 	for p, q := range s.Queries(s.TargetOf(q.Host, q.Path), q) {
 		if p.Decide(q).Verdict == policy.Disallowed {

@@ -18,40 +18,39 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// Page holds the statements that the responses for some paths of a host carry. It is shared by them and must
-// not be changed.
+// Page holds the statements in the responses for some paths of a host. These responses share it, so it must not be
+// changed.
 type Page struct {
-	Values   *robotstag.Values // nil: no headers
-	Elements *metainject.Set   // nil: no elements
-	Declared []Declared        // by channels
+	Values   *robotstag.Values // nil if there are no headers
+	Elements *metainject.Set   // nil if there are no meta tags
+	Declared []Declared        // statements of channels
 
-	until time.Time // when a date in the policy passes; zero for never
+	until time.Time // the time when a date in the policy passes; zero if there is none
 }
 
 const maxPages = 4096
 
-// maxMatching bounds the work of finding the page of a path. A path that takes more has the
-// page of any path.
+// maxMatching limits the work of finding the page of a path. If a path needs more work, it gets the page for any path.
 const maxMatching = 1 << 20
 
-// pages is a cache of the Page of each path. Which patterns match a path decides
-// all that its page carries, so they are the key.
+// pages is a cache of the Page of each path. The content of a Page only depends on the patterns that match the path, so
+// these patterns are the key of the cache.
 type pages struct {
 	effect.Projection
 	registers *registers
-	tokens    map[string]struct{} // see known
+	tokens    map[string]struct{} // tokens of crawlers that read meta tags; see known
 
 	plain *Page // the page of every path if there is no pattern
 
-	// The patterns of every statement that headers or elements can show, by
-	// number; the second for paths without letter case.
+	// index holds the number of each pattern whose statements headers or meta tags can show. foldedIndex does the same
+	// for paths in lower case.
 	index, foldedIndex *pathpattern.Index[uint32]
 
 	mu    sync.RWMutex
 	cache map[string]*Page
 }
 
-// header has the fields of a page alone.
+// header returns a new header with only the fields of a page.
 func (pg *Page) header() http.Header {
 	h := http.Header{}
 	if pg.Values != nil {
@@ -89,7 +88,7 @@ func newPages(p effect.Projection, tokens map[string]struct{}, registers *regist
 	return ps
 }
 
-// indexOf numbers the patterns of what headers or elements can show.
+// indexOf numbers the patterns whose statements headers or meta tags can show.
 func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
 	var entries []pathpattern.Entry[uint32]
 	for _, r := range p.Spec().Rules {
@@ -100,8 +99,8 @@ func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
 	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
-// page returns the page of a target at a time, or now for the zero time. The page is for
-// everyone, or tailored to one crawler.
+// page returns the page of a target at the time now. The zero time means the current time. The page is for everyone or,
+// if tailored is true, for one crawler.
 func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now time.Time) *Page {
 	if ps.index.Len() == 0 {
 		return ps.plain
@@ -136,8 +135,9 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, sent *Target, now
 	return page
 }
 
-// appendTarget appends what tells the page of a target from others of its host, at least one byte. It takes readings
-// from the target that add nothing, and makes it long if there is too much to compare.
+// appendTarget appends the part of a key that distinguishes the page of a target from other pages of the host. The part
+// has at least one byte. It removes readings from the target that do not change the page. If there is too much to
+// compare, it sets t.Long.
 func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	begin := len(key)
 	work := pathpattern.Work(maxMatching)
@@ -153,7 +153,8 @@ func (ps *pages) appendTarget(key []byte, t *effect.PolicyTarget) []byte {
 	return key
 }
 
-// appendMatches appends a section to a key: the patterns that match a path, and a zero byte.
+// appendMatches appends a section to a key. A section consists of the numbers of the patterns that match a path, and a
+// zero byte.
 func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, work *pathpattern.Work) []byte {
 	index.MatchesWithin(path, work, func(id uint32) {
 		key = binary.AppendUvarint(key, uint64(id)+1)
@@ -161,11 +162,11 @@ func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, wo
 	return append(key, 0)
 }
 
-// appendFolded appends a section for each reading of a target without letter case,
-// and reports whether they can add anything to those from begin on.
+// appendFolded appends a section for each reading of a target in lower case. It reports whether any of these sections
+// differs from the sections of the key from begin on.
 func (ps *pages) appendFolded(key []byte, begin int, folded string, more []string, work *pathpattern.Work) (_ []byte, adds bool) {
 	exact := len(key)
-	key = append(key, 0x80, 0) // no end of a section: the last byte of a longer number is not 0
+	key = append(key, 0x80, 0) // not the end of a section, because the last byte of a longer number is not 0
 	for i := -1; i < len(more); i++ {
 		if i >= 0 {
 			folded = pathpattern.Fold(more[i])
@@ -184,8 +185,8 @@ func (ps *pages) appendFolded(key []byte, begin int, folded string, more []strin
 	return key, adds
 }
 
-// appendMore appends a section for each other reading of a target. It leaves out
-// readings that the same patterns match as one from begin on, and returns the rest.
+// appendMore appends a section for each further reading of a target. It leaves out a reading if the key from begin on
+// already has its section. It returns the other readings.
 func (ps *pages) appendMore(key []byte, begin int, more []string, work *pathpattern.Work) (_ []byte, rest []string) {
 	for _, path := range more {
 		end := len(key)
@@ -198,7 +199,7 @@ func (ps *pages) appendMore(key []byte, begin int, more []string, work *pathpatt
 	return key, rest
 }
 
-// hasSection reports whether one of the sections of key, which all end in a zero byte, is section.
+// hasSection reports whether key contains a section. All sections of key end in a zero byte.
 func hasSection(key, section []byte) bool {
 	for len(key) > 0 {
 		end := bytes.IndexByte(key, 0) + 1
@@ -231,7 +232,7 @@ func (ps *pages) elements(members []robotstag.Member, declared []Declared, lift 
 		if name == robotstag.Everyone {
 			name = metainject.Everyone
 		} else if _, reads := ps.tokens[strings.ToLower(name)]; !reads {
-			continue // it would find the header only
+			continue // the crawler reads headers only
 		}
 		all = append(all, metainject.Element{Name: name, Rules: m.Rules})
 	}
@@ -246,7 +247,7 @@ func (ps *pages) elements(members []robotstag.Member, declared []Declared, lift 
 	return metainject.NewLiftingSet(all, ps.tokens, lift)
 }
 
-// usage holds the usages for AI and search that pages state without any rule.
+// usage returns the usages for AI and search that pages state even without rules.
 func (ps *pages) usage() robotstag.Usage {
 	return robotstag.Usage{Publish: &ps.Exact.Spec().Publish}
 }
@@ -272,7 +273,8 @@ func (ps *pages) build(tailored bool, q policy.Query, t effect.PolicyTarget) *Pa
 		pg.until = earlier(pg.until, earlier(until, change))
 	}
 	if len(all) > 0 || !usage.IsEmpty() || lift != 0 {
-		// Rules that cannot be written were reported at load. Rules that do not fit are written for everyone.
+		// Ignore the problems: loading has already reported rules that cannot be written, and rules that do not fit are
+		// written for everyone.
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 		pg.Values.Lift = lift
 	}
@@ -301,7 +303,7 @@ func members(tailored bool, p *policy.Policy, q policy.Query) ([]robotstag.Membe
 	return all, until
 }
 
-// earlier is the earlier of two times; zero is never.
+// earlier returns the earlier of two times. The zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

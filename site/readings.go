@@ -15,20 +15,20 @@ import (
 
 // Reading records that a crawler fetched a host's robots.txt. The servers of a fleet exchange Readings.
 type Reading struct {
-	Crawler  string `json:"c"` // in lower case
+	Crawler  string `json:"c"` // the token in lower case
 	Host     string `json:"h"`
-	Version  string `json:"v"` // of robots.txt: its entity tag without quotes
-	Policy   string `json:"p"` // the SHA-256 of the text from which it was rendered
-	At       int64  `json:"t"` // in seconds since 1970
+	Version  string `json:"v"` // the version of robots.txt: its entity tag without quotes
+	Policy   string `json:"p"` // the SHA-256 of the policy file that it was rendered from
+	At       int64  `json:"t"` // the time of the request, in seconds since 1970
 	Verified bool   `json:"i,omitempty"`
 
-	Site *Site `json:"-"` // what the version says
+	Site *Site `json:"-"` // the policy of the version
 }
 
 // Token is a product token, prepared for lookups in Readings.
 type Token struct {
 	name, folded string
-	bit          uint64 // one of 64, for a quick negative answer
+	bit          uint64 // one of 64 bits, to quickly exclude crawlers without readings
 }
 
 // NewToken prepares a product token.
@@ -42,33 +42,33 @@ func NewToken(name string) Token {
 	return c
 }
 
-// maxHostname is the length of a DNS name. A longer one is not a host, and would
-// only fill the memory.
+// maxHostname is the maximum length of a DNS name. A longer name is not a host, so it is not remembered.
 const maxHostname = 253
 
-// Bounds of the readings of one policy. The policy of one host needs little, and
-// there can be thousands of them.
+// These constants limit the readings and policies that are remembered for a policy. A policy for one host has lower
+// limits, because there can be thousands of such policies.
 const (
 	maxReaders, maxReadSites               = 4096, 32
 	maxReadersOfOneHost, maxSitesOfOneHost = 64, 8
 )
 
-// readerOf is a crawler, a host, and whether it was verified. It is not an address: crawlers fetch robots.txt from one
-// address and pages from others. What an unverified client fetched under a name tells nothing about the verified crawler.
+// readerOf identifies a crawler on a host. It does not contain an address, because crawlers fetch robots.txt from one
+// address and pages from others. Verified and unverified clients differ, because the requests of an unverified client
+// do not show what the real crawler has read.
 type readerOf struct {
 	crawler, host string
 	verified      bool
 }
 
-// Readings remembers the last reading of each crawler, identity and host. The policies of the
-// versions are few and held, because they know the text of each version.
+// Readings remembers the last reading of each crawler, identity and host. It also keeps the policies of these readings,
+// which are few, because they contain the text of each version.
 type Readings struct {
 	maxReaders, maxSites int
 
-	bits    atomic.Uint64 // of the crawlers in the maps
+	bits    atomic.Uint64 // the bits of all crawlers in the maps
 	mu      sync.RWMutex
 	recent  map[readerOf]Reading
-	earlier map[readerOf]Reading // the previous recent
+	earlier map[readerOf]Reading // the previous value of recent
 	sites   []*Site              // oldest first
 
 	// elsewhere holds readings from other servers, and from this one before a restart.
@@ -81,7 +81,7 @@ func (l *Readings) Add(c Token, host string, r Reading) {
 	if !ok {
 		return
 	}
-	who.host = strings.Clone(who.host) // it may be part of a whole request line
+	who.host = strings.Clone(who.host) // do not keep a whole request line in memory
 	r.Crawler, r.Host = who.crawler, who.host
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +98,8 @@ func readerAt(c Token, host string, verified bool) (readerOf, bool) {
 	return readerOf{c.folded, host, verified}, len(host) <= maxHostname
 }
 
-// hold holds a policy. If there are too many, the oldest goes, with the
-// versions that were rendered from it.
+// hold keeps a policy. If there are too many, it drops the oldest policy, and all readings of versions that were
+// rendered from it.
 func (l *Readings) hold(s *Site) {
 	if slices.Contains(l.sites, s) {
 		return
@@ -115,7 +115,8 @@ func (l *Readings) hold(s *Site) {
 	}
 }
 
-// Last returns the version that a crawler has fetched last, verified or not; its Site is nil if none is known.
+// Last returns the last reading of a crawler and host, for verified or unverified clients. Its Site is nil if there is
+// none.
 func (l *Readings) Last(c Token, host string, verified bool) (last Reading) {
 	if l.bits.Load()&c.bit == 0 {
 		return last
@@ -142,11 +143,11 @@ func (l *Readings) lastHere(who readerOf) Reading {
 	return l.earlier[who]
 }
 
-// Violation reports whether a request goes against the version of robots.txt that a crawler has fetched, and by which
-// decision. q is about the crawler in the policy s. An impostor has not fetched anything. robots.txt addresses every
-// user of the token, so rules that demand a verified client count, while the query's purposes do not. A path that is
-// disallowed in another letter case only is another path to readers of robots.txt, and a crawler that the version
-// leaves out was asked nothing.
+// Violation reports whether a request violates the version of robots.txt that a crawler has fetched, and returns the
+// decision. q is a query about the crawler in the policy s. An impostor never violates anything, because it has not
+// fetched the file. robots.txt addresses every client with the token, so rules for verified clients apply, and the
+// query's purposes are ignored. It is not a violation if the path is only disallowed in another letter case, because
+// readers of robots.txt distinguish letter case. It is not a violation, either, if robots.txt leaves out the crawler.
 func (r *Reading) Violation(c Token, s *Site, t *Target, q policy.Query) (policy.Decision, bool) {
 	if r.Site == nil || q.Identity == policy.Impostor {
 		return policy.Decision{}, false
@@ -163,7 +164,7 @@ func (r *Reading) Violation(c Token, s *Site, t *Target, q policy.Query) (policy
 	return verdict.Decision, found && (!r.Site.Policy.CrawlerInfo(q.Crawler).Rare || !leavesOpen(r.Site.Robots.Explain(q)))
 }
 
-// All returns what crawlers have fetched from this server: the last reading of each crawler, identity and host.
+// All returns the last reading of each crawler, identity and host on this server.
 func (l *Readings) All() []Reading {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -176,7 +177,7 @@ func (l *Readings) All() []Reading {
 	return all
 }
 
-// Sites returns the versions of the policy that have been read, by the SHA-256 of their texts.
+// Sites returns the policies of the readings on this server, by the SHA-256 of their files.
 func (l *Readings) Sites() map[string]*Site {
 	sites := map[string]*Site{}
 	for _, r := range l.All() {
@@ -185,7 +186,8 @@ func (l *Readings) Sites() map[string]*Site {
 	return sites
 }
 
-// SetElsewhere replaces the readings from other servers, under the versions in sites. Excess readings are dropped.
+// SetElsewhere replaces the readings from other servers. sites holds the known policies by the SHA-256 of their files.
+// Readings of other policies, and excess readings, are dropped.
 func (l *Readings) SetElsewhere(all []Reading, sites map[string]*Site) {
 	if len(all) == 0 {
 		l.elsewhere.Store(nil)

@@ -13,11 +13,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// registers holds the documents of channels.
+// registers caches the documents of channels.
 type registers struct {
 	effect.Projection
 	mu     sync.Mutex
-	byHost map[int]map[*channels.Channel]*rights.Document // by Policy.HostKey; rules bound how many there are
+	byHost map[int]map[*channels.Channel]*rights.Document // by Policy.HostKey; the number of keys depends on the rules
 }
 
 // documents returns the documents of a host.
@@ -45,18 +45,18 @@ func (r *registers) documents(host string) map[*channels.Channel]*rights.Documen
 	return all
 }
 
-// Document returns the policy's document of a channel for a host, nil if there is none.
+// Document returns the policy's document of a channel for a host, or nil if there is none.
 func (s *Site) Document(ch *channels.Channel, host string) *rights.Document {
 	return s.registers.documents(host)[ch]
 }
 
-// ChannelAt returns the channel whose document a request target is for, however it is encoded. It is nil if there is none. Such a
-// document need not exist.
+// ChannelAt returns the channel whose document has the path of a request target, in any encoding. It returns nil if
+// there is none. The channel may have no document for the host.
 func (s *Site) ChannelAt(t *Target) *channels.Channel {
 	return channels.At(&s.File.Spec.Publish, t.Name())
 }
 
-// License returns what names the license on a host, or nil.
+// License returns the statement that names the license on a host, or nil.
 func (s *Site) License(host string) rights.Declared {
 	for _, ch := range channels.Table {
 		if ch.Page != nil && ch.Page.License {
@@ -66,15 +66,16 @@ func (s *Site) License(host string) rights.Declared {
 	return nil
 }
 
-// Declared holds what a channel declares about some paths of a host.
+// Declared is a channel's statement about some paths of a host.
 type Declared struct {
 	Channel *channels.Channel
 	rights.Declared
-	// Published is false if it only makes stricter what the site itself says in the channel.
+	// Published is false if the policy does not publish the channel. Then the statement only applies to responses that
+	// already have fields of the channel, and makes them stricter.
 	Published bool
 }
 
-// Declare merges the fields of all channels with what the header of a response already says.
+// Declare merges the fields of all channels into the header of a response.
 func (pg *Page) Declare(h http.Header) {
 	for _, d := range pg.Declared {
 		if d.Published || slices.ContainsFunc(d.Channel.Page.Fields, func(name string) bool { return len(h[name]) > 0 }) {
@@ -83,7 +84,7 @@ func (pg *Page) Declare(h http.Header) {
 	}
 }
 
-// published yields what a page declares in channels that the policy publishes.
+// published yields a page's statements in channels that the policy publishes.
 func (pg *Page) published(yield func(Declared) bool) {
 	for _, d := range pg.Declared {
 		if d.Published && !yield(d) {
@@ -96,7 +97,7 @@ func (r *registers) question(ch *channels.Channel, host string, everyone func() 
 	return channels.Question{Spec: r.Exact.Spec(), Everyone: everyone, Document: r.documents(host)[ch]}
 }
 
-// declared lists what applies to any of the hosts and paths of a target.
+// declared lists the statements that apply to any of the hosts and paths of a target.
 func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 	everyone := sync.OnceValue(func() rights.Verdicts { return r.everyone(t) })
 	for _, ch := range channels.Table {
@@ -110,7 +111,7 @@ func (r *registers) declared(t effect.PolicyTarget) (all []Declared) {
 	return all
 }
 
-// everyone returns what everyone is told about a target.
+// everyone returns the verdicts for everyone about a target.
 func (r *registers) everyone(t effect.PolicyTarget) (all rights.Verdicts) {
 	for p, q := range r.PageQueriesAt(t, policy.Query{}) {
 		one := rights.ForEveryone(p.Policy, q).Verdicts()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package site holds a policy with all its channels: what a server needs to
-// answer requests under a policy file, and to explain the answers.
+// Package site combines a policy with all its channels. A server uses it to answer requests according to a policy file,
+// and to explain the answers.
 package site
 
 import (
@@ -22,26 +22,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Site is a loaded policy file. It does not change, but for what it keeps to answer faster, and may be shared.
+// Site is a loaded policy file. It is immutable, except for caches, and may be shared.
 type Site struct {
 	File *policyfile.File
 	*effect.Engine
 
 	*known
-	purposes          []string // that the policy names
+	purposes          []string // purposes that the policy names
 	purposeRecognizer *crawlers.Recognizer
 	pages             *pages
 	registers         *registers
 	lastOver          atomic.Pointer[overFile]
 }
 
-// Load reads a policy file and prepares every channel. The diagnostics are of
-// the file and of all channels; with an error among them there is no Site.
+// Load reads a policy file and prepares every channel. It returns the diagnostics of the file and of all channels. If
+// any of them is an error, the Site is nil.
 func Load(name string, data []byte) (*Site, policyfile.Diagnostics) {
 	return LoadWith(name, data, policyfile.Options{})
 }
 
-// LoadWith is Load with options for reading the file.
+// LoadWith is like Load, with options for reading the file.
 func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyfile.Diagnostics) {
 	f, ds := policyfile.LoadWith(name, data, file)
 	if ds.HasErrors() {
@@ -51,8 +51,8 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 	return s, append(ds, more...).Sorted()
 }
 
-// New prepares every channel of a policy file. The diagnostics are of the channels; with an error among them there is no
-// Site.
+// New prepares every channel of a policy file. It returns the diagnostics of the channels. If any of them is an error,
+// the Site is nil.
 func New(f *policyfile.File) (*Site, policyfile.Diagnostics) {
 	s := newSite(f)
 	ds := f.Add(s.check())
@@ -71,8 +71,8 @@ func newSite(f *policyfile.File) *Site {
 	return s
 }
 
-// Over returns the site with its own robots.txt below the policy: the file decides about crawling where the policy does
-// not. Such a site answers questions; the policy alone is what a server enforces.
+// Over returns the site with its own robots.txt as a fallback. The file decides about crawling where the policy does
+// not. The result is only for questions, because a server does not enforce the fallback.
 func (s *Site) Over(below *robotstxt.File) *Site {
 	engine := s.Engine.Over(below)
 	f := *s.File
@@ -80,11 +80,13 @@ func (s *Site) Over(below *robotstxt.File) *Site {
 	return newSite(&f)
 }
 
-// Below finds the robots.txt that a host has itself, as a server with "robots_txt merge" fetched it last: nil if it has
-// none, and whether that is known. The host "" stands for all hosts that have answered.
+// Below is a function that returns a host's own robots.txt in the version that a server with "robots_txt merge" has
+// last fetched. The file is nil if the host has none. known is false if the server has not fetched the file. The host
+// "" means all hosts that have answered.
 type Below func(host string) (file *robotstxt.File, known bool)
 
-// OverOf is Over for a host's file, or the site itself. It also reports whether the file is known.
+// OverOf is like Over, with the file that below returns for a host. Without a file, it returns the site itself. It also
+// reports whether the file is known.
 func (s *Site) OverOf(below Below, host string) (*Site, bool) {
 	f, known := below(host)
 	if f == nil {
@@ -98,25 +100,25 @@ func (s *Site) OverOf(below Below, host string) (*Site, bool) {
 	return over, true
 }
 
-// overFile is a site over the file with a sum.
+// overFile caches the result of Over for the file with a sum.
 type overFile struct {
 	*Site
 
 	sum [sha256.Size]byte
 }
 
-// Page is PageOf for a target that was not read yet.
+// Page is like PageOf, for a host and a path.
 func (s *Site) Page(host, path string, now time.Time) *Page {
 	t := NewTarget(host, path)
 	return s.PageOf(&t, now)
 }
 
-// PageOf returns the page that a response for a target carries for every reader, at a time; the zero time is
-// now.
+// PageOf returns the page with the statements for every reader in a response for a target. The zero time means the
+// current time.
 func (s *Site) PageOf(t *Target, now time.Time) *Page { return s.pages.page(false, 0, t, now) }
 
-// Tailored returns what a response carries that is for one crawler alone (0 for any that the policy does not know):
-// only what the policy says to it, so that exemptions show. Such responses vary by User-Agent.
+// Tailored returns the page for a response to one crawler. The ID 0 means any crawler that the policy does not know.
+// Such a page only has the rules for this crawler, so it can express exemptions. The responses vary by User-Agent.
 func (s *Site) Tailored(crawler policy.CrawlerID, t *Target, now time.Time) *Page {
 	return s.pages.page(true, crawler, t, now)
 }
@@ -131,10 +133,10 @@ func (s *Site) NextDate(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Place is a place in the policy file, as FILE:LINE.
+// Place returns a place in the policy file in the form FILE:LINE.
 func (s *Site) Place(at policy.Pos) string { return fmt.Sprintf("%s:%d", s.File.Name, at.Line) }
 
-// RuleName is the name of a rule, or else its audiences.
+// RuleName returns the name of a rule, or else its audiences.
 func (s *Site) RuleName(r *policy.Rule) string {
 	if r == nil {
 		return ""
@@ -148,7 +150,7 @@ func (s *Site) RuleName(r *policy.Rule) string {
 	return strings.Join(lint.Audiences(r), ", ")
 }
 
-// Verification lists the proofs that a crawler's operator publishes, by which it differs from impostors.
+// Verification returns the proofs that a crawler's operator publishes. They distinguish the crawler from impostors.
 func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 	if id <= 0 || int(id) > len(s.facts) {
 		return crawlers.Verification{}
@@ -156,13 +158,14 @@ func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 	return s.facts[id-1]
 }
 
-// CrawlerOf returns the crawler of the policy that is one of the catalog.
+// CrawlerOf returns the policy's ID of a crawler in the catalog. It returns false if the policy does not have the
+// crawler.
 func (s *Site) CrawlerOf(c *crawlers.Crawler) (policy.CrawlerID, bool) {
 	id := s.Policy.Crawler(c.Token)
 	return id, id != 0
 }
 
-// Identities hold the identity that requests prove for each crawler of the policy.
+// Identities returns the published addresses and keys that identify the crawler of a request.
 func (s *Site) Identities() *crawlers.Identities { return s.identities }
 
 func purposes(p *policy.Policy) []string {

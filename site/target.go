@@ -8,13 +8,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/effect"
 )
 
-// Target is the host and the path of a request, in every way in which servers may read them; see [effect.Target].
+// Target is the host and the path of a request, with all ways in which servers may read them; see [effect.Target].
 type Target = effect.Target
 
-// Client is a crawler that a request may be from, with its identity.
+// Client is a crawler that may have sent a request, with its identity.
 type Client = effect.Client
 
-// NewTarget reads the host and the target of a request as it was sent. It does not allocate for ordinary requests.
+// NewTarget returns the Target for the host and the path of a request. It does not allocate memory for ordinary
+// requests.
 func NewTarget(host, path string) Target { return effect.NewTarget(host, path) }
 
 // PathOf returns the path and query of a request target, for [NewTarget]; see [effect.PathOf].

@@ -10,17 +10,17 @@ import (
 )
 
 type Comparison struct {
-	Crawlers    int          // that were asked about
-	Questions   int          // a crawler and a path each
-	Differ      int          // how many of them have different answers
+	Crawlers    int          // number of crawlers that were asked about
+	Questions   int          // number of pairs of a crawler and a path
+	Differ      int          // number of questions with different answers
 	Differences []Difference // in the order of the first file's lines
-	Complete    bool         // false: there were more questions than were asked
+	Complete    bool         // false if some questions were not asked
 }
 
 type Difference struct {
 	Crawlers []string
 	Path     string // one of the paths, without "%" if there is such a one
-	Paths    int    // how many there are
+	Paths    int    // the number of paths
 	Asked    []string
 	Old, New Answer
 }
@@ -32,9 +32,10 @@ const budget = 60_000_000
 
 const Other = "crawler-that-no-file-names"
 
-// Compare asks two files about each pattern of both: as written, decoded, encoded, with a byte more and one less, and
-// where a pattern with "*" meets another. It asks for each crawler that one of the files names, those that obey its group
-// or ignore "*", and an unknown one.
+// Compare asks two files about many paths and reports different answers. It makes paths from each pattern of both
+// files: as written, decoded, encoded, with one more byte, and with one byte less. It adds paths that match both a
+// pattern with "*" and another pattern. It asks for each crawler that one of the files names, and for crawlers that
+// obey a named crawler's group or ignore "*". It also asks for an unknown crawler.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)
@@ -45,7 +46,7 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 		asking[p] = append(asking[p], who.Names[0])
 		c.Crawlers++
 	}
-	// Pairs of few rules first: they cost least.
+	// Pairs with few rules come first, because they cost the least.
 	pairs := slices.SortedFunc(maps.Keys(asking), func(a, b pair) int {
 		return cmp.Or(cmp.Compare(a.old.size()+a.now.size(), b.old.size()+b.now.size()), strings.Compare(asking[a][0], asking[b][0]))
 	})
@@ -104,7 +105,7 @@ func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 	}
 	seen := map[string]bool{"*": true, "": true}
 	add := func(c Crawler) {
-		// "purpose-x" names the group of a User-Agent-Purpose line, and no crawler.
+		// "purpose-x" is the name of a group with a User-Agent-Purpose line, not the name of a crawler.
 		if key := strings.ToLower(c.Names[0]); !seen[key] && !strings.HasPrefix(key, "purpose-") {
 			seen[key] = true
 			all = append(all, c)
@@ -123,7 +124,7 @@ func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 	return append(all, Crawler{Names: []string{Other}})
 }
 
-// questions are the paths to ask about, in normal form.
+// questions returns the paths to ask about, in normal form.
 func questions(files ...*File) (all []string) {
 	seen := map[string]bool{}
 	add := func(path string) {
@@ -161,11 +162,11 @@ func questions(files ...*File) (all []string) {
 	return all
 }
 
-// maxMeetings bounds the paths where two patterns meet.
+// maxMeetings limits the number of paths that match two patterns.
 const maxMeetings = 1 << 15
 
-// meetings are paths that match a pattern with "*" and, in many cases, another pattern of the file: "/admin/x.css" for
-// "/*.css$" and "/admin/".
+// meetings returns paths that match a pattern with "*" and, in many cases, another pattern of the file. For "/*.css$"
+// and "/admin/", it returns "/admin/x.css".
 func meetings(rules []*rule) (paths []string) {
 	for _, wild := range rules {
 		text := strings.TrimSuffix(wild.text, "$")
@@ -195,8 +196,8 @@ func rooted(path string) string {
 	return path
 }
 
-// Spellings returns a pattern as it is, decoded and encoded. Reserved octets (RFC 3986 section 2.2) may be written both
-// ways. So may a "%" that encodes nothing.
+// Spellings returns a pattern unchanged, decoded and encoded. Reserved octets (RFC 3986 section 2.2) may be encoded or
+// not. The same is true for a "%" that does not start an escape.
 func Spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {

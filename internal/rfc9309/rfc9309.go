@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rfc9309 reads robots.txt in the way in which crawlers are documented to read it, and compares two files. It
-// checks the output of packages that convert and render robots.txt, so it shares no code with them. It accepts the
-// same mistakes in lines as Google's parser: misspelled keys, missing colons, and names with characters that a
-// product token cannot have. But it compares percent-encoded bytes by RFC 9309 section 2.2.2.
+// Package rfc9309 reads robots.txt as documented for crawlers, and compares two files. It checks the output of packages
+// that convert and render robots.txt, so it shares no code with them. It accepts the same mistakes in lines as Google's
+// parser: misspelled keys, missing colons, and names with characters that a product token cannot have. Unlike the
+// parser, it compares percent-encoded bytes by RFC 9309 section 2.2.2.
 package rfc9309
 
 import (
@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// Limit is the number of bytes of a file that crawlers read (RFC 9309 section 2.5), without the line that it
-// cuts.
+// Limit is the number of bytes of a file that crawlers read (RFC 9309 section 2.5). A line that crosses the limit is
+// not read.
 const Limit = 500 << 10
 
 type File struct {
 	groups map[string]*group // by the name in lower case; "*" for all others
-	names  []string          // as they are first written
+	names  []string          // each name in its first spelling
 	rules  []*rule
 	lines  []string
 }
 
-// Lines is the number of lines read.
+// Lines returns the number of lines read.
 func (f *File) Lines() int { return len(f.lines) }
 
 // Line returns the text of a line. The first line has the number 1.
 func (f *File) Line(n int) string { return f.lines[n-1] }
 
-// A group holds the rules that one name obeys: the rules below some User-agent lines. Other names may share
-// them.
+// A group holds the rules for one name: the blocks of rules that follow its User-agent lines. Several names may share a
+// block.
 type group struct{ blocks []*block }
 
 type block struct{ rules []*rule }
@@ -37,7 +37,7 @@ type block struct{ rules []*rule }
 type rule struct {
 	allow bool
 	pattern
-	size int // by which Google's parser compares: as it is written, bytes beyond ASCII encoded
+	size int // the length in bytes that Google's parser compares: as written, with non-ASCII bytes encoded
 	line int
 }
 
@@ -51,13 +51,13 @@ func newRule(allow bool, value string, line int) *rule {
 	return &rule{allow, newPattern(value), size, line}
 }
 
-// Crawler holds how a crawler looks for its group.
+// Crawler holds the names by which a crawler finds its group.
 type Crawler struct {
-	Names       []string // its own name, and then the names whose groups it obeys if it has none
+	Names       []string // the crawler's name, followed by the names whose groups it obeys if it has no group
 	IgnoresStar bool     // says that it does not obey the group of "*"
 }
 
-// Parse reads a file. whole, which may be nil, reports whether a name is read as it stands.
+// Parse reads a file. whole reports whether a name in a User-agent line is used unchanged. It may be nil.
 func Parse(data []byte, whole func(name string) bool) *File {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(data) > Limit {
@@ -66,7 +66,7 @@ func Parse(data []byte, whole func(name string) bool) *File {
 	}
 	f := &File{groups: map[string]*group{}, lines: lines(string(data))}
 	var open []*group
-	var rules *block // of the open groups; nil before the first, so that the next name is theirs too
+	var rules *block // the rules of the current groups; nil while User-agent lines are read
 	for i, text := range f.lines {
 		key, value := cut(text)
 		switch key {
@@ -90,7 +90,7 @@ func Parse(data []byte, whole func(name string) bool) *File {
 	return f
 }
 
-// add adds a rule. Google's parser takes an Allow of an index page for one of its directory, too.
+// add adds a rule. For an Allow of an index page, it also adds an Allow of the directory, as Google's parser does.
 func (f *File) add(to *block, r *rule, value string) {
 	all := []*rule{r}
 	if i := strings.LastIndexByte(value, '/'); r.allow && i >= 0 && strings.HasPrefix(value[i+1:], "index.htm") {
@@ -128,17 +128,17 @@ var keys = map[string]string{
 
 const (
 	space   = " \t\v\f"
-	maxLine = 2083*8 - 1 // bytes that Google's parser reads of a line
+	maxLine = 2083*8 - 1 // number of bytes that Google's parser reads from a line
 )
 
 // cut splits a line into its key and its value. The key is "" if the line is not about crawling.
 func cut(line string) (key, value string) {
 	line = line[:min(len(line), maxLine)]
-	line, _, _ = strings.Cut(line, "\x00") // which ends a line for that parser
+	line, _, _ = strings.Cut(line, "\x00") // for Google's parser, this byte ends a line
 	line, _, _ = strings.Cut(line, "#")
 	line = strings.Trim(line, space)
 	key, value, found := strings.Cut(line, ":")
-	if !found { // two words say the same
+	if !found { // two words have the same meaning as with a colon
 		i := strings.IndexAny(line, " \t")
 		if i < 0 {
 			return "", ""
@@ -151,7 +151,7 @@ func cut(line string) (key, value string) {
 	return known(strings.ToLower(strings.Trim(key, space))), strings.Trim(value, space)
 }
 
-// known is the key that a word begins with, as in Google's parser: "Allowed", "User-agents".
+// known returns the key that a word begins with, as in Google's parser. So "Allowed" and "User-agents" are valid.
 func known(word string) string {
 	for start, key := range keys {
 		if strings.HasPrefix(word, start) {
@@ -177,7 +177,8 @@ func agentName(value string, whole func(string) bool) string {
 	return value
 }
 
-// Answer tells whether a crawler may fetch a path, and the deciding line, which is 0 if no line decides.
+// Answer holds whether a crawler may fetch a path, and the number of the deciding line. The number is 0 if no line
+// decides.
 type Answer struct {
 	Allowed bool
 	Line    int
@@ -186,7 +187,7 @@ type Answer struct {
 // Ask returns the answer for a path with its query, which begins with "/".
 func (f *File) Ask(c Crawler, path string) Answer { return f.of(c).ask(normalize(path, false)) }
 
-// Size returns about how many rules Ask has to look at.
+// Size returns the approximate number of rules that Ask has to examine.
 func (f *File) Size(c Crawler) int { return f.of(c).size() }
 
 func (f *File) of(c Crawler) *group {
@@ -201,7 +202,8 @@ func (f *File) of(c Crawler) *group {
 	return f.groups["*"]
 }
 
-// ask finds the longest rule; of equal ones a permission decides (RFC 9309 section 2.2.2).
+// ask finds the longest matching rule. If an Allow and a Disallow have the same length, the Allow decides (RFC 9309
+// section 2.2.2).
 func (g *group) ask(path string) Answer {
 	a, best := Answer{Allowed: true}, -1
 	if g == nil || path == "/robots.txt" {
@@ -236,7 +238,8 @@ func newPattern(value string) pattern {
 const hex = "0123456789ABCDEF"
 
 // normalize decodes unreserved characters and encodes bytes beyond ASCII (RFC 9309 section 2.2.2). A pattern with a
-// space never matches. A literal "*" or "$" of a path is the encoded one of a pattern, and so is a "$" before its end.
+// space never matches. A literal "*" or "$" in a path matches the encoded character in a pattern. A "$" that is not at
+// the end of a pattern is literal, too.
 func normalize(s string, pattern bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -268,7 +271,7 @@ func unhex(c byte) int {
 	return strings.IndexByte(hex, strings.ToUpper(string(rune(c)))[0])
 }
 
-// unreserved are the characters of RFC 3986 section 2.3.
+// unreserved reports whether a byte is an unreserved character of RFC 3986 section 2.3.
 func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// reach caches what checks ask about a rule.
+// reach caches properties of a rule that several checks need.
 type reach struct {
-	everyone bool     // everyone or everyone-else
-	hosts    []string // examples of what the rule is for, of which nothing else is known
+	everyone bool     // the rule is for everyone or everyone-else
+	hosts    []string // an example of each of the rule's hosts; see exampleHosts
 }
 
 const maxHosts = 16
@@ -28,7 +28,7 @@ func reachOf(r *policy.Rule) (w reach) {
 	return w
 }
 
-// exampleHosts are hosts that these stand for, "" for any.
+// exampleHosts returns an example of each host. If hosts is empty, it returns "", which means any host.
 func exampleHosts(hosts []policy.Host) []string {
 	if len(hosts) == 0 {
 		return []string{""}
@@ -40,7 +40,7 @@ func exampleHosts(hosts []policy.Host) []string {
 	return examples
 }
 
-// crawlersOf lists the crawlers that an audience names, for everyone the unknown one.
+// crawlersOf lists the crawlers in an audience. For everyone, it only returns 0, which means an unlisted client.
 func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	tier := a.Tier()
 	if tier == policy.TierEveryone {
@@ -62,13 +62,15 @@ func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	return ids
 }
 
-// isFamily reports whether a rule for a token reaches a crawler as family.
+// isFamily reports whether a rule for a token also applies to a crawler because the crawler follows the token's
+// crawler.
 func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 	head := l.Policy.Family(id)
 	return head != 0 && strings.EqualFold(l.Policy.CrawlerInfo(head).Token, token)
 }
 
-// namedAmong returns the places in For of shut out crawlers, if a rule names each of them, and others.
+// namedAmong returns the indexes in r.For of the crawlers shut. It returns nil unless the rule names each of these
+// crawlers, and other audiences, too.
 func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []int) {
 	for _, id := range shut {
 		n, by := l.Policy.NamedBy(r, id)
@@ -113,7 +115,7 @@ func (l *linter) sampleCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {
 	return ids
 }
 
-// Audiences are those that a rule is for, as a policy file names them.
+// Audiences returns the audiences of a rule in the form of a policy file.
 func Audiences(r *policy.Rule) []string {
 	names := make([]string, len(r.For))
 	for i, a := range r.For {

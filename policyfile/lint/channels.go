@@ -14,7 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// notPublished finds what only a record that is switched off could express.
+// notPublished reports parts of rules that only a channel could express that is switched off.
 func (l *linter) notPublished() {
 	publish := l.Policy.Spec().Publish
 	only := channels.Only()
@@ -46,7 +46,7 @@ func (l *linter) notPublished() {
 	}
 }
 
-// registerKeys lists the settings that publish all usages of AI and search.
+// registerKeys lists the keys of the channels that publish all usages for AI and search.
 func registerKeys() (keys []string) {
 	for _, f := range rights.Vocabularies {
 		keys = append(keys, f.Key)
@@ -54,7 +54,7 @@ func registerKeys() (keys []string) {
 	return keys
 }
 
-// noElements finds rules about pages for crawlers that are not known to read meta tags.
+// noElements reports rules about pages for crawlers that are not known to read meta tags.
 func (l *linter) noElements() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -80,7 +80,7 @@ func (l *linter) noElements() {
 	}
 }
 
-// eachQualified calls visit for every permission with qualifiers, once for an entry of the file.
+// eachQualified calls visit for every permission with qualifiers. It calls visit once for each entry of the file.
 func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
 	seen := map[*policy.Qualifiers]bool{nil: true}
 	l.each(func(rule int, s *policy.Statement) {
@@ -99,7 +99,7 @@ func (l *linter) timeLimits() {
 	})
 }
 
-// lostQualifiers finds qualifiers that only records can express.
+// lostQualifiers reports qualifiers that only ACAP records can express.
 func (l *linter) lostQualifiers() {
 	only := channels.Only()
 	l.eachQualified(func(_ int, s *policy.Statement) {
@@ -114,7 +114,8 @@ func (l *linter) lostQualifiers() {
 	})
 }
 
-// unknownToSearch lists the qualifiers that search engines have no rules for. A date is not among them: the server acts on it.
+// unknownToSearch lists the qualifiers that cannot be converted to rules of search engines. It leaves out an end date,
+// because the server stops the permission at that date.
 func unknownToSearch(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 	for _, text := range q.Strings() {
 		name, value, _ := strings.Cut(text, "=")
@@ -130,7 +131,8 @@ func unknownToSearch(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 	return lost
 }
 
-// exemptions finds permissions for some crawlers that headers and pages cannot express, as those for everyone hold, too.
+// exemptions reports permissions for some crawlers that headers and meta tags cannot express, because the rules for
+// everyone in them also apply to these crawlers.
 func (l *linter) exemptions() {
 	l.each(func(rule int, s *policy.Statement) {
 		if !s.Allow || s.Usage == policy.Crawl || l.reported[s.Pos] || l.reach[rule].everyone {

@@ -13,7 +13,7 @@ import (
 
 const noindexInstead = "to keep the host out of search results, disallow index and follow instead of crawl"
 
-// hiddenNoindex finds noindex on pages that search engines may not fetch.
+// hiddenNoindex reports rules that send noindex for pages that search engines may not fetch.
 func (l *linter) hiddenNoindex() {
 	l.each(func(rule int, s *policy.Statement) {
 		if !s.Allow && s.Usage == policy.Index {
@@ -29,7 +29,8 @@ func (l *linter) hiddenNoindex() {
 	}
 }
 
-// hidden reports a noindex of a rule if search engines may not fetch its pages.
+// hidden reports a noindex if search engines of the rule may not fetch the pages. word is the key of the noindex in the
+// policy file.
 func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, word string) {
 	if l.reported[at] || !l.spend(1) {
 		return
@@ -54,13 +55,15 @@ func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, wo
 	}
 }
 
-// shutsOut reports whether a rule is reported for closing a host to search engines.
+// shutsOut reports whether another check reports the deciding rule, because it disallows a whole host for search
+// engines.
 func shutsOut(d policy.Decision) bool {
 	r := d.Rule
 	return d.Statement.Pattern.IsAll() && len(r.Hosts) > 0 && !r.Intended && !effect.Waives(r.IntendedChecks, effect.SafetyDisallows)
 }
 
-// namesOnPurpose reports whether a rule keeps out a search engine on purpose: by its name, or with all crawlers for AI.
+// namesOnPurpose reports whether a rule disallows something for a search engine on purpose. The rule must be intended,
+// and either name the engine or be for all crawlers for AI.
 func (l *linter) namesOnPurpose(r *policy.Rule, id policy.CrawlerID) bool {
 	by, _ := l.Policy.NamedBy(r, id)
 	return (by <= policy.TierFamily || by == policy.TierAI) && (r.Intended || len(r.IntendedChecks) > 0)

@@ -19,7 +19,7 @@ type obstacle struct {
 	allow   placed
 	deny    placed
 	host    string
-	region  []pathpattern.Pattern // what both match
+	region  []pathpattern.Pattern // patterns of the paths that both match
 	blocked []policy.CrawlerID
 }
 
@@ -30,7 +30,8 @@ const (
 	maxPatterns = 3
 )
 
-// stillClosed finds permissions whose author may expect them to open what stays closed, and no test says otherwise.
+// stillClosed reports permissions that do not allow some of their paths, because another rule still disallows them. It
+// leaves out cases that an author probably expects, and cases that a test expects.
 func (l *linter) stillClosed() {
 	var found []obstacle
 	l.each(func(rule int, s *policy.Statement) {
@@ -62,7 +63,8 @@ func (l *linter) obstacles(a placed) (found []obstacle) {
 	return found
 }
 
-// stands reports whether an obstacle keeps a crawler out and its author may not expect it, and completes it.
+// stands reports whether the prohibition of an obstacle still decides for a crawler, and the author may not expect
+// that. If so, it fills the remaining fields of the obstacle.
 func (l *linter) stands(o *obstacle, id policy.CrawlerID) bool {
 	if !l.isFor(o.deny.rule, id) || !l.spend(1) {
 		return false
@@ -71,7 +73,7 @@ func (l *linter) stands(o *obstacle, id policy.CrawlerID) bool {
 		o.region = overlap(o.allow.s.Pattern, o.deny.s.Pattern)
 	}
 	if len(o.region) == 0 || l.budget <= 0 || l.decide(id, o.host, o.region[0].Example(), o.allow.s.Usage).Statement != o.deny.s {
-		return false // open, or closed by a narrower line, which is reported
+		return false // allowed, or disallowed by a narrower line, which is reported instead
 	}
 	if o.code = l.obstacleCode(o, id); o.code == "" || l.expected(o) {
 		return false
@@ -80,8 +82,9 @@ func (l *linter) stands(o *obstacle, id policy.CrawlerID) bool {
 	return true
 }
 
-// obstacleCode says why a prohibition overrides a permission, or "" if that is expected. It is expected if the
-// prohibition names the crawler more closely, or has a longer path or a narrower host for the same crawlers.
+// obstacleCode returns the code for the reason why a permission does not override a prohibition. It returns "" if
+// authors expect that: the prohibition names the crawler more closely, or it is for the same crawlers and has a longer
+// path or a narrower host.
 func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
 	allowed, by := l.Policy.NamedBy(ra, id)
@@ -103,7 +106,8 @@ func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	return "partly-disallowed"
 }
 
-// hostRank ranks how narrowly a rule names a host.
+// hostRank returns a number that is larger if a rule names a host more narrowly. It returns 0 if the rule does not name
+// the host.
 func hostRank(r *policy.Rule, host string) int {
 	rank := 0
 	for _, h := range r.Hosts {
@@ -129,7 +133,7 @@ func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	return all
 }
 
-// blocked lists crawlers that an obstacle keeps out, after one of which that is known.
+// blocked lists crawlers that an obstacle affects. The first one is the crawler known.
 func (l *linter) blocked(o *obstacle, known policy.CrawlerID) []policy.CrawlerID {
 	ids := []policy.CrawlerID{known}
 	path := o.region[0].Example()
@@ -167,8 +171,8 @@ func ruleHasHost(r *policy.Rule, host string) bool {
 	return len(r.Hosts) == 0 || slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return h.Covers(host) })
 }
 
-// grouped sums up the obstacles of one permission, and permissions with the same obstacles. On a closed host, the paths of
-// one rule are one permission.
+// grouped returns the obstacles in groups for one hint each. It combines the obstacles of one permission, and
+// permissions with the same obstacles. If a whole host is disallowed, it also combines the paths of one rule.
 func grouped(all []obstacle) (groups [][]obstacle) {
 	byAllow := groupBy(all, func(o obstacle) string { return fmt.Sprintf("%s %p", o.code, o.allow.s) })
 	for _, same := range groupBy(byAllow, met) {
@@ -177,7 +181,7 @@ func grouped(all []obstacle) (groups [][]obstacle) {
 	return groups
 }
 
-// met identifies the prohibitions that a permission meets.
+// met returns a key that is equal for permissions with the same obstacles.
 func met(group []obstacle) string {
 	o := &group[0]
 	var b strings.Builder
@@ -192,7 +196,7 @@ func met(group []obstacle) string {
 	return b.String()
 }
 
-// groupBy groups by key, in the order of first keys.
+// groupBy groups elements with equal keys. The groups are in the order of their first elements.
 func groupBy[T any](all []T, key func(T) string) (groups [][]T) {
 	at := map[string]int{}
 	for _, v := range all {
@@ -215,7 +219,7 @@ func (l *linter) hint(group []obstacle) {
 	var ids []policy.CrawlerID
 	var paths, lines, hosts []string
 	var denials, allows []*policy.Statement
-	covered := false // by a prohibition
+	covered := false // a prohibition covers the whole permission
 	for i := range group {
 		g := &group[i]
 		ids = append(ids, g.blocked...)
@@ -266,7 +270,7 @@ func (l *linter) hint(group []obstacle) {
 		}
 		message = fmt.Sprintf(`%s, because it is disallowed for %s there %s. To allow it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, AsWritten(hosts[0]))
 	}
-	delete(l.reported, o.allow.s.Pos) // each kind of hint is reported
+	delete(l.reported, o.allow.s.Pos) // report every kind of hint for a place
 	l.report(o.code, o.allow.s.Pos, message)
 }
 
@@ -308,7 +312,7 @@ func lineText(lines []string) string {
 	return "lines " + english.Some(lines, shown)
 }
 
-// droppedQualifiers finds permissions that set a wider one aside without its limit.
+// droppedQualifiers reports permissions without a qualifier that override a wider permission with one.
 func (l *linter) droppedQualifiers() {
 	wider := map[policy.Usage]bool{}
 	l.eachQualified(func(_ int, s *policy.Statement) { wider[s.Usage] = true })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint finds likely mistakes in a policy: effects that its author would regret or not expect.
+// Package lint finds probable mistakes in a policy: effects that the author does not expect or would regret.
 package lint
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Input is a policy with places in its file, which its Spec does not have.
+// Input is a policy with further places in its file, which the Spec of the policy lacks.
 type Input struct {
 	Policy      *policy.Policy
-	Effect      *effect.Engine    // of Policy
-	Catalog     *crawlers.Catalog // with the crawlers of the policy file
-	Sources     []Source          // places within each of Spec.Rules
+	Effect      *effect.Engine    // the effects of Policy
+	Catalog     *crawlers.Catalog // the catalog, with the crawlers of the policy file
+	Sources     []Source          // places within each rule, by index in Spec.Rules
 	Enforcement policy.Pos
 	UsagePos    func(local string) policy.Pos // returns where a usage with qualifiers is defined, or the zero Pos
 	Now         time.Time
@@ -27,7 +27,7 @@ type Input struct {
 
 // Source holds the places of the parts of one rule.
 type Source struct {
-	Audiences []policy.Pos // of Rule.For
+	Audiences []policy.Pos // places of the audiences in Rule.For
 	Enforce   policy.Pos
 }
 
@@ -37,10 +37,11 @@ type Code struct {
 	Title    string
 }
 
-// Codes lists the kinds of problems, the gravest first.
+// Codes lists the kinds of problems. The most severe ones come first.
 func Codes() []Code { return slices.Clone(codes) }
 
-// checks are independent. Each has the whole budget, so that none hides another's results.
+// checks holds all checks. They are independent. Each check has the whole budget, so that an expensive check does not
+// prevent others from finding problems.
 var checks = []func(*linter){
 	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps, (*linter).enforcedEnds,
 	(*linter).notPublished, (*linter).noElements, (*linter).lostQualifiers, (*linter).exemptions,
@@ -49,7 +50,8 @@ var checks = []func(*linter){
 	(*linter).stillClosed, (*linter).droppedQualifiers, (*linter).opensNothing,
 }
 
-// Check runs every check. The problems are unordered and without severity, which Codes has.
+// Check runs every check and returns the problems in no particular order. The problems do not have a severity. Codes
+// returns the severities.
 func Check(in Input) []policy.Problem {
 	l := newLinter(in)
 	for _, c := range checks {
@@ -59,24 +61,24 @@ func Check(in Input) []policy.Problem {
 	return l.problems
 }
 
-// linter is shared by the checks. Most ask Decide about a path of which nothing is known (see sample).
+// linter holds the data of all checks. Most checks ask for the decision about an example path.
 type linter struct {
 	Input
 	rules        []policy.Rule
-	reach        []reach // of each rule
+	reach        []reach // by rule
 	groups       map[policy.Audience][]policy.CrawlerID
 	indexes      map[indexKey]*statementIndex
 	problems     []policy.Problem
 	searching    map[policy.CrawlerID]bool
 	allSearchers []policy.CrawlerID
-	through      map[policy.CrawlerID][]policy.CrawlerID // see searchers
-	reported     map[policy.Pos]bool                     // by the check that runs
+	through      map[policy.CrawlerID][]policy.CrawlerID // by the crawler that they depend on; see searchers
+	reported     map[policy.Pos]bool                     // places that the current check has reported
 	budget       int
-	cost         int // of a decision
+	cost         int // the cost of a decision in steps of the budget
 }
 
-// budget bounds each check: beyond it, rules are no longer compared. A pair of statements costs one, a decision
-// decisionCost, and more with many wildcards.
+// budget limits the work of each check. If it is spent, the check does not compare further rules. A pair of statements
+// costs 1. A decision costs decisionCost, and 1 more for each wildPerCost patterns with wildcards in the policy.
 const (
 	budget       = 400_000
 	decisionCost = 8
@@ -103,7 +105,7 @@ func newLinter(in Input) *linter {
 	return l
 }
 
-// report adds a problem, one for each place and check.
+// report adds a problem, unless the current check has already reported one at the same place.
 func (l *linter) report(code string, at policy.Pos, message string) {
 	if l.reported[at] {
 		return
@@ -125,7 +127,7 @@ func (l *linter) each(visit func(rule int, s *policy.Statement)) {
 	}
 }
 
-// decide asks about a verified crawler, to which every rule for it applies, as in robots.txt.
+// decide returns the decision about a verified crawler. As in robots.txt, every rule for the crawler applies.
 func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) policy.Decision {
 	l.budget -= l.cost
 	return l.Policy.Decide(policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: l.Now})
@@ -201,12 +203,14 @@ func (l *linter) index(usage policy.Usage, allow bool) *statementIndex {
 	return x
 }
 
-// overlapping lists the statements of a usage and verdict that overlap p; not all when the budget is spent.
+// overlapping lists the allow or disallow entries for a usage whose patterns overlap p. The list is incomplete if the
+// budget is spent.
 func (l *linter) overlapping(p pathpattern.Pattern, usage policy.Usage, allow bool) []placed {
 	return l.find(p, usage, allow, (*statementIndex).Overlapping)
 }
 
-// covering lists the statements of a usage and verdict that cover p; not all when the budget is spent.
+// covering lists the allow or disallow entries for a usage whose patterns cover p. The list is incomplete if the budget
+// is spent.
 func (l *linter) covering(p pathpattern.Pattern, usage policy.Usage, allow bool) []placed {
 	return l.find(p, usage, allow, (*statementIndex).Covering)
 }
@@ -224,7 +228,7 @@ func (l *linter) find(p pathpattern.Pattern, usage policy.Usage, allow bool, loo
 	return found
 }
 
-// pos returns the place of a statement's qualifiers, in the rule or the usage.
+// pos returns the place of a statement's qualifiers, which are either in the rule or in the definition of the usage.
 func (l *linter) pos(s *policy.Statement) policy.Pos {
 	if s.Local != "" {
 		if at := l.UsagePos(s.Local); at.Line > 0 {

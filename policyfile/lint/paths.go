@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// AsWritten is a path or a word as it is written within braces.
+// AsWritten returns a path or a word in the form in which it is written within braces.
 func AsWritten(s string) string {
 	if strings.ContainsAny(s, "*, #{}[]&!|>'\"%@`") {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
@@ -23,7 +23,7 @@ func AsWritten(s string) string {
 
 var regexpSigns = regexp.MustCompile(`\.\*|\.\+|\([^)]*\|[^)]*\)|\\[dws.]|\[[^\]]*-[^\]]*\]|^/?\^|\(\?|\{[^{}]*,[^{}]*\}`)
 
-// regexps finds paths that look like regular expressions, which match literally.
+// regexps reports paths that look like regular expressions, because a policy matches them literally.
 func (l *linter) regexps() {
 	l.each(func(_ int, s *policy.Statement) {
 		text, err := url.PathUnescape(s.Pattern.String())
@@ -49,7 +49,8 @@ func (l *linter) regexps() {
 // IsRegexp reports whether a text looks like a regular expression.
 func IsRegexp(text string) bool { return regexpSign(text) != "" }
 
-// regexpSign finds signs of a regular expression. Two dots before a "*" are literal: "/compare/*..*".
+// regexpSign returns a part of the text that looks like a regular expression, or "". A text with two dots before a "*",
+// such as "/compare/*..*", is not a regular expression.
 func regexpSign(text string) string {
 	return regexpSigns.FindString(strings.ReplaceAll(text, "..", ""))
 }
@@ -60,7 +61,7 @@ var (
 	wildcards     = regexp.MustCompile(`\*{2,}`)
 )
 
-// PlainPath is a path for what a regular expression probably means, or "".
+// PlainPath returns the path that a regular expression probably means, or "".
 func PlainPath(text string) string {
 	anchored := strings.HasPrefix(text, "^") || strings.HasPrefix(text, "/")
 	path := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, "(?i)"), "/^"), "^")
@@ -85,7 +86,8 @@ func PlainPath(text string) string {
 	return path
 }
 
-// enforcedEnds finds files blocked by a pattern with "$", which some servers also serve at other addresses.
+// enforcedEnds reports files that a pattern with "$" blocks. Some servers also serve such a file at other addresses,
+// which the pattern does not match.
 func (l *linter) enforcedEnds() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -114,7 +116,8 @@ func (l *linter) enforcedEnds() {
 	}
 }
 
-// endsFile reports whether a statement closes a file name up to its end, and no other what is behind.
+// endsFile reports whether a statement disallows a file name with "$", and no other statement of the rule disallows
+// longer addresses with this name.
 func (l *linter) endsFile(r *policy.Rule, s *policy.Statement) bool {
 	text := s.Pattern.String()
 	if s.Allow || s.Usage != policy.Crawl || !s.Pattern.Anchored() || !strings.Contains(text[strings.LastIndexByte(text, '/')+1:], ".") {

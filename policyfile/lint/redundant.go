@@ -12,11 +12,11 @@ import (
 
 const maxNames = 16
 
-// redundant finds statements that another one of the same verdict and audience makes unnecessary, if nothing says the
-// opposite.
+// redundant reports statements that are unnecessary because another statement with the same verdict covers their paths,
+// crawlers and hosts. It leaves out statements that override a contrary one.
 func (l *linter) redundant() {
-	lines := map[int]int{} // of each rule, how many more than the reported one
-	first := map[int]int{} // the place of the reported problem
+	lines := map[int]int{} // by rule: number of further statements after the reported one
+	first := map[int]int{} // by rule: index of the reported problem
 	l.each(func(rule int, s *policy.Statement) {
 		if s.Usage == policy.Other || s.Resource != "" || s.Local != "" || l.budget <= 0 {
 			return
@@ -68,7 +68,8 @@ func (l *linter) impliedBy(rule int, s *policy.Statement) (placed, bool) {
 	return placed{}, false
 }
 
-// opensNothing finds permissions for a part where all is open: their authors may think that they close the rest.
+// opensNothing reports permissions for paths that no rule disallows. Their authors may think that such a permission
+// disallows all other paths.
 func (l *linter) opensNothing() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -90,7 +91,7 @@ func (l *linter) opensNothing() {
 	}
 }
 
-// isExpected reports whether a test states that a path of a permission is open.
+// isExpected reports whether a test expects that a path of a permission is allowed.
 func (l *linter) isExpected(s *policy.Statement) bool {
 	return slices.ContainsFunc(l.Policy.Spec().Expect, func(e policy.Expectation) bool {
 		return e.Allowed && e.Usage == s.Usage && s.Pattern.Match(e.Path)
@@ -105,7 +106,7 @@ func usagesOf(u policy.Usage) []policy.Usage {
 	return []policy.Usage{u}
 }
 
-// implies reports whether t says what s says, to all its crawlers.
+// implies reports whether the statement t has the same effect as s for all crawlers of s.
 func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	r, q := &l.rules[rule], &l.rules[t.rule]
 	if !l.spend(1) || !sameFilters(r, q) || qualifierText(s) != qualifierText(t.s) || s.OverSite != t.s.OverSite || l.modeOf(q) < l.modeOf(r) {
@@ -117,7 +118,7 @@ func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	// If two imply each other, the later one is reported.
 	same := t.s.Pattern == s.Pattern && t.s.Usage == s.Usage
 	if same && t.rule == rule {
-		return false // reported as listed twice
+		return false // another check reports a path that is listed twice
 	}
 	return !same || t.s.Pos.Line < s.Pos.Line || !l.includesAll(r, q)
 }
@@ -129,12 +130,13 @@ func (l *linter) includesAll(r, q *policy.Rule) bool {
 
 func qualifierText(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
 
-// modeOf returns the edge's mode for a rule's prohibitions.
+// modeOf returns the server's mode for the prohibitions of a rule.
 func (l *linter) modeOf(r *policy.Rule) policy.Mode {
 	return l.Policy.Mode(policy.Decision{Rule: r})
 }
 
-// includes reports whether a rule is for all crawlers of an audience. everyone-else is not: it yields more easily.
+// includes reports whether a rule is for all crawlers of an audience. It returns false for everyone-else, because more
+// rules override a rule for everyone-else.
 func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 	for _, b := range r.For {
 		if b.Kind == policy.ForEveryone || b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) {
@@ -193,8 +195,8 @@ func hostsMeet(a, b *policy.Rule) (string, bool) {
 	return "", false
 }
 
-// contested reports whether a statement meets the opposite, or a permission under conditions, or may, when the budget is
-// spent.
+// contested reports whether a statement overlaps a contrary statement for some of the same crawlers and hosts. For a
+// permission, it also looks for permissions with qualifiers. It returns true if the budget is spent.
 func (l *linter) contested(rule int, s *policy.Statement) bool {
 	usages := usagesOf(s.Usage)
 	if s.Usage == policy.Present {
@@ -256,7 +258,7 @@ func (l *linter) audienceMeets(x, y policy.Audience) bool {
 	return true
 }
 
-// ties finds prohibitions of a path that another rule allows to the same crawlers on the same hosts.
+// ties reports prohibitions of a path that another rule allows for the same crawlers on the same hosts.
 func (l *linter) ties() {
 	l.each(func(rule int, s *policy.Statement) {
 		if s.Allow || l.budget <= 0 {
@@ -287,7 +289,8 @@ func (l *linter) namesAll(r, q *policy.Rule) bool {
 		})
 }
 
-// onlyDisallowed finds crawlers that a rule only disallows a part of what everyone-else is disallowed anyway.
+// onlyDisallowed reports rules that only disallow paths for crawlers although wider paths are disallowed for
+// everyone-else anyway. Their authors may think that the crawlers may crawl all other paths.
 func (l *linter) onlyDisallowed() {
 	named := l.allowedTokens()
 	l.each(func(rule int, s *policy.Statement) {
@@ -316,7 +319,7 @@ func (l *linter) onlyDisallowed() {
 	})
 }
 
-// allowedTokens lists the tokens, in lower case, that a rule allows to crawl something.
+// allowedTokens returns the tokens, in lower case, of rules that allow crawling of some path.
 func (l *linter) allowedTokens() map[string]bool {
 	tokens := map[string]bool{}
 	for i := range l.rules {

@@ -21,7 +21,7 @@ func (l *linter) emptyRules() {
 	}
 }
 
-// enforcement finds requests for enforcement where nothing could be enforced.
+// enforcement reports enforce and enforcement keys that do not let the server block any request.
 func (l *linter) enforcement() {
 	nothing := func(at policy.Pos, why string) { l.report("nothing-to-enforce", at, why) }
 	refused := false
@@ -50,7 +50,7 @@ func (l *linter) enforcement() {
 	}
 }
 
-// ignoreDelay are the operators that document that they do not read Crawl-delay.
+// ignoreDelay lists the operators that document that their crawlers ignore Crawl-delay.
 var ignoreDelay = []string{"Google", "Yandex", "Apple"}
 
 func (l *linter) crawlDelay() {
@@ -80,7 +80,7 @@ func (l *linter) crawlDelay() {
 	}
 }
 
-// searchLimits finds limits that name search engines and do not apply to them.
+// searchLimits reports rate limits for search engines that do not apply to search engines.
 func (l *linter) searchLimits() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -109,8 +109,8 @@ func (l *linter) searchLimits() {
 	}
 }
 
-// purposes says which crawlers a rule for a purpose reaches: those that the server knows, and others by robots.txt
-// (draft-illyes-rep-purpose-00).
+// purposes reports, for each rule for a purpose, which crawlers it applies to: the crawlers that the server knows, and
+// other crawlers by robots.txt (draft-illyes-rep-purpose-00).
 func (l *linter) purposes() {
 	published := l.Policy.Spec().Publish.UserAgentPurpose == policy.On
 	for i := range l.rules {

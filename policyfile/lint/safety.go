@@ -15,7 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// SafetyChecks lists the checks that "intended" can waive, by code. Waiving blocks-search waives disallows-search, too.
+// SafetyChecks lists the codes of the checks that "intended" can waive. A waiver of blocks-search also waives
+// disallows-search.
 func SafetyChecks() []string {
 	return []string{effect.SafetyBlocks, effect.SafetyDisallows, effect.SafetyIndex, effect.SafetyWWW, effect.SafetyLimits, safetyLift}
 }
@@ -23,12 +24,12 @@ func SafetyChecks() []string {
 type finding struct {
 	guard   string
 	at      policy.Pos
-	message string // without what to do
+	message string // the problem, without the fix
 	fix     string
-	onHosts bool // the rule is for hosts of its own, which it may well mean to close
+	onHosts bool // the rule is only for some hosts, which the author may want to disallow
 }
 
-// guards protects search results and link previews from rules that close a whole site by accident.
+// guards reports rules that disallow a whole site for search engines or link previews, probably by accident.
 func (l *linter) guards() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -47,7 +48,7 @@ func (l *linter) guards() {
 			if len(found) > 1 {
 				word = yamlList(names)
 			}
-			// Two guards may report at one place.
+			// Several safety checks may report problems at the same place.
 			delete(l.reported, f.at)
 			intended := fmt.Sprintf(`write "intended: %s" in this rule`, word)
 			if f.onHosts {
@@ -62,7 +63,7 @@ func (l *linter) guards() {
 	}
 }
 
-// mayClose reports whether a rule says something about the first page of a host that a crawler can lose by.
+// mayClose reports whether a statement of a rule may take the first page of a host away from a crawler.
 func mayClose(r *policy.Rule, u policy.Usage, engineRules ...string) bool {
 	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 		return s.Usage.Covers(u) && (!s.Allow || s.Qualifiers != nil) && s.Pattern.Match(effect.FirstPage)
@@ -71,7 +72,8 @@ func mayClose(r *policy.Rule, u policy.Usage, engineRules ...string) bool {
 	})
 }
 
-// searchShutOut finds rules that keep search engines or link previews away from the whole site, by one path or several.
+// searchShutOut reports a rule that disallows the whole site for search engines or link previews. The rule may do so
+// with one path or with several.
 func (l *linter) searchShutOut(rule int) (finding, bool) {
 	r := &l.rules[rule]
 	if !mayClose(r, policy.Crawl) {
@@ -145,7 +147,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	return f, true
 }
 
-// reopening says how to let crawlers in again.
+// reopening returns advice on how to allow crawling for crawlers again.
 func (l *linter) reopening(r *policy.Rule, cause *effect.Cause, shut []policy.CrawlerID) string {
 	by := policy.NotNamed
 	for _, id := range shut {
@@ -183,7 +185,7 @@ func yamlList(texts []string) string {
 	return "[" + join(texts) + "]"
 }
 
-// closed reports whether a rule takes nearly the whole host away from a client.
+// closed reports whether a client loses nearly the whole host because of a rule.
 func (l *linter) closed(r *policy.Rule, loss effect.Loss, q policy.Query) (effect.Cause, bool) {
 	q.Now = l.Now
 	if len(r.UsagePurposes) > 0 {
@@ -199,7 +201,8 @@ func (l *linter) isUnverifiable(id policy.CrawlerID) bool {
 	return ok && c.Verification.IsEmpty()
 }
 
-// siteNotIndexed finds rules that keep every host out of search results, perhaps meant for a staging host.
+// siteNotIndexed reports a rule that removes every host from search results. The author may have meant it only for a
+// staging host.
 func (l *linter) siteNotIndexed(rule int) (finding, bool) {
 	if len(l.rules[rule].Hosts) > 0 {
 		return finding{}, false
@@ -215,7 +218,7 @@ func (l *linter) siteNotIndexed(rule int) (finding, bool) {
 	}, true
 }
 
-// includesWWW finds rules for subdomains that close the site's own www host to search engines.
+// includesWWW reports a rule for all subdomains that removes the site's own www host from search results.
 func (l *linter) includesWWW(rule int) (finding, bool) {
 	for _, h := range l.rules[rule].Hosts {
 		if !h.Wildcard() {
@@ -237,10 +240,10 @@ func (l *linter) includesWWW(rule int) (finding, bool) {
 	return finding{}, false
 }
 
-// safetyLift protects the pages that a site keeps out of search results itself.
+// safetyLift is the code of the check for pages that the site itself keeps out of search results.
 const safetyLift = "lifts-site"
 
-// liftsSite finds rules that lift what a site says itself about all of its pages.
+// liftsSite reports a rule that removes the site's own restrictions from nearly all of its pages.
 func (l *linter) liftsSite(rule int) (finding, bool) {
 	all := l.rules[rule].Statements
 	for _, s := range all {
@@ -258,7 +261,7 @@ func (l *linter) liftsSite(rule int) (finding, bool) {
 	return finding{}, false
 }
 
-// hiddenFrom lists the search engines whose results a rule keeps nearly a whole host out of.
+// hiddenFrom lists the search engines that no longer have nearly a whole host in their results because of a rule.
 func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID, cause effect.Cause) {
 	r := &l.rules[rule]
 	if !mayClose(r, policy.Index, "noindex", "unavailable_after") {
@@ -291,8 +294,8 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	return english.List(all, "and")
 }
 
-// searchers lists the search engines and link previews that a rule may reach. It reaches them by its audiences, because
-// they follow the group of a crawler, or because the server takes their requests as another crawler's.
+// searchers lists the search engines and link previews that a rule may apply to. The rule names them, they follow the
+// group of a crawler that the rule names, or the server recognizes their requests as such a crawler's.
 func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 	if l.searching == nil {
 		l.findSearchers()
@@ -330,13 +333,15 @@ func (l *linter) findSearchers() {
 	}
 }
 
-// onlyFollows reports whether a rule reaches a crawler by robots.txt alone, because it follows the group of another one.
+// onlyFollows reports whether a rule only applies to a crawler in robots.txt, because the crawler follows the group of
+// another crawler.
 func (l *linter) onlyFollows(r *policy.Rule, id policy.CrawlerID) bool {
 	tier, _ := l.Policy.NamedBy(r, id)
 	return tier == policy.NotNamed && l.caughtBy(r, []policy.CrawlerID{id}) == ""
 }
 
-// caughtBy is the crawler of a rule for which the requests of others are taken; "" if the rule reaches one of them.
+// caughtBy returns the token of a crawler in the rule, if the server recognizes the requests of the crawlers shut as
+// that crawler's. It returns "" if the rule itself names one of them.
 func (l *linter) caughtBy(r *policy.Rule, shut []policy.CrawlerID) (by string) {
 	for _, id := range shut {
 		if tier, _ := l.Policy.NamedBy(r, id); tier < policy.NotNamed {

@@ -14,12 +14,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// rightsUse is a usage that most operators ignore, with the categories of crawlers that collect for it.
+// rightsUse is a usage that most operators ignore in policies, with the categories of crawlers that collect pages for
+// it.
 type rightsUse struct {
 	usage      policy.Usage
 	categories []policy.Audience
-	code       string // of mayCrawl
-	refrain    string // what they are asked
+	code       string // the code that mayCrawl reports
+	refrain    string // the request to the crawlers, as a phrase
 }
 
 func ofCategory(k crawlers.Category) policy.Audience {
@@ -31,7 +32,8 @@ var rightsUses = []rightsUse{
 	{policy.AIUse, []policy.Audience{ofCategory(crawlers.CategoryAIInput), ofCategory(crawlers.CategoryAIAssistant)}, "ai-may-crawl", "not to answer from it with AI"},
 }
 
-// aiCategories are the categories of crawlers for AI, each with the usage that asks a crawler not to do it.
+// aiCategories lists the categories of crawlers for AI. Each has the usage that a policy disallows to ask crawlers not
+// to do the same.
 var aiCategories = []struct {
 	category crawlers.Category
 	usage    policy.Usage
@@ -42,7 +44,8 @@ var aiCategories = []struct {
 	{crawlers.CategoryAIAgent, policy.AIUse},
 }
 
-// leftOpen finds rules against crawlers for AI that leave out others which do the same among other things.
+// leftOpen reports rules against crawlers for AI that leave out other crawlers with the same purpose, because AI is not
+// their main purpose.
 func (l *linter) leftOpen() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -109,7 +112,8 @@ func (l *linter) leftOpenBy(at policy.Pos, s *policy.Statement, host string) {
 	}
 }
 
-// audiencesOf lists the audiences of all rules that disallow to crawlers for AI what a statement disallows on a host.
+// audiencesOf lists the audiences of all rules that apply to a host and disallow at least the paths and the usage that
+// a statement disallows.
 func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Audience) {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -122,8 +126,9 @@ func (l *linter) audiencesOf(s *policy.Statement, host string) (all []policy.Aud
 	return all
 }
 
-// leftOpenTo lists the usages that would ask a crawler not to serve AI as crawlers of the audiences do. There are none if it does
-// not serve AI so, if a rule names it, or if it is asked already.
+// leftOpenTo lists the usages to disallow so that a crawler is asked not to serve AI in the same way as crawlers of the
+// audiences. It returns nil if the crawler does not serve AI in this way, if a rule names the crawler, or if the policy
+// already asks it.
 func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []policy.Audience, s *policy.Statement, host, path string) (open []policy.Usage) {
 	if c.RobotsOnly || c.FromPolicy || l.isNamed(c.Token) {
 		return nil
@@ -155,14 +160,15 @@ func (l *linter) leftOpenTo(c *crawlers.Crawler, id policy.CrawlerID, of []polic
 	return open
 }
 
-// controlsOf lists the controls of a kind that take a usage away from a crawler.
+// controlsOf lists the controls of a kind that take a usage away from a crawler's operator.
 func (l *linter) controlsOf(token string, u policy.Usage, kind crawlers.ControlKind) []crawlers.Control {
 	return slices.DeleteFunc(l.Catalog.ControlsOf(token), func(x crawlers.Control) bool {
 		return x.Kind != kind || !slices.Contains(x.Takes, u.String())
 	})
 }
 
-// controls says which controls of some crawlers' operators disallowing some usages sends, and which need more.
+// controls describes the controls of some crawlers' operators. Some controls are sent if the policy disallows the
+// usages. For the others, the text tells the author what to do.
 func (l *linter) controls(usages []policy.Usage, ids []policy.CrawlerID) (text string) {
 	var tokens, sent, more []string
 	add := func(to *[]string, text string) {
@@ -212,7 +218,8 @@ func (l *linter) isNamed(token string) bool {
 	return false
 }
 
-// mayCrawl finds requests not to train AI, or not to answer, for pages that the crawlers for that may fetch.
+// mayCrawl reports disallow entries for AI training or AI answers if the crawlers for these usages may still crawl the
+// pages.
 func (l *linter) mayCrawl() {
 	for i := range l.rules {
 		for _, use := range rightsUses {
@@ -260,7 +267,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 
-// isSettled reports whether a rule for some categories, or a test, says whether they may crawl the paths.
+// isSettled reports whether a rule for the categories or a test states whether their crawlers may crawl the paths.
 func (l *linter) isSettled(categories []policy.Audience, p pathpattern.Pattern) bool {
 	asked := policy.Rule{For: categories}
 	for i := range l.rules {

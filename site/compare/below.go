@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Unread is a host whose own robots.txt is not known, and that can take something from search engines, because the old
-// policy allowed it to them and the new one says nothing.
+// Unread is a host whose own robots.txt is not known, although search engines may lose something because of it. The old
+// policy allowed them to crawl some paths, and the new policy leaves the decision about these paths to the file.
 type Unread struct {
 	Host     policy.Host // "" for hosts that no policy names
 	Crawlers []string
@@ -31,18 +31,19 @@ func (u *Unread) gap() claim.Gap {
 	return g
 }
 
-// maxFiles bounds the different files of sites that a comparison puts below the policies.
+// maxFiles limits the number of different robots.txt of sites that a comparison uses as fallbacks of the policies.
 const maxFiles = 20
 
 // closed is the strictest robots.txt that a site can have.
 var closed = robotstxt.Parse([]byte("User-agent: *\nDisallow: /\n"))
 
-// over compares the policies over the robots.txt of each host, those of hosts with the same file together. Where a file
-// is not known, it compares the policies alone, and finds what the strictest file could take away.
+// over compares the policies with the robots.txt of each host as their fallback. It compares all hosts with the same
+// file together. For a host whose file is not known, it compares the policies alone, and also finds the losses that the
+// strictest file could cause.
 func over(old, now *site.Site, o Options) *Diff {
 	below, of := o.Below, map[[sha256.Size]byte][]policy.Host{}
 	var files []*robotstxt.File
-	alone, unread := []policy.Host{}, []policy.Host{} // hosts without a file, and with an unknown one
+	alone, unread := []policy.Host{}, []policy.Host{} // hosts without a file, and hosts whose file is not known
 	for _, h := range hostsFor(old.Policy, now.Policy, o) {
 		file, known := below(h.Example())
 		if !known && h.Wildcard() {
@@ -74,7 +75,7 @@ func over(old, now *site.Site, o Options) *Diff {
 	return d
 }
 
-// join adds what changes on other hosts.
+// join adds the changes on other hosts.
 func (d *Diff) join(o *Diff) {
 	d.Changes = append(d.Changes, o.Changes...)
 	d.RobotsTxt, d.Complete = d.RobotsTxt || o.RobotsTxt, d.Complete && o.Complete
@@ -83,7 +84,7 @@ func (d *Diff) join(o *Diff) {
 	l.Complete = l.Complete && o.Losses.Complete
 }
 
-// unread notes what search engines lose on a host over the strictest file, and not by the policy alone.
+// unread adds the search engines that lose something on a host with the strictest file, but not by the policy alone.
 func (l *Losses) unread(h policy.Host, strictest *Diff) {
 	u := Unread{Host: h}
 	for _, f := range strictest.Losses.Found {

@@ -12,17 +12,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// states are the decisions of both policies about the paths of a pattern. The zero value is for paths that nothing changes.
+// states are the decisions of both policies about the paths of a pattern. The zero value means that no statement of one
+// policy alone affects the paths.
 type states struct{ old, now state }
 
 func (x states) differs() bool { return !x.old.same(x.now) }
 
 func (x states) same(y states) bool { return x.old.same(y.old) && x.now.same(y.now) }
 
-// cell is a pattern with the states of the paths of which it is the narrowest pattern.
+// cell is a pattern with states. The states apply to the paths for which no narrower cell matches.
 type cell = solve.Cell[states]
 
-// cells returns where both policies decide, as far as a statement that only one of them has can change that.
+// cells returns the decisions of both policies, where a statement that only one of them has can change the decision.
 func (c *comparison) cells(a, b *side) []cell {
 	var changed solve.Set
 	add := func(s *side, without map[string]*policy.Applied) {
@@ -53,7 +54,7 @@ func (c *comparison) cells(a, b *side) []cell {
 		switch {
 		case x.Value.differs():
 			return exceptions < maxExceptions && (a.matters(x.Value.old, p) || b.matters(x.Value.now, p))
-		case x.Order >= len(given): // an exception from what differs
+		case x.Order >= len(given): // the cell is an exception from a difference
 			return false
 		case x.Value == states{}:
 			return a.adds(x.Pattern, p, b) || b.adds(x.Pattern, p, a)
@@ -62,22 +63,22 @@ func (c *comparison) cells(a, b *side) []cell {
 	})
 }
 
-// maxExceptions bounds the exceptions from changes. Further ones are told as changes.
+// maxExceptions limits the number of exceptions from changes. Further exceptions are reported as if they changed, too.
 const maxExceptions = 2000
 
-// said holds the answers of both policies about the paths of a pattern.
+// said is a type that holds the answers of both policies about the paths of a pattern.
 type said[V any] interface {
 	differs() bool
 	same(V) bool
 }
 
-// solved returns cells of which the narrowest decides.
+// solved returns cells for the values of patterns. For each path, the narrowest cell that matches decides.
 func solved[V said[V]](c *comparison, given []pathpattern.Pattern, value func(pathpattern.Pattern) V, matters func(*solve.Cell[V], pathpattern.Pattern) bool) []solve.Cell[V] {
 	cells, ok := (&solve.Form[V]{
 		Value: value, Matters: matters, Budget: c.budget, Added: 10 * maxExceptions,
 		Same:  func(x, y V) bool { return !x.differs() && !y.differs() || x.same(y) },
 		Beats: func(x, y *solve.Cell[V]) bool { return y.Pattern.Covers(x.Pattern) },
-		Keep:  func(*solve.Cell[V]) bool { return true }, // they are listed, not printed
+		Keep:  func(*solve.Cell[V]) bool { return true }, // keep every cell, because cells are listed
 		Unsaid: func(x, m *solve.Cell[V]) bool {
 			c.partial = c.partial || !x.Value.differs() && (m == nil || m.Value.differs())
 			return false
@@ -92,9 +93,9 @@ type side struct {
 	p          *policy.Policy
 	q          policy.Query
 	statements []policy.Applied
-	lines      map[string]*policy.Applied                // by what they say
-	at         map[pathpattern.Pattern][]*policy.Applied // by their rooted patterns
-	other      bool                                      // some are about other usages, and apply where none is about this one
+	lines      map[string]*policy.Applied                // statements by the texts that line returns
+	at         map[pathpattern.Pattern][]*policy.Applied // statements by their rooted patterns
+	other      bool                                      // some statements are for the usage other
 }
 
 func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
@@ -126,7 +127,7 @@ func newSide(p *policy.Policy, c *policy.Class, q policy.Query) *side {
 	return s
 }
 
-// index fills what matters needs, and returns the patterns.
+// index fills s.at, which matters needs, and returns the patterns of all statements.
 func (s *side) index() (patterns []pathpattern.Pattern) {
 	s.at = map[pathpattern.Pattern][]*policy.Applied{}
 	for i := range s.statements {
@@ -139,8 +140,9 @@ func (s *side) index() (patterns []pathpattern.Pattern) {
 	return patterns
 }
 
-// adds reports whether an allow entry about a pattern, which the other side does not have, can change what another
-// pattern says on both sides. Other statements of one side alone are crossed with open cells from their own cells.
+// adds reports whether an allow entry with the pattern at, which the side to does not have, can change the effect of a
+// statement with the pattern given. Other statements that only one side has are compared with allowed paths in their
+// own cells.
 func (s *side) adds(at, given pathpattern.Pattern, to *side) bool {
 	return slices.ContainsFunc(s.at[at], func(a *policy.Applied) bool {
 		return s.allows(a.Statement) && to.lines[s.line(a)] == nil && slices.ContainsFunc(s.at[given], func(x *policy.Applied) bool {
@@ -190,13 +192,13 @@ func (s *side) line(st *policy.Applied) string {
 		st.Statement.Qualifiers.Strings(), s.isOver(st.Statement), st.Statement.Allow, s.p.Mode(policy.Decision{Rule: st.Rule}), st.Statement.Pattern)
 }
 
-// key tells what the side states from what another one states.
+// key returns a text that is equal for sides with equal statements.
 func (s *side) key() string { return strings.Join(sortedKeys(s.lines), "\n") }
 
-// allows reports whether a statement allows, and no date ends that.
+// allows reports whether a statement allows something, and its date, if any, has not passed.
 func (s *side) allows(st *policy.Statement) bool { return st.Allow && !s.isOver(st) }
 
-// isOver reports whether a statement allows until a date that has passed.
+// isOver reports whether the end date of a statement has passed.
 func (s *side) isOver(st *policy.Statement) bool {
 	return st.Qualifiers != nil && st.Qualifiers.TimeLimit.Passed(s.q.Now)
 }
@@ -205,8 +207,8 @@ func (s *side) isOver(st *policy.Statement) bool {
 type state struct {
 	verdict policy.Verdict
 	limits  string
-	mode    policy.Mode       // of a disallowed path
-	by      *policy.Statement // that decides
+	mode    policy.Mode       // the mode for a disallowed path
+	by      *policy.Statement // the deciding statement
 }
 
 func (s *side) state(at pathpattern.Pattern) state {
@@ -215,12 +217,12 @@ func (s *side) state(at pathpattern.Pattern) state {
 		return state{verdict: d.Verdict, mode: s.p.Mode(d), by: d.Statement}
 	}
 	if s.q.Usage == policy.Crawl {
-		d.Verdict = policy.Allowed // because nothing disallows it
+		d.Verdict = policy.Allowed // crawling is allowed unless a statement disallows it
 	}
 	return state{verdict: d.Verdict, limits: strings.Join(d.Qualifiers().Strings(), ", "), by: d.Statement}
 }
 
-// String is the state in words: "allowed, max-snippet=50".
+// String returns the state in words, such as "allowed, max-snippet=50".
 func (s state) String() string {
 	if s.limits != "" {
 		return s.verdict.String() + ", " + s.limits

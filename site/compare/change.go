@@ -17,71 +17,72 @@ type Effect string
 
 // The effects.
 const (
-	Loss   Effect = "loss"     // newly disallowed, or with limits that are new
+	Loss   Effect = "loss"     // newly disallowed, or with new limits
 	Gain   Effect = "gain"     // no longer disallowed, or with fewer limits
-	Stated Effect = "stated"   // expressly allowed where nothing was said, or the reverse
+	Stated Effect = "stated"   // expressly allowed instead of unstated, or the reverse
 	Edge   Effect = "blocking" // other requests are blocked or logged
-	Line   Effect = "line"     // something else that robots.txt or headers say
+	Line   Effect = "line"     // other statements in robots.txt or headers change
 )
 
-// They are in Change.Crawlers for crawlers that are not listed.
+// These names in Change.Crawlers mean crawlers that are not listed.
 const (
 	Everyone     = "everyone"      // every crawler, known or not
-	EveryoneElse = "everyone-else" // those that neither policy tells apart from unknown ones
+	EveryoneElse = "everyone-else" // crawlers that both policies treat like unlisted clients
 )
 
-// Diff lists the changes when one policy takes the place of another.
+// Diff lists the changes when one policy replaces another.
 type Diff struct {
 	Changes   []Change  `json:"changes"`
 	Settings  []Setting `json:"settings,omitempty"`
-	RobotsTxt bool      `json:"robots_txt"` // the robots.txt of some host is another
-	Complete  bool      `json:"complete"`   // false: the policies are too large to compare all that they say
-	Losses    *Losses   `json:"-"`          // of search engines
+	RobotsTxt bool      `json:"robots_txt"` // the robots.txt of some host changes
+	Complete  bool      `json:"complete"`   // false if the policies are too large to be compared completely
+	Losses    *Losses   `json:"-"`          // losses of search engines
 }
 
 type Change struct {
 	Effect Effect   `json:"effect"`
 	Usages []string `json:"usages"` // usages, or names of other lines, such as "crawl-delay"
-	// Old and New are "allowed", "disallowed" or "unstated", with limits as in "allowed,
-	// max-snippet=50". For Edge they are "off", "log" or "block". For Line they are the value,
-	// or "none".
+	// Old and New are "allowed", "disallowed" or "unstated", with limits as in "allowed, max-snippet=50". For Edge,
+	// they are "off", "log" or "block". For Line, they are the value of the line, or "none".
 	Old      string   `json:"old"`
 	New      string   `json:"new"`
 	Crawlers []string `json:"crawlers"`             // product tokens, or Everyone or EveryoneElse
-	Kinds    []Kind   `json:"categories,omitempty"` // the crawlers, including the ones of EveryoneElse, by their kinds in the catalog
+	Kinds    []Kind   `json:"categories,omitempty"` // Crawlers by category, with the crawlers of EveryoneElse
 	// Identity of the clients that claim to be these crawlers: "" for any, "verified", "unverified or impostor",
 	// "impostor" or "not-impostor".
 	Identity string `json:"identity,omitempty"`
-	Purpose  string `json:"purpose,omitempty"` // the clients name it
-	// Hosts are those on which it changes, "" for any that neither policy names; nil means all.
+	Purpose  string `json:"purpose,omitempty"` // the change only affects clients that name this purpose
+	// Hosts are the affected hosts. "" means all hosts that neither policy names. If Hosts is nil, all hosts are
+	// affected.
 	Hosts []string `json:"hosts,omitempty"`
-	// Paths are patterns, the shortest first. Except are patterns within them where this does not change.
+	// Paths are patterns, the shortest first. Except are patterns within Paths where this change does not happen.
 	Paths   []string `json:"paths,omitempty"`
 	Except  []string `json:"except,omitempty"`
-	Already []string `json:"already,omitempty"` // parts of Paths where it was so before
-	// Lost and Intended are what search engines lose by the change, see Sites.
+	Already []string `json:"already,omitempty"` // parts of Paths where the old policy had the same result
+	// Lost and Intended are the losses of search engines because of the change; see Sites.
 	Lost     effect.Loss `json:"search_loss,omitempty"`
 	Intended effect.Loss `json:"intended_search_loss,omitempty"`
 	everyone string      // Crawlers in words if they are nearly all: "everyone except Bingbot"
 }
 
-// Kind is crawlers of one kind of the catalog.
+// Kind holds the affected crawlers of one category in the catalog.
 type Kind struct {
 	Kind     string   `json:"category"` // "" for crawlers that only a policy knows
 	Crawlers []string `json:"crawlers"`
-	All      bool     `json:"all,omitempty"` // there is no other of this kind
+	All      bool     `json:"all,omitempty"` // these are all crawlers of the category
 }
 
-// Empty reports whether both policies have the same effect, as far as was compared.
+// Empty reports whether the comparison found no difference in the effects of the policies.
 func (d *Diff) Empty() bool { return len(d.Changes)+len(d.Settings) == 0 }
 
-// changes merges records that differ only in usage, then identity, then crawlers, then host.
+// changes converts records to changes. It merges records that only differ in the usage, then in the identity, in the
+// crawlers, and in the host.
 func (c *comparison) changes(records []record, hosts int) []Change {
 	who := func(r *record) string {
 		s := r.subjects[0]
 		return fmt.Sprintln(s.rest, s.tokens)
 	}
-	for i := range records { // they are shared by what was compared once
+	for i := range records { // several subjects share cached records
 		records[i].usages = slices.Clone(records[i].usages)
 	}
 	records = merged(records, func(r *record) string {
@@ -114,7 +115,7 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 	return all
 }
 
-// merged adds each element to the first one with the same key.
+// merged merges the elements with the same key into the first of them.
 func merged[T any](all []T, key func(*T) string, add func(to, from *T)) []T {
 	at := map[string]int{}
 	left := all[:0]
@@ -137,7 +138,8 @@ func last(b bool) int {
 	return 0
 }
 
-// kept returns what keeps records of different usages apart: lines have names, and what AI loses search engines do not.
+// kept returns a key that prevents merging of some records with different usages: records about lines with different
+// names, and losses of AI crawlers with losses of search engines.
 func kept(r *record) string {
 	switch {
 	case r.effect == Line:
@@ -168,7 +170,7 @@ func (c *comparison) change(r *record) Change {
 		listed += len(byKind[kind])
 		change.Kinds = append(change.Kinds, Kind{kind, byKind[kind], kind != "" && len(byKind[kind]) == c.perKind[kind]})
 	}
-	// Search engines first: they are what most readers look for.
+	// Search engines come first, because most readers look for them.
 	slices.SortStableFunc(change.Kinds, func(a, b Kind) int { return last(b.Kind == kindSearch) - last(a.Kind == kindSearch) })
 	switch {
 	case rest && listed == len(c.tokens):
@@ -204,8 +206,8 @@ func named(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// everyone describes the crawlers of a record if they are nearly all: "everyone except ai-training
-// crawlers", or "every known crawler" for blocks. It is empty if they are better listed.
+// everyone describes the crawlers of a record if they are nearly all crawlers, as in "everyone except ai-training
+// crawlers", or "every known crawler" for blocks. It returns "" if listing the crawlers is better.
 func (c *comparison) everyone(r *record, rest bool) string {
 	all := "everyone"
 	if r.effect == Edge {
@@ -249,7 +251,7 @@ func (c *comparison) everyone(r *record, rest bool) string {
 	return ""
 }
 
-// sentOf counts the crawlers of a kind, or those that requests name.
+// sentOf counts the crawlers of a category. If requests is true, it only counts crawlers that requests can name.
 func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	for _, t := range c.tokens {
 		if c.kinds[t] == kind && (!requests || !c.robotsOnly(t)) {
@@ -259,8 +261,8 @@ func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	return n
 }
 
-// closedAlready reports whether nothing changes for a subject: what the new policy closes to everyone
-// else was closed to it before.
+// closedAlready reports whether a loss does not change anything for a subject, because the paths were already
+// disallowed for it.
 func (c *comparison) closedAlready(r *record, s *subject) bool {
 	if r.effect != Loss || r.now != disallowed {
 		return false

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compare finds what changes when one policy takes the place of another:
-// which crawlers gain and lose what, and where.
+// Package compare finds the changes when one policy replaces another: which crawlers gain or lose which usages, and on
+// which paths.
 package compare
 
 import (
@@ -17,20 +17,22 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Options change what Policies compares.
+// Options configures a comparison.
 type Options struct {
-	Now time.Time // decides which limits in time have passed; the zero time is now
-	// Hosts are compared, "" for any that neither policy names. Nil means all that either names, and "".
+	Now time.Time // the time that end dates are compared with; the zero time means the current time
+	// Hosts are the hosts to compare. "" means all hosts that neither policy names. If Hosts is nil, all hosts are
+	// compared.
 	Hosts []policy.Host
-	// Below, if not nil, finds the robots.txt of the site itself, which decides where a policy says nothing.
+	// Below, if not nil, finds the site's own robots.txt, which decides where a policy does not state anything.
 	Below site.Below
 }
 
-// maxHosts bounds the cost of a hostile policy, in addition to the budget.
+// maxHosts limits the number of compared hosts, because a policy may be hostile. The budget also limits the cost.
 const maxHosts = 500
 
-// Decisions returns the decisions that change when now takes the place of old: for every class of crawlers, usage, host and
-// set of paths that one of them tells apart. It also reports whether all of them were compared. Sites returns other changes.
+// Decisions returns the decisions that change when the policy now replaces old. It compares every class of crawlers,
+// usage, host and set of paths that a policy distinguishes. complete reports whether all of them were compared. Sites
+// also returns other changes.
 //
 //	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
 //	new: disallow /a/b/   →
@@ -61,7 +63,8 @@ func Decisions(old, now *policy.Policy, o Options) (changes []Change, complete b
 	return changes, complete && !c.partial && !c.budget.Exceeded()
 }
 
-// hostsFor lists the hosts to compare. The host that neither policy names comes last, and is compared always.
+// hostsFor lists the hosts to compare. By default, these are the hosts that the policies name, followed by "" for all
+// other hosts.
 func hostsFor(old, now *policy.Policy, o Options) []policy.Host {
 	if o.Hosts != nil {
 		return o.Hosts
@@ -74,24 +77,24 @@ type comparison struct {
 	old, now *policy.Policy
 	at       time.Time
 	budget   *solve.Budget
-	partial  bool // something was left out
+	partial  bool // some changes may be missing
 	tokens   []string
-	kinds    map[string]string   // of tokens
-	perKind  map[string]int      // how many crawlers are of each
-	done     map[string][]record // by what the policies state
-	fill     string              // see sample
+	kinds    map[string]string   // categories by token
+	perKind  map[string]int      // number of crawlers in each category
+	done     map[string][]record // cached records by the statements of both policies
+	fill     string              // the text for "*" in example paths; see sample
 }
 
-// subject is crawlers that neither policy tells apart on a host.
+// subject is a set of crawlers that both policies treat alike on a host.
 type subject struct {
-	tokens   []string // the first subject's are of crawlers that only rules for everyone reach
-	rest     bool     // it is for unlisted clients too
-	sent     []string // those of tokens that requests carry, which can be blocked
+	tokens   []string // product tokens; in the first subject, of crawlers that only rules for everyone apply to
+	rest     bool     // the subject includes unlisted clients
+	sent     []string // tokens that requests contain, so that the server can block them
 	old, now policy.Class
-	ids      [2]policy.CrawlerID // one of them, to each policy
+	ids      [2]policy.CrawlerID // the IDs of one of the crawlers in both policies
 }
 
-// nameOf returns a host to which the rules of h apply and no narrower ones.
+// nameOf returns an example of a host to which the rules of h apply, but no rules of a narrower host.
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {
@@ -123,7 +126,7 @@ func (c *comparison) robotsOnly(token string) bool {
 	return c.old.CrawlerInfo(c.old.Crawler(token)).RobotsOnly
 }
 
-// ClassesOf returns the classes of a host, and each crawler's place among them.
+// ClassesOf returns the classes of a host, and the index of each crawler's class.
 func ClassesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.CrawlerID]int) {
 	classes := p.Classes(host)
 	of := map[policy.CrawlerID]int{}
@@ -135,7 +138,8 @@ func ClassesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.Crawle
 	return classes, of
 }
 
-// crawlersOf lists the crawlers of both, each once, and their kinds. The newer policy's come first.
+// crawlersOf lists the crawlers of both policies, each once, and their categories. The newer policy's category is used
+// if the policies differ.
 func crawlersOf(old, now *policy.Policy) (tokens []string, kinds map[string]string) {
 	seen, kinds := map[string]bool{}, map[string]string{}
 	for _, p := range []*policy.Policy{old, now} {
@@ -171,10 +175,10 @@ func (c *comparison) host(h policy.Host) (all []record) {
 				found = append(found, rs...)
 			}
 		}
-		named := map[string]uint8{} // the identities for which the same changes without a purpose
+		named := map[string]uint8{} // the identities for which the same change happens without a purpose
 		for i := range found {
 			found[i].subjects = []*subject{&s}
-			if found[i].effect == Edge { // clients that are not known are never blocked
+			if found[i].effect == Edge { // unlisted clients are never blocked
 				found[i].subjects = []*subject{{tokens: s.sent}}
 			}
 			if len(identities) == 1 {
@@ -191,7 +195,8 @@ func (c *comparison) host(h policy.Host) (all []record) {
 	return all
 }
 
-// purposesOf lists the purposes in rules of either, in lower case, an example for those with wildcards.
+// purposesOf lists the purposes in the rules of both policies, in lower case. For a purpose with wildcards, it lists an
+// example.
 func purposesOf(old, now *policy.Policy) (all []string) {
 	for _, name := range append(old.Spec().Purposes(), now.Spec().Purposes()...) {
 		name = strings.NewReplacer("*", "x", "$", "").Replace(name)
@@ -202,7 +207,7 @@ func purposesOf(old, now *policy.Policy) (all []string) {
 	return all
 }
 
-// union is the elements of both, each once.
+// union returns the elements of both lists, each once.
 func union[T comparable](a, b []T) []T {
 	seen := map[T]bool{}
 	var both []T

@@ -13,20 +13,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// values are of a line in both policies. The zero value is for equal ones.
+// values holds the values of a line in both policies. The zero value means that they are equal.
 type values [2]string
 
 func (v values) differs() bool { return v[0] != v[1] }
 
 func (v values) same(w values) bool { return v == w }
 
-// lines compares what a subject reads besides decisions: crawl-delays, limits, values of channels and rules of engines.
+// lines compares everything that a subject reads in addition to decisions: crawl-delays, rate limits, values of
+// channels, and rules of search engines.
 func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose string) (all []record) {
 	q := policy.Query{Host: host, Identity: id, Now: c.at}
 	if purpose != "" {
 		q.Purposes = []string{purpose}
 	}
-	// compare asks both what they say, "" for nothing.
+	// compare adds a record if the results of says differ. The result is "" if a policy has no such line.
 	compare := func(name string, patterns []pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
 		for _, x := range solved(c, patterns, func(at pathpattern.Pattern) (both values) {
 			q.Path = sample(at, c.fill)
@@ -95,7 +96,7 @@ func (c *comparison) lines(s *subject, host string, id policy.Identity, purpose 
 	return all
 }
 
-// patterns lists patterns of the rules of either policy.
+// patterns lists the patterns that of returns for the rules of both policies.
 func (c *comparison) patterns(of func(*policy.Rule) []pathpattern.Pattern) (all []pathpattern.Pattern) {
 	for _, p := range []*policy.Policy{c.old, c.now} {
 		for i := range p.Spec().Rules {
@@ -105,11 +106,11 @@ func (c *comparison) patterns(of func(*policy.Rule) []pathpattern.Pattern) (all 
 	return all
 }
 
-// noValue stands for the value of a line that is not there.
+// noValue is the value of a missing line in a Change.
 const noValue = "none"
 
-// sample is a path that a pattern matches, and that other patterns match only where they
-// cover it: fill, which no pattern has, stands for each "*".
+// sample returns a path that a pattern matches. Other patterns only match the path if they cover the pattern, because
+// each "*" is replaced by fill, a text that no pattern contains.
 func sample(p pathpattern.Pattern, fill string) string {
 	text := strings.TrimSuffix(p.String(), "$")
 	if !strings.HasPrefix(text, "/") {
@@ -140,5 +141,5 @@ func filler(policies ...*policy.Policy) string {
 			return string(c)
 		}
 	}
-	return "%01" // no address has it
+	return "%01" // URLs do not contain this text
 }

@@ -20,35 +20,36 @@ import (
 
 const kindSearch = "search"
 
-// Losses are the losses of search engines when a policy takes the place of another, found without
-// traffic and not intended by a rule.
+// Losses holds the losses of search engines when a policy replaces another. They are found without traffic. Losses that
+// a rule intends are not included.
 type Losses struct {
 	Found    []Found
-	AI       []Found // of search engines whose results are AI answers; these losses are told and do not count
-	Complete bool    // false: the policies are too large to find all
-	// Reverified are search engines that the new policy verifies by other proof and blocks, or gives
-	// less, if they fail. The number of such requests is unknown.
+	AI       []Found // losses of search engines whose results are AI answers; they are reported, but not counted
+	Complete bool    // false if the policies are too large to find all losses
+	// Reverified are search engines that the new policy verifies by other proofs. If their requests fail the
+	// verification, the policy blocks or restricts them. The number of such requests is not known.
 	Reverified []string
-	// Unread are the hosts whose own robots.txt is not known, with what search engines may lose by it.
+	// Unread are the hosts whose own robots.txt is not known, with the search engines that may lose something because
+	// of it.
 	Unread []Unread
 	policy *site.Site
 	whole  []Found // see Whole
 }
 
-// Found is a loss of one search engine at the paths of a pattern.
+// Found is the loss of one search engine for the paths of a pattern.
 type Found struct {
 	effect.Lost
 
 	Crawler string
-	Host    policy.Host // "" for every host that is not named
+	Host    policy.Host // "" means every host that the policies do not name
 	Path    pathpattern.Pattern
 }
 
-// maxLossQueries bounds how many pages are asked about.
+// maxLossQueries limits the number of pages that are asked about.
 const maxLossQueries = 100_000
 
-// Sites returns what changes when now takes the place of old, which may be nil for an empty policy: decisions, with what
-// search engines lose by each, and settings.
+// Sites returns the changes when the site now replaces old: decisions, with the losses of search engines by each
+// decision, and settings. old may be nil, which means an empty policy.
 func Sites(old, now *site.Site, o Options) *Diff {
 	if old == nil {
 		old, _ = site.Load("nothing", []byte("version: 1\n"))
@@ -80,7 +81,7 @@ func Sites(old, now *site.Site, o Options) *Diff {
 	return d
 }
 
-// sort puts changes first by which search engines lose something.
+// sort moves the changes that cause losses of search engines to the start.
 func (d *Diff) sort() {
 	slices.SortStableFunc(d.Changes, func(a, b Change) int {
 		return last(b.Lost&effect.Counted != 0) - last(a.Lost&effect.Counted != 0)
@@ -94,7 +95,7 @@ type page struct {
 	path    pathpattern.Pattern
 }
 
-// asker asks the table of losses about an example of each region in which the policies differ.
+// asker finds the losses of search engines, with an example page for each pattern of a change.
 type asker struct {
 	old, now *site.Site
 	at       time.Time
@@ -103,7 +104,8 @@ type asker struct {
 	seen     map[page]*effect.Taken
 }
 
-// ask finds what crawlers lose where a change is, as far as the change can take it away.
+// ask finds the losses of search engines among the crawlers tokens on the pages of a change. It only adds losses in
+// rows to the change.
 func (a *asker) ask(c *Change, tokens []string, rows effect.Loss) {
 	for _, token := range tokens {
 		if !a.old.Searches(a.old.Policy.Crawler(token)) && !a.now.Searches(a.now.Policy.Crawler(token)) {
@@ -130,7 +132,8 @@ func hostsOf(c *Change) []string {
 	return c.Hosts
 }
 
-// taken asks about a page once; it returns nil if too many were asked about.
+// taken returns the losses of a page's search engine on that page. It caches the result. It returns nil if too many
+// pages were asked about.
 func (a *asker) taken(p page) *effect.Taken {
 	if t, asked := a.seen[p]; asked || len(a.seen) >= maxLossQueries {
 		return t
@@ -157,8 +160,8 @@ func (a *asker) queries(p page) (was, is policy.Query) {
 	return was, is
 }
 
-// indirect returns changes for search engines that no rule names: they follow the group of a crawler for which
-// something changes, or their requests are now taken for such a crawler's.
+// indirect returns changes for search engines because of changes for other crawlers. Such a search engine follows the
+// group of another crawler, or the server recognizes its requests as another crawler's.
 func (a *asker) indirect(changes []Change) (all []Change) {
 	for id, info := range a.now.Policy.Crawlers {
 		if !a.now.Searches(id) || len(info.Follows)+len(a.now.Caught(id)) == 0 {
@@ -178,7 +181,7 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 	}
 	return merged(all, func(c *Change) string { return fmt.Sprint(c.Hosts, c.Paths, c.Lost, c.Intended) }, func(to, from *Change) {
 		for _, token := range from.Crawlers {
-			if !slices.Contains(to.Crawlers, token) { // another change behind it says the same
+			if !slices.Contains(to.Crawlers, token) { // several changes can have the same effect on an engine
 				to.Crawlers = append(to.Crawlers, token)
 			}
 		}
@@ -186,8 +189,9 @@ func (a *asker) indirect(changes []Change) (all []Change) {
 	})
 }
 
-// changesBehind lists changes for crawlers that a search engine depends on and is not among. A crawler of the new
-// policy as which the engine's requests are recognized for the first time changes wherever rules close something to it.
+// changesBehind lists the changes that do not include a search engine but affect a crawler on which it depends. If the
+// new policy is the first to recognize the engine's requests as some crawler's, all places where rules may disallow
+// something for that crawler are included.
 func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes []Change) (all []Change) {
 	behind := func(token string, effect Effect) {
 		for i := range changes {
@@ -211,7 +215,7 @@ func (a *asker) changesBehind(id policy.CrawlerID, info policy.Crawler, changes 
 	return all
 }
 
-// closings are the places where rules may close something to a crawler.
+// closings returns the places where rules may disallow something for a crawler.
 func (a *asker) closings(id policy.CrawlerID) (all []Change) {
 	for _, h := range robotsserve.Hosts(a.now.Policy) {
 		class := a.now.Policy.ClassOf(id, nameOf(h))
@@ -264,7 +268,7 @@ func reverified(old, now *site.Site) (tokens []string) {
 	return tokens
 }
 
-// lossesOf returns what a change can take away.
+// lossesOf returns the losses that a change can cause.
 func lossesOf(c *Change) (rows effect.Loss) {
 	if c.Effect == Gain {
 		return 0
@@ -283,7 +287,8 @@ func (c *Change) named() (all []string) {
 	return all
 }
 
-// Words says who loses what, by which rules, and what to write if that is intended.
+// Words describes the losses of each search engine, the rules that cause them, and the line to write if they are
+// intended.
 func (l *Losses) Words() []string {
 	all := append(l.WordsOf(l.Found), l.unproven()...)
 	for _, u := range l.Unread {
@@ -297,7 +302,7 @@ func (l *Losses) Words() []string {
 
 const tooLarge = "the policies are too large to compare completely"
 
-// WordsOf is Words for some of the losses.
+// WordsOf is like Words, for some of the losses.
 func (l *Losses) WordsOf(found []Found) (all []string) {
 	type kind struct {
 		loss effect.Loss
@@ -342,8 +347,8 @@ func (l *Losses) unproven() (all []string) {
 	return all
 }
 
-// Names returns what has to be accepted: the search engines that lose something, and the gaps because of which they may
-// lose more.
+// Names returns the names that have to be accepted: the search engines that lose something, and the gaps in the
+// comparison that may hide further losses.
 func (l *Losses) Names() (names []string) {
 	_, c := l.Known().Get()
 	for _, g := range c.Gaps {
@@ -356,7 +361,7 @@ func (l *Losses) Names() (names []string) {
 	return slices.Compact(names)
 }
 
-// Any reports whether something may be lost.
+// Any reports whether search engines may lose something.
 func (l *Losses) Any() bool { return len(l.Found)+len(l.Reverified)+len(l.Unread) > 0 || !l.Complete }
 
 // Of reports whether a crawler may lose something on a host.
@@ -364,15 +369,16 @@ func (l *Losses) Of(crawler, host string) bool {
 	return l.anyOf(crawler, host, func(pathpattern.Pattern) bool { return true })
 }
 
-// WithQuery reports whether a crawler may lose a path with some query.
+// WithQuery reports whether a crawler may lose a path with at least one query string.
 func (l *Losses) WithQuery(crawler, host, path string) bool {
 	queries, err := pathpattern.Parse(strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + "?*")
 	return err != nil || l.anyOf(crawler, host, func(p pathpattern.Pattern) bool {
-		return queries.Overlaps(p) || queries.Folded().Overlaps(p.Folded()) // the server treats them as the same
+		// The server treats paths that only differ in letter case as the same.
+		return queries.Overlaps(p) || queries.Folded().Overlaps(p.Folded())
 	})
 }
 
-// OnHosts reports whether a crawler may lose something by a rule for some hosts.
+// OnHosts reports whether a crawler may lose something by a rule that only applies to some hosts.
 func (l *Losses) OnHosts(crawler string) bool {
 	return !l.Complete || slices.ContainsFunc(l.Found, func(f Found) bool { return f.Host != "" && strings.EqualFold(f.Crawler, crawler) })
 }

@@ -17,10 +17,10 @@ type record struct {
 	effect     Effect
 	usages     []string
 	old, now   string
-	paths      []pathpattern.Pattern // none of them covers another
-	except     []pathpattern.Pattern // parts of paths where it does not change so
-	already    []pathpattern.Pattern // parts of paths where it was so before
-	identities uint8                 // a bit for each policy.Identity
+	paths      []pathpattern.Pattern // no pattern covers another one
+	except     []pathpattern.Pattern // parts of paths with another change or without a change
+	already    []pathpattern.Pattern // parts of paths where the old policy had the same result
+	identities uint8                 // a set of policy.Identity, as bits
 	purpose    string
 	subjects   []*subject
 	hosts      []string
@@ -28,7 +28,7 @@ type record struct {
 
 const everyIdentity = 1<<policy.Unknown | 1<<policy.Impostor | 1<<policy.Verified
 
-// what returns the change as a text, without the crawlers, hosts and usages that it is about.
+// what returns the change as a text, without its crawlers, hosts and usages.
 func (r *record) what() string {
 	return fmt.Sprint(r.effect, "\n", r.old, "\n", r.now, "\n", r.paths, "\n", r.except, "\n", r.already)
 }
@@ -36,7 +36,7 @@ func (r *record) what() string {
 // key returns the change as a text, with its usages.
 func (r *record) key() string { return fmt.Sprint(r.usages, "\n", r.what()) }
 
-// subject compares what both say to a subject by decisions.
+// subject compares the decisions of both policies for a subject.
 func (c *comparison) subject(s *subject, host string, id policy.Identity, purpose string) (all []record) {
 	old, now := s.old, s.now
 	if purpose != "" {
@@ -44,7 +44,7 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 	}
 	for _, u := range policy.Usages() {
 		if u == policy.Other {
-			continue // it shows in the usages that it stands for
+			continue // its effect shows in the usages that it includes
 		}
 		q := old.Query(host, u, purpose)
 		q.Identity, q.Now = id, c.at
@@ -76,7 +76,7 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 		}
 		return ""
 	}, func(r *record, first cell) Effect {
-		// Parts of what is closed, or was, may be allowed or unstated: the first is said.
+		// Some of the paths may be allowed and others unstated. The record has the state of the first cell.
 		if r.now == disallowed {
 			r.old = first.Value.old.String()
 			return Loss
@@ -90,12 +90,12 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 	add(func(x cell) bool {
 		return x.Value.old.verdict == x.Value.now.verdict && x.Value.old.limits != x.Value.now.limits
 	}, state.String, func(r *record, _ cell) Effect {
-		if strings.HasPrefix(r.old, r.now) { // limits are dropped, and none is new
+		if strings.HasPrefix(r.old, r.now) { // the change only removes limits
 			return Gain
 		}
 		return Loss
 	})
-	if blocks { // with the decision, or with the mode alone
+	if blocks { // blocking changes with the decision, or with the mode alone
 		says := func(s state) string { return max(s.mode, policy.ModeOff).String() }
 		add(func(x cell) bool { return says(x.Value.old) != says(x.Value.now) }, says, func(*record, cell) Effect { return Edge })
 	}
@@ -104,7 +104,7 @@ func (c *comparison) usage(a, b *side, blocks bool) (all []record) {
 
 const disallowed = "disallowed"
 
-// records puts the cells together in which the same changes.
+// records returns a record for each set of cells with the same change.
 func (c *comparison) records(usage string, cells []cell, differ func(cell) bool, says func(state) string, effect func(*record, cell) Effect) (found []record) {
 	for _, x := range cells {
 		if !differ(x) {
@@ -146,7 +146,7 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 		}
 		inner := record{usages: o.usages, old: o.old, now: o.now}
 		o.effect = effect(o, first)
-		// Where an exception meets a narrower path, the cells say which of the two applies.
+		// Where an exception crosses a narrower path, the cells show which of the two applies.
 		var outside solve.Set
 		all := slices.Concat(widest(slices.Clone(o.except)), widest(slices.Clone(o.already)))
 		for i, e := range all {
@@ -175,15 +175,15 @@ func (c *comparison) records(usage string, cells []cell, differ func(cell) bool,
 	return apart
 }
 
-// apart splits a record whose exceptions from one path could be taken for exceptions from another that they only cross:
-// what matches both changes.
+// apart splits a record if an exception from one path crosses another path. A reader would take the exception as one
+// from that path, too, but the paths that match both do change.
 func (r *record) apart() (parts []record) {
 	all := slices.Concat(r.except, r.already)
 	var set solve.Set
 	for i, e := range all {
 		set.Add(e, i)
 	}
-	var covered, crossed []map[int]bool // of each part
+	var covered, crossed []map[int]bool // the exceptions of each part, as indexes in all
 	meet := func(ids []int, of map[int]bool) bool {
 		return slices.ContainsFunc(ids, func(i int) bool { return of[i] })
 	}
@@ -228,7 +228,7 @@ func (r *record) apart() (parts []record) {
 	return parts
 }
 
-// widest sorts patterns and drops those that another one covers.
+// widest sorts patterns and drops each pattern that another one covers.
 func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	slices.SortFunc(all, func(a, b pathpattern.Pattern) int {
 		return cmp.Or(len(a.String())-len(b.String()), strings.Compare(a.String(), b.String()))
@@ -238,7 +238,7 @@ func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	for i, p := range all {
 		narrower := false
 		x.Covering(p, func(j int) {
-			// If two cover each other, the first is left.
+			// If two patterns cover each other, the first is kept.
 			narrower = narrower || j != i && all[j] != p && (j < i || !p.Covers(all[j]))
 		})
 		if !narrower && (len(left) == 0 || left[len(left)-1] != p) {

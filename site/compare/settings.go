@@ -18,18 +18,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Setting is a key of a policy with another value that decisions do not show, or not alone. If both values are lists,
-// it holds the items that only one of them has.
+// Setting is a key of a policy file whose value changes. Changes of decisions do not show it, or not completely. If
+// both values are lists, a Setting only holds the items that one of them lacks.
 type Setting struct {
-	Key string `json:"key"` // as in enforcement.status, or rules[GPTBot].intended
-	Old string `json:"old"` // "" for none
+	Key string `json:"key"` // such as enforcement.status or rules[GPTBot].intended
+	Old string `json:"old"` // "" if the key was missing
 	New string `json:"new"`
 }
 
-// maxValue bounds the characters of a value in a sentence.
+// maxValue is the maximum number of characters of a value in a sentence.
 const maxValue = 200
 
-// String is the setting with both values: "enforcement.status: 403 → 410".
+// String returns the setting with both values, as in "enforcement.status: 403 → 410".
 func (s *Setting) String() string {
 	short := func(value string) string {
 		if value = english.OneLine(value); value == "" {
@@ -43,10 +43,10 @@ func (s *Setting) String() string {
 	return s.Key + ": " + short(s.Old) + " → " + short(s.New)
 }
 
-// maxRendered bounds the hosts for which robots.txt is compared.
+// maxRendered limits the number of hosts for which robots.txt is compared.
 const maxRendered = 50
 
-// rendersDifferently reports whether the robots.txt of any host differs. Equal policies need not be rendered for that.
+// rendersDifferently reports whether the robots.txt of any host differs. It does not render equal policies.
 func (d *Diff) rendersDifferently(old, now *site.Site, hosts []policy.Host) bool {
 	if d.Empty() && bytes.Equal(old.File.Print(), now.File.Print()) {
 		return false
@@ -58,7 +58,7 @@ func (d *Diff) rendersDifferently(old, now *site.Site, hosts []policy.Host) bool
 	})
 }
 
-// settingsOf compares all keys of policy files, except those that decide.
+// settingsOf compares all keys of policy files, except the keys that allow or disallow something.
 func settingsOf(old, now *policyfile.File) (all []Setting) {
 	all = differing("", old.Keys(), now.Keys())
 	all = append(all, ofRules(old.RuleKeys(), now.RuleKeys())...)
@@ -72,7 +72,7 @@ func differing(prefix string, old, now policyfile.Keys) (all []Setting) {
 		if slices.Equal(a, b) {
 			continue
 		}
-		if gone, added := without(a, b), without(b, a); len(gone)+len(added) > 0 { // else it is the order
+		if gone, added := without(a, b), without(b, a); len(gone)+len(added) > 0 { // else only the order differs
 			a, b = gone, added
 		}
 		all = append(all, Setting{prefix + key, strings.Join(a, ", "), strings.Join(b, ", ")})
@@ -80,7 +80,7 @@ func differing(prefix string, old, now policyfile.Keys) (all []Setting) {
 	return all
 }
 
-// without returns the elements of a that b does not have as often.
+// without returns the elements of a that are not in b. It compares the numbers of equal elements.
 func without(a, b []string) (left []string) {
 	count := map[string]int{}
 	for _, v := range b {
@@ -94,7 +94,8 @@ func without(a, b []string) (left []string) {
 	return left
 }
 
-// ofRules compares each rule with the one of the same scope that decides the same, or else with the next of its scope.
+// ofRules compares each rule with the rule of the same scope that makes the same decisions. If there is none, it
+// compares the rule with the next rule of the same scope.
 func ofRules(old, now []policyfile.RuleKeys) (all []Setting) {
 	type identity struct{ scope, decides string }
 	successors := func(of func(*policyfile.RuleKeys) identity) {
@@ -133,10 +134,10 @@ func ofRules(old, now []policyfile.RuleKeys) (all []Setting) {
 	return all
 }
 
-// remarks are the fields of a crawler that only people read.
+// remarks holds the fields of a crawler that are only for people.
 var remarks = []string{"docs", "note", "as-of", "examples"}
 
-// ofCrawlers compares what is known of each crawler.
+// ofCrawlers compares the facts about each crawler in both files.
 func ofCrawlers(old, now *policyfile.File) (all []Setting) {
 	a, b := tableOf(old), tableOf(now)
 	for _, token := range union(sortedKeys(a), sortedKeys(b)) {
@@ -220,7 +221,7 @@ func (c crawler) keys() policyfile.Keys {
 	return keys
 }
 
-// derived returns the conclusions of a policy about the crawler.
+// derived returns facts that a policy derives for the crawler.
 func (c crawler) derived() string {
 	known := *c.known
 	known.Control = nil

@@ -15,13 +15,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// The most that one sentence lists one by one.
+// These constants limit the number of items that a sentence lists individually.
 const (
 	maxNames = 5
 	maxPaths = 6
 )
 
-// Words says what changes, a sentence or a setting an item.
+// Words returns the changes in words. Each item is a sentence or a setting.
 func (d *Diff) Words() []string {
 	words := make([]string, 0, len(d.Changes)+len(d.Settings)+2)
 	for i := range d.Changes {
@@ -50,8 +50,8 @@ type changesSubject struct {
 	Diff claim.Known[*Diff] `gap:"comparison" what:"the two policies were not compared"`
 }
 
-// nothingChanges is the claim that two policies have the same effect. Texts that differ only in the words of robots.txt
-// have it, and this is told apart.
+// nothingChanges is the claim that two policies have the same effect. It is also true if only the text of robots.txt
+// differs, but then its words say so.
 var nothingChanges = claim.Register("nothing-changes", func(s changesSubject) claim.Finding {
 	d, _ := s.Diff.Get()
 	f := claim.Finding{Text: "nothing changes", Unjudged: "it cannot be judged whether anything changes"}
@@ -79,16 +79,16 @@ func (d *Diff) NothingChanges() claim.Claim {
 	return claim.Judge(nothingChanges, changesSubject{claim.Read(d, c)})
 }
 
-// The losses of web search that do not count against the search-loss limit.
+// uncounted holds the losses of web search that are not counted for the search-loss limit.
 const uncounted = effect.LossFollow | effect.LossImage | effect.LossPreview | effect.LossVideo | effect.LossCopy | effect.LossDelay
 
-// section is a title above changes.
+// section is a section of the text, with a title.
 type section struct {
 	title string
 	has   func(*Change) bool
 }
 
-// sections are in order; a change is in the first that has it.
+// sections holds all sections in order. A change is in the first section that matches it.
 var sections = []section{
 	{"Search engines lose:", func(c *Change) bool { return c.Lost&effect.Counted != 0 }},
 	{"Search engines lose, as intended:", func(c *Change) bool { return c.Intended&effect.Counted != 0 }},
@@ -100,7 +100,8 @@ var sections = []section{
 	{"Other lines:", func(c *Change) bool { return c.Effect == Line }},
 }
 
-// WriteText writes the diff for people, in sections by the crawlers that gain and lose.
+// WriteText writes the diff as a text for people. Its sections group the changes by the crawlers that gain or lose
+// something.
 func (d *Diff) WriteText(w io.Writer) error {
 	lines := make([][]string, len(sections)+1)
 	for i := range d.Changes {
@@ -131,7 +132,7 @@ func (d *Diff) WriteText(w io.Writer) error {
 	return err
 }
 
-// String is the change as a sentence.
+// String returns the change as a sentence.
 func (c *Change) String() string {
 	who, where := c.who(), c.where()
 	switch {
@@ -167,7 +168,7 @@ func limitsOf(state string) string {
 	return ""
 }
 
-// verbOf has the verbs for usages whose names are none.
+// verbOf maps usages whose names are not verbs to verbs.
 var verbOf = map[string]string{
 	policy.TrainAI.String(): "train AI with", policy.AIUse.String(): "use in AI answers",
 	policy.Search.String(): "use for search", policy.Follow.String(): "follow links of",
@@ -230,7 +231,7 @@ func (c *Change) who() string {
 	return who
 }
 
-// before holds the old values of the parts of a change that do not change.
+// before describes the old result for the paths in c.Already.
 func (c *Change) before() string {
 	switch {
 	case c.Effect == Loss && c.New == disallowed:

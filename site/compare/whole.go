@@ -8,10 +8,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Whole returns the losses that take nearly a whole host away from a search engine, where the other policy did not.
+// Whole returns the losses of search engines that lose nearly a whole host, if the old policy did not take it away
+// already.
 func (l *Losses) Whole() []Found { return l.whole }
 
-// findWhole finds them among the losses that were found.
+// findWhole finds the losses for Whole among all losses.
 func (a *asker) findWhole() {
 	type host struct {
 		crawler string
@@ -45,14 +46,14 @@ func (a *asker) takesWhole(f *Found, loss effect.Loss) bool {
 	return a.now.Verification(is.Crawler).IsEmpty() && effect.TakesWhole(a.old.Engine, a.now.Engine, was, is, loss)
 }
 
-// The names of the gaps of a comparison.
+// These are the names of gaps in a comparison.
 const (
 	GapTooLarge   = "too-large"
 	GapReverified = "verified-otherwise"
 	GapUnread     = "site-robots-txt"
 )
 
-// Known returns the losses with what the comparison could not find. The losses of nothing were not found.
+// Known returns the losses together with the gaps in the comparison. If l is nil, the losses are not known.
 func (l *Losses) Known() claim.Known[*Losses] {
 	if l == nil {
 		return claim.Known[*Losses]{}

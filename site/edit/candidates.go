@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// candidates returns the texts after each edit that may make the choice.
+// candidates returns the text after each edit that may make the choice.
 func (e *editor) candidates(text string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok && !slices.Contains(all, text) {
@@ -46,7 +46,7 @@ func (e *editor) candidates(text string) (all []string) {
 	return all
 }
 
-// usage returns the key of the usage that is allowed or disallowed.
+// usage returns the key of the chosen usage.
 func (e *editor) usage() string { return e.choice.Usage.String() }
 
 func (e *editor) verb() string {
@@ -56,7 +56,7 @@ func (e *editor) verb() string {
 	return "disallow"
 }
 
-// mode returns the key "enforce" that the choice needs in a new rule, or "".
+// mode returns the value of the key "enforce" that the choice needs in a new rule, or "".
 func (e *editor) mode() string {
 	if e.choice.Usage != policy.Crawl {
 		return "" // the choice blocks no request
@@ -112,7 +112,7 @@ func (e *editor) exact(d *document, yield func(rule *yaml.Node)) {
 	}
 }
 
-// closings are the edits that add the chosen entry.
+// closings calls add with the text after each edit that adds the chosen entry.
 func (e *editor) closings(text string, add func(string, bool)) {
 	d, ok := parse(text)
 	if !ok {
@@ -144,11 +144,12 @@ func (e *editor) closings(text string, add func(string, bool)) {
 	add(d.append(e.rule()))
 }
 
-// waive drops edits of existing rules if a safety check must be waived. Such a waiver belongs in a rule that says
-// nothing else.
+// waive returns false for an edit of an existing rule if the choice has to waive a safety check. Such a waiver belongs
+// in a rule that only makes the choice.
 func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
 
-// without are the edits that remove entries that say exactly the opposite.
+// without returns the text after each edit that removes an entry with exactly the opposite meaning. verb is the key of
+// such entries.
 func (e *editor) without(d *document, verb string) (all []string) {
 	add := func(text string, ok bool) {
 		if ok {
@@ -203,7 +204,7 @@ func says(r *yaml.Node) (n int) {
 	return n
 }
 
-// limits are the edits that set a rate limit.
+// limits calls add with the text after each edit that sets a rate limit.
 func (e *editor) limits(d *document, add func(string, bool)) {
 	_, rules := child(d.root, "rules")
 	e.exact(d, func(r *yaml.Node) {
@@ -224,7 +225,7 @@ func (e *editor) limits(d *document, add func(string, bool)) {
 
 const maxSnippet = "max-snippet"
 
-// snippet returns the chosen rule of search engines about snippets.
+// snippet returns the chosen rule for search engines about snippets.
 func (e *editor) snippet() string {
 	if e.choice.Rate == "none" {
 		return maxSnippet + ":-1"
@@ -240,7 +241,7 @@ func (e *editor) tag() string {
 	return flow([]pair{{key: "paths", value: value(e.choice.Path.String())}, {key: "rules", value: value(e.snippet())}})
 }
 
-// snippets are the edits that set the length of a snippet.
+// snippets calls add with the text after each edit that sets the length of a snippet.
 func (e *editor) snippets(d *document, add func(string, bool)) {
 	e.exact(d, func(r *yaml.Node) {
 		_, tags := child(r, "robots-tag")

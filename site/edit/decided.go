@@ -15,15 +15,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Unmet holds the crawlers on a host that a choice does not decide for.
+// Unmet holds crawlers for which a choice does not decide on a host, because another rule does.
 type Unmet struct {
 	Crawlers []string     // product tokens, and "" for crawlers that are not known
 	Host     string       // "" for any that the policy does not name
 	Stays    string       // the actual decision, such as "allowed"
-	Rule     *policy.Rule // the deciding rule, or nil
+	Rule     *policy.Rule // the rule that decides instead, or nil
 }
 
-// count returns the number of crawlers and hosts that a choice does not decide for.
+// count returns the number of pairs of a crawler and a host for which a choice does not decide.
 func count(all []Unmet) (n int) {
 	for _, u := range all {
 		n += len(u.Crawlers)
@@ -67,7 +67,7 @@ func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
 // maxHosts limits the number of hosts that a choice is checked for.
 const maxHosts = 500
 
-// hosts returns an example of each host that the choice applies to.
+// hosts returns an example of each host to which the choice applies.
 func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	all := []policy.Host{e.choice.Host}
 	for i := range p.Spec().Rules {
@@ -81,8 +81,8 @@ func (e *editor) hosts(p *policy.Policy) []policy.Host {
 	return all
 }
 
-// unmet finds the crawlers and hosts that the choice does not decide for, and the number of those that it asked
-// about. It asks once for crawlers with the same rules.
+// unmet returns the crawlers and hosts for which the choice does not decide. asked is the number of pairs of a crawler
+// and a host that it checked. It checks crawlers with the same rules only once.
 func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	identities := []policy.Identity{policy.Verified}
 	if p.DemandsIdentity() {
@@ -108,8 +108,8 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	return all, asked
 }
 
-// insteadOf calls instead with each identity and path of the choice, until the choice does not decide about one of
-// them.
+// insteadOf calls instead with each identity and path of the choice. It returns the first result that shows that the
+// choice does not decide.
 func (e *editor) insteadOf(p *policy.Policy, host policy.Host, id policy.CrawlerID, identities []policy.Identity) (stays string, _ *policy.Rule) {
 	q := policy.Query{Host: host.Example(), Crawler: id, Usage: e.choice.Usage, Now: e.now}
 	for _, q.Identity = range identities {

@@ -3,9 +3,9 @@
 // Package edit changes one decision of a policy file by the smallest possible edit of its text. It keeps the
 // author's comments, order and layout.
 //
-// It tries the few edits that an author would make the decision by: remove an opposite entry, add the path to an
-// existing rule, or add a rule. It loads the result of each edit, and compares it with the previous file. It
-// chooses the edit that makes the decision with the fewest other changes.
+// It tries the edits that an author would usually make: remove a contrary entry, add the path to an existing rule, or
+// add a rule. It loads the result of each edit, and compares it with the previous file. It chooses the edit that makes
+// the decision with the fewest other changes.
 package edit
 
 import (
@@ -34,7 +34,7 @@ const (
 	Allow   Action = "allow"   // may crawl
 	Ask     Action = "ask"     // robots.txt asks the crawler not to crawl; the server does not block it
 	Refuse  Action = "block"   // robots.txt asks the crawler not to crawl, and the server blocks it
-	Slow    Action = "slow"    // limits the number of requests in a time
+	Slow    Action = "slow"    // limits the number of requests in a period
 	Snippet Action = "snippet" // limits the characters of a page that search engines show
 )
 
@@ -108,7 +108,7 @@ type Result struct {
 	Text string
 	// Site is the parsed text.
 	Site *site.Site
-	// Diagnostics are the new diagnostics, which the file did not have before.
+	// Diagnostics holds only new diagnostics, which the file did not have before the edit.
 	Diagnostics policyfile.Diagnostics
 	// Diff holds all changes of decisions, including the chosen one.
 	Diff *compare.Diff
@@ -177,17 +177,17 @@ func UnknownCrawlers(now, earlier policyfile.Diagnostics) (all policyfile.Diagno
 type editor struct {
 	name     string
 	before   *site.Site
-	known    policyfile.Diagnostics // diagnostics of the previous file
+	known    policyfile.Diagnostics // diagnostics of the file before the edit
 	choice   Choice
 	now      time.Time
 	intended []string // safety checks to waive
 }
 
-// outcome is a Result with the properties that the best one is chosen by.
+// outcome is a Result with the properties that determine the best result.
 type outcome struct {
 	Result
-	beside         int // number of changes that were not asked for
-	added, removed int // lines
+	beside         int // number of changes in addition to the choice
+	added, removed int // numbers of lines
 }
 
 // compare sorts better outcomes first. An edit that removes lines is better than an equal one that adds lines.
@@ -270,7 +270,8 @@ func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
 	})
 }
 
-// differing returns the number of lines in two texts between their common start and end.
+// differing returns the number of lines in which two texts differ. It does not count the lines of their common start
+// and end.
 func differing(a, b string) (int, int) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {

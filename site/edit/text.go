@@ -41,7 +41,7 @@ func parse(text string) (*document, bool) {
 	return d, true
 }
 
-// start returns where the text of a node begins.
+// start returns the position where the text of a node begins.
 func (d *document) start(n *yaml.Node) int {
 	at := d.starts[n.Line-1]
 	if n.Line == 1 && strings.HasPrefix(d.text, bom) {
@@ -56,7 +56,7 @@ func (d *document) start(n *yaml.Node) int {
 
 const bom = "\ufeff"
 
-// end returns where the text of a node ends. It returns false for texts of several lines.
+// end returns the position where the text of a node ends. It returns false for a text with several lines.
 func (d *document) end(n *yaml.Node) (int, bool) {
 	at := d.start(n)
 	switch {
@@ -73,7 +73,7 @@ func (d *document) end(n *yaml.Node) (int, bool) {
 	return 0, false
 }
 
-// quoted returns where a quoted text ends.
+// quoted returns the position where a quoted text ends.
 func (d *document) quoted(at int) int {
 	mark := d.text[at]
 	for i := at + 1; i < len(d.text); i++ {
@@ -90,7 +90,7 @@ func (d *document) quoted(at int) int {
 	return len(d.text)
 }
 
-// closing returns the position after the bracket that closes the one at a position.
+// closing returns the position after the closing bracket for the opening bracket at a position.
 func (d *document) closing(at int) (int, bool) {
 	depth := 0
 	for i := at; i < len(d.text); i++ {
@@ -193,7 +193,7 @@ func flow(pairs []pair) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// add adds a key at the end of a map.
+// add adds a pair at the end of a map.
 func (d *document) add(n *yaml.Node, p pair) (string, bool) {
 	end, ok := d.end(n)
 	if !ok || len(n.Content) == 0 {
@@ -214,7 +214,7 @@ func (d *document) set(n *yaml.Node, key, text string) (string, bool) {
 	return d.put(v, text)
 }
 
-// put replaces a value.
+// put replaces the text of a value.
 func (d *document) put(n *yaml.Node, text string) (string, bool) {
 	end, ok := d.end(n)
 	if !ok {
@@ -260,7 +260,7 @@ func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	}
 	start = d.lineStart(start)
 	if n.Kind == yaml.MappingNode && strings.Trim(d.text[start:d.start(first)], " ") != "" {
-		return "", false // the entry is on the line of a hyphen
+		return "", false // the entry is on the same line as a hyphen
 	}
 	if rest := strings.TrimSpace(d.text[end:d.lineEnd(end)]); rest != "" && rest[0] != '#' {
 		return "", false
@@ -324,13 +324,13 @@ func hyphened(hyphen, step string, pairs []pair) []string {
 	return lines
 }
 
-// same reports whether the text of a node is a path.
+// same reports whether the text of a node means the same path as path.
 func same(n *yaml.Node, path pathpattern.Pattern) bool {
 	p, err := pathpattern.Parse(n.Value)
 	return n.Kind == yaml.ScalarNode && err == nil && p == path
 }
 
-// isFor reports whether a node names an audience.
+// isFor reports whether a node names the audience a.
 func isFor(n *yaml.Node, a policy.Audience) bool {
 	b := policy.ParseAudience(n.Value)
 	return n.Kind == yaml.ScalarNode && a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name)
