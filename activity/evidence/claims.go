@@ -47,7 +47,8 @@ func (c *Check) Whole() claim.Claim {
 	switch {
 	case len(c.Keys) == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned", What: "anyone with write access to the files can make such a log", Close: "give the option evidence a key"})
-	case c.Signed < c.Files && c.Tail == 0: // a log that is being written may end with unsigned lines; the claim then names the last signed line
+	// A log that is being written may end with unsigned lines. The claim then names the last signed line.
+	case c.Signed < c.Files && c.Tail == 0:
 		covered.Gaps = append(covered.Gaps, claim.Gap{Name: "unsigned-day", What: "the lines of a day are not signed, so that anyone with write access to them can have changed them", Close: "see whether its signature was removed"})
 	}
 	return claim.Judge(whole, wholeSubject{claim.Read(c, covered)})
@@ -117,8 +118,8 @@ var reaches = claim.Register("evidence-last", func(s lastSubject) claim.Finding 
 	return f
 })
 
-// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from another place, or nil
-// if there is none.
+// Reaches returns the claim that no line is missing at the end of the log in dir. m is a mark from another place, or
+// nil if there is none.
 func (c *Check) Reaches(dir string, m *Mark) (claim.Claim, error) {
 	s := lastSubject{Check: c}
 	if m == nil {

@@ -25,7 +25,7 @@ import (
 // Options configure a [Log]. Zero fields have default values.
 type Options struct {
 	Key       ed25519.PrivateKey // signs the log; if nil, the log is not signed
-	Authority string             // URL of the authority that time-stamps the log (RFC 3161); if empty, the log is not time-stamped
+	Authority string             // URL of the time-stamping authority (RFC 3161); empty for no time stamps
 	Days      int                // number of days after which files are deleted; default 396
 	Program   string             // name and version of the program, for start events
 	Damaged   string             // name of a damaged file that was renamed before Open, or empty
@@ -264,7 +264,8 @@ func (l *Log) count(reason string, err error) {
 	l.options.Report(reason, err)
 }
 
-// add appends an event to the pending lines, and reports whether its crawler had room left in the day's quota.
+// add appends an event to the pending lines. It returns false if the event is left out, because its crawler has used
+// its quota of the day or too many lines are pending.
 func (l *Log) add(e *Event) bool {
 	l.watchClock()
 	l.turnDay()

@@ -31,7 +31,7 @@ type Answer struct {
 	Reads      []Reading     `json:"reads"`      // by time of the first reading
 	Violations []Violations  `json:"violations"` // by time of the first violation
 	Events     int64         `json:"events"`     // number of reads and violations that match the question
-	Omitted    int64         `json:"omitted"`    // number of matching events that were left out of the log, on all hosts
+	Omitted    int64         `json:"omitted"`    // number of matching events left out of the log, on all hosts
 }
 
 // Pause is a period in which the log recorded nothing, because the server was down.
@@ -48,7 +48,7 @@ type Publication struct {
 	From   time.Time  `json:"from"`
 	Until  time.Time  `json:"until,omitzero"` // zero if it is still in force at the end of the log
 	Pauses []Pause    `json:"pauses"`         // when the server was down, so that it is not known what was in force
-	Served []Document `json:"served"`         // other documents that crawlers received under it, by time of the first request
+	Served []Document `json:"served"`         // other documents that crawlers received, by time of the first request
 	Log    string     `json:"log,omitempty"`  // directory of the log, if several logs were read
 
 	down time.Time // end of the last run that recorded it, until a later run does
@@ -97,13 +97,15 @@ type Violations struct {
 	Reader
 	Proofs []string `json:"proofs"` // how the crawler was verified
 	// Read is when the crawler last read the robots.txt before the first violation. It is zero if the log does not say.
-	Read    time.Time   `json:"read,omitzero"`
-	First   time.Time   `json:"first"`
-	Last    time.Time   `json:"last"`
-	Count   int64       `json:"count"`
-	Served  int64       `json:"served"`  // requests answered with a status below 400
-	Blocked int64       `json:"blocked"` // blocked requests, including those over a rate limit; all remaining requests were answered with an error
-	Lines   []LineCount `json:"lines"`   // the violated lines of robots.txt, if known
+	Read   time.Time `json:"read,omitzero"`
+	First  time.Time `json:"first"`
+	Last   time.Time `json:"last"`
+	Count  int64     `json:"count"`
+	Served int64     `json:"served"` // requests answered with a status below 400
+	// Blocked counts blocked requests, including those over a rate limit. Requests that are neither in Served nor in
+	// Blocked were answered with an error.
+	Blocked int64       `json:"blocked"`
+	Lines   []LineCount `json:"lines"` // the violated lines of robots.txt, if known
 	Paths   []PathCount `json:"paths"`
 	Log     string      `json:"log,omitempty"` // directory of the log, if several logs were read
 }
@@ -264,7 +266,8 @@ func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 	switch {
 	case e.Status >= 200 && e.Status < 400:
 		v.Served++
-	case e.Decision == activity.Blocked || e.Decision == activity.Limited || e.Decision == "": // events of older releases have no decision
+	// Events of older releases have no decision.
+	case e.Decision == activity.Blocked || e.Decision == activity.Limited || e.Decision == "":
 		v.Blocked++
 	}
 	if i := slices.IndexFunc(v.Lines, func(l LineCount) bool { return l.Line == e.Line }); i >= 0 {
