@@ -25,7 +25,7 @@ import (
 // Report holds the results of a replay. Its JSON form is documented in docs/reference/replay.md.
 type Report struct {
 	New   string    `json:"new"`           // file name of the policy
-	Old   string    `json:"old,omitempty"` // file name of the previous policy; empty for a comparison with blocking nothing
+	Old   string    `json:"old,omitempty"` // file name of the previous policy, if any
 	Files []string  `json:"files"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -50,7 +50,7 @@ type Report struct {
 	// Unknown holds the most frequent automated clients that neither policy lists. They are never blocked.
 	Unknown         []UnknownCount `json:"unlisted"`
 	UnknownClients  int64          `json:"unlisted_clients"`  // number of different unlisted clients
-	UnknownRequests int64          `json:"unlisted_requests"` // number of their requests, including those of clients not in Unknown
+	UnknownRequests int64          `json:"unlisted_requests"` // number of the requests of all unlisted clients
 	Days            []DayCount     `json:"days"`
 
 	losses *compare.Losses
@@ -79,9 +79,9 @@ type CrawlerCount struct {
 	Impostor       int64       `json:"impostor"`
 	Blocked        int64       `json:"blocked,omitempty"` // in Report.ByCrawler: requests that the new policy blocks
 	Bytes          int64       `json:"bytes"`
-	Rules          []string    `json:"rules,omitempty"`           // line and name of each deciding rule, the most frequent first
+	Rules          []string    `json:"rules,omitempty"`           // line and name of each rule, the most frequent first
 	Paths          []PathCount `json:"paths,omitempty"`           // the most frequent paths
-	PathsEstimated bool        `json:"paths_estimated,omitempty"` // whether Paths is inexact, because there were too many paths to count each of them
+	PathsEstimated bool        `json:"paths_estimated,omitempty"` // there were too many paths to count each of them
 }
 
 // PathCount is the number of requests for a path.
@@ -278,7 +278,7 @@ func (k *key) rule() string {
 }
 
 func (r *Report) rules(s *site.Site, t *tally) {
-	counts := map[policy.Pos]*RuleCount{} // by position, because a rule has the same position over any robots.txt of a site
+	counts := map[policy.Pos]*RuleCount{} // a rule has the same position over any robots.txt of a site
 	rules := s.Policy.Spec().Rules
 	for i := range rules {
 		rule := &rules[i]
