@@ -45,8 +45,9 @@ func (d *Document) Draft(ctx context.Context) (*Draft, error) {
 	return within(ctx, readTimeout, "reading the draft", s.draft)
 }
 
-// SaveDraft saves a draft, or deletes the draft if it is nil. replaces must be the ID of the draft that the storage
-// has now. The errors are ErrOvertaken if it is not, errReadOnly, and ErrStorage for all other problems.
+// SaveDraft saves a draft. If draft is nil, it deletes the saved draft. replaces must be the ID of the draft in the
+// storage; otherwise SaveDraft returns ErrOvertaken. Further errors are errReadOnly, and ErrStorage for all other
+// problems.
 func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft) error {
 	s := d.stored()
 	if s == nil {
@@ -63,8 +64,8 @@ func (d *Document) SaveDraft(ctx context.Context, replaces string, draft *Draft)
 // ErrOtherDraft means that a different draft is already saved.
 var ErrOtherDraft = errors.New("the policy has another draft: publish or discard it in the console first")
 
-// Propose saves a draft that others should approve. If a draft with the same text is saved already, Propose adds
-// the author to those who approve it. If another draft is saved, it returns ErrOtherDraft.
+// Propose saves a draft that other people should approve. If a draft with the same text is already saved, Propose adds
+// the author as an approver of that draft. If another draft is saved, it returns ErrOtherDraft.
 func (d *Document) Propose(ctx context.Context, draft *Draft) error {
 	s := d.stored()
 	if s == nil {
@@ -78,7 +79,7 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the part of a draft that must be stored after before, which is already stored.
+// partAfter returns the part of a draft that comes after before in the storage, where before is already stored.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:

@@ -25,12 +25,12 @@ type Counts struct {
 	Rejected uint64 `json:"rejected"`
 }
 
-// counters holds the same numbers while they change.
+// counters holds the counts that Counts returns.
 type counters struct{ applied, rejected atomic.Uint64 }
 
 func (c *counters) counts() Counts { return Counts{c.applied.Load(), c.rejected.Load()} }
 
-// Status is the state of a loaded document in the form of the admin API.
+// Status is the state of a loaded document, as the admin API returns it.
 type Status struct {
 	Policy   string                 `json:"policy"` // the policy's name in the configuration
 	SHA256   string                 `json:"sha256"`
@@ -43,7 +43,7 @@ type Status struct {
 	// UndoCost describes what search engines lose by the served undo. It is absent if they lose nothing.
 	UndoCost      string     `json:"undo_cost,omitempty"`
 	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
-	Before        string     `json:"before_sha256,omitempty"` // hash of the version served before, if known
+	Before        string     `json:"before_sha256,omitempty"` // SHA-256 of the version that was served before, if known
 	Checked       time.Time  `json:"checked"`                 // when the source was last read
 	Reload        string     `json:"reload"`                  // how often the source is checked, or off
 	Sites         int        `json:"sites"`                   // number of handlers that use the policy
@@ -84,13 +84,13 @@ func (d *Document) Status() Status {
 	return s
 }
 
-// HostsStatus is the state of a Hosts in the form of the admin API.
+// HostsStatus is the state of a Hosts, as the admin API returns it.
 type HostsStatus struct {
 	Policy  string `json:"policy"`
 	Loaded  int    `json:"loaded"`          // number of loaded files
 	Broken  int    `json:"broken"`          // number of loaded files that have an error now
 	Missing int    `json:"missing"`         // number of files known not to exist
-	Error   string `json:"error,omitempty"` // why the directory cannot be read; absent if it can
+	Error   string `json:"error,omitempty"` // why the directory cannot be read, if it cannot
 	Reload  string `json:"reload"`          // how often the files are checked, or off
 	Sites   int    `json:"sites"`
 	Reloads Counts `json:"reloads"`
@@ -122,7 +122,7 @@ func intervalText(d time.Duration) string {
 	return d.String()
 }
 
-// ReloadReport is the result of reloading a policy in the form of the admin API.
+// ReloadReport is the result of reloading a policy, as the admin API returns it.
 type ReloadReport struct {
 	Policy  string        `json:"policy"`
 	Result  string        `json:"result"` // applied, unchanged or rejected
@@ -132,7 +132,7 @@ type ReloadReport struct {
 	Details *compare.Diff `json:"details,omitempty"`
 }
 
-// Report returns the report about the policy of this name.
+// Report returns the outcome as a report about the policy with this name.
 func (o Outcome) Report(name string) ReloadReport {
 	result := ReloadReport{Policy: name, Result: "unchanged"}
 	switch {
@@ -175,7 +175,8 @@ func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It keeps no state, so that the counters of documents survive a reload.
+// Collect implements prometheus.Collector. It uses the counters of the documents, so that the counts continue after a
+// reload.
 func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	seen := map[string]bool{} // a duplicate series would make the whole scrape fail
 	send := func(policy string, samples []sample) {
@@ -216,7 +217,7 @@ func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// sample is a value of a metric for a policy, with the values of the further labels.
+// sample is the value of a metric for a policy. It also has the values of the metric's other labels.
 type sample struct {
 	desc   *prometheus.Desc
 	value  float64
@@ -304,8 +305,8 @@ func (o *Options) recoverPanic() {
 
 const guardTimeout = time.Minute
 
-// below returns a function that finds the robots.txt of the next handler for a host. Any handler of the policy or,
-// for the file of a host, of the template knows it.
+// below returns a function that finds the site's own robots.txt for a host. Any handler that uses the policy can have
+// that file. For the policy of a host's own file, any handler with the template can have it.
 func (d *Document) below(o *Options) site.Below {
 	if below := d.Upstream(); below != nil {
 		return below
