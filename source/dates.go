@@ -39,7 +39,7 @@ func (p *Pool) watchDates(s *Snapshot) {
 	}
 	sleep := min(time.Until(next), longestSleep)
 	if sleep <= 0 {
-		sleep = shortestSleep // the policy could not be compiled again, for example because a configuration is being loaded
+		sleep = shortestSleep // compiling failed, for example because a configuration is being loaded
 	}
 	p.dates.timer = time.AfterFunc(sleep, p.datePasses)
 }

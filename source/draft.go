@@ -79,7 +79,8 @@ func ProposeTo(ctx context.Context, storage Storage, key string, draft *Draft) e
 	return (&storedPolicy{storage, key}).saveDraft(ctx, publishToTimeout, draft.partAfter)
 }
 
-// partAfter returns the part of a draft that comes after before in the storage, where before is already stored.
+// partAfter returns the draft to store for a proposal d when before is already stored. If both have the same text, that
+// is before with the author of d as another approver. If the texts differ, it returns ErrOtherDraft.
 func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	switch {
 	case before == nil:
@@ -94,8 +95,8 @@ func (d *Draft) partAfter(before *Draft) (*Draft, error) {
 	return &approved, nil
 }
 
-// saveDraft replaces the draft in the storage by the result of next, which gets the present draft. If next returns
-// nil, saveDraft deletes the draft.
+// saveDraft replaces the draft in the storage by the result of next. The argument of next is the present draft, or nil.
+// If next returns nil, saveDraft deletes the draft.
 func (s *storedPolicy) saveDraft(ctx context.Context, limit time.Duration, next func(before *Draft) (*Draft, error)) error {
 	err := s.locked(ctx, limit, "saving the draft", func(ctx context.Context) error {
 		before, err := s.draft(ctx)

@@ -174,7 +174,8 @@ func (h *Hosts) load(ctx context.Context, name string) (*Document, error) {
 	select {
 	case r := <-h.loading.DoChan(name, func() (any, error) {
 		var d *Document
-		o, err := h.options(), errors.New("the policy of this host could not be loaded") // the error remains if loading panics
+		// load returns this error if loading panics.
+		o, err := h.options(), errors.New("the policy of this host could not be loaded")
 		func() {
 			defer o.recoverPanic()
 			d, err = h.lookUp(o, name)

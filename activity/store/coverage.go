@@ -16,7 +16,7 @@ import (
 
 // The names of the gaps of an activity database.
 const (
-	GapUnstoredPaths = "unstored-paths" // requests whose paths were deleted because of their age or the size of the database
+	GapUnstoredPaths = "unstored-paths" // requests whose paths were deleted for their age or size
 	GapNotRecorded   = "not-recorded"   // requests that could not be written to the database
 )
 

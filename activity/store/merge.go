@@ -17,7 +17,7 @@ const (
 	metaRevision = "revision" // the revision of the last change; usually its time in milliseconds since 1970
 	metaStore    = "store"    // a random number that distinguishes the databases of a server
 	metaComplete = "complete" // time when everything was last sent, in seconds since 1970
-	metaShrunk   = "shrunk"   // time when rows were last deleted because of the size of the database, in seconds since 1970
+	metaShrunk   = "shrunk"   // when rows were last deleted for their size, in seconds since 1970
 )
 
 func meta(ctx context.Context, q querier, name string) (int64, error) {
@@ -134,7 +134,7 @@ func newMerging(ctx context.Context, tx *sql.Tx, revision int64) (*merging, erro
 			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
 	} {
 		var err error
-		if *stmt, err = tx.PrepareContext(ctx, text); err != nil { // if preparing a statement fails, the end of tx closes the others
+		if *stmt, err = tx.PrepareContext(ctx, text); err != nil { // closed at the end of tx
 			return nil, err
 		}
 	}

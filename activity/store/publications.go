@@ -145,7 +145,8 @@ type Crawler struct {
 // Crawlers returns the crawlers that have rows in the database, sorted by name.
 func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 	return list(ctx, r.db, func(c *Crawler) []any { return []any{&c.Name, &c.Category, (*seconds)(&c.First), (*seconds)(&c.Last)} },
-		"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text") // the + keeps SQLite from reading all texts in order
+		// The + in +c.text keeps SQLite from reading all texts in order.
+		"SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = category ORDER BY +c.text")
 }
 
 // Delete removes all rows of a crawler or of a host. If both are given, it removes the rows of the crawler on the
