@@ -22,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// publisher publishes the policies that requests to the admin API send.
+// publisher handles requests to the admin API that publish policies.
 type publisher struct{ logger *zap.Logger }
 
 // publication is the response to a request that publishes a version.
@@ -33,11 +33,11 @@ type publication struct {
 	Undo     bool     `json:"undo,omitempty"` // the version returns to the text served before
 	Changes  []string `json:"changes,omitempty"`
 	UndoCost string   `json:"undo_cost,omitempty"` // what search engines lose by the undo
-	Why      string   `json:"why,omitempty"`       // why it is only a draft
+	Why      string   `json:"why,omitempty"`       // why the version was only saved as a draft
 }
 
-// publish publishes a version of a policy in the storage. The text is in the body; with the parameter undo or
-// version it is an earlier version. If people must approve a version first, publish saves a draft.
+// publish publishes a version of a policy in the storage. The text is the request's body. With the parameter undo or
+// version, it is the text of an earlier version. If people must approve versions, publish only saves a draft.
 func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	d, err := writableDocument(r)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a publisher) publish(w http.ResponseWriter, r *http.Request) error {
 	if n := policies.Approval(); n > 1 {
 		return a.saveDraft(w, r, d, change, n)
 	}
-	// An action that has begun is finished even if the client does not wait. Publish has its own time limits.
+	// An operation that has begun is completed even if the client disconnects. Publish has its own time limits.
 	o, err := d.Publish(context.WithoutCancel(r.Context()), change)
 	if err != nil {
 		return apiError(publishStatus(err), fmt.Errorf("not published: %w", err))
@@ -146,7 +146,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 	return c, nil
 }
 
-// publishStatus returns the HTTP status for an error of publishing.
+// publishStatus returns the HTTP status for an error that Publish returned.
 func publishStatus(err error) int {
 	_, invalid := errors.AsType[policyfile.Diagnostics](err)
 	_, undecided := errors.AsType[source.UndecidedError](err)
@@ -159,8 +159,8 @@ func publishStatus(err error) int {
 	return http.StatusConflict
 }
 
-// saveDraft saves a draft that others must approve. If the same text is saved already, the request approves it.
-// This approval is shown, but it does not count, because nothing proves who sent the request.
+// saveDraft saves a draft that others must approve. If the same text is already saved, the author of the request is
+// added as an approver. This approval is shown but does not count, because the author's name is not proven.
 func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.Document, c source.Change, people int) error {
 	if _, err := source.Compile(d.Name, []byte(c.Text)); err != nil {
 		return apiError(http.StatusUnprocessableEntity, fmt.Errorf("not saved: %w", err))
@@ -177,7 +177,7 @@ func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.D
 	})
 }
 
-// signs records who did what to a version.
+// signs records an action on a version, and the author of the action.
 func (a publisher) signs(action string, d *source.Document, c source.Change, sum string) {
 	a.logger.Warn("the policy was changed through the admin API", zap.String("action", action), zap.String("policy", d.Name),
 		zap.String("sha256", sum), zap.String("by", c.By), zap.String("note", c.Note))

@@ -37,7 +37,7 @@ func Results() []Result {
 	return all
 }
 
-// remember stores a result. same reports whether it equals the previous one.
+// remember stores the result of an audit. same reports whether the result equals the previous one.
 func remember(r Result, same bool) {
 	results.Lock()
 	defer results.Unlock()

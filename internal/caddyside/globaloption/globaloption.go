@@ -57,7 +57,8 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy", New: func() caddy.Module { return new(App) }}
 }
 
-// Provision installs the catalog of crawlers and loads the recorders, then the options, which may use them.
+// Provision installs the catalog of crawlers and loads the recorders. After that it loads the options, because options
+// may use recorders.
 func (a *App) Provision(ctx caddy.Context) error {
 	from, err := a.released()
 	if err != nil {
@@ -101,9 +102,9 @@ func (a *App) released() (string, error) {
 	return from, nil
 }
 
-// Start starts watching the catalog, opens the outputs of the recorders, and starts the options. Provision does
-// none of this, because a configuration that is only validated must not lock the directories of a running server.
-// Start waits a moment for outputs that are opened in the background, so that the first requests are recorded.
+// Start starts watching the catalog, opens the outputs of the recorders, and starts the options. Provision does not do
+// this, because a configuration that is only validated must not lock the directories of a running server. Start waits a
+// moment for outputs that are opened in the background, so that the first requests are recorded.
 func (a *App) Start() error {
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {
