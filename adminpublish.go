@@ -104,7 +104,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		c.By = by + ", " + policies.AdminAuthor
 	}
 	if len(by) > maxName || len(c.Note) > maxNote {
-		return c, apiError(http.StatusBadRequest, fmt.Errorf("author is limited to %d bytes, and note to %d", maxName, maxNote))
+		return c, apiError(http.StatusBadRequest, fmt.Errorf("author must have at most %d bytes, and note at most %d", maxName, maxNote))
 	}
 	c.Replaces = cmp.Or(q.Get("replaces"), st.SHA256)
 	for _, names := range q["accept_loss"] {
@@ -127,7 +127,7 @@ func requestedChange(r *http.Request, st *source.Standing) (c source.Change, err
 		return c, nil
 	}
 	if n, err := r.Body.Read(make([]byte, 1)); n > 0 || err != nil && err != io.EOF {
-		return c, apiError(http.StatusBadRequest, errors.New("undo and version take no policy in the body"))
+		return c, apiError(http.StatusBadRequest, errors.New("undo and version cannot be combined with a policy in the body"))
 	}
 	number := 0
 	if q.Has("version") {

@@ -240,7 +240,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	} else {
 		err = h.handler.Serve(w, r, next)
 	}
-	if raised, ok := err.(*handler.Error); ok { // other handlers never wrap an error of this type
+	if raised, ok := err.(*handler.Error); ok { //nolint:errorlint // other handlers never wrap an error of this type
 		return caddyhttp.Error(raised.Status, raised.Err)
 	}
 	return err
@@ -265,13 +265,13 @@ func (h *Handler) checkDecide() error {
 	}
 	switch {
 	case cmp.Or(h.Meta, "off") != "off" || h.MetaLimit != 0:
-		return errors.New("robots_policy_decide sees no pages: remove meta and meta_limit")
+		return errors.New("robots_policy_decide does not see pages: remove meta and meta_limit")
 	case h.RobotsTxt != "" && h.RobotsTxt != "replace":
-		return errors.New("robots_policy_decide has no upstream with a robots.txt: remove robots_txt")
+		return errors.New("robots_policy_decide cannot fetch the upstream's robots.txt: remove robots_txt")
 	case h.Tailored:
 		return errors.New("robots_policy_decide cannot add Vary: User-Agent to pages: remove tailored")
 	case cmp.Or(h.Refuse, "respond") != "respond":
-		return errors.New("error routes are for clients, and robots_policy_decide answers another server: remove block_with")
+		return errors.New("robots_policy_decide answers another server, which does not use error routes: remove block_with")
 	}
 	h.Meta = "off"
 	return nil

@@ -72,7 +72,7 @@ func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
 // reject logs why another server does not get a decision, and returns the error to answer with.
 func (h *Handler) reject(r *http.Request, err error) error {
 	if ok, skipped := h.samples.Sample(lineKind{}, time.Now()); ok {
-		h.Logger.Error("rejected a question from another server", zap.String("from", r.RemoteAddr), zap.Error(err), zap.Int("skipped", skipped))
+		h.Logger.Error("rejected another server's request for a decision", zap.String("from", r.RemoteAddr), zap.Error(err), zap.Int("skipped", skipped))
 	}
 	return &Error{http.StatusForbidden, err}
 }

@@ -227,7 +227,7 @@ func (s *storedPolicy) servedMarks(ctx context.Context) ([]servedMark, error) {
 
 // markServed records in the storage that a server serves the text with the hash sum.
 func (s *storedPolicy) markServed(ctx context.Context, sum string) error {
-	_, err := within(ctx, readTimeout, "noting which version is served", func(ctx context.Context) (any, error) {
+	_, err := within(ctx, readTimeout, "recording which version is served", func(ctx context.Context) (any, error) {
 		history, err := s.history(ctx)
 		if err != nil {
 			return nil, err

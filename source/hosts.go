@@ -110,7 +110,7 @@ func checkDir(ctx context.Context, name string) error {
 	info, err := within(ctx, readTimeout, "the directory of the policy files", func(context.Context) (os.FileInfo, error) { return os.Stat(name) })
 	switch {
 	case err != nil:
-		return fmt.Errorf("the directory of the policy files: %w", err)
+		return fmt.Errorf("reading the directory of the policy files: %w", err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", name)
 	}
@@ -127,7 +127,7 @@ func (h *Hosts) openDir(o *Options) (*os.Root, error) {
 	name := zap.String("policy", h.Name())
 	switch {
 	case err != nil && before == nil:
-		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are disallowed for crawlers",
+		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are disallowed for all crawlers",
 			name, zap.Error(err))
 	case err == nil && before != nil:
 		o.Logger.Info("the directory of the policy files can be read again", name)
@@ -217,7 +217,7 @@ func (h *Hosts) lookUp(o *Options, name string) (*Document, error) {
 	}
 	if out := f.apply(o, f.file, found, err, true); out.Err != nil {
 		f.current.Store(h.closed())
-		o.Logger.Error("the policy of a host has an error; the host is disallowed for crawlers until it is fixed",
+		o.Logger.Error("the policy of a host has an error; the host is disallowed for crawlers until the policy is fixed",
 			zap.String("policy", f.Name), zap.Error(out.Err))
 	}
 	h.add(name, f)

@@ -254,9 +254,9 @@ func (o *Options) report(src *source, out Outcome) {
 	case rejected:
 		failed := map[string]any{"policy": src.name, "error": out.Err.Error()}
 		if now == nil { // no version was ever accepted
-			o.Logger.Error("policy not loaded; until it is, requests for robots.txt get status 503, and no page is changed or blocked", policy, zap.Error(out.Err))
+			o.Logger.Error("policy not loaded; until it is loaded, requests for robots.txt get status 503, and all other requests pass unchanged", policy, zap.Error(out.Err))
 		} else {
-			o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
+			o.Logger.Error("policy not reloaded; the last good version stays in force", policy, zap.Error(out.Err),
 				zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
 			failed["serving_sha256"], failed["serving_since"] = now.SHA256, now.Since
 		}

@@ -26,7 +26,7 @@ type user struct {
 
 func newUser(o *Options, src *source) (*user, error) {
 	if 0 < o.Reload && o.Reload < src.minInterval {
-		return nil, fmt.Errorf("reload %s is too short: %s is checked at most every %s; to switch this off, write: reload off", o.Reload, src.name, src.minInterval)
+		return nil, fmt.Errorf("reload %s is too short: %s is checked at most every %s; to switch the checks off, write: reload off", o.Reload, src.name, src.minInterval)
 	}
 	u := &user{Options: o, src: src, watch: o.Reload >= 0, interval: o.Reload, onChange: func(*Snapshot) {}}
 	if o.Reload == 0 {

@@ -155,7 +155,7 @@ func within(ctx context.Context, db *sql.DB, do func(tx *sql.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // has no effect after a commit
+	defer tx.Rollback() //nolint:errcheck // has no effect after a commit
 	if err := do(tx); err != nil {
 		return err
 	}

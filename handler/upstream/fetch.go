@@ -35,7 +35,7 @@ const maxRedirects = 5
 
 var (
 	errTooLarge  = fmt.Errorf("larger than %d KiB, which is more than crawlers read", robotstxt.MaxSize>>10)
-	errPartial   = errors.New("it has too many lines for too many crawlers, and they are not all read")
+	errPartial   = errors.New("the file has too many lines for too many crawlers, so that some lines are not read")
 	errTimeout   = fmt.Errorf("no complete response within %v", fetchTimeout)
 	errTruncated = errors.New("the response was cut off")
 )
@@ -68,14 +68,14 @@ func redirected(client *http.Request, from *url.URL, location string) (*url.URL,
 	}
 	to, err := url.Parse(location)
 	if err != nil {
-		return nil, fmt.Errorf("a redirect to %.100q, which is not an address", location)
+		return nil, fmt.Errorf("redirected to %.100q, which is not a valid address", location)
 	}
 	elsewhere := to.Host != "" && policy.NormalizeHost(to.Host) != policy.NormalizeHost(client.Host)
 	port := to.Port()
 	elsewhere = elsewhere || port != "" && port != "80" && port != "443" && !strings.HasSuffix(client.Host, ":"+port)
 	to = from.ResolveReference(to)
 	if elsewhere || to.Opaque != "" || !strings.HasPrefix(to.Path, "/") {
-		return nil, fmt.Errorf("a redirect to %.100q, which is not on this host", location)
+		return nil, fmt.Errorf("redirected to %.100q, which is on another host", location)
 	}
 	return to, nil
 }

@@ -20,7 +20,7 @@ func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note
 		}
 		for _, p := range problems {
 			if p.Code == "merge-too-large" {
-				c.logger.Error("robots.txt is too large with the upstream's", zap.String("host", host), zap.String("problem", p.Message))
+				c.logger.Error("robots.txt is too large after merging with the upstream's robots.txt", zap.String("host", host), zap.String("problem", p.Message))
 			}
 		}
 		for _, n := range notes {

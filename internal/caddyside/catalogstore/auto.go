@@ -36,7 +36,7 @@ func (w *Watcher) update(ctx context.Context) {
 	last.status.Fetched, last.status.Rejected = time.Now().UTC(), text
 	last.mu.Unlock()
 	if err != nil && news {
-		w.logger.Warn("the released catalog of crawlers was not installed; the one in use stays", zap.String("from", w.address), zap.Error(err))
+		w.logger.Warn("the released catalog of crawlers was not installed; the catalog in use does not change", zap.String("from", w.address), zap.Error(err))
 	}
 	w.release.Report(err)
 }
@@ -131,7 +131,7 @@ func Compare(name string, text []byte, before, after *crawlers.Catalog) (*compar
 func objection(d *compare.Diff) string {
 	switch {
 	case !d.Complete || !d.Losses.Complete || len(d.Losses.Reverified) > 0:
-		return "it cannot be judged what search engines lose"
+		return "the losses of search engines cannot be judged"
 	case len(d.Losses.Found) > 0:
 		return d.Losses.Found[0].Crawler + " would lose something"
 	}

@@ -69,5 +69,5 @@ func Aged(c *crawlers.Catalog, now time.Time) string {
 	if err != nil || now.Sub(date) <= maxAge {
 		return ""
 	}
-	return fmt.Sprintf("the catalog of crawlers is of %s, more than 90 days ago, and lacks newer crawlers. To update it, run `caddy robots-policy crawlers update %s`, or install a newer program", c.AsOf(), Released)
+	return fmt.Sprintf("the catalog of crawlers was made on %s, more than 90 days ago, and lacks newer crawlers. To update it, run `caddy robots-policy crawlers update %s`, or install a newer program", c.AsOf(), Released)
 }

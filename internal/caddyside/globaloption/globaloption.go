@@ -174,7 +174,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 				return nil, d.Err("catalog is set twice")
 			}
 			if !d.Args(&a.Catalog) {
-				return nil, d.Err("catalog takes auto and, to fetch from elsewhere than the releases, an address")
+				return nil, d.Err("catalog takes the word auto and, optionally, the address of a catalog other than the released one")
 			}
 			d.Args(&a.CatalogFrom)
 			if d.NextArg() || d.NextBlock(1) {

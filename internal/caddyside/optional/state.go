@@ -66,7 +66,7 @@ func (s *State) Remove() {
 }
 
 // errSlow is the error of a part while opening it takes long for an unknown reason.
-var errSlow = errors.New("it does not answer: its disk, network file system or storage may hang")
+var errSlow = errors.New("the part does not answer: its disk, network file system or storage may hang")
 
 // Report sets the state. err is the reason why the part does not work, or nil if it works. After an error was logged,
 // no further errors are logged until the part works again.
@@ -78,7 +78,7 @@ func (s *State) Report(err error) {
 		s.since = time.Now()
 	}
 	switch {
-	case err != nil && (before == nil || before == errSlow && err != errSlow): // errSlow is never wrapped
+	case err != nil && (before == nil || before == errSlow && err != errSlow): //nolint:errorlint // errSlow is never wrapped
 		s.logger().Error("an optional part does not work; sites are served without it until a new attempt succeeds", zap.String("part", s.name), zap.Error(err))
 	case err == nil && before != nil:
 		s.logger().Info("an optional part works again", zap.String("part", s.name))

@@ -133,7 +133,7 @@ func (e *Evidence) readKey() (ed25519.PrivateKey, error) {
 	}
 	key, err := evidence.ReadKey(e.Key)
 	if err != nil {
-		return nil, fmt.Errorf("the key of evidence: %w", err)
+		return nil, fmt.Errorf("reading the key of evidence: %w", err)
 	}
 	return key, nil
 }
