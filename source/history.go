@@ -47,7 +47,7 @@ const (
 	maxHistorySize = 4 << 20
 )
 
-// Return describes whether servers have served a text before.
+// Return reports how a text relates to the texts that servers have served.
 type Return int
 
 const (

@@ -96,7 +96,8 @@ type Reading struct {
 type Violations struct {
 	Reader
 	Proofs []string `json:"proofs"` // how the crawler was verified
-	// Read is when the crawler last read the robots.txt before the first violation. It is zero if the log does not say.
+	// Read is the time when the crawler last read the robots.txt before the first violation. It is zero if the log does
+	// not say.
 	Read   time.Time `json:"read,omitzero"`
 	First  time.Time `json:"first"`
 	Last   time.Time `json:"last"`

@@ -16,8 +16,8 @@ type Checked struct {
 }
 
 // Together joins the results of the logs of several servers, sorted by time. Each log must have been checked already. A
-// crawler may read robots.txt from one server and send requests to another, so Together also uses the reads in other
-// logs to find out when the crawler read the version that it violated.
+// crawler may read robots.txt from one server and send requests to another. Therefore Together also looks in the other
+// logs for the time when the crawler read the violated version.
 func Together(logs []Checked) (*Answer, *Check) {
 	if len(logs) == 1 {
 		return logs[0].Answer, logs[0].Check

@@ -22,9 +22,8 @@ import (
 const LossPeriod = 7 * 24 * time.Hour
 
 // SearchLoss holds the losses of search engines under the new policy; see [site.SearchLoss]. It counts the requests of
-// verified search crawlers. It also counts unverified requests if they could not have been verified: the operator
-// publishes no proof, or the traffic has no request by this crawler that was verified or found to be an impostor's. It
-// does not count impostors.
+// verified search crawlers. It also counts unverified requests that could not have been verified. Either the operator
+// publishes no proof, or verification never had a result for this crawler in the traffic. It does not count impostors.
 type SearchLoss struct {
 	Requests   int64         `json:"requests"` // lost requests, except for those that a rule marks as intended
 	Intended   int64         `json:"intended"`

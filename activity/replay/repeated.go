@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/claim"
 )
 
-// sample is the hash of a crawler's request in a log. The first requests of each log are sampled. Of the other
-// requests, those with certain hashes are sampled, so that equal requests are sampled in each log.
+// sample is the hash of a crawler's request in a log. The first requests of each log are sampled. Later requests are
+// sampled if their hashes have a certain property, so that equal requests are sampled in each log.
 type sample struct {
 	file int
 	sum  uint64

@@ -35,7 +35,7 @@ type Options struct {
 	// Host is the host to assume for records without a host. If it is empty, only rules for every host apply to such
 	// records.
 	Host string
-	// Since and Until limit the period of the requests. A zero time is no limit.
+	// Since and Until limit the period of the requests. A zero time means that there is no limit.
 	Since, Until time.Time
 	Workers      int      // number of goroutines; default: number of CPUs
 	Accept       []string // names of gaps that do not matter
@@ -143,7 +143,7 @@ func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s
 			return identity{Identity: policy.Impostor}
 		}
 	}
-	// Such an address is at best that of a proxy.
+	// At best, this is the address of a proxy.
 	if !addr.IsValid() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
 		return identity{unproven: true}
 	}

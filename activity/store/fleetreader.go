@@ -294,8 +294,8 @@ func (r *FleetReader) Reads(ctx context.Context) (all []Read, err error) {
 	return all, err
 }
 
-// Publications returns the publications of a source, the newest first. If name is empty, it returns those of all
-// sources. The time of a publication is the time when the first server loaded it.
+// Publications returns the publications of a source, the newest first. If name is empty, it returns the publications of
+// all sources. The time of a publication is the time when the first server loaded it.
 func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publication, err error) {
 	var where []string
 	if name != "" {

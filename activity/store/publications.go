@@ -61,8 +61,8 @@ func (s *Store) insertNew(ctx context.Context, name string, values ...any) error
 	})
 }
 
-// Publications returns the publications of a source, the newest first. If name is empty, it returns those of all
-// sources.
+// Publications returns the publications of a source, the newest first. If name is empty, it returns the publications of
+// all sources.
 func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, error) {
 	all, err := list(ctx, r.db, func(p *Publication) []any {
 		return []any{&p.ID, &p.Number, &p.Name, &p.Policy, (*seconds)(&p.First), &p.Text}
@@ -127,8 +127,7 @@ func (r *Reader) Reads(ctx context.Context) ([]Read, error) {
 	return all, err
 }
 
-// sortReads sorts reads by time. If a crawler read several versions in the same second, the newest version counts as
-// the latest.
+// sortReads sorts reads by time. If a crawler read several versions in the same second, the newest version comes first.
 func sortReads(list []Read) {
 	slices.SortFunc(list, func(a, b Read) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Identity, b.Identity),

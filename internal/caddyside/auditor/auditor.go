@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditor audits the site of a running server at intervals. It reports when the errors that an audit finds
-// differ from those of the previous audit.
+// Package auditor audits the site of a running server at intervals. It reports when an audit finds other errors than
+// the previous audit.
 package auditor
 
 import (

@@ -27,7 +27,7 @@ func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format
 
 // Guard returns the reasons why a new catalog should not replace the previous one. The new catalog may be older, or it
 // may lack search engines or many other crawlers, so that policies that name categories would apply to fewer crawlers.
-// If the date of the previous catalog is in the future, the new catalog always counts as newer.
+// If the date of the previous catalog is in the future, the new catalog is always treated as newer.
 func Guard(before, after *crawlers.Catalog, now time.Time) (problems []error) {
 	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
 		problems = append(problems, fmt.Errorf("the catalog, as-of %s, is older than the catalog in use, %s; get a newer one", after.AsOf(), before.AsOf()))

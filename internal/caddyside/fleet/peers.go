@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// After missingAfter reads without a new message, a server counts as missing. After forgetAfter without a message, its
-// key is deleted, because servers in containers may have a new name at each start. Whether to delete a key is checked
-// once in forgetEvery reads.
+// After missingAfter reads without a new message, a server is treated as missing. After forgetAfter without a message,
+// its key is deleted, because servers in containers may have a new name at each start. Whether to delete a key is
+// checked once in forgetEvery reads.
 const (
 	missingAfter = 3
 	forgetAfter  = 7 * 24 * time.Hour

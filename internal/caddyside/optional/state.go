@@ -29,8 +29,8 @@ var states = struct {
 	all []*State
 }{}
 
-// NewState returns the state of a part. At first the part counts as working. name identifies the part in the log and in
-// metrics.
+// NewState returns the state of a part. At first, the state is that the part works. name identifies the part in the log
+// and in metrics.
 func NewState(name string) *State { return add(&State{name: name}) }
 
 func add(s *State) *State {
