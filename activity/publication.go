@@ -19,7 +19,7 @@ type Publication struct {
 	// Number is the name that people see: the policy's version. If the program or the catalog changed while the policy
 	// stayed the same, the number of these changes follows after a dot. Number is empty if the version was not counted.
 	Number    string          `json:"version,omitempty"`
-	Time      time.Time       `json:"-"`      // when the publication came into force
+	Time      time.Time       `json:"-"`      // time when the publication came into force
 	By, Note  string          `json:"-"`      // who published the policy and why; empty if not known
 	Name      string          `json:"name"`   // name of the policy's source
 	SHA256    string          `json:"sha256"` // hash of Text

@@ -211,8 +211,9 @@ func (n withoutError) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// SetOverride limits what the handler enforces, whatever its options and the policies say. SetOverride(ModeUnset)
-// removes the limit. Remove it before you stop using the handler, because it is counted in the metrics.
+// SetOverride limits what the handler enforces, independently of its options and of the policies.
+// SetOverride(ModeUnset) removes the limit. Remove the limit before you stop using the handler, because limited
+// handlers are counted in the metrics.
 func (h *Handler) SetOverride(m policy.Mode) {
 	if before := policy.Mode(h.override.Swap(int32(m))); before != policy.ModeUnset {
 		h.Metrics.override.WithLabelValues(before.String()).Dec()

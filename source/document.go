@@ -27,7 +27,7 @@ type Document struct {
 	// file is the file of a host, which Hosts polls. It is nil if the document applies to all hosts. The source is
 	// then in users.
 	file *source
-	used atomic.Int64 // when a request last used the document, in Unix seconds
+	used atomic.Int64 // time of the last request that used the document, in Unix seconds
 
 	// loading is held while the source is read and a change is applied, so that only one goroutine does this. It is
 	// acquired before mu, and protects the fields from here to users.
@@ -35,8 +35,8 @@ type Document struct {
 	validator any       // validator of the last read; nil if the read failed
 	pending   string    // a new state that has not stayed the same for long enough yet
 	rejected  string    // the last state that was rejected
-	marked    time.Time // when the saved version was last marked as in use
-	undecided time.Time // when the guard last could not decide; zero if it decided
+	marked    time.Time // time when the saved version was last marked as in use
+	undecided time.Time // time when the guard last could not decide; zero if it decided
 	unmarked  int       // remaining attempts to record in the history that the present text is served
 
 	failures atomic.Int32 // number of failed reads in a row
@@ -47,7 +47,7 @@ type Document struct {
 	err      error                    // why the present state of the source is not served, or nil if it is
 	absent   bool                     // whether err means that the source does not have a policy yet
 	errSince time.Time
-	checked  time.Time // when the source was last read
+	checked  time.Time // time when the source was last read
 	previous string    // SHA-256 of the text that was served before the present text
 
 	cost      string // what search engines lose by the served undo, or ""

@@ -14,7 +14,7 @@ import (
 type Draft struct {
 	Base string    `json:"base"` // the SHA-256 of the version that it changes, or "" if there is none
 	Text string    `json:"text"`
-	Time time.Time `json:"time"` // when it was saved
+	Time time.Time `json:"time"` // time when the draft was saved
 	Signed
 }
 

@@ -27,7 +27,7 @@ type Published struct {
 	Number int       `json:"number"` // 1, 2, 3, …
 	Time   time.Time `json:"time"`
 	Signed
-	Served   time.Time `json:"served,omitzero"`    // when a server first served it; zero if no server is known to
+	Served   time.Time `json:"served,omitzero"`    // time when a server first served it, or zero if not known
 	Found    bool      `json:"found,omitempty"`    // written to the storage without publishing it
 	Undo     bool      `json:"undo,omitempty"`     // returns to the text that was served before
 	Accepted []string  `json:"accepted,omitempty"` // search engines whose losses were accepted
@@ -63,7 +63,7 @@ func (h History) top(sum string) bool { return len(h) > 0 && h[0].SHA256 == sum 
 type Standing struct {
 	History
 	Text   string
-	SHA256 string // of the text; "" if there is none
+	SHA256 string // SHA-256 of the text; "" if there is none
 }
 
 // Undo returns the version that an undo goes back to, or nil if none is known. If servers serve the text in the

@@ -41,16 +41,16 @@ var errBusy = errors.New("too many policies are being loaded at once")
 type Hosts struct {
 	template *hostTemplate
 	lookups  *rate.Limiter
-	loading  singleflight.Group // by name of the file
+	loading  singleflight.Group // loads in progress, by file name
 	reads    *semaphore.Weighted
 	sweeping *semaphore.Weighted
-	closed   func() *Snapshot // for hosts whose file never had a valid policy
+	closed   func() *Snapshot // returns the policy for hosts whose file never had a valid policy
 	counts   counters
 
 	users // its mutex protects the fields below
 
-	files  map[string]*Document    // by name, relative to the directory of the template
-	misses map[string]*atomic.Bool // names without a file, and whether they were asked for since the last sweep
+	files  map[string]*Document    // keys are file names relative to the directory of the template
+	misses map[string]*atomic.Bool // names of files that do not exist; the value reports a request since the last sweep
 	dirErr error                   // why the directory cannot be read now
 }
 

@@ -22,7 +22,7 @@ type Snapshot struct {
 	ETagSuffix string // appended to the entity tags of pages that are rewritten
 	Text       string
 	SHA256     string    // SHA-256 of the text, in hexadecimal digits
-	Since      time.Time // when it was loaded or, for a last good policy, saved
+	Since      time.Time // time when it was loaded or, for a last good policy, saved
 	Warnings   policyfile.Diagnostics
 	Serial     uint64 // unique within the process
 	Memory     *site.Memory

@@ -44,8 +44,8 @@ type Status struct {
 	UndoCost      string     `json:"undo_cost,omitempty"`
 	UndoCostSince *time.Time `json:"undo_cost_since,omitempty"`
 	Before        string     `json:"before_sha256,omitempty"` // SHA-256 of the version that was served before, if known
-	Checked       time.Time  `json:"checked"`                 // when the source was last read
-	Reload        string     `json:"reload"`                  // how often the source is checked, or off
+	Checked       time.Time  `json:"checked"`                 // time when the source was last read
+	Reload        string     `json:"reload"`                  // time between checks of the source, or off
 	Sites         int        `json:"sites"`                   // number of handlers that use the policy
 	Watching      int        `json:"watching"`
 	Older         []string   `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
@@ -91,7 +91,7 @@ type HostsStatus struct {
 	Broken  int    `json:"broken"`          // number of loaded files that have an error now
 	Missing int    `json:"missing"`         // number of files known not to exist
 	Error   string `json:"error,omitempty"` // why the directory cannot be read, if it cannot
-	Reload  string `json:"reload"`          // how often the files are checked, or off
+	Reload  string `json:"reload"`          // time between checks of the files, or off
 	Sites   int    `json:"sites"`
 	Reloads Counts `json:"reloads"`
 }

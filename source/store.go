@@ -81,7 +81,7 @@ func (e UndecidedError) Unwrap() error { return e.Err }
 
 // Store finds the policy of a host for one handler.
 type Store struct {
-	snapshot atomic.Pointer[Snapshot] // for hosts without their own policy
+	snapshot atomic.Pointer[Snapshot] // policy of hosts without their own policy
 	document *Document                // the source of snapshot; nil if there is none
 	hosts    *Hosts                   // nil if all hosts have the same policy
 	closers  []func()

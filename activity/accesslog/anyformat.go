@@ -13,7 +13,7 @@ type anyFormat struct {
 	json *jsonFormat
 	text []*textFormat
 	last int        // index in text of the format that parsed the last line
-	w3c  *w3cFormat // from the last #Fields line; nil if there was none
+	w3c  *w3cFormat // format of the last #Fields line; nil if there was no such line
 }
 
 var errNoJSON = errors.New("it is not a JSON object")

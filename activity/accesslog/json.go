@@ -16,7 +16,7 @@ import (
 // does not need, which makes it several times as fast as encoding/json.
 type jsonFormat struct {
 	root  *node
-	buf   []byte        // for decoding strings with escapes
+	buf   []byte        // buffer for decoding strings with escapes
 	ranks [fields]uint8 // ranks of the names that the record's values come from
 	inner *anyFormat    // parses a line within the line of another program
 	line  []byte        // the inner line

@@ -65,7 +65,7 @@ type Log struct {
 	inFile      map[string]bool          // publications whose texts are in the current file
 	texts       map[string]*rfc9309.File // published robots.txt files, by version
 	latest      time.Time                // latest time that the clock has shown
-	omissionsAt time.Time                // when omitted events were last recorded
+	omissionsAt time.Time                // time when omitted events were last recorded
 	omitting    string                   // last day on which events were left out
 	failures    int64                    // number of failed attempts to write, since writing last worked
 	failure     error                    // the first of these failures

@@ -28,8 +28,8 @@ type Answer struct {
 	Last       time.Time     `json:"last"`
 	Published  []Publication `json:"published"`  // publications in force during the period, oldest first
 	Acts       []Act         `json:"acts"`       // actions of people during the period, oldest first
-	Reads      []Reading     `json:"reads"`      // by time of the first reading
-	Violations []Violations  `json:"violations"` // by time of the first violation
+	Reads      []Reading     `json:"reads"`      // sorted by the time of the first reading
+	Violations []Violations  `json:"violations"` // sorted by the time of the first violation
 	Events     int64         `json:"events"`     // number of reads and violations that match the question
 	Omitted    int64         `json:"omitted"`    // number of matching events left out of the log, on all hosts
 }
@@ -47,7 +47,7 @@ type Publication struct {
 	Note   string     `json:"note,omitempty"`
 	From   time.Time  `json:"from"`
 	Until  time.Time  `json:"until,omitzero"` // zero if it is still in force at the end of the log
-	Pauses []Pause    `json:"pauses"`         // when the server was down, so that it is not known what was in force
+	Pauses []Pause    `json:"pauses"`         // periods when the server was down, so that its state is not known
 	Served []Document `json:"served"`         // other documents that crawlers received, by time of the first request
 	Log    string     `json:"log,omitempty"`  // directory of the log, if several logs were read
 
@@ -130,7 +130,7 @@ const maxPaths = 10_000
 type inquiry struct {
 	Question
 	Answer
-	inForce    map[string]*Publication // by name of the source
+	inForce    map[string]*Publication // keys are names of sources
 	published  []*Publication
 	known      map[string]*activity.Publication // publications by the ID that events refer to
 	lastRead   map[Reader]time.Time

@@ -96,7 +96,7 @@ type omission struct {
 // Omissions counts omitted events. The zero value is ready to use. It is safe for concurrent use.
 type Omissions struct {
 	total atomic.Uint64
-	some  atomic.Bool // by is not empty
+	some  atomic.Bool // reports whether by has entries
 	mu    sync.Mutex
 	by    map[omission]int64
 }

@@ -31,7 +31,7 @@ type Options struct {
 	Stored    Stored
 	StoreName string
 	Parser    accesslog.Parser // if nil, the format of each line is detected
-	Stdin     io.Reader        // for "-" among the files, by default os.Stdin
+	Stdin     io.Reader        // standard input, for the file name "-"; default os.Stdin
 	// Host is the host to assume for records without a host. If it is empty, only rules for every host apply to such
 	// records.
 	Host string

@@ -28,7 +28,7 @@ type worker struct {
 	tally    *tally
 	queue    *queue
 	ids      *identifier
-	clients  map[string]*client            // by User-Agent
+	clients  map[string]*client            // keys are User-Agents
 	over     map[[sha256.Size]byte]*worker // workers for sites with their own robots.txt, by hash of that file
 }
 

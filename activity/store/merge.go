@@ -17,7 +17,7 @@ const (
 	metaRevision = "revision" // the revision of the last change; usually its time in milliseconds since 1970
 	metaStore    = "store"    // a random number that distinguishes the databases of a server
 	metaComplete = "complete" // time when everything was last sent, in seconds since 1970
-	metaShrunk   = "shrunk"   // when rows were last deleted for their size, in seconds since 1970
+	metaShrunk   = "shrunk"   // time of the last deletion because of the size, in seconds since 1970
 )
 
 func meta(ctx context.Context, q querier, name string) (int64, error) {

@@ -21,7 +21,7 @@ type Publication struct {
 	Number string    // see activity.Publication; if a policy comes back, it has a new number
 	Name   string    // name of the policy's source
 	Policy string    // version of the policy, as in the rows of totals
-	First  time.Time // when the first server recorded it
+	First  time.Time // time when the first server recorded it
 	Text   string
 	// Periods are the periods during which servers recorded that the publication was in force, in order. Between two
 	// periods, another publication was in force, or no server recorded anything.

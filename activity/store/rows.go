@@ -91,7 +91,7 @@ type Bounds struct {
 	FirstHour time.Time // the first hour with paths; zero if there is none
 	FirstDay  time.Time // the first day with totals; zero if there is none
 	Bytes     int64     // number of bytes in use
-	Shrunk    time.Time // when rows were last deleted because of the size of the database; zero if never
+	Shrunk    time.Time // time of the last deletion because of the database's size; zero if never
 }
 
 // Bounds returns the period that the database covers, and its size.

@@ -34,7 +34,7 @@ type Store struct {
 	missed     atomic.Int64 // number of lost requests that are not in the sums yet
 
 	inForceMu sync.Mutex
-	inForce   map[string]current // by name of the source; protected by inForceMu
+	inForce   map[string]current // keys are names of sources; protected by inForceMu
 }
 
 // written is the result of a write. If it failed, in holds the sums that must be written again.

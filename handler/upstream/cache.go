@@ -66,7 +66,7 @@ type Cache[T any] struct {
 	slots   *semaphore.Weighted // limits the fetches to maxFetches
 
 	mu      sync.Mutex
-	recent  map[string]*entry[T] // by siteKey
+	recent  map[string]*entry[T] // keys are results of siteKey
 	earlier map[string]*entry[T] // previous generation; dropped when recent is full
 	bytes   int                  // size of all files in recent, including previous files
 	last    *file[T]             // the last fetched file; sites with the same content share it

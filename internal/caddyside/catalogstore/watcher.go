@@ -53,7 +53,7 @@ type Status struct {
 	AsOf     string    `json:"as_of"`
 	Source   string    `json:"source"` // embedded or storage:KEY
 	Crawlers int       `json:"crawlers"`
-	Checked  time.Time `json:"checked,omitzero"` // when the storage was last read
+	Checked  time.Time `json:"checked,omitzero"` // time when the storage was last read
 	// Error is the reason why the catalog in the storage is not used. It is absent if that catalog is used, or if
 	// there is none.
 	Error string `json:"error,omitempty"`

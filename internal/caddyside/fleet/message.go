@@ -19,7 +19,7 @@ const prefix = "robots_policy/fleet/"
 const (
 	maxReadings   = 2000
 	maxUnverified = 200
-	maxMessage    = 4 << 20 // as JSON
+	maxMessage    = 4 << 20 // maximum size as JSON, in bytes
 	maxOlder      = 32      // versions that this server does not serve, but whose texts crawlers read on other servers
 )
 

@@ -212,7 +212,7 @@ func HasStore() bool {
 	return err == nil
 }
 
-// ConsoleMissing says how to build Caddy with the console.
+// ConsoleMissing is advice on how to build Caddy with the console.
 const ConsoleMissing = "build Caddy with the package github.com/robotspolicy/caddy-robots-policy/console"
 
 func unknownOption(d *caddyfile.Dispenser, name string) error {

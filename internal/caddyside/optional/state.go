@@ -29,7 +29,7 @@ var states = struct {
 	all []*State
 }{}
 
-// NewState returns the state of a part. At first, the state is that the part works. name identifies the part in the log
+// NewState returns the state of a part. A new State assumes that the part works. name identifies the part in the log
 // and in metrics.
 func NewState(name string) *State { return add(&State{name: name}) }
 
