@@ -47,7 +47,7 @@ type Publication struct {
 	Note   string     `json:"note,omitempty"`
 	From   time.Time  `json:"from"`
 	Until  time.Time  `json:"until,omitzero"` // zero if it is still in force at the end of the log
-	Pauses []Pause    `json:"pauses"`         // periods when the server was down, so that its state is not known
+	Pauses []Pause    `json:"pauses"`         // periods when the server was down and recorded nothing
 	Served []Document `json:"served"`         // other documents that crawlers received, by time of the first request
 	Log    string     `json:"log,omitempty"`  // directory of the log, if several logs were read
 
